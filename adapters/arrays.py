@@ -1,0 +1,95 @@
+"""The arrays of a framework: made from NumPy's, read back as NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+from veriformer.adapters.errors import LoadError, MissingFramework, describe, install_hint
+
+FRAMEWORKS = ("numpy", "torch", "jax")
+DTYPES = ("float16", "bfloat16", "float32", "float64")
+
+
+class ArrayFramework(Protocol):
+    """What the suite needs from a framework, and all it needs."""
+
+    name: str
+    compiles_per_shape: bool
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The names of the floating-point dtypes that arrays can have here and now."""
+        ...
+
+    def missing_dtype(self, dtype: str) -> str:
+        """Return the sentence that says why the framework lacks `dtype` and what to do."""
+        ...
+
+    def from_numpy(self, array: np.ndarray, dtype: str | None = None) -> Any:
+        """Return a new array of the framework that shares no memory with `array`.
+
+        Floating-point values, which must be exactly representable in `dtype`, arrive there unchanged; bool stays
+        bool; integers become int64 (int32 in jax without x64), whatever `dtype` says.
+        UnsupportedDtype when the framework lacks `dtype`; ValueError when a floating-point array comes without one.
+        """
+        ...
+
+    def to_numpy(self, value: Any) -> np.ndarray:
+        """Return a copy of the values as float64, bool or int64."""
+        ...
+
+    def is_array(self, value: Any) -> bool:
+        """Return whether `value` is an array of this framework."""
+        ...
+
+    def dtype_name(self, value: Any) -> str:
+        """Return the name of an array's dtype."""
+        ...
+
+    def strided(self, array: Any) -> Any:
+        """Return the same values, seen through a transposed view of every second element of a larger buffer.
+
+        The elements between hold NaN (or the opposite truth value, or −1), so that an operation which reads the
+        memory instead of the array meets them. An array of rank 0 or without elements is returned as it is,
+        and so is every array where the framework knows no strides.
+        """
+        ...
+
+    def call(self, function: Callable[..., Any], positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call an operation as this framework calls for: without gradients, and waiting for the result."""
+        ...
+
+    def use_one_thread(self) -> None:
+        """Keep the framework to one thread where that is possible: for small arrays more only cost time."""
+        ...
+
+
+def framework(name: str) -> ArrayFramework:
+    """Return the framework called `name`, importing it now.
+
+    MissingFramework when it is not installed; LoadError when it is installed but cannot be imported; ValueError for a
+    name that is not in FRAMEWORKS.
+    """
+    if name not in FRAMEWORKS:
+        raise ValueError(f"{name!r} is not a framework; the frameworks are {', '.join(FRAMEWORKS)}")
+    _import_framework(name)
+    arrays: ArrayFramework = import_module(f"veriformer.adapters.{name}_arrays").FRAMEWORK
+    return arrays
+
+
+def _import_framework(name: str) -> None:
+    try:
+        import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name:
+            raise MissingFramework(name) from error
+        raise LoadError(_broken(name, error)) from error
+    except Exception as error:
+        raise LoadError(_broken(name, error)) from error
+
+
+def _broken(name: str, error: Exception) -> str:
+    return f"{name} is installed but cannot be imported ({describe(error)}); install it again: {install_hint(name)}"

@@ -1,0 +1,162 @@
+"""Calling an operation of an implementation: NumPy in, NumPy out, in the implementation's layout and polarity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.errors import OperationRaised, UnjudgeableResult
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.results import Result, read_result
+from veriformer.adapters.weights import arrays_in, convert_weights
+from veriformer.spec.operations import OPERATIONS, Operation
+
+__all__ = ["OperationRaised", "PreparedCall", "Result", "UnjudgeableResult", "prepare"]
+
+_WITH_LAYOUT = ("query", "key", "value")
+_HEADS_AND_LENGTH = (0, 2, 1, 3)
+
+
+@dataclass(frozen=True)
+class PreparedCall:
+    """An operation and its arguments as the framework's own arrays; it can be made again and again on them."""
+
+    implementation: Implementation
+    operation: Operation
+    framework_arguments: Mapping[str, Any]
+    layout: str = "bhld"
+
+    def run(self, expected_shape: tuple[int, ...] | None = None) -> Result:
+        """Call the operation and return its result in the canonical layout.
+
+        `expected_shape` is canonical too and only completes an error's sentence; a result of another shape is
+        returned like any other.
+        OperationRaised when the operation ends with an exception (SystemExit and its like too; KeyboardInterrupt
+        passes), UnjudgeableResult when it returns no array of its framework with real numbers or bool in it.
+        """
+        returned = self._returned()
+        shape = self._exchanged(expected_shape) if expected_shape else expected_shape
+        result = read_result(self.implementation.framework, self.operation.name, returned, shape)
+        if self._result_has_layout and result.value.ndim == 4:
+            return Result(np.ascontiguousarray(result.value.transpose(_HEADS_AND_LENGTH)), result.dtype)
+        return result
+
+    def arguments_now(self) -> dict[str, np.ndarray]:
+        """Return what the framework's arrays hold at this moment, as handed over, weights as "weights.w_q".
+
+        Two readings around a call differ when the operation changed its inputs.
+        """
+        framework = self.implementation.framework
+        return {
+            name: framework.to_numpy(array)
+            for argument, value in self.framework_arguments.items()
+            for name, array in arrays_in(argument, value, framework.is_array)
+        }
+
+    @property
+    def _result_has_layout(self) -> bool:
+        """Return whether the result is laid out like the values that it averages."""
+        return self.layout == "blhd" and _obeys_layout(self.operation) and "value" in self.framework_arguments
+
+    def _exchanged(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        if not self._result_has_layout or len(shape) != 4:
+            return shape
+        return tuple(shape[axis] for axis in _HEADS_AND_LENGTH)
+
+    def _returned(self) -> object:
+        arguments = dict(self.framework_arguments)
+        positional = tuple(arguments.pop(name) for name in self.operation.positional)
+        function = self.implementation.operations[self.operation.name]
+        try:
+            with self.implementation.importing():
+                return self.implementation.framework.call(function, positional, arguments)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise OperationRaised(self.operation.name, error) from error
+
+
+def prepare(
+    implementation: Implementation,
+    operation: str,
+    arguments: Mapping[str, Any],
+    *,
+    dtype: str,
+    layout: str = "bhld",
+    mask_polarity: str = "true_attends",
+    strided: bool = False,
+) -> PreparedCall:
+    """Convert canonical arguments to what the implementation takes.
+
+    `arguments` has the interface's names: NumPy arrays (float64 values that `dtype` represents exactly, bool, int),
+    Python scalars, weights (an object with attributes or a mapping, see `convert_weights`). A keyword that is None is
+    left out. The layout "blhd" exchanges the heads' and the lengths' axes of query, key, value and result, the
+    polarity "true_is_masked" inverts `mask`; nothing else is touched. With `strided` every array is a view with
+    gaps, where the framework has such views. One array given twice, as x and context, is handed over as one array.
+    KeyError when the implementation lacks the operation or the operation lacks an argument of that name; ValueError
+    when a required one is missing or a convention's value unknown; UnsupportedDtype when the framework lacks `dtype`.
+    """
+    if not implementation.declares(operation):
+        raise KeyError(f"{implementation.name} does not declare {operation}")
+    _check_conventions(layout, mask_polarity)
+    specification = OPERATIONS[operation]
+    given = {name: value for name, value in arguments.items() if value is not None}
+    _check_names(specification, given)
+    convert = _converter(implementation, dtype, strided)
+    moved = _moved(specification, given, layout, mask_polarity)
+    converted = {name: _handed_over(specification, name, value, convert) for name, value in moved.items()}
+    return PreparedCall(implementation, specification, converted, layout)
+
+
+def _check_conventions(layout: str, mask_polarity: str) -> None:
+    if layout not in ("bhld", "blhd"):
+        raise ValueError(f"layout is {layout!r}; it is 'bhld' or 'blhd'")
+    if mask_polarity not in ("true_attends", "true_is_masked"):
+        raise ValueError(f"mask_polarity is {mask_polarity!r}; it is 'true_attends' or 'true_is_masked'")
+
+
+def _check_names(operation: Operation, given: Mapping[str, Any]) -> None:
+    for name in given:
+        operation.parameter(name)
+    required = [p.name for p in operation.parameters if p.requirement != "feature"]
+    missing = [name for name in required if name not in given]
+    if missing:
+        raise ValueError(f"{operation.name} needs {', '.join(missing)}; received {', '.join(given) or 'nothing'}")
+
+
+def _converter(implementation: Implementation, dtype: str, strided: bool) -> Callable[[np.ndarray], Any]:
+    framework = implementation.framework
+    # An array that is handed over twice arrives as one array: self-attention has code paths of its own.
+    converted: dict[int, tuple[np.ndarray, Any]] = {}
+
+    def convert(array: np.ndarray) -> Any:
+        if id(array) not in converted:
+            own = framework.from_numpy(array, dtype)
+            converted[id(array)] = (array, framework.strided(own) if strided else own)
+        return converted[id(array)][1]
+
+    return convert
+
+
+def _moved(operation: Operation, given: Mapping[str, Any], layout: str, mask_polarity: str) -> dict[str, Any]:
+    moved = dict(given)
+    if layout == "blhd" and _obeys_layout(operation):
+        moved |= {name: given[name].transpose(_HEADS_AND_LENGTH) for name in _WITH_LAYOUT if name in given}
+    if mask_polarity == "true_is_masked" and "mask" in given:
+        moved["mask"] = ~given["mask"]
+    return moved
+
+
+def _handed_over(operation: Operation, name: str, value: Any, convert: Callable[[np.ndarray], Any]) -> Any:
+    if operation.parameter(name).kind == "weights":
+        return convert_weights(value, convert)
+    if isinstance(value, np.ndarray):
+        return convert(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _obeys_layout(operation: Operation) -> bool:
+    """Return whether query, key, value and result change their axes' order together."""
+    return "layout" in operation.conventions

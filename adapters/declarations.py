@@ -1,0 +1,149 @@
+"""Reading what an object declares: framework, dtypes, conventions, limitations, operations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from veriformer.adapters.arrays import DTYPES, FRAMEWORKS, ArrayFramework, framework
+from veriformer.adapters.errors import LoadError, describe
+from veriformer.adapters.implementation import LIMITATIONS, Callables
+from veriformer.adapters.notices import misspelt_operations
+from veriformer.adapters.spelling import listing, suggestion
+from veriformer.spec.conventions import CONVENTIONS, Convention
+from veriformer.spec.operations import OPERATIONS
+
+
+def read_framework(found: object, name: str) -> ArrayFramework:
+    """Return the framework that `found` names, numpy by default; LoadError for a name that is not known."""
+    received = attribute(found, "framework", name, "numpy")
+    if isinstance(received, str) and received in FRAMEWORKS:
+        return framework(received)
+    hint = suggestion(received, FRAMEWORKS) if isinstance(received, str) else ""
+    raise LoadError(f"{name}: framework is {received!r}; set it to one of {listing(map(repr, FRAMEWORKS))}{hint}")
+
+
+def read_dtypes(found: object, name: str, arrays: ArrayFramework) -> tuple[str, ...]:
+    """Return the dtypes to test, ("float32",) by default; LoadError for what is unknown or not available."""
+    received = attribute(found, "dtypes", name, ("float32",))
+    if not _is_sequence_of_names(received) or not received:
+        raise LoadError(
+            f"{name}: dtypes is {received!r}; "
+            'set it to a sequence of one or more dtype names, for example ("float32", "float64")'
+        )
+    for dtype in received:
+        if dtype not in DTYPES:
+            known = listing(DTYPES)
+            raise LoadError(f"{name}: dtypes has {dtype!r}; the names are {known}{suggestion(dtype, DTYPES)}")
+        if dtype not in arrays.dtypes:
+            raise LoadError(f"{name}: dtypes has {dtype!r}, but {arrays.missing_dtype(dtype)}")
+    return tuple(dict.fromkeys(received))
+
+
+def read_conventions(found: object, name: str) -> Mapping[str, str]:
+    """Return the declared conventions; LoadError for an unknown operation, convention or value."""
+    received = attribute(found, "conventions", name, {})
+    if not isinstance(received, Mapping):
+        raise LoadError(
+            f"{name}: conventions is a {type(received).__name__}; "
+            'set it to a mapping from convention to value, for example {"causal_alignment": "top_left"}'
+        )
+    for key, value in received.items():
+        convention = CONVENTIONS[_qualified(key, CONVENTIONS, "conventions", name)]
+        _check_value(convention, key, value, name)
+    return MappingProxyType(dict(received))
+
+
+def read_limitations(found: object, name: str) -> tuple[str, ...]:
+    """Return what the implementation refuses by design; LoadError for an unknown operation or limitation."""
+    received = attribute(found, "limitations", name, ())
+    if not _is_sequence_of_names(received):
+        raise LoadError(
+            f"{name}: limitations is {received!r}; "
+            f"set it to a sequence of names, each one of {listing(LIMITATIONS)} or operation.name"
+        )
+    for key in received:
+        _qualified(key, LIMITATIONS, "limitations", name)
+    return tuple(received)
+
+
+def read_operations(found: object, name: str) -> Callables:
+    """Return the operations that `found` has, in the catalogue's order.
+
+    LoadError when there is none, when one is not callable, or when `found` is a class whose methods need an instance.
+    """
+    operations: dict[str, Callable[..., Any]] = {}
+    for operation in OPERATIONS:
+        received = attribute(found, operation, name, None)
+        if received is None:
+            continue
+        if not callable(received):
+            raise LoadError(f"{name}: {operation} is a {type(received).__name__}; make it a function, or rename it")
+        operations[operation] = received
+    if not operations:
+        raise LoadError(_no_operation(found, name))
+    _refuse_unbound(found, name, operations)
+    return MappingProxyType(operations)
+
+
+def attribute(found: object, attribute_name: str, name: str, default: Any) -> Any:
+    """Return an attribute of the object under test, or `default`; LoadError when reading it raises."""
+    try:
+        return getattr(found, attribute_name, default)
+    except Exception as error:
+        raise LoadError(
+            f"{name}: reading {attribute_name} raised {describe(error)}; make it a plain attribute"
+        ) from error
+
+
+def _is_sequence_of_names(received: object) -> bool:
+    is_sequence = isinstance(received, Sequence) and not isinstance(received, str | bytes)
+    return is_sequence and all(isinstance(item, str) for item in received)  # type: ignore[attr-defined]
+
+
+def _qualified(key: object, known: Mapping[str, Any], where: str, name: str) -> str:
+    """Return what is left of "operation.convention" or "convention" when both parts are known."""
+    if not isinstance(key, str):
+        raise LoadError(f"{name}: {where} has the key {key!r}; the keys are names, as strings")
+    operation, dot, rest = key.rpartition(".")
+    if dot and operation not in OPERATIONS:
+        hint = suggestion(operation, OPERATIONS)
+        raise LoadError(
+            f"{name}: {where} has {key!r}, but {operation!r} is not an operation{hint or _listed(OPERATIONS)}"
+        )
+    if rest not in known:
+        raise LoadError(
+            f"{name}: {where} has {key!r}, but {rest!r} is not one{suggestion(rest, known) or _listed(known)}"
+        )
+    return rest
+
+
+def _listed(known: Mapping[str, Any]) -> str:
+    return f"; known are {listing(known)}"
+
+
+def _check_value(convention: Convention, key: str, value: object, name: str) -> None:
+    values = [known.name for known in convention.values]
+    if value in values:
+        return
+    hint = suggestion(value, values) if isinstance(value, str) else ""
+    raise LoadError(f"{name}: convention {key} is {value!r}; its values are {listing(values)}{hint}")
+
+
+def _no_operation(found: object, name: str) -> str:
+    near = [f"{received} (did you mean {meant}?)" for received, meant in misspelt_operations(found)]
+    seen = f"; near misses: {listing(near)}" if near else ""
+    return f"{name} declares no operation{seen}; it needs at least one of {listing(OPERATIONS)}"
+
+
+def _refuse_unbound(found: object, name: str, operations: Callables) -> None:
+    if not isinstance(found, type):
+        return
+    for operation in operations:
+        if inspect.isfunction(inspect.getattr_static(found, operation)):
+            raise LoadError(
+                f"{name} is a class and its {operation} needs an instance; "
+                f"name an instance instead, for example one made with `implementation = {found.__name__}()`"
+            )

@@ -1,0 +1,73 @@
+"""An implementation under test: its operations, and what it declares about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from veriformer.adapters import signatures
+from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.siblings import SiblingImports
+from veriformer.spec.operations import OPERATIONS
+
+Callables = Mapping[str, Callable[..., Any]]
+
+LIMITATIONS: Mapping[str, str] = MappingProxyType(
+    {"value_width": "the values must be as wide as the queries and keys (Dv = D)"}
+)
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """What was found: the operations that are declared, how they are called, and what is said about them.
+
+    `conventions` and `limitations` have keys that are general ("mask_polarity") or of one operation
+    ("multi_head_attention.mask_polarity"). `notices` are sentences about names that look misspelt.
+    `source` is the file or import path, None for an object that was handed over.
+    """
+
+    name: str
+    framework: ArrayFramework
+    operations: Callables
+    conventions: Mapping[str, str] = field(default_factory=dict)
+    dtypes: tuple[str, ...] = ("float32",)
+    limitations: tuple[str, ...] = ()
+    source: str | None = None
+    notices: tuple[str, ...] = ()
+    siblings: SiblingImports | None = field(default=None, repr=False, compare=False)
+
+    def declares(self, operation: str) -> bool:
+        """Return whether the implementation has the operation."""
+        return operation in self.operations
+
+    def features(self, operation: str) -> frozenset[str]:
+        """Return the optional keywords that the operation has by name; a catch-all `**kwargs` declares nothing.
+
+        KeyError for an operation that the implementation or the catalogue does not have.
+        """
+        present = signatures.keyword_names(self.operations[operation])
+        return present.intersection(OPERATIONS[operation].features)
+
+    def declared_convention(self, name: str, operation: str) -> str | None:
+        """Return the declared value of a convention: the operation's own, else the general one, else None."""
+        return self.conventions.get(f"{operation}.{name}", self.conventions.get(name))
+
+    def misspelt_keywords(self, operation: str) -> tuple[tuple[str, str], ...]:
+        """Return (received, probably meant) for each keyword that the operation nearly has."""
+        return signatures.misspelt_keywords(self.operations[operation], OPERATIONS[operation])
+
+    def limited(self, operation: str, limitation: str) -> bool:
+        """Return whether the operation refuses by design what `limitation` names (see LIMITATIONS)."""
+        return not {limitation, f"{operation}.{limitation}"}.isdisjoint(self.limitations)
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Let the operations import the modules beside the implementation's file, as they could when it was loaded."""
+        if self.siblings is None:
+            yield
+        else:
+            with self.siblings.importable():
+                yield

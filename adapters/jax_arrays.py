@@ -1,0 +1,77 @@
+"""JAX arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from veriformer.adapters.arrays import DTYPES
+from veriformer.adapters.numpy_arrays import checked_dtype, simple_kind
+
+
+class JaxArrays:
+    """JAX's arrays; float64 and int64 exist only where the implementation or the user has switched x64 on."""
+
+    name = "jax"
+    compiles_per_shape = True
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """float16, bfloat16 and float32, and float64 when x64 is on."""
+        return DTYPES if _has_x64() else tuple(name for name in DTYPES if name != "float64")
+
+    def missing_dtype(self, dtype: str) -> str:
+        """Return why jax lacks `dtype`."""
+        if dtype == "float64":
+            return (
+                "jax has float64 only with x64: set JAX_ENABLE_X64=1, "
+                'or call jax.config.update("jax_enable_x64", True) where the implementation is imported'
+            )
+        return f"jax has no {dtype} here; its dtypes are {', '.join(self.dtypes)}"
+
+    def from_numpy(self, array: np.ndarray, dtype: str | None = None) -> Any:
+        """Return a new array in `dtype`, bool, or int64 (int32 without x64)."""
+        kind = simple_kind(array)
+        if kind == "float":
+            target: Any = jnp.dtype(checked_dtype(dtype, self.dtypes, self.missing_dtype))
+        elif kind == "int":
+            target = np.dtype("int64" if _has_x64() else "int32")
+        else:
+            target = np.dtype("bool")
+        # jax may keep the very memory it is given, so the copy is made here.
+        # device_put, because asarray compiles a copy for every new shape.
+        return jax.device_put(np.array(array, dtype=target, order="C", copy=True))
+
+    def to_numpy(self, value: Any) -> np.ndarray:
+        """Return a copy as float64, bool or int64."""
+        target = np.int64 if jnp.issubdtype(value.dtype, jnp.integer) else np.float64
+        return np.asarray(value).astype(np.bool_ if value.dtype == np.bool_ else target, order="C", copy=True)
+
+    def is_array(self, value: Any) -> bool:
+        """Return whether `value` is a jax array."""
+        return isinstance(value, jax.Array)
+
+    def dtype_name(self, value: Any) -> str:
+        """Return the dtype's name."""
+        return str(value.dtype.name)
+
+    def strided(self, array: Any) -> Any:
+        """Return the array as it is: jax shows no strides."""
+        return array
+
+    def call(self, function: Callable[..., Any], positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call and wait, so that what goes wrong in the computation is raised here."""
+        return jax.block_until_ready(function(*positional, **keywords))
+
+    def use_one_thread(self) -> None:
+        """Do nothing: jax's threads are fixed when its backend starts."""
+
+
+def _has_x64() -> bool:
+    return bool(jax.dtypes.canonicalize_dtype(np.float64) == np.float64)
+
+
+FRAMEWORK = JaxArrays()

@@ -1,0 +1,77 @@
+"""Finding an implementation under test: a built-in one, a file, an import path, or an object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+
+from veriformer.adapters import declarations
+from veriformer.adapters.arrays import framework
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.files import load_file
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.modules import load_module, object_in
+from veriformer.adapters.notices import notices
+from veriformer.adapters.siblings import SiblingImports
+
+BUILT_IN: Mapping[str, str] = MappingProxyType(
+    {name: f"veriformer.adapters.{name}" for name in ("numpy", "torch", "jax")}
+)
+
+
+def load(target: str | object) -> Implementation:
+    """Return the implementation that `target` names or is.
+
+    A string is a built-in name (see BUILT_IN), a file ("my_attention.py", or "my_attention.py:object" for something
+    in it), or an import path ("package.module" or "package.module:object") for which the working directory is
+    searched first. Anything else is taken as the implementation itself.
+
+    LoadError, or its kind MissingFramework, in one sentence that says what was wrong and what to do; its `__cause__`
+    keeps an exception that the implementation raised. KeyboardInterrupt passes.
+    """
+    if not isinstance(target, str):
+        return _implementation(target, _name_of(target), None, None)
+    if target in BUILT_IN:
+        framework(target)
+        return _implementation(import_module(BUILT_IN[target]), target, BUILT_IN[target], None)
+    place, _, object_path = target.partition(":")
+    if _is_path(place):
+        module, siblings = load_file(place)
+        return _implementation(object_in(module, object_path, place), target, place, siblings)
+    module = load_module(place, tuple(BUILT_IN))
+    return _implementation(object_in(module, object_path, place), target, target, None)
+
+
+def _implementation(found: object, name: str, source: str | None, siblings: SiblingImports | None) -> Implementation:
+    operations = declarations.read_operations(found, name)
+    arrays = declarations.read_framework(found, name)
+    return Implementation(
+        name=name,
+        framework=arrays,
+        operations=operations,
+        conventions=declarations.read_conventions(found, name),
+        dtypes=declarations.read_dtypes(found, name, arrays),
+        limitations=declarations.read_limitations(found, name),
+        source=source,
+        notices=notices(found, operations),
+        siblings=siblings,
+    )
+
+
+def _name_of(found: object) -> str:
+    if isinstance(found, ModuleType | type):
+        return found.__name__
+    if found is None:
+        raise LoadError("the implementation is None; give a module, an object, or the name of one")
+    return type(found).__name__
+
+
+def _is_path(place: str) -> bool:
+    """Return whether a string names a file or folder rather than a module."""
+    if place.endswith(".py") or os.sep in place or "/" in place or not place:
+        return True
+    path = Path(place)
+    return path.is_file() or (path.is_dir() and not (path / "__init__.py").exists())

@@ -1,0 +1,89 @@
+"""Sentences about names that look misspelt: what is not recognised is not declared, and the user should know."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from veriformer.adapters import signatures
+from veriformer.adapters.arrays import FRAMEWORKS
+from veriformer.adapters.implementation import Callables
+from veriformer.adapters.spelling import closest
+from veriformer.spec.operations import OPERATIONS
+
+# A helper called log_softmax is not a misspelt softmax.
+_NAME_CUTOFF = 0.85
+
+
+def notices(found: object, operations: Callables) -> tuple[str, ...]:
+    """Return a sentence for each misspelt name, operation merely imported, or framework used and not declared."""
+    return (
+        *_about_names(found, operations),
+        *_about_keywords(operations),
+        *_about_imports(found, operations),
+        *_about_framework(found),
+    )
+
+
+def misspelt_operations(found: object) -> list[tuple[str, str]]:
+    """Return (received, probably meant) for each callable whose name is nearly that of an operation."""
+    names = [name for name in dir(found) if not name.startswith("_") and name not in OPERATIONS]
+    pairs = [(name, closest(name, OPERATIONS, cutoff=_NAME_CUTOFF)) for name in names]
+    return [(name, meant) for name, meant in pairs if meant and _is_callable(found, name)]
+
+
+def _about_names(found: object, operations: Callables) -> list[str]:
+    return [
+        f"{received} is not an operation; did you mean {meant}?"
+        for received, meant in misspelt_operations(found)
+        if meant not in operations
+    ]
+
+
+def _about_keywords(operations: Callables) -> list[str]:
+    return [
+        f"{operation} has the keyword {received}, which is not in its interface; did you mean {meant}?"
+        for operation, function in operations.items()
+        for received, meant in _suspect_keywords(operation, function).items()
+    ]
+
+
+def _suspect_keywords(operation: str, function: Callable[..., Any]) -> dict[str, str]:
+    specification = OPERATIONS[operation]
+    foreign = signatures.foreign_keywords(function, specification)
+    return dict((*signatures.misspelt_keywords(function, specification), *foreign))
+
+
+def _about_imports(found: object, operations: Callables) -> list[str]:
+    """Tell of a framework's function that a module imported for its own use, and that now counts as its operation."""
+    if not isinstance(found, ModuleType) or found.__name__.partition(".")[0] in FRAMEWORKS:
+        return []
+    origins = {name: function.__module__ for name, function in operations.items() if inspect.isroutine(function)}
+    return [
+        f"{operation} was imported from {origin} and is tested as the implementation's own; "
+        "import it under another name if that is not meant"
+        for operation, origin in origins.items()
+        if str(origin).partition(".")[0] in FRAMEWORKS
+    ]
+
+
+def _about_framework(found: object) -> list[str]:
+    """Tell of a module that uses a framework and forgot to declare it."""
+    if not isinstance(found, ModuleType) or hasattr(found, "framework"):
+        return []
+    used = {value.__name__.partition(".")[0] for value in vars(found).values() if isinstance(value, ModuleType)}
+    return [
+        f"framework is not declared, so the operations are given numpy arrays; {name} is imported: "
+        f'if they take its arrays, add framework = "{name}"'
+        for name in FRAMEWORKS
+        if name in used - {"numpy"}
+    ]
+
+
+def _is_callable(found: object, name: str) -> bool:
+    try:
+        return callable(getattr(found, name, None))
+    except Exception:
+        return False

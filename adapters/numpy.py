@@ -1,0 +1,120 @@
+"""The NumPy reference as an implementation: the suite checks itself against what it is judged by.
+
+Every operation computes in double precision and returns the dtype that it was given.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from veriformer import reference
+from veriformer.reference.weights import HasMultiHeadWeights
+
+framework = "numpy"
+dtypes = ("float32", "float64")
+conventions = {
+    "mask_polarity": "true_attends",
+    "causal_alignment": "top_left",
+    "causal_with_mask": "intersect",
+    "empty_row": "zeros",
+    "masked_nonfinite": "ignored",
+    "layout": "bhld",
+    "kv_grouping": "repeat_each",
+    "sinusoidal_layout": "interleaved",
+    "layer_norm_eps": "inside_root",
+    "softmax_dtype": "at_least_float32",
+}
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    """Turn each row of logits into a probability distribution."""
+    return _like(x, reference.softmax(x))
+
+
+def scaled_dot_product_attention(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    *,
+    mask: np.ndarray | None = None,
+    bias: np.ndarray | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> np.ndarray:
+    """Average the values, weighted by how well each key matches the query."""
+    result = reference.scaled_dot_product_attention(
+        query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale
+    )
+    return _like(query, result)
+
+
+def grouped_query_attention(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    *,
+    mask: np.ndarray | None = None,
+    bias: np.ndarray | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> np.ndarray:
+    """Attend with several query heads to each key/value head."""
+    result = reference.grouped_query_attention(
+        query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale
+    )
+    return _like(query, result)
+
+
+def attention_weights(
+    query: np.ndarray,
+    key: np.ndarray,
+    *,
+    mask: np.ndarray | None = None,
+    bias: np.ndarray | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> np.ndarray:
+    """Compute the weights with which attention averages the values."""
+    result = reference.attention_weights(query, key, mask=mask, bias=bias, is_causal=is_causal, scale=scale)
+    return _like(query, result)
+
+
+def multi_head_attention(
+    x: np.ndarray,
+    context: np.ndarray,
+    weights: HasMultiHeadWeights,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    mask: np.ndarray | None = None,
+    is_causal: bool = False,
+) -> np.ndarray:
+    """Attend in several learned subspaces at once and mix what each head found."""
+    result = reference.multi_head_attention(
+        x, context, weights, num_heads=num_heads, num_kv_heads=num_kv_heads, mask=mask, is_causal=is_causal
+    )
+    return _like(x, result)
+
+
+def causal_mask(query_length: int, key_length: int) -> np.ndarray:
+    """Show each query the keys that do not come after it."""
+    return reference.causal_mask(query_length, key_length)
+
+
+def padding_mask(lengths: np.ndarray, max_length: int) -> np.ndarray:
+    """Mark the real tokens of sequences that are padded on the right."""
+    return reference.padding_mask(lengths, max_length)
+
+
+def sinusoidal_positions(length: int, d_model: int) -> np.ndarray:
+    """Encode each position as the phases of d_model/2 clocks."""
+    return reference.sinusoidal_positions(length, d_model)
+
+
+def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, eps: float) -> np.ndarray:
+    """Bring each vector to zero mean and unit variance, then scale and shift it."""
+    return _like(x, reference.layer_norm(x, gamma, beta, eps=eps))
+
+
+def _like(argument: np.ndarray, result: np.ndarray) -> np.ndarray:
+    """Return the result in the argument's dtype."""
+    return result.astype(argument.dtype, copy=False)

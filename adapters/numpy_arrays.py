@@ -1,0 +1,103 @@
+"""NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from veriformer.adapters.errors import UnsupportedDtype
+
+_SIMPLE_KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
+
+
+class NumPyArrays:
+    """NumPy's arrays; bfloat16 is not among their dtypes."""
+
+    name = "numpy"
+    compiles_per_shape = False
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """float16, float32 and float64."""
+        return ("float16", "float32", "float64")
+
+    def missing_dtype(self, dtype: str) -> str:
+        """Return why NumPy lacks `dtype`."""
+        return f"numpy has no {dtype}; its dtypes are {', '.join(self.dtypes)}"
+
+    def from_numpy(self, array: np.ndarray, dtype: str | None = None) -> np.ndarray:
+        """Return a copy in `dtype`, bool or int64."""
+        return np.array(array, dtype=_target_dtype(self, array, dtype), order="C", copy=True)
+
+    def to_numpy(self, value: Any) -> np.ndarray:
+        """Return a copy as float64, bool or int64."""
+        return widened(np.asarray(value))
+
+    def is_array(self, value: Any) -> bool:
+        """Return whether `value` is an array or one of NumPy's own scalars."""
+        return isinstance(value, np.ndarray | np.generic)
+
+    def dtype_name(self, value: Any) -> str:
+        """Return the dtype's name."""
+        return str(value.dtype.name)
+
+    def strided(self, array: np.ndarray) -> np.ndarray:
+        """Return a transposed view of every second element of a larger buffer."""
+        if array.ndim == 0 or array.size == 0:
+            return array
+        turned = array.T
+        buffer = np.empty((*turned.shape[:-1], 2 * turned.shape[-1]), dtype=array.dtype)
+        buffer[..., 1::2] = _between(turned)
+        buffer[..., ::2] = turned
+        return buffer[..., ::2].T
+
+    def call(self, function: Callable[..., Any], positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call without NumPy's warnings about NaN and infinity: results are judged by their values."""
+        warned = {kind: "ignore" for kind, action in np.geterr().items() if action == "warn"}
+        with np.errstate(**warned):  # type: ignore[arg-type]
+            return function(*positional, **keywords)
+
+    def use_one_thread(self) -> None:
+        """Do nothing: NumPy's threads are those of its BLAS, which are set before it is imported."""
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """Return a copy as float64, bool or int64; TypeError for any other kind of element."""
+    target = _SIMPLE_KINDS.get(array.dtype.kind)
+    if target is None:
+        raise TypeError(f"{array.dtype.name} is neither floating-point, integer nor bool")
+    return array.astype(target, order="C", copy=True)
+
+
+def _target_dtype(framework: NumPyArrays, array: np.ndarray, dtype: str | None) -> str:
+    kind = simple_kind(array)
+    if kind != "float":
+        return "bool" if kind == "bool" else "int64"
+    return checked_dtype(dtype, framework.dtypes, framework.missing_dtype)
+
+
+def simple_kind(array: np.ndarray) -> Literal["bool", "int", "float"]:
+    """Return which of the three kinds of argument an array is; TypeError for any other kind of element."""
+    kinds: dict[str, Literal["bool", "int", "float"]] = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+    if array.dtype.kind not in kinds:
+        raise TypeError(f"an argument must be float, int or bool, not {array.dtype.name}")
+    return kinds[array.dtype.kind]
+
+
+def checked_dtype(dtype: str | None, dtypes: tuple[str, ...], missing: Callable[[str], str]) -> str:
+    """Return `dtype` when the framework has it; UnsupportedDtype when not, ValueError when it is None."""
+    if dtype is None:
+        raise ValueError("a floating-point array needs a dtype")
+    if dtype not in dtypes:
+        raise UnsupportedDtype(missing(dtype))
+    return dtype
+
+
+def _between(array: np.ndarray) -> Any:
+    if array.dtype.kind == "b":
+        return ~array
+    return np.nan if array.dtype.kind == "f" else -1
+
+
+FRAMEWORK = NumPyArrays()

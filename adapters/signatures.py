@@ -1,0 +1,80 @@
+"""What an operation's signature tells: the keywords it has, and those that look misspelt."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from veriformer.adapters.spelling import closest
+from veriformer.spec.operations import Operation
+
+_CATCH_ALLS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+_KEYWORD_CUTOFF = 0.75
+
+# Names from other interfaces that no spelling distance would find.
+_OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "attn_mask": "mask",
+        "attention_mask": "mask",
+        "attn_bias": "bias",
+        "attention_bias": "bias",
+        "sm_scale": "scale",
+        "softmax_scale": "scale",
+        "epsilon": "eps",
+        "nhead": "num_heads",
+        "n_heads": "num_heads",
+        "n_kv_heads": "num_kv_heads",
+    }
+)
+
+
+def keyword_names(function: Callable[..., Any]) -> frozenset[str]:
+    """Return the names that may be passed by keyword; a catch-all `**kwargs` adds none."""
+    return frozenset(parameter.name for parameter in _parameters(function) if parameter.kind in _BY_NAME)
+
+
+def misspelt_keywords(function: Callable[..., Any], operation: Operation) -> tuple[tuple[str, str], ...]:
+    """Return (received, probably meant) for each keyword that the operation does not have but nearly has.
+
+    Positional arguments may have any name. So may an extra keyword that is near to nothing: with a default it is
+    the implementation's own business.
+    """
+    absent = _absent_keywords(function, operation)
+    pairs = ((name, closest(name, absent, cutoff=_KEYWORD_CUTOFF)) for name in _extra_keywords(function, operation))
+    return tuple((name, meant) for name, meant in pairs if meant)
+
+
+def foreign_keywords(function: Callable[..., Any], operation: Operation) -> tuple[tuple[str, str], ...]:
+    """Return (received, name here) for each keyword that other interfaces use for one that the operation has."""
+    absent = _absent_keywords(function, operation)
+    pairs = ((name, _OTHER_NAMES.get(name)) for name in _extra_keywords(function, operation))
+    return tuple((name, meant) for name, meant in pairs if meant in absent)
+
+
+def _absent_keywords(function: Callable[..., Any], operation: Operation) -> list[str]:
+    taken = keyword_names(function).union(operation.positional)
+    return [parameter.name for parameter in operation.parameters if parameter.name not in taken]
+
+
+def _extra_keywords(function: Callable[..., Any], operation: Operation) -> list[str]:
+    known = {parameter.name for parameter in operation.parameters}
+    named = [parameter for parameter in _parameters(function) if parameter.kind not in _CATCH_ALLS]
+    positional = [parameter for parameter in named if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]
+    taken = {parameter.name for parameter in positional[: len(operation.positional)]}
+    return [parameter.name for parameter in named if parameter.name not in known | taken]
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+    try:
+        parameters = tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ()
+    # torch.nn.Module is called with (*args, **kwargs) and hands them to forward, which has the names.
+    forward = getattr(function, "forward", None)
+    if callable(forward) and all(parameter.kind in _CATCH_ALLS for parameter in parameters):
+        return _parameters(forward)
+    return parameters

@@ -1,0 +1,135 @@
+"""PyTorch's own operations as an implementation; what PyTorch does not have is not declared.
+
+What a query without a visible key gets, and what NaN behind a mask does, depends on the kernel that PyTorch picks and
+is left to be found out.
+
+Source: torch.nn.functional.scaled_dot_product_attention, torch.nn.MultiheadAttention and torch.nn.functional.layer_norm
+in PyTorch's documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+Tensor = Any
+
+framework = "torch"
+dtypes = ("float32", "float64", "bfloat16", "float16")
+conventions = {
+    "mask_polarity": "true_attends",
+    "multi_head_attention.mask_polarity": "true_is_masked",
+    "causal_alignment": "top_left",
+    "causal_with_mask": "rejects",
+    "layout": "bhld",
+    "kv_grouping": "repeat_each",
+    "layer_norm_eps": "inside_root",
+}
+limitations = ("multi_head_attention.value_width",)
+
+
+def softmax(x: Tensor) -> Tensor:
+    """Turn each row of logits into a probability distribution."""
+    return functional.softmax(x, dim=-1)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """Average the values, weighted by how well each key matches the query."""
+    attn_mask = _attn_mask(mask, bias, is_causal)
+    return functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale
+    )
+
+
+def grouped_query_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """Attend with several query heads to each key/value head."""
+    attn_mask = _attn_mask(mask, bias, is_causal)
+    return functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=True
+    )
+
+
+def multi_head_attention(
+    x: Tensor, context: Tensor, weights: Any, *, num_heads: int, mask: Tensor | None = None
+) -> Tensor:
+    """Attend in several learned subspaces at once, with torch.nn.MultiheadAttention in evaluation mode."""
+    layer = _multi_head_layer(weights, num_heads)
+    attn_mask = None if mask is None else _per_head(mask, num_heads, x, context)
+    output, _ = layer(x, context, context, need_weights=False, attn_mask=attn_mask)
+    return output
+
+
+def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, *, eps: float) -> Tensor:
+    """Bring each vector to zero mean and unit variance, then scale and shift it."""
+    return functional.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+
+
+def _attn_mask(mask: Tensor | None, bias: Tensor | None, is_causal: bool) -> Tensor | None:
+    """Join mask and bias to torch's one argument: bool, or added to the logits.
+
+    ValueError beside is_causal: torch documents an error there, and raises it or not depending on the kernel.
+    """
+    if is_causal and not (mask is None and bias is None):
+        raise ValueError("torch refuses attn_mask together with is_causal; put the causal mask into attn_mask")
+    if mask is None or bias is None:
+        return bias if mask is None else mask
+    return torch.where(mask, bias, float("-inf"))
+
+
+def _multi_head_layer(weights: Any, num_heads: int) -> Any:
+    biases = (weights.b_q, weights.b_k, weights.b_v, weights.b_o)
+    has_bias = any(bias is not None for bias in biases)
+    # Made without memory, so that no random initial weights are drawn from the caller's generator.
+    layer = torch.nn.MultiheadAttention(
+        weights.w_q.shape[0],
+        num_heads,
+        bias=has_bias,
+        batch_first=True,
+        device="meta",
+        dtype=weights.w_q.dtype,
+    )
+    layer.load_state_dict(_state(weights, biases if has_bias else None), assign=True)
+    return layer.eval()
+
+
+def _state(weights: Any, biases: tuple[Tensor | None, ...] | None) -> dict[str, Tensor]:
+    """Return the weights as torch stores them: transposed, the three input projections one above the other."""
+    state = {
+        "in_proj_weight": torch.cat((weights.w_q.T, weights.w_k.T, weights.w_v.T)),
+        "out_proj.weight": weights.w_o.T.contiguous(),
+    }
+    if biases is not None:
+        projections = (weights.w_q, weights.w_k, weights.w_v, weights.w_o)
+        filled = [_or_zeros(bias, weight) for bias, weight in zip(biases, projections, strict=True)]
+        state |= {"in_proj_bias": torch.cat(filled[:3]), "out_proj.bias": filled[3]}
+    return state
+
+
+def _or_zeros(bias: Tensor | None, weight: Tensor) -> Tensor:
+    return weight.new_zeros(weight.shape[1]) if bias is None else bias
+
+
+def _per_head(mask: Tensor, num_heads: int, x: Tensor, context: Tensor) -> Tensor:
+    """Return an (L, S) or rank-4 mask as the (B·H, L, S) that torch takes."""
+    shape = (x.shape[0], num_heads, x.shape[1], context.shape[1])
+    return mask.expand(shape).reshape(-1, *shape[2:])

@@ -1,0 +1,47 @@
+"""Weights: any object or mapping of NumPy arrays, handed over as a plain object with attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+
+def convert_weights(weights: object, convert: Callable[[np.ndarray], Any]) -> SimpleNamespace:
+    """Return an object with the same attributes, each array converted; None, numbers and names stay.
+
+    Groups of weights inside (an object or a mapping) are converted likewise.
+    """
+    return SimpleNamespace(**{name: _converted(value, convert) for name, value in _members(weights)})
+
+
+def arrays_in(name: str, value: object, is_array: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
+    """Yield every array of an argument with its dotted name: ("query", …) or ("weights.w_q", …)."""
+    if is_array(value):
+        yield name, value
+    elif isinstance(value, SimpleNamespace):
+        for member, inner in vars(value).items():
+            yield from arrays_in(f"{name}.{member}", inner, is_array)
+
+
+def _converted(value: object, convert: Callable[[np.ndarray], Any]) -> Any:
+    if isinstance(value, np.ndarray):
+        return convert(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return convert_weights(value, convert)
+
+
+def _members(weights: object) -> list[tuple[str, Any]]:
+    if isinstance(weights, Mapping):
+        return [(str(name), value) for name, value in weights.items()]
+    if is_dataclass(weights):
+        return [(field.name, getattr(weights, field.name)) for field in fields(weights)]
+    if hasattr(weights, "_fields"):
+        return [(name, getattr(weights, name)) for name in weights._fields]
+    if hasattr(weights, "__dict__"):
+        return list(vars(weights).items())
+    raise TypeError(f"weights are an object with attributes or a mapping, not {type(weights).__name__}")

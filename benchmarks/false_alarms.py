@@ -1,0 +1,123 @@
+"""How often the suite accuses implementations that are right: the built-in ones, over many seeds.
+
+    python benchmarks/false_alarms.py numpy torch jax --seeds 0-19
+
+Prints a Markdown table, and below it every law that was violated or could not be judged, with its case. Exit status
+1 when there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from veriformer.conformance_tests import Report, check
+from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.selection import EXAMPLES
+
+HEADER = (
+    "implementation",
+    "seeds",
+    "laws",
+    "cases",
+    "false alarms",
+    "largest error / allowed",
+    "in law",
+    "seconds",
+)
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A law that an implementation was said to break, at one seed."""
+
+    implementation: str
+    seed: int
+    result: LawResult
+
+    def __str__(self) -> str:
+        """Return where it was met and by how much the law was missed."""
+        case = self.result.counterexample.case if self.result.counterexample else None
+        shown = f"{case!r}" if case is not None else "no case"
+        found = self.result.reason or f"{self.result.largest_excess:.3g} times what rounding explains"
+        return f"- {self.implementation}, seed {self.seed}: `{self.result.law.id}` {self.result.status}: {found}\n  {shown}"
+
+
+def tried(report: Report) -> Iterator[LawResult]:
+    """Return the results of the laws that were put to the implementation."""
+    return (result for result in report.results if result.status != "not_declared")
+
+
+def alarms(reports: Iterable[Report]) -> list[Alarm]:
+    """Return every law that did not hold."""
+    return [
+        Alarm(report.implementation, report.seed, result)
+        for report in reports
+        for result in tried(report)
+        if result.status != "passed"
+    ]
+
+
+def row(reports: list[Report]) -> tuple[str, ...]:
+    """Return one implementation's line of the table."""
+    passed = [result for report in reports for result in tried(report) if result.status == "passed"]
+    worst = max(passed, key=lambda result: result.largest_excess)
+    seeds = [report.seed for report in reports]
+    return (
+        reports[0].implementation,
+        f"{min(seeds)}–{max(seeds)}",
+        str(len(list(tried(reports[0])))),
+        f"{sum(report.counts['cases'] for report in reports):,}",
+        str(len(alarms(reports))),
+        f"{worst.largest_excess:.3f}",
+        f"`{worst.law.id}`",
+        f"{sum(report.seconds for report in reports):.0f}",
+    )
+
+
+def markdown(rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a Markdown table."""
+    lines = [HEADER, tuple("---" for _ in HEADER), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def seed_range(text: str) -> range:
+    """Return the seeds that `a-b` or `a` stands for, both ends included."""
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def run(implementation: str, seeds: range, tier: str) -> list[Report]:
+    """Check one implementation at every seed, saying so on standard error."""
+    reports = []
+    for seed in seeds:
+        report = check(implementation, seed=seed, tier=tier)  # type: ignore[arg-type]
+        print(f"{implementation} seed {seed}: {report.verdict} in {report.seconds:.1f} s", file=sys.stderr, flush=True)
+        reports.append(report)
+    return reports
+
+
+def arguments() -> argparse.Namespace:
+    """Return what was asked for on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("implementations", nargs="*", default=["numpy", "torch", "jax"])
+    parser.add_argument("--seeds", type=seed_range, default=seed_range("0-19"), metavar="A-B")
+    parser.add_argument("--tier", choices=EXAMPLES, default="standard")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Print the table and the alarms; 1 when there is an alarm."""
+    asked = arguments()
+    runs = [run(name, asked.seeds, asked.tier) for name in asked.implementations]
+    print(markdown(row(reports) for reports in runs))
+    found = [alarm for reports in runs for alarm in alarms(reports)]
+    if found:
+        print("", *found, sep="\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

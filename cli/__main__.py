@@ -1,0 +1,8 @@
+"""`python -m veriformer.cli`."""
+
+from __future__ import annotations
+
+from veriformer.cli.application import main
+
+if __name__ == "__main__":
+    main()

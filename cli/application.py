@@ -1,0 +1,92 @@
+"""The program: its commands, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+from veriformer.cli.check import check_command
+from veriformer.cli.derivations import derive_command
+from veriformer.cli.explanations import explain_command
+from veriformer.cli.failures import (
+    COULD_NOT_RUN,
+    INTERRUPTED,
+    NOBODY_READS,
+    show_internal_error,
+    show_user_error,
+)
+from veriformer.cli.listings import list_command
+
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        click.echo(f"veriformer {version('veriformer')}")
+    except PackageNotFoundError:
+        click.echo("veriformer (a checkout that is not installed)")
+    context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
+def application() -> None:
+    """Check implementations of the Transformer against its laws.
+
+    Begin with: veriformer check numpy, or veriformer check my_attention.py
+    """
+
+
+application.add_command(check_command)
+application.add_command(list_command)
+application.add_command(explain_command)
+application.add_command(derive_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 all well, 1 a law or derivation does not hold, 2 it could not run."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # A console that cannot show √ shows a question mark; it does not end the program.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    sys.exit(_run(given, with_traceback="--traceback" in given))
+
+
+def _run(arguments: list[str], *, with_traceback: bool) -> int:
+    try:
+        status = application.main(arguments, prog_name="veriformer", standalone_mode=False, obj=arguments)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        show_user_error(error, with_traceback=with_traceback)
+        return COULD_NOT_RUN
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _close_pipe()
+        return NOBODY_READS
+    except Exception as error:
+        show_internal_error(error, with_traceback=with_traceback)
+        return COULD_NOT_RUN
+    return status if isinstance(status, int) else 0
+
+
+def _close_pipe() -> None:
+    """Keep the interpreter from complaining, while it ends, that nobody reads what it still has to write."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,214 @@
+"""`veriformer check`."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.expected_failures import ExpectedFailures
+    from veriformer.conformance_tests.report import Report
+    from veriformer.conformance_tests.reports.options import Options
+
+_TIERS = ("quick", "standard", "thorough")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asked for."""
+
+    implementations: tuple[str, ...]
+    operations: tuple[str, ...]
+    laws: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    tier: Any
+    seed: int
+    json_file: Path | None
+    expected_failures: Path | None
+    remove_stale: bool
+    verbose: bool
+    traceback: bool
+    color: bool
+
+
+@dataclass
+class Outcome:
+    """What came of it: a report for each implementation that could be loaded, an error for each of the others."""
+
+    reports: list[Report] = field(default_factory=list)
+    failures: list[tuple[str, Exception]] = field(default_factory=list)
+
+    @property
+    def exit_status(self) -> int:
+        """The worst of all implementations."""
+        statuses = [report.exit_status for report in self.reports]
+        return max([*statuses, COULD_NOT_RUN] if self.failures else statuses)
+
+
+@click.command("check", short_help="Check implementations against the laws.")
+@click.argument("implementations", metavar="IMPLEMENTATION...", nargs=-1, required=True)
+@click.option(
+    "--operation", "operations", multiple=True, metavar="NAME", help="Only this operation (repeatable)."
+)
+@click.option("--law", "laws", multiple=True, metavar="GLOB", help="Only laws with such an id (repeatable).")
+@click.option(
+    "--dtype", "dtypes", multiple=True, metavar="NAME", help="Test these dtypes instead of the declared ones."
+)
+@click.option(
+    "--tier",
+    type=click.Choice(_TIERS),
+    default="standard",
+    show_default=True,
+    help="How many cases a law gets.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same cases.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the report as JSON too.",
+)
+@click.option(
+    "--expected-failures",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A list of failures known and explained.",
+)
+@click.option(
+    "--remove-stale", is_flag=True, help="Delete the lines of that list that are not true any more."
+)
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce."
+)
+@click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
+@click.option("--color/--no-color", default=True, help="Colours on a terminal.")
+def check_command(**options: Any) -> int:
+    """Check implementations against the laws of every operation they declare.
+
+    An IMPLEMENTATION is a built-in name (numpy, torch, jax), a file (my_attention.py) or an import path
+    (package.module or package.module:object). Several are shown side by side.
+
+    Exit status: 0 every declared law holds, 1 a law is violated, 2 it could not run.
+    """
+    wish = Wish(**options)
+    _refuse_unwritable(wish.json_file)
+    expected = _read_expected_failures(wish)
+    outcome = _checked(wish, expected)
+    if wish.remove_stale and wish.expected_failures is not None and expected is not None:
+        outcome = _without_stale(outcome, wish.expected_failures, expected)
+    _print(outcome, wish)
+    _write_json(outcome, wish)
+    return outcome.exit_status
+
+
+def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
+    from veriformer.adapters.errors import LoadError
+    from veriformer.cli.progress import progress_bar
+    from veriformer.conformance_tests.runner import check
+    from veriformer.conformance_tests.selection import UnknownName
+
+    outcome = Outcome()
+    with progress_bar(color=wish.color) as progress:
+        for implementation in wish.implementations:
+            try:
+                report = check(
+                    implementation,
+                    operations=wish.operations or None,
+                    laws=wish.laws or None,
+                    dtypes=wish.dtypes or None,
+                    tier=wish.tier,
+                    seed=wish.seed,
+                    expected_failures=expected,
+                    progress=progress,
+                )
+            except UnknownName as error:
+                raise UserError(str(error)) from error
+            except LoadError as error:
+                outcome.failures.append((implementation, error))
+            else:
+                outcome.reports.append(report)
+    return outcome
+
+
+def _read_expected_failures(wish: Wish) -> ExpectedFailures | None:
+    from veriformer.conformance_tests.expected_failures import ExpectedFailures, UnreadableList
+
+    if wish.expected_failures is None:
+        if wish.remove_stale:
+            raise UserError(
+                "--remove-stale changes a list of expected failures; name it with --expected-failures FILE"
+            )
+        return None
+    try:
+        return ExpectedFailures.read(wish.expected_failures)
+    except UnreadableList as error:
+        raise UserError(str(error), error) from error
+
+
+def _refuse_unwritable(path: Path | None) -> None:
+    """Say before the run, not after it, that its result could not be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UserError(f"cannot write {path}: it is a folder; name a file")
+    if not path.resolve().parent.is_dir():
+        raise UserError(f"cannot write {path}: there is no folder {path.parent}")
+
+
+def _without_stale(outcome: Outcome, path: Path, expected: ExpectedFailures) -> Outcome:
+    from veriformer.cli.stale import remove_stale, stale_lines
+
+    try:
+        removed = remove_stale(path, expected, outcome.reports)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}", error) from error
+    click.echo(
+        f"{len(removed)} stale {'line' if len(removed) == 1 else 'lines'} removed from {path}", err=True
+    )
+    kept = []
+    for report in outcome.reports:
+        sentences = zip(report.stale, stale_lines(report), strict=True)
+        kept.append(
+            replace(report, stale=tuple(sentence for sentence, line in sentences if line not in removed))
+        )
+    return Outcome(kept, outcome.failures)
+
+
+def _print(outcome: Outcome, wish: Wish) -> None:
+    from veriformer.cli.output import standard_output
+    from veriformer.cli.presenting import print_reports
+
+    console = standard_output(color=wish.color)
+    print_reports(console, outcome.reports, _options(wish, console.width))
+    for _, error in outcome.failures:
+        show_user_error(UserError(str(error), error.__cause__ or error), with_traceback=wish.traceback)
+
+
+def _options(wish: Wish, width: int) -> Options:
+    from veriformer.conformance_tests.reports.options import Options
+
+    repair = ""
+    if wish.expected_failures is not None:
+        repair = shlex.join(["veriformer", *(click.get_current_context().obj or ["check"]), "--remove-stale"])
+    return Options(verbose=wish.verbose, traceback=wish.traceback, width=width, repair=repair)
+
+
+def _write_json(outcome: Outcome, wish: Wish) -> None:
+    from veriformer.conformance_tests.reports.json_report import failure_as_json, report_as_json, write_json
+
+    if wish.json_file is None:
+        return
+    objects = [report_as_json(report) for report in outcome.reports]
+    objects += [
+        failure_as_json(name, str(error), seed=wish.seed, tier=wish.tier) for name, error in outcome.failures
+    ]
+    try:
+        write_json(wish.json_file, objects)
+    except OSError as error:
+        raise UserError(f"cannot write {wish.json_file}: {error.strerror or error}", error) from error

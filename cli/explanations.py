@@ -1,0 +1,75 @@
+"""`veriformer explain`: anything that has a name in the specification."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import click
+from veriformer.cli.failures import UserError
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.reports.layout import Lines
+
+
+@click.command("explain", short_help="Say what something means and why it holds.")
+@click.argument("identifier", metavar="ID")
+@click.option("--traceback", is_flag=True, help="Show where an error came from.")
+def explain_command(identifier: str, traceback: bool) -> None:
+    """Say what something means, where it comes from, and why it holds.
+
+    ID is the name of a law (attention.causal.no_future_leak), an operation (softmax), a convention (empty_row), a
+    derivation (variance_scaling) or a worked example (seed_001.cat_scores).
+    """
+    from veriformer.cli.output import print_page
+
+    pages = _pages(identifier)
+    if not pages:
+        raise UserError(_unknown(identifier))
+    for page in pages:
+        print_page(page)
+
+
+def _pages(identifier: str) -> list[Lines]:
+    """Return a page for each thing of that name: an operation and a derivation may share one."""
+    from veriformer.cli import pages
+    from veriformer.spec.conventions import CONVENTIONS
+    from veriformer.spec.derivations import derivation_ids
+    from veriformer.spec.laws import LAWS
+    from veriformer.spec.operations import OPERATIONS
+
+    found: list[Lines] = []
+    if identifier in LAWS:
+        found.append(pages.law_page(LAWS[identifier]))
+    if identifier in OPERATIONS:
+        found.append(pages.operation_page(OPERATIONS[identifier]))
+    if identifier in CONVENTIONS:
+        found.append(pages.convention_page(CONVENTIONS[identifier]))
+    if identifier in derivation_ids():
+        found.append(pages.derivation_page(identifier))
+    return found or _example_pages(identifier)
+
+
+def _example_pages(identifier: str) -> list[Lines]:
+    from veriformer.cli.example_page import example_page
+    from veriformer.spec.worked_examples.registry import WORKED_EXAMPLES
+
+    return [example_page(example) for example in WORKED_EXAMPLES if example.id == identifier]
+
+
+def _unknown(identifier: str) -> str:
+    from veriformer.conformance_tests.reports.text import plain
+    from veriformer.spec.conventions import CONVENTIONS
+    from veriformer.spec.derivations import derivation_ids
+    from veriformer.spec.laws import LAWS
+    from veriformer.spec.operations import OPERATIONS
+    from veriformer.spec.worked_examples.registry import WORKED_EXAMPLES
+
+    examples = (example.id for example in WORKED_EXAMPLES)
+    known = [*LAWS, *OPERATIONS, *CONVENTIONS, *derivation_ids(), *examples]
+    close = (
+        get_close_matches(identifier, known, n=3)
+        or [name for name in known if identifier and identifier in name][:3]
+    )
+    meant = f"; did you mean {' or '.join(close)}?" if close else ""
+    return f"nothing is called {plain(identifier)!r}{meant} (see: veriformer list laws, or list --help)"

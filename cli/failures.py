@@ -1,0 +1,49 @@
+"""Ways a command can end without an answer: each is one sentence on stderr and exit status 2."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import click
+
+COULD_NOT_RUN = 2
+# As a shell reports the signals that would have ended the program; neither says anything about a law.
+INTERRUPTED = 130
+NOBODY_READS = 141
+
+
+class UserError(click.ClickException):
+    """Something the user can put right; `cause` is what --traceback shows."""
+
+    exit_code = COULD_NOT_RUN
+
+    def __init__(self, message: str, cause: BaseException | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+def show_user_error(error: click.ClickException, *, with_traceback: bool) -> None:
+    """Print the sentence, and before it the cause's traceback where that was asked for."""
+    cause = getattr(error, "cause", None)
+    if with_traceback and cause is not None:
+        print_traceback(cause)
+    error.show(sys.stderr)
+
+
+def show_internal_error(error: BaseException, *, with_traceback: bool) -> None:
+    """Print that the fault is not the implementation's; a defect of ours must never look like a violation."""
+    if with_traceback:
+        print_traceback(error)
+    kind = type(error).__name__
+    hint = "" if with_traceback else "; --traceback shows where"
+    click.echo(
+        f"Internal error: {kind}: {error}\n"
+        f"This is a defect of Veriformer and says nothing about the implementation{hint}. Please report it.",
+        err=True,
+    )
+
+
+def print_traceback(error: BaseException) -> None:
+    """Print where an error came from."""
+    click.echo("".join(traceback.format_exception(error)), err=True, nl=False)

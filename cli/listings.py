@@ -1,0 +1,135 @@
+"""`veriformer list`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.reports.layout import Lines
+
+_WIDTH = 100
+_KINDS = ("operations", "laws", "conventions", "derivations", "examples", "implementations")
+
+
+@click.command("list", short_help="List operations, laws, conventions, ...")
+@click.argument("what", type=click.Choice(_KINDS), default="operations")
+def list_command(what: str) -> None:
+    """List what there is; `veriformer explain ID` says more about each."""
+    from veriformer.cli.output import print_page
+
+    print_page(_LISTINGS[what]())
+
+
+def _operations() -> Lines:
+    from rich.text import Text
+    from veriformer.spec.laws import LAWS
+    from veriformer.spec.operations import OPERATIONS
+
+    laws = Counter(law.operation.name for law in LAWS.values())
+    derived = Counter(law.operation.name for law in LAWS.values() if law.claim.derivation)
+    column = max(map(len, OPERATIONS)) + 2
+    lines = [Text(f"{'operation':{column}}{'laws':>5}{'derived':>9}", style="bold")]
+    for name, operation in OPERATIONS.items():
+        row = Text(f"{name:{column}}{laws[name]:>5}{derived[name]:>9}   ")
+        lines.append(row.append(operation.summary, style="dim"))
+    return [*lines, Text(""), Text(_totals())]
+
+
+def _totals() -> str:
+    from veriformer.conformance_tests.reports.text import counted
+    from veriformer.spec.conventions import CONVENTIONS
+    from veriformer.spec.derivations import derivation_ids
+    from veriformer.spec.laws import LAWS
+    from veriformer.spec.operations import OPERATIONS
+
+    derived = sum(law.claim.derivation is not None for law in LAWS.values())
+    return (
+        f"{counted(len(OPERATIONS), 'operation')}, {counted(len(LAWS), 'law')} ({derived} of them derived, in "
+        f"{counted(len(derivation_ids()), 'derivation')}), {counted(len(CONVENTIONS), 'convention')}"
+    )
+
+
+def _laws() -> Lines:
+    from rich.text import Text
+    from veriformer.conformance_tests.reports.layout import entry
+    from veriformer.spec.laws import LAWS
+
+    column = max(map(len, LAWS)) + 2
+    lines: Lines = []
+    operation = ""
+    for law in LAWS.values():
+        if law.operation.name != operation:
+            operation = law.operation.name
+            lines += [Text(""), Text(operation, style="bold")] if lines else [Text(operation, style="bold")]
+        lines += _row(law.id, law.statement, column)
+    return [*lines, Text(""), *entry("", _totals(), _WIDTH, indent=0, label_width=0)]
+
+
+def _conventions() -> Lines:
+    from veriformer.spec.conventions import CONVENTIONS
+
+    column = max(map(len, CONVENTIONS)) + 2
+    lines: Lines = []
+    for convention in CONVENTIONS.values():
+        values = " · ".join(convention.value_names)
+        lines += _row(convention.name, f"{convention.question} {values}", column)
+    return lines
+
+
+def _derivations() -> Lines:
+    from veriformer.spec.derivations import derivation_ids, derivation_title
+
+    column = max(map(len, derivation_ids())) + 2
+    return [line for name in derivation_ids() for line in _row(name, derivation_title(name), column)]
+
+
+def _examples() -> Lines:
+    from rich.text import Text
+    from veriformer.spec.worked_examples.registry import WORKED_EXAMPLES
+
+    column = max(len(example.id) for example in WORKED_EXAMPLES) + 2
+    rows = [
+        _row(example.id, f"{example.verdict.value:<12}{example.title}", column) for example in WORKED_EXAMPLES
+    ]
+    verdicts = Counter(example.verdict.value for example in WORKED_EXAMPLES)
+    totals = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.most_common())
+    return [line for row in rows for line in row] + [
+        Text(""),
+        Text(f"{len(WORKED_EXAMPLES)} worked examples: {totals}"),
+    ]
+
+
+def _implementations() -> Lines:
+    from importlib.util import find_spec
+
+    from veriformer.adapters.errors import install_hint
+    from veriformer.adapters.loading import BUILT_IN
+
+    lines: Lines = []
+    for name in BUILT_IN:
+        installed = find_spec(name) is not None
+        lines += _row(name, "installed" if installed else f"not installed: {install_hint(name)}", 10)
+    return [
+        *lines,
+        *_row("or", "a file (my_attention.py), an import path (package.module, package.module:object)", 10),
+    ]
+
+
+def _row(name: str, text: str, column: int) -> Lines:
+    from veriformer.conformance_tests.reports.layout import entry
+
+    return entry(name, text, _WIDTH, indent=0, label_width=column)
+
+
+_LISTINGS: dict[str, Callable[[], Lines]] = {
+    "operations": _operations,
+    "laws": _laws,
+    "conventions": _conventions,
+    "derivations": _derivations,
+    "examples": _examples,
+    "implementations": _implementations,
+}

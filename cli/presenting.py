@@ -1,0 +1,46 @@
+"""Printing what a check came to: one implementation in full, or several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from veriformer.conformance_tests.reports.comparison import different_conventions, side_by_side
+from veriformer.conformance_tests.reports.console import details, headline, report_lines, summary
+from veriformer.conformance_tests.reports.layout import Lines, blank
+from veriformer.conformance_tests.reports.screen import print_lines
+from veriformer.conformance_tests.reports.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from veriformer.conformance_tests.report import Report
+    from veriformer.conformance_tests.reports.options import Options
+
+
+def print_reports(console: Console, reports: Sequence[Report], options: Options) -> None:
+    """Print the reports; the last lines are always the counts."""
+    if len(reports) == 1:
+        print_lines(console, report_lines(reports[0], options))
+    elif reports:
+        console.print(side_by_side(reports), soft_wrap=False)
+        conventions = different_conventions(reports)
+        if conventions is not None:
+            print_lines(console, [blank()])
+            console.print(conventions, soft_wrap=False)
+        for report in reports:
+            print_lines(console, _section(report, options))
+        print_lines(console, [blank(), *_summaries(reports)])
+
+
+def _section(report: Report, options: Options) -> Lines:
+    lines = details(report, options)
+    return [blank(), headline(report), blank(), *lines[:-1]] if lines else []
+
+
+def _summaries(reports: Sequence[Report]) -> Lines:
+    widest = max(len(plain(report.implementation)) for report in reports)
+    return [
+        Text(plain(report.implementation).ljust(widest + 3)).append_text(summary(report))
+        for report in reports
+    ]

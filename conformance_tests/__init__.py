@@ -1,0 +1,26 @@
+"""Whether an implementation obeys the laws: cases, tolerances, the runner, the reports.
+
+`check(implementation)` returns a `Report`; `parametrize_with_laws(implementation)` makes one pytest test per law.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.pytest_plugin import parametrize_with_laws
+    from veriformer.conformance_tests.report import Report
+    from veriformer.conformance_tests.runner import check
+
+__all__ = ["Report", "check", "parametrize_with_laws"]
+
+_HOMES = {"check": "runner", "Report": "report", "parametrize_with_laws": "pytest_plugin"}
+
+
+def __getattr__(name: str) -> Any:
+    # pytest imports this package at every start to find the plugin; NumPy and Hypothesis must not come with it.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

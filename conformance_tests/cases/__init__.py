@@ -1,0 +1,1 @@
+"""What is drawn: descriptions of cases, and the arrays they stand for."""

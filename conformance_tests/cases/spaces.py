@@ -1,0 +1,91 @@
+"""Where a law's cases are drawn from: what it fixes, what it forbids, and what is left free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from veriformer.conformance_tests.cases.case import MaskKind, MaskShape, Palette
+
+How = Literal["never", "sometimes", "always"]
+EVERY_PALETTE: tuple[Palette, ...] = ("bits", "integers", "normal", "offset", "repeated")
+EXACT_PALETTES: tuple[Palette, ...] = ("bits", "integers")
+MASK_SHAPES: tuple[MaskShape, ...] = ("full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only")
+MASK_KINDS: tuple[MaskKind, ...] = ("random", "padding", "left_padding", "one_visible")
+
+
+@dataclass(frozen=True)
+class AttentionSpace:
+    """Cases of attention. `sometimes` means: drawn either way where the implementation has the feature.
+
+    `queries`, `keys` and `heads` fix a size; the `least_*` bound it from below. Lengths where `keys_suffice` have at
+    least as many keys as queries. `grouped` asks for several key/value heads with several query heads each.
+    """
+
+    mask: How = "never"
+    mask_kinds: tuple[MaskKind, ...] = MASK_KINDS
+    mask_shapes: tuple[MaskShape, ...] = MASK_SHAPES
+    causal: How = "never"
+    bias: How = "never"
+    scale: How = "never"
+    biases: How = "sometimes"
+    palettes: tuple[Palette, ...] = EVERY_PALETTE
+    amplitudes: tuple[int, ...] = (1, 4)
+    lengths: Literal["any", "equal", "unequal", "keys_suffice"] = "any"
+    widths: Literal["any", "unequal"] = "any"
+    kv_heads: Literal["any", "one", "all"] = "any"
+    grouped: bool = False
+    queries: int | None = None
+    keys: int | None = None
+    heads: int | None = None
+    least_batch: int = 1
+    least_heads: int = 1
+    least_queries: int = 1
+    least_keys: int = 1
+    least_width: int = 1
+
+
+@dataclass(frozen=True)
+class VectorSpace:
+    """Cases of operations on vectors."""
+
+    palettes: tuple[Palette, ...] = EVERY_PALETTE
+    amplitudes: tuple[int, ...] = (1, 4)
+    least_rows: int = 1
+    least_width: int = 1
+
+
+@dataclass(frozen=True)
+class CausalMaskSpace:
+    """Cases of `causal_mask`."""
+
+    square: bool = False
+
+
+@dataclass(frozen=True)
+class PaddingMaskSpace:
+    """Cases of `padding_mask`."""
+
+    least_batch: int = 1
+
+
+@dataclass(frozen=True)
+class PositionSpace:
+    """Cases of `sinusoidal_positions`."""
+
+    least_length: int = 1
+
+
+@dataclass(frozen=True)
+class OwnSpace:
+    """Cases of whatever kind the operation has, for laws that hold of every operation alike."""
+
+    extras: bool = True
+
+
+@dataclass(frozen=True)
+class NoSpace:
+    """No cases at all: a law about the signature or about fixed examples is tried once."""
+
+
+Space = AttentionSpace | VectorSpace | CausalMaskSpace | PaddingMaskSpace | PositionSpace | OwnSpace | NoSpace

@@ -1,0 +1,236 @@
+"""Hypothesis strategies: from a law's space and what the implementation can do to descriptions of cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from hypothesis import strategies as st
+from veriformer.conformance_tests.cases.case import (
+    AttentionCase,
+    CausalMaskCase,
+    MaskKind,
+    MaskShape,
+    PaddingMaskCase,
+    Palette,
+    PositionCase,
+    VectorCase,
+)
+from veriformer.conformance_tests.cases.sizes import POOL, Compiled, Sizes, fit, free_sizes, small_sizes
+from veriformer.conformance_tests.cases.spaces import (
+    AttentionSpace,
+    CausalMaskSpace,
+    How,
+    OwnSpace,
+    PaddingMaskSpace,
+    PositionSpace,
+    Space,
+    VectorSpace,
+)
+
+# Float16 holds logits up to 65504; larger amplitudes would ask of it what no kernel can give.
+_LARGEST_AMPLITUDE = {"float16": 8, "bfloat16": 100, "float32": 100, "float64": 100}
+_SCALES = (1.0, 0.25, 2.0, 0.3)
+_SEEDS = st.integers(0, 2**16)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be drawn for an operation of an implementation.
+
+    Sizes are chosen by `seed`. `compiles_per_shape` takes them from the first `pool` entries of a pool; `small`
+    overrides both and draws the smallest sizes only, to find a counterexample that can be read.
+    `causal_excludes_mask` keeps the causal flag away from masks and biases.
+    """
+
+    operation: str
+    dtypes: tuple[str, ...]
+    features: frozenset[str]
+    equal_widths: bool = False
+    causal_excludes_mask: bool = False
+    compiles_per_shape: bool = False
+    pool: int = 2
+    small: bool = False
+    seed: int = 0
+
+
+def cases(space: Space, limits: Limits) -> st.SearchStrategy[Any]:
+    """Return the strategy of a space; TypeError when nothing is drawn from it."""
+    if isinstance(space, OwnSpace):
+        space = own_space(limits.operation, extras=space.extras)
+    if isinstance(space, AttentionSpace):
+        return attention_cases(space, limits)
+    if isinstance(space, VectorSpace):
+        return vector_cases(space, limits)
+    if isinstance(space, CausalMaskSpace):
+        return causal_mask_cases(space)
+    if isinstance(space, PaddingMaskSpace):
+        return padding_mask_cases(space)
+    if isinstance(space, PositionSpace):
+        return position_cases(space, limits)
+    raise TypeError(f"no cases are drawn from {type(space).__name__}")
+
+
+def own_space(operation: str, *, extras: bool = True) -> Space:
+    """Return the space of an operation's ordinary cases, for laws that hold of every operation."""
+    how: How = "sometimes" if extras else "never"
+    own: dict[str, Space] = {
+        "softmax": VectorSpace(),
+        "layer_norm": VectorSpace(least_width=2),
+        "causal_mask": CausalMaskSpace(),
+        "padding_mask": PaddingMaskSpace(),
+        "sinusoidal_positions": PositionSpace(),
+    }
+    return own.get(operation, AttentionSpace(mask=how, causal=how, bias=how, scale=how))
+
+
+def attention_cases(space: AttentionSpace, limits: Limits) -> st.SearchStrategy[AttentionCase]:
+    """Return cases of attention: flags first, then sizes, then values, the order that shrinks best.
+
+    Each draw costs more than a call of a small attention, so what belongs together is drawn together.
+    """
+    if limits.compiles_per_shape and not limits.small:
+        compiled = st.sampled_from([_fixed(chosen, space, limits) for chosen in POOL[: limits.pool]])
+    else:
+        sizes = small_sizes(space) if limits.small else free_sizes(space, limits.seed)
+        compiled = st.tuples(*map(st.sampled_from, (_flags(space, limits), sizes, limits.dtypes)))
+    values = st.sampled_from(tuple(product(space.amplitudes, space.palettes, space.mask_kinds)))
+    return st.builds(lambda *drawn: _case(limits, space, *drawn), compiled, values, _SEEDS)
+
+
+def _case(
+    limits: Limits,
+    space: AttentionSpace,
+    compiled: tuple[dict[str, Any], Sizes, str],
+    values: tuple[int, Palette, MaskKind],
+    seed: int,
+) -> AttentionCase:
+    (flags, sizes, dtype), (amplitude, palette, kind) = compiled, values
+    heads = sizes.kv_heads * sizes.group
+    grouped = limits.operation == "grouped_query_attention" or space.grouped
+    equal_widths = limits.equal_widths and space.widths != "unequal"
+    return AttentionCase(
+        batch=sizes.batch,
+        heads=heads,
+        kv_heads=sizes.kv_heads if grouped else heads,
+        query_length=sizes.queries,
+        key_length=sizes.keys,
+        head_width=sizes.width,
+        value_width=sizes.width if equal_widths else sizes.value_width,
+        dtype=dtype,
+        palette=palette,
+        amplitude=min(amplitude, _LARGEST_AMPLITUDE[dtype]),
+        mask=kind if "mask_shape" in flags else "none",
+        seed=seed,
+        **flags,
+    )
+
+
+def _flags(space: AttentionSpace, limits: Limits) -> list[dict[str, Any]]:
+    """Return every combination of optional inputs that the space leaves open, the plainest first."""
+    wishes = {name: how for name, how in _wishes(space).items() if name in limits.features and how != "never"}
+    switches = ([True] if how == "always" else [False, True] for how in wishes.values())
+    biases = (False, True) if _may_have_biases(space, limits) else (space.biases == "always",)
+    combinations: list[dict[str, Any]] = []
+    for *drawn, with_biases in product(*switches, biases):
+        on = {name for name, switch in zip(wishes, drawn, strict=True) if switch}
+        shapes = space.mask_shapes if "mask" in on else space.mask_shapes[:1]
+        scales = _SCALES if "scale" in on else _SCALES[:1]
+        combinations += [
+            _settled(on, space, limits, shape, scale, biases=with_biases) for shape, scale in product(shapes, scales)
+        ]
+    return combinations
+
+
+def _fixed(chosen: Compiled, space: AttentionSpace, limits: Limits) -> tuple[dict[str, Any], Sizes, str]:
+    """Return one entry of the pool made to fit the space, so that few combinations are ever compiled."""
+    wishes = _wishes(space)
+    on = {name for name, how in wishes.items() if how == "always" or (how == "sometimes" and name in chosen.extras)}
+    shape = chosen.mask_shape if chosen.mask_shape in space.mask_shapes else space.mask_shapes[0]
+    biases = space.biases == "always" or (space.biases == "sometimes" and "bias" in chosen.extras)
+    flags = _settled(on & limits.features, space, limits, shape, _SCALES[0], biases=biases)
+    # With more dtypes than entries another law starts at another dtype, so that a run meets all that are declared.
+    rounds = -(-len(limits.dtypes) // limits.pool)
+    index = chosen.dtype_index + limits.pool * (limits.seed % rounds)
+    return flags, fit(chosen.sizes, space), limits.dtypes[index % len(limits.dtypes)]
+
+
+def _wishes(space: AttentionSpace) -> dict[str, How]:
+    return {"mask": space.mask, "bias": space.bias, "is_causal": space.causal, "scale": space.scale}
+
+
+def _may_have_biases(space: AttentionSpace, limits: Limits) -> bool:
+    return limits.operation == "multi_head_attention" and space.biases == "sometimes"
+
+
+def _settled(
+    on: set[str] | frozenset[str],
+    space: AttentionSpace,
+    limits: Limits,
+    mask_shape: MaskShape,
+    scale: float,
+    *,
+    biases: bool,
+) -> dict[str, Any]:
+    """Return the fields of a case for the optional inputs that are on, keeping apart what must not meet."""
+    causal = "is_causal" in on
+    if limits.causal_excludes_mask and causal:
+        # The flag gives way to a mask or bias, unless the law is about the flag.
+        on = on - {"mask", "bias"} if space.causal == "always" else on
+        causal = space.causal == "always" or not on & {"mask", "bias"}
+    flags: dict[str, Any] = {"bias": "bias" in on, "is_causal": causal, "biases": biases}
+    if "mask" in on:
+        flags["mask_shape"] = mask_shape
+    if "scale" in on:
+        flags["scale"] = scale
+    return flags
+
+
+def vector_cases(space: VectorSpace, limits: Limits) -> st.SearchStrategy[VectorCase]:
+    """Return cases of operations on vectors."""
+    if limits.compiles_per_shape and not limits.small:
+        shapes = st.sampled_from(((1, 2, 3), (2, 3, 5), (3, 2, 17)))
+    else:
+        width = st.integers(1, 3) if limits.small else st.one_of(st.integers(1, 9), st.sampled_from((16, 17, 64, 65)))
+        shapes = st.tuples(st.integers(1, 3), st.integers(1, 3), width)
+    return st.builds(
+        lambda shape, dtype, palette, amplitude, eps, seed: VectorCase(
+            shape[0],
+            max(shape[1], space.least_rows),
+            max(shape[2], space.least_width),
+            dtype,
+            palette,
+            min(amplitude, _LARGEST_AMPLITUDE[dtype]),
+            eps,
+            seed,
+        ),
+        shapes,
+        st.sampled_from(limits.dtypes),
+        st.sampled_from(space.palettes),
+        st.sampled_from(space.amplitudes),
+        st.sampled_from((1e-5, 1e-3, 1e-1)),
+        _SEEDS,
+    )
+
+
+def causal_mask_cases(space: CausalMaskSpace) -> st.SearchStrategy[CausalMaskCase]:
+    """Return lengths of causal masks."""
+    lengths = st.integers(1, 9)
+    if space.square:
+        return st.builds(lambda length: CausalMaskCase(length, length), lengths)
+    return st.builds(CausalMaskCase, lengths, lengths)
+
+
+@st.composite
+def padding_mask_cases(draw: st.DrawFn, space: PaddingMaskSpace) -> PaddingMaskCase:
+    """Return lengths and the length that they are padded to."""
+    lengths = draw(st.lists(st.integers(1, 7), min_size=space.least_batch, max_size=4))
+    return PaddingMaskCase(tuple(lengths), max(lengths) + draw(st.integers(0, 3)))
+
+
+def position_cases(space: PositionSpace, limits: Limits) -> st.SearchStrategy[PositionCase]:
+    """Return lengths and even widths."""
+    lengths = st.integers(space.least_length, 6 if limits.small else 40)
+    widths = st.integers(1, 3 if limits.small else 32).map(lambda half: 2 * half)
+    return st.builds(PositionCase, lengths, widths, st.sampled_from(limits.dtypes))

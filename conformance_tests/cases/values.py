@@ -1,0 +1,46 @@
+"""Arrays filled from a seed: the value regimes, rounded to what the tested dtype can hold."""
+
+from __future__ import annotations
+
+import numpy as np
+from veriformer.conformance_tests.cases.case import Palette
+
+Array = np.ndarray
+
+_MANTISSA_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_SMALLEST_EXPONENT = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
+
+
+def round_to_dtype(values: Array, dtype: str) -> Array:
+    """Return float64 values rounded to nearest-even in `dtype`, so that converting them loses nothing.
+
+    NumPy has no bfloat16: the rounding is done on mantissas, for every dtype in the same way.
+    """
+    mantissa, exponent = np.frexp(values)
+    digits = _MANTISSA_BITS[dtype] - np.maximum(_SMALLEST_EXPONENT[dtype] - (exponent - 1), 0)
+    rounded: Array = np.ldexp(np.rint(np.ldexp(mantissa, digits)), exponent - digits)
+    return np.where(np.isfinite(values), rounded, values)
+
+
+def fill(generator: np.random.Generator, shape: tuple[int, ...], palette: Palette, amplitude: int = 1) -> Array:
+    """Return an array of the given regime.
+
+    `bits` and `integers` are for counterexamples that people read; `offset` has a mean far from zero, so that
+    errors do not average out; `repeated` has equal rows, so that rounding errors add up instead of cancelling.
+    """
+    if palette == "bits":
+        values = generator.integers(0, 2, shape).astype(np.float64)
+    elif palette == "integers":
+        values = generator.integers(-3, 4, shape).astype(np.float64)
+    elif palette == "offset":
+        values = generator.normal(3.0, 0.5, shape)
+    elif palette == "repeated":
+        values = np.broadcast_to(generator.normal(size=(*shape[:-2], 1, shape[-1])), shape).copy()
+    else:
+        values = generator.normal(size=shape)
+    return values * amplitude
+
+
+def positive_fill(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return small positive integers, for parameters that must not be trivial."""
+    return generator.integers(1, 4, shape).astype(np.float64)

@@ -1,0 +1,18 @@
+"""The smallest case on which a law fails, with everything needed to read it and to repeat it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.subject import CallRecord
+from veriformer.conformance_tests.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """The case, the calls that were made on it, and the verdict; `case` is None for a law tried without cases."""
+
+    case: Case | None
+    calls: tuple[CallRecord, ...]
+    verdict: Verdict

@@ -1,0 +1,240 @@
+"""Which conventions an operation obeys: declared ones are taken at their word, the others are found by probing.
+
+A probe puts one question that tells the answers apart and compares what comes with the reference under each of
+them. What no answer reproduces stays at the standard value, and the laws then say what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.adapters.errors import AdapterError
+from veriformer.adapters.implementation import Implementation
+from veriformer.conformance_tests.cases.case import AttentionCase
+from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PositionInputs
+from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, standard_conventions
+from veriformer.conformance_tests.verdict import compare
+from veriformer.spec.conventions import CONVENTIONS
+from veriformer.spec.operations import Operation
+
+Array = np.ndarray
+ATTENTION = (
+    "scaled_dot_product_attention",
+    "grouped_query_attention",
+    "attention_weights",
+    "multi_head_attention",
+)
+FAILURES = (AdapterError, WrongShape)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The value of one convention for one operation, and how it is known."""
+
+    operation: str
+    convention: str
+    value: str
+    how: str  # "declared", "inferred" or "standard"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What was found out about an operation before its laws are tried."""
+
+    subject: Subject
+    findings: tuple[Finding, ...]
+    equal_widths: bool
+
+
+def examine(implementation: Implementation, operation: Operation) -> Profile:
+    """Return the operation ready to be called under its conventions."""
+    probe = _Probe(Subject(implementation, operation, standard_conventions()))
+    findings = tuple(probe.find(name) for name in operation.conventions)
+    equal_widths = probe.needs_equal_widths()
+    probe.subject.calls.clear()
+    return Profile(probe.subject, findings, equal_widths)
+
+
+class _Probe:
+    """The questions, asked in an order in which later ones may rely on earlier answers."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.operation = subject.operation
+        self.dtype = subject.implementation.dtypes[0]
+        self._questions: dict[str, Callable[[], str | None]] = {
+            "layout": self._layout,
+            "causal_alignment": self._causal_alignment,
+            "causal_with_mask": self._causal_with_mask,
+            "empty_row": self._empty_row,
+            "masked_nonfinite": self._masked_nonfinite,
+            "sinusoidal_layout": self._sinusoidal_layout,
+            "softmax_dtype": self._softmax_dtype,
+        }
+
+    def find(self, convention: str) -> Finding:
+        """Return the convention's value, and let every later call obey it."""
+        declared = self.subject.implementation.declared_convention(convention, self.operation.name)
+        if declared is not None:
+            return self._settle(convention, declared, "declared")
+        question = self._questions.get(convention)
+        inferred = question() if question else None
+        if inferred is not None:
+            return self._settle(convention, inferred, "inferred")
+        return self._settle(convention, CONVENTIONS[convention].standard, "standard")
+
+    def _settle(self, convention: str, value: str, how: str) -> Finding:
+        self.subject.conventions = {**self.subject.conventions, convention: value}
+        return Finding(self.operation.name, convention, value, how)
+
+    def needs_equal_widths(self) -> bool:
+        """Return whether the operation works only with values as wide as keys (declared, or found by trying)."""
+        name = self.operation.name
+        if name not in ATTENTION or name == "attention_weights":
+            return False
+        if self.subject.implementation.limited(name, "value_width"):
+            return True
+        equal, unequal = (self._inputs(3, 5, value_width=width) for width in (2, 3))
+        return self._output(unequal) is None and self._output(equal) is not None
+
+    def _inputs(self, queries: int, keys: int, *, value_width: int = 2, **settings: Any) -> Any:
+        heads, kv_heads = (4, 2) if self.operation.name == "grouped_query_attention" else (3, 3)
+        case = AttentionCase(
+            2, heads, kv_heads, queries, keys, 2, value_width, self.dtype, "integers", seed=7, **settings
+        )
+        return draw_inputs(self.operation.name, case)
+
+    def _output(self, inputs: Inputs) -> Array | None:
+        try:
+            return self.subject.call(inputs)
+        except FAILURES:
+            return None
+
+    def _which(self, convention: str, questions: Iterable[Inputs], *, empty_rows: bool = False) -> str | None:
+        """Return the one accepted value under which the reference reproduces every answer."""
+        candidates = set(CONVENTIONS[convention].inferred_values)
+        for inputs in questions:
+            output = self._output(inputs)
+            if output is None:
+                return None
+            candidates = {value for value in candidates if self._matches(convention, value, inputs, output, empty_rows)}
+        # Several fit when the questions cannot tell them apart; the standard value stands first.
+        ordered = [value for value in CONVENTIONS[convention].value_names if value in candidates]
+        return ordered[0] if ordered else None
+
+    def _matches(self, convention: str, value: str, inputs: Inputs, output: Array, empty_rows: bool = False) -> bool:
+        expected = inputs.expected({**self.subject.conventions, convention: value})
+        # Only rows that differ between the answers are compared, so that nothing else wrong can hide the answer.
+        judged = ~expected.judged if empty_rows else expected.judged
+        allowed = np.where(np.isfinite(expected.allowed), expected.allowed, 0.0)
+        return compare(expected.value, output, allowed + allowed.max(), judged).holds
+
+    def _has(self, *features: str) -> bool:
+        return all(feature in self.subject.features for feature in features)
+
+    def _layout(self) -> str | None:
+        subject = self.subject
+        found = None
+        for value in CONVENTIONS["layout"].value_names:
+            subject.conventions = {**subject.conventions, "layout": value}
+            # Lengths, heads and widths all differ, so that no other order of axes can pass for this one.
+            inputs = self._inputs(5, 7)
+            output = self._output(inputs)
+            if output is not None and self._matches("layout", value, inputs, output):
+                found = value
+                break
+        subject.conventions = {**subject.conventions, "layout": found or CONVENTIONS["layout"].standard}
+        return found
+
+    def _causal_alignment(self) -> str | None:
+        lengths = ((3, 5), (5, 3), (4, 4))
+        if self.operation.name == "causal_mask":
+            return self._which("causal_alignment", (CausalMaskInputs(*pair) for pair in lengths))
+        if not self._has("is_causal"):
+            return None
+        seen = [self._keys_seen(self._inputs(*pair, is_causal=True)) for pair in lengths]
+        alignments: tuple[Any, ...] = CONVENTIONS["causal_alignment"].value_names
+        for value in alignments:
+            shown = [reference.causal_mask(*pair, causal_alignment=value) for pair in lengths]
+            if all(found is not None and np.array_equal(found, mask) for found, mask in zip(seen, shown, strict=True)):
+                return str(value)
+        return None
+
+    def _keys_seen(self, inputs: Any) -> Array | None:
+        """Return which keys each query's answer depends on, (L, S), by changing one key after the other.
+
+        This finds the alignment even where the values are wrong for another reason.
+        """
+        before = self._output(inputs)
+        if before is None:
+            return None
+        unseen = inputs.unseen_keys(self.subject.conventions)
+        columns = []
+        for key in range(inputs.key_length):
+            where = np.zeros_like(unseen)
+            where[..., key] = True
+            after = self._output(inputs.with_keys_replaced(where, 9.0))
+            if after is None:
+                return None
+            rest = tuple(axis for axis in range(before.ndim) if axis != inputs.result_axis("queries"))
+            changed = (before != after) & ~(np.isnan(before) & np.isnan(after))
+            columns.append(changed.any(axis=rest))
+        return np.stack(columns, axis=-1)
+
+    def _causal_with_mask(self) -> str | None:
+        if not self._has("is_causal", "mask"):
+            return None
+        both = self._inputs(4, 4, is_causal=True, mask="padding")
+        if self._output(both) is not None:
+            return "intersect"
+        alone = (
+            self._output(self._inputs(4, 4, is_causal=True)),
+            self._output(self._inputs(4, 4, mask="padding")),
+        )
+        return None if any(output is None for output in alone) else "rejects"
+
+    def _empty_row(self) -> str | None:
+        if not self._has("mask"):
+            return None
+        return self._which("empty_row", [self._inputs(3, 4, mask="empty_rows", mask_shape="lengths")], empty_rows=True)
+
+    def _masked_nonfinite(self) -> str | None:
+        if not self._has("mask"):
+            return None
+        inputs = self._inputs(3, 4, mask="padding", mask_shape="keys_only")
+        mask = np.ones((2, 1, 1, 4), dtype=bool)
+        mask[..., 2:] = False
+        inputs = replace(inputs, mask=mask)
+        hidden = inputs.unseen_keys(self.subject.conventions)
+        clean = self._output(inputs)
+        if clean is None:
+            return None
+        if self._unchanged(clean, inputs.with_keys_replaced(hidden, np.nan)):
+            return "ignored"
+        if self.operation.name == "multi_head_attention":
+            return "propagates"
+        keys_only = inputs.with_keys_replaced(hidden, np.nan, values=False)
+        return "value_propagates" if self._unchanged(clean, keys_only) else "propagates"
+
+    def _unchanged(self, clean: Array, inputs: Inputs) -> bool:
+        output = self._output(inputs)
+        return output is not None and bool(np.allclose(clean, output, rtol=0.0, atol=1e-2))
+
+    def _sinusoidal_layout(self) -> str | None:
+        return self._which("sinusoidal_layout", [PositionInputs(5, 8, self.dtype)])
+
+    def _softmax_dtype(self) -> str | None:
+        if "float64" not in self.subject.implementation.dtypes or self.operation.name not in (
+            *ATTENTION,
+            "softmax",
+        ):
+            return None
+        if self.operation.name == "softmax":
+            return None
+        inputs = replace(self._inputs(5, 7), dtype="float64")
+        return self._which("softmax_dtype", [inputs])

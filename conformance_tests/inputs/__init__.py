@@ -1,0 +1,55 @@
+"""The inputs of one call: arrays, what may be done to them, the expected result and its error bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.cases.values import round_to_dtype
+from veriformer.conformance_tests.inputs.attention import AttentionInputs
+from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs
+from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PaddingMaskInputs, PositionInputs
+from veriformer.conformance_tests.inputs.vectors import LayerNormInputs, SoftmaxInputs
+
+_INPUTS: dict[str, Any] = {
+    "softmax": SoftmaxInputs,
+    "scaled_dot_product_attention": AttentionInputs,
+    "grouped_query_attention": AttentionInputs,
+    "attention_weights": AttentionInputs,
+    "multi_head_attention": MultiHeadInputs,
+    "causal_mask": CausalMaskInputs,
+    "padding_mask": PaddingMaskInputs,
+    "sinusoidal_positions": PositionInputs,
+    "layer_norm": LayerNormInputs,
+}
+
+
+def draw_inputs(operation: str, case: Case) -> Any:
+    """Return the inputs that a case describes, of the kind that the operation takes."""
+    return _INPUTS[operation].draw(operation, case)
+
+
+def given_inputs(operation: str, dtype: str, arguments: Mapping[str, Any]) -> Any:
+    """Return inputs made of given arguments: floats become arrays of values that the dtype can hold.
+
+    Raises TypeError when the arguments are not those of the operation.
+    """
+    arrays = {name: _array(value, dtype) for name, value in arguments.items()}
+    if operation in ("scaled_dot_product_attention", "grouped_query_attention", "attention_weights"):
+        return AttentionInputs(operation, dtype, **{"value": None, **arrays})
+    if operation == "causal_mask":
+        return CausalMaskInputs(**arguments)
+    if operation == "sinusoidal_positions":
+        return PositionInputs(dtype=dtype, **arguments)
+    if operation == "padding_mask":
+        return PaddingMaskInputs(**arrays)
+    return _INPUTS[operation](dtype, **arrays)
+
+
+def _array(value: Any, dtype: str) -> Any:
+    if not isinstance(value, (list, tuple)):
+        return value
+    array = np.asarray(value)
+    return round_to_dtype(array, dtype) if array.dtype.kind == "f" else array

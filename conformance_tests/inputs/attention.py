@@ -1,0 +1,197 @@
+"""The inputs of attention between given queries, keys and values, plain, grouped, or weights only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.cases.case import AttentionCase
+from veriformer.conformance_tests.cases.masks import draw_mask
+from veriformer.conformance_tests.cases.values import fill, round_to_dtype
+from veriformer.conformance_tests.inputs.empty_rows import softmax_over_visible
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.tolerances.attention import (
+    AttentionTerms,
+    attention_bound,
+    attention_weights_bound,
+)
+from veriformer.conformance_tests.tolerances.precision import Precision
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionInputs:
+    """Queries, keys, values and what masks them; axes are batch, head, length, width.
+
+    `key` and `value` have fewer heads than `query` for grouped attention. Every method that changes something
+    returns new inputs in which mask and bias follow along, so that a law reads like its formula.
+    """
+
+    operation: str
+    dtype: str
+    query: Array
+    key: Array
+    value: Array | None
+    mask: Array | None = None
+    bias: Array | None = None
+    is_causal: bool = False
+    scale: float | None = None
+
+    @classmethod
+    def draw(cls, operation: str, case: AttentionCase) -> AttentionInputs:
+        """Return the inputs that a case describes."""
+        generator = np.random.default_rng(case.seed)
+        batch, keys = case.batch, (case.batch, case.kv_heads, case.key_length)
+
+        def values(*shape: int, amplitude: int = 1) -> Array:
+            return round_to_dtype(fill(generator, shape, case.palette, amplitude), case.dtype)
+
+        query = values(batch, case.heads, case.query_length, case.head_width, amplitude=case.amplitude)
+        key = values(*keys, case.head_width, amplitude=case.amplitude)
+        value = values(*keys, case.value_width) if operation != "attention_weights" else None
+        mask = draw_mask(case, generator)
+        bias = values(batch, case.heads, case.query_length, case.key_length) if case.bias else None
+        return cls(operation, case.dtype, query, key, value, mask, bias, case.is_causal, case.scale)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        arguments: dict[str, Any] = {"query": self.query, "key": self.key, "value": self.value}
+        arguments |= {"mask": self.mask, "bias": self.bias, "scale": self.scale}
+        arguments["is_causal"] = self.is_causal or None
+        return {name: value for name, value in arguments.items() if value is not None}
+
+    @property
+    def batch(self) -> int:
+        """The number of samples."""
+        return int(self.query.shape[0])
+
+    @property
+    def heads(self) -> int:
+        """The number of query heads."""
+        return int(self.query.shape[1])
+
+    @property
+    def group_size(self) -> int:
+        """How many query heads share a key/value head."""
+        return self.heads // int(self.key.shape[1])
+
+    @property
+    def query_length(self) -> int:
+        """L."""
+        return int(self.query.shape[2])
+
+    @property
+    def key_length(self) -> int:
+        """S."""
+        return int(self.key.shape[2])
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        width = self.key_length if self.value is None else int(self.value.shape[-1])
+        return (*self.query.shape[:3], width)
+
+    def visible(self, conventions: Conventions) -> Array:
+        """Return which keys each query may see, (B, H, L, S), the causal flag included."""
+        return reference.visible_keys(
+            (*self.query.shape[:3], self.key_length),
+            mask=self.mask,
+            bias=self.bias,
+            is_causal=self.is_causal,
+            causal_alignment=conventions["causal_alignment"],
+        )
+
+    def unseen_keys(self, conventions: Conventions) -> Array:
+        """Return which keys no query may see, (B, key/value heads, S)."""
+        seen = self.visible(conventions).any(axis=2)
+        groups = seen.reshape(self.batch, -1, self.group_size, self.key_length)
+        return np.asarray(~groups.any(axis=2))
+
+    def with_keys_replaced(
+        self, where: Array, content: float, *, keys: bool = True, values: bool = True
+    ) -> AttentionInputs:
+        """Return inputs in which the keys and values at `where` (B, key/value heads, S) hold `content`."""
+        key = np.where(where[..., None], content, self.key) if keys else self.key
+        value = self.value
+        if values and value is not None:
+            value = np.where(where[..., None], content, value)
+        return replace(self, key=key, value=value)
+
+    def take_samples(self, index: Array) -> AttentionInputs:
+        """Return the samples at `index`."""
+        return self._mapped(lambda array: array[index], lambda table: _take(table, index, 0))
+
+    def take_heads(self, index: Array) -> AttentionInputs:
+        """Return the query heads at `index`, which must keep groups together, and the heads that they read."""
+        kv_index = index[:: self.group_size] // self.group_size
+        taken = self._mapped(lambda array: array, lambda table: _take(table, index, 1))
+        value = None if self.value is None else self.value[:, kv_index]
+        return replace(taken, query=self.query[:, index], key=self.key[:, kv_index], value=value)
+
+    def take_queries(self, index: Array) -> AttentionInputs:
+        """Return the queries at `index`."""
+        taken = self._mapped(lambda array: array, lambda table: _take(table, index, -2))
+        return replace(taken, query=self.query[:, :, index])
+
+    def take_keys(self, index: Array) -> AttentionInputs:
+        """Return the keys and values at `index`: a permutation, a selection, or a repetition."""
+        taken = self._mapped(lambda array: array, lambda table: _take(table, index, -1))
+        value = None if self.value is None else self.value[:, :, index]
+        return replace(taken, key=self.key[:, :, index], value=value)
+
+    def take_tokens(self, index: Array) -> AttentionInputs:
+        """Return the positions at `index` of a self-attention: queries, keys and values alike."""
+        return self.take_queries(index).take_keys(index)
+
+    def _mapped(self, array: Callable[[Array], Array], table: Callable[[Array], Array]) -> AttentionInputs:
+        return replace(
+            self,
+            query=array(self.query),
+            key=array(self.key),
+            value=None if self.value is None else array(self.value),
+            mask=None if self.mask is None else table(self.mask),
+            bias=None if self.bias is None else table(self.bias),
+        )
+
+    def result_axis(self, name: str) -> int:
+        """Return the axis of the result that stands for `batch`, `heads` or `queries`."""
+        return {"batch": 0, "heads": 1, "queries": 2, "keys": 3}[name]
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact result under the conventions and its error bound.
+
+        A query that may see no key is not judged by `judged`: laws about such rows compare all.
+        """
+        precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
+        visible = self.visible(conventions)
+        terms = self._terms(visible, conventions)
+        allowed = (attention_weights_bound if terms.output is None else attention_bound)(terms, precision)
+        value = terms.weights if terms.output is None else terms.output
+        empty = ~visible.any(axis=-1, keepdims=True)
+        if conventions["empty_row"] == "nan":
+            value = np.where(empty, np.nan, value)
+        return Expected(value, allowed * precision.with_reference, np.broadcast_to(~empty, value.shape))
+
+    def empty_rows(self, conventions: Conventions) -> Array:
+        """Return which queries may see no key, (B, H, L)."""
+        return np.asarray(~self.visible(conventions).any(axis=-1))
+
+    def _terms(self, visible: Array, conventions: Conventions) -> AttentionTerms:
+        key = np.repeat(self.key, self.group_size, axis=1)
+        value = None if self.value is None else np.repeat(self.value, self.group_size, axis=1)
+        logits = reference.attention_logits(self.query, key, bias=self.bias, scale=self.scale)
+        scale = self.query.shape[-1] ** -0.5 if self.scale is None else self.scale
+        logits, visible, weights = softmax_over_visible(logits, visible, conventions)
+        output = None if value is None else reference.weighted_sum(weights, value, visible)
+        return AttentionTerms(self.query, key, value, scale, logits, weights, output)
+
+
+def _take(table: Array, index: Array, axis: int) -> Array:
+    """Index one axis of a mask or bias, unless that axis is broadcast or (for rank 2) missing."""
+    if table.ndim < 4 and axis >= 0:
+        return table
+    return table if table.shape[axis] == 1 else np.take(table, index, axis=axis)

@@ -1,0 +1,258 @@
+"""The inputs of multi-head attention: what is projected, and the projections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.cases.case import AttentionCase
+from veriformer.conformance_tests.cases.masks import draw_mask
+from veriformer.conformance_tests.cases.values import fill, positive_fill, round_to_dtype
+from veriformer.conformance_tests.inputs.empty_rows import softmax_over_visible
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.tolerances.attention import AttentionTerms, attention_bound
+from veriformer.conformance_tests.tolerances.precision import Precision
+from veriformer.conformance_tests.tolerances.projections import projection_bound
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Projections:
+    """The weights of multi-head attention, by the interface's names; a bias may be None."""
+
+    w_q: Array
+    w_k: Array
+    w_v: Array
+    w_o: Array
+    b_q: Array | None = None
+    b_k: Array | None = None
+    b_v: Array | None = None
+    b_o: Array | None = None
+
+    @classmethod
+    def draw(cls, case: AttentionCase, generator: np.random.Generator) -> Projections:
+        """Return projections of the case's palette, no two alike; E = heads · head width."""
+        width = case.heads * case.head_width
+        sizes = (
+            case.heads * case.head_width,
+            case.kv_heads * case.head_width,
+            case.kv_heads * case.value_width,
+        )
+        # Weights of unit size would let logits grow with the width squared.
+        damping = 1.0 if case.palette in ("bits", "integers") else width**-0.5
+
+        def weight(*shape: int) -> Array:
+            palette = case.palette if case.palette in ("bits", "integers") else "normal"
+            return round_to_dtype(fill(generator, shape, palette) * damping, case.dtype)
+
+        w_q, w_k, w_v = (weight(width, size) for size in sizes)
+        w_o = weight(case.heads * case.value_width, width)
+        if not case.biases:
+            return cls(w_q, w_k, w_v, w_o)
+        b_q, b_k, b_v, b_o = (positive_fill(generator, (size,)) for size in (*sizes, width))
+        return cls(w_q, w_k, w_v, w_o, b_q, b_k, b_v, b_o)
+
+    def scaled_values(self, factor: float) -> Projections:
+        """Return projections whose values are `factor` times as large."""
+        return replace(self, w_v=self.w_v * factor, b_v=None if self.b_v is None else self.b_v * factor)
+
+    def take_heads(self, index: Array, heads: int) -> Projections:
+        """Return the projections of the heads at `index`; as many key/value heads as query heads are assumed."""
+
+        def columns(matrix: Array | None) -> Array | None:
+            return None if matrix is None else np.concatenate([np.split(matrix, heads, axis=-1)[i] for i in index], -1)
+
+        def required(matrix: Array) -> Array:
+            return np.concatenate([np.split(matrix, heads, axis=-1)[i] for i in index], axis=-1)
+
+        rows = np.concatenate([np.split(self.w_o, heads, axis=0)[i] for i in index], axis=0)
+        return Projections(
+            required(self.w_q), required(self.w_k), required(self.w_v), rows,
+            columns(self.b_q), columns(self.b_k), columns(self.b_v), self.b_o,
+        )  # fmt: skip
+
+    def repeated(self, kv_heads: int, times: int) -> Projections:
+        """Return projections in which each key/value head stands `times` times in a row."""
+
+        def columns(matrix: Array | None) -> Array | None:
+            if matrix is None:
+                return None
+            parts = matrix.reshape(*matrix.shape[:-1], kv_heads, -1)
+            return np.repeat(parts, times, axis=-2).reshape(*matrix.shape[:-1], -1)
+
+        key, value = columns(self.w_k), columns(self.w_v)
+        if key is None or value is None:
+            raise ValueError("projections always have key and value matrices")
+        return replace(self, w_k=key, w_v=value, b_k=columns(self.b_k), b_v=columns(self.b_v))
+
+
+@dataclass(frozen=True, eq=False)
+class MultiHeadInputs:
+    """What queries (`x`) and what keys and values (`context`) are projected from, and how."""
+
+    dtype: str
+    x: Array
+    context: Array
+    weights: Projections
+    num_heads: int
+    num_kv_heads: int
+    mask: Array | None = None
+    is_causal: bool = False
+    name_kv_heads: bool = False
+
+    @classmethod
+    def draw(cls, operation: str, case: AttentionCase) -> MultiHeadInputs:
+        """Return the inputs that a case describes."""
+        if operation != "multi_head_attention":
+            raise ValueError(f"{operation} does not take projections")
+        generator = np.random.default_rng(case.seed)
+        width = case.heads * case.head_width
+
+        def tokens(length: int) -> Array:
+            drawn = fill(generator, (case.batch, length, width), case.palette, case.amplitude)
+            return round_to_dtype(drawn, case.dtype)
+
+        x, context = tokens(case.query_length), tokens(case.key_length)
+        weights = Projections.draw(case, generator)
+        mask = draw_mask(case, generator)
+        grouped = case.kv_heads != case.heads
+        return cls(case.dtype, x, context, weights, case.heads, case.kv_heads, mask, case.is_causal, grouped)
+
+    @property
+    def operation(self) -> str:
+        """The operation's name."""
+        return "multi_head_attention"
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        arguments: dict[str, Any] = {"x": self.x, "context": self.context, "weights": self.weights}
+        arguments |= {"num_heads": self.num_heads, "mask": self.mask, "is_causal": self.is_causal or None}
+        arguments["num_kv_heads"] = self.num_kv_heads if self.name_kv_heads else None
+        return {name: value for name, value in arguments.items() if value is not None}
+
+    @property
+    def batch(self) -> int:
+        """The number of samples."""
+        return int(self.x.shape[0])
+
+    @property
+    def heads(self) -> int:
+        """The number of query heads."""
+        return self.num_heads
+
+    @property
+    def query_length(self) -> int:
+        """L."""
+        return int(self.x.shape[1])
+
+    @property
+    def key_length(self) -> int:
+        """S."""
+        return int(self.context.shape[1])
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        return self.x.shape
+
+    def visible(self, conventions: Conventions) -> Array:
+        """Return which keys each query may see, (B, H, L, S), the causal flag included."""
+        return reference.visible_keys(
+            (self.batch, self.num_heads, self.query_length, self.key_length),
+            mask=self.mask,
+            is_causal=self.is_causal,
+            causal_alignment=conventions["causal_alignment"],
+        )
+
+    def unseen_keys(self, conventions: Conventions) -> Array:
+        """Return which context positions no query of any head may see, (B, S)."""
+        return np.asarray(~self.visible(conventions).any(axis=(1, 2)))
+
+    def empty_rows(self, conventions: Conventions) -> Array:
+        """Return which queries may see no key in at least one head, (B, L)."""
+        return np.asarray(np.any(~np.any(self.visible(conventions), axis=-1), axis=1))
+
+    def with_keys_replaced(
+        self, where: Array, content: float, *, keys: bool = True, values: bool = True
+    ) -> MultiHeadInputs:
+        """Return inputs whose context holds `content` at `where` (B, S); it feeds keys and values alike."""
+        if not (keys and values):
+            raise ValueError("the context feeds keys and values: they cannot be replaced apart")
+        return replace(self, context=np.where(where[..., None], content, self.context))
+
+    def take_samples(self, index: Array) -> MultiHeadInputs:
+        """Return the samples at `index`."""
+        return replace(self, x=self.x[index], context=self.context[index], mask=self._table(index, 0))
+
+    def take_heads(self, index: Array) -> MultiHeadInputs:
+        """Return inputs whose heads, with their weights, stand in the order of `index`."""
+        return replace(self, weights=self.weights.take_heads(index, self.num_heads), mask=self._table(index, 1))
+
+    def take_queries(self, index: Array) -> MultiHeadInputs:
+        """Return the queries at `index`."""
+        return replace(self, x=self.x[:, index], mask=self._table(index, -2))
+
+    def take_keys(self, index: Array) -> MultiHeadInputs:
+        """Return the context positions at `index`."""
+        return replace(self, context=self.context[:, index], mask=self._table(index, -1))
+
+    def take_tokens(self, index: Array) -> MultiHeadInputs:
+        """Return the positions at `index` of a self-attention."""
+        return self.take_queries(index).take_keys(index)
+
+    def _table(self, index: Array, axis: int) -> Array | None:
+        mask = self.mask
+        if mask is None or (mask.ndim < 4 and axis >= 0) or mask.shape[axis] == 1:
+            return mask
+        return np.take(mask, index, axis=axis)
+
+    def result_axis(self, name: str) -> int:
+        """Return the axis of the result that stands for `batch` or `queries`."""
+        return {"batch": 0, "queries": 1}[name]
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact result under the conventions and its error bound, propagated through the projections."""
+        precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
+        value = reference.multi_head_attention(
+            self.x,
+            self.context,
+            reference.MultiHeadWeights(**vars(self.weights)),
+            num_heads=self.num_heads,
+            num_kv_heads=self.num_kv_heads,
+            mask=self.mask,
+            is_causal=self.is_causal,
+            causal_alignment=conventions["causal_alignment"],
+            empty_row=conventions["empty_row"],
+        )
+        judged = np.broadcast_to(~self.empty_rows(conventions)[..., None], value.shape)
+        return Expected(value, self._bound(conventions, precision) * precision.with_reference, judged)
+
+    def _bound(self, conventions: Conventions, precision: Precision) -> Array:
+        terms = self._terms(conventions, precision)
+        if terms.output is None:
+            raise ValueError("multi-head attention always has values")
+        heads_error = attention_bound(terms, precision)
+        merged, merged_error = reference.merge_heads(terms.output), reference.merge_heads(heads_error)
+        return projection_bound(merged, self.weights.w_o, self.weights.b_o, precision, merged_error)
+
+    def _terms(self, conventions: Conventions, precision: Precision) -> AttentionTerms:
+        group, weights = self.num_heads // self.num_kv_heads, self.weights
+        query, query_error = _project(self.x, weights.w_q, weights.b_q, self.num_heads, precision)
+        key, key_error = _project(self.context, weights.w_k, weights.b_k, self.num_kv_heads, precision)
+        value, value_error = _project(self.context, weights.w_v, weights.b_v, self.num_kv_heads, precision)
+        key, key_error, value, value_error = (np.repeat(a, group, axis=1) for a in (key, key_error, value, value_error))
+        logits = reference.attention_logits(query, key)
+        logits, visible, mixing = softmax_over_visible(logits, self.visible(conventions), conventions)
+        output = reference.weighted_sum(mixing, value, visible)
+        scale = query.shape[-1] ** -0.5
+        return AttentionTerms(query, key, value, scale, logits, mixing, output, query_error, key_error, value_error)
+
+
+def _project(x: Array, weight: Array, bias: Array | None, heads: int, precision: Precision) -> tuple[Array, Array]:
+    """Return a projection split into heads, (B, heads, length, width), and its rounding error."""
+    projected = x @ weight + (0.0 if bias is None else bias)
+    error = projection_bound(x, weight, bias, precision)
+    return reference.split_heads(projected, heads), reference.split_heads(error, heads)

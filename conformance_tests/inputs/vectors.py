@@ -1,0 +1,107 @@
+"""The inputs of operations on vectors along the last axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.cases.case import VectorCase
+from veriformer.conformance_tests.cases.values import fill, positive_fill, round_to_dtype
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.tolerances.normalisation import layer_norm_bound
+from veriformer.conformance_tests.tolerances.precision import Precision
+from veriformer.conformance_tests.tolerances.softmax import softmax_bound
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxInputs:
+    """Logits, (batch, rows, width)."""
+
+    dtype: str
+    x: Array
+
+    @classmethod
+    def draw(cls, operation: str, case: VectorCase) -> SoftmaxInputs:
+        """Return the inputs that a case describes."""
+        generator = np.random.default_rng(case.seed)
+        shape = (case.batch, case.rows, case.width)
+        return cls(case.dtype, round_to_dtype(fill(generator, shape, case.palette, case.amplitude), case.dtype))
+
+    @property
+    def operation(self) -> str:
+        """The operation's name."""
+        return "softmax"
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        return {"x": self.x}
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        return self.x.shape
+
+    def with_x(self, x: Array) -> SoftmaxInputs:
+        """Return inputs with other logits."""
+        return replace(self, x=x)
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact weights and their error bound."""
+        value = reference.softmax(self.x)
+        precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
+        allowed = softmax_bound(self.x, value, precision) * precision.with_reference
+        return Expected(value, allowed, np.ones(value.shape, dtype=bool))
+
+
+@dataclass(frozen=True, eq=False)
+class LayerNormInputs:
+    """Vectors (batch, rows, width), gain, shift and eps."""
+
+    dtype: str
+    x: Array
+    gamma: Array
+    beta: Array
+    eps: float
+
+    @classmethod
+    def draw(cls, operation: str, case: VectorCase) -> LayerNormInputs:
+        """Return the inputs that a case describes; gain and shift are never trivial."""
+        generator = np.random.default_rng(case.seed)
+        x = fill(generator, (case.batch, case.rows, case.width), case.palette, case.amplitude)
+        gamma, beta = (positive_fill(generator, (case.width,)) for _ in range(2))
+        return cls(case.dtype, round_to_dtype(x, case.dtype), gamma, beta, case.eps)
+
+    @property
+    def operation(self) -> str:
+        """The operation's name."""
+        return "layer_norm"
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        return {"x": self.x, "gamma": self.gamma, "beta": self.beta, "eps": self.eps}
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        return self.x.shape
+
+    def with_x(self, x: Array) -> LayerNormInputs:
+        """Return inputs with other vectors."""
+        return replace(self, x=x)
+
+    def plain(self) -> LayerNormInputs:
+        """Return inputs with unit gain and no shift."""
+        return replace(self, gamma=np.ones_like(self.gamma), beta=np.zeros_like(self.beta))
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact result and its error bound."""
+        placement = conventions["layer_norm_eps"]
+        value = reference.layer_norm(self.x, self.gamma, self.beta, eps=self.eps, eps_placement=placement)
+        precision = Precision.of(self.dtype)
+        bound = layer_norm_bound(self.x, self.gamma, self.beta, self.eps, precision)
+        allowed = bound * precision.with_reference
+        return Expected(value, allowed, np.ones(value.shape, dtype=bool))

@@ -1,0 +1,1 @@
+"""The laws as checks: each takes one trial and makes one assertion."""

@@ -1,0 +1,98 @@
+"""What every operation owes its caller: signature, shape, dtype, purity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.cases.spaces import NoSpace, OwnSpace
+from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.law import judges
+from veriformer.conformance_tests.trial import Trial
+from veriformer.conformance_tests.verdict import Verdict, compare, words
+
+
+@judges("signature", space=NoSpace())
+def signature(trial: Trial) -> Verdict:
+    """The parameters are those of the interface, spelt as there."""
+    operation = trial.subject.operation
+    misspelt = trial.subject.implementation.misspelt_keywords(operation.name)
+    received = "; ".join(f"keyword {got!r}, which looks like {meant!r} misspelt" for got, meant in misspelt)
+    return words(operation.signature, received or "a signature that fits", holds=not misspelt)
+
+
+@judges("shape", space=OwnSpace())
+def shape(trial: Trial) -> Verdict:
+    """The result has the shape of the interface."""
+    result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
+    expected, received = trial.inputs.result_shape, result.value.shape
+    return words(f"shape {expected}", f"shape {received}", holds=expected == received)
+
+
+@judges("dtype", space=OwnSpace())
+def dtype(trial: Trial) -> Verdict:
+    """The result has the dtype of the inputs."""
+    result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
+    return words(trial.inputs.dtype, result.dtype, holds=result.dtype == trial.inputs.dtype)
+
+
+@judges("dtype", space=OwnSpace(), operations=("causal_mask", "padding_mask"))
+def boolean(trial: Trial) -> Verdict:
+    """A mask is boolean."""
+    result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
+    return words("bool", result.dtype, holds=result.dtype == "bool")
+
+
+@judges("inputs_unchanged", space=OwnSpace())
+def inputs_unchanged(trial: Trial) -> Verdict:
+    """No argument is written to."""
+    prepared = trial.subject.prepare(trial.inputs)
+    before = {name: array.copy() for name, array in prepared.arguments_now().items()}
+    trial.subject.run(prepared, trial.inputs)
+    after = prepared.arguments_now()
+    changed = [name for name in before if not np.array_equal(before[name], after[name], equal_nan=True)]
+    return words(
+        "arguments as they were",
+        f"changed {', '.join(changed)}" if changed else "the same",
+        holds=not changed,
+    )
+
+
+@judges("same_call_same_answer", space=OwnSpace())
+def same_call_same_answer(trial: Trial) -> Verdict:
+    """A second call with the same arrays repeats the first's answer."""
+    prepared = trial.subject.prepare(trial.inputs)
+    first = trial.subject.run(prepared, trial.inputs).value
+    return _repeats(trial, first, trial.subject.run(prepared, trial.inputs).value)
+
+
+@judges("history_independence", space=OwnSpace())
+def history_independence(trial: Trial) -> Verdict:
+    """Calls with other values in between leave the answer as it was."""
+    first = trial.subject.call(trial.inputs)
+    for seed in (1, 2):
+        trial.subject.call(draw_inputs(trial.inputs.operation, _reseeded(trial.case, seed)))
+    return _repeats(trial, first, trial.subject.call(trial.inputs))
+
+
+@judges("memory_layout", space=OwnSpace())
+def memory_layout(trial: Trial) -> Verdict:
+    """Strided views give the answer of contiguous arrays."""
+    contiguous = trial.subject.call(trial.inputs)
+    return _repeats(trial, contiguous, trial.subject.call(trial.inputs, strided=True))
+
+
+def _repeats(trial: Trial, first: np.ndarray, second: np.ndarray) -> Verdict:
+    """Judge whether two answers to one question agree; kernels may round differently at another address."""
+    expected = trial.inputs.expected(trial.conventions)
+    if first.shape != second.shape:
+        return words(f"shape {first.shape}", f"shape {second.shape}", holds=False)
+    if first.shape != expected.value.shape:
+        return words("the same answer", "the same answer", holds=np.array_equal(first, second, equal_nan=True))
+    return compare(first, second, 2.0 * expected.allowed, expected.judged)
+
+
+def _reseeded(case: Case, by: int) -> Case:
+    """Return a case of the same sizes with other values; tables of lengths have no values to change."""
+    return replace(case, seed=case.seed + by)

@@ -1,0 +1,96 @@
+"""Softmax and layer normalisation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from veriformer.conformance_tests.cases.spaces import EXACT_PALETTES, VectorSpace
+from veriformer.conformance_tests.inputs.vectors import LayerNormInputs
+from veriformer.conformance_tests.law import judges
+from veriformer.conformance_tests.trial import Trial
+from veriformer.conformance_tests.verdict import Verdict, compare
+
+Array = np.ndarray
+_SOFTMAX = ("softmax",)
+_LAYER_NORM = ("layer_norm",)
+_VECTORS = (*_SOFTMAX, *_LAYER_NORM)
+_VARIED = VectorSpace(least_width=2, palettes=("integers", "normal", "offset", "bits"))
+
+
+@judges("value", space=VectorSpace(), operations=_SOFTMAX)
+@judges(
+    "large_logits",
+    space=VectorSpace(amplitudes=(30, 100), palettes=("integers", "normal")),
+    operations=_SOFTMAX,
+)
+@judges("value", space=_VARIED, operations=_LAYER_NORM)
+def agrees_with_formula(trial: Trial) -> Verdict:
+    """The result is the formula's."""
+    return trial.agrees()
+
+
+@judges("nonnegative", space=VectorSpace(), operations=_SOFTMAX)
+def nonnegative(trial: Trial) -> Verdict:
+    """No weight is below zero."""
+    output = trial.output(trial.inputs)
+    return compare(np.maximum(output, 0.0), output, np.zeros(output.shape))
+
+
+@judges("rows_sum_to_one", space=VectorSpace(), operations=_SOFTMAX)
+def rows_sum_to_one(trial: Trial) -> Verdict:
+    """The weights of each row sum to one."""
+    sums = trial.output(trial.inputs).sum(axis=-1)
+    allowed = trial.inputs.expected(trial.conventions).allowed.sum(axis=-1)
+    return compare(np.ones(sums.shape), sums, allowed)
+
+
+@judges("shift", space=VectorSpace(palettes=EXACT_PALETTES, least_width=2), operations=_SOFTMAX)
+@judges("shift", space=replace(_VARIED, palettes=("integers",)), operations=_LAYER_NORM)
+def shift(trial: Trial) -> Verdict:
+    """One number added to a whole row changes nothing."""
+    x = trial.inputs.x
+    added = trial.generator.integers(1, 9, (*x.shape[:-1], 1)).astype(float)
+    return trial.equal(trial.inputs, trial.inputs.with_x(x + added))
+
+
+@judges("permutation", space=VectorSpace(least_width=2))
+def permutation(trial: Trial) -> Verdict:
+    """A row in another order gives weights in that order."""
+    order = trial.permutation(trial.inputs.x.shape[-1])
+    reordered = trial.inputs.with_x(trial.inputs.x[..., order])
+    return trial.equal(trial.inputs, reordered, of_first=lambda result: result[..., order])
+
+
+@judges("minus_infinity", space=VectorSpace(least_width=2))
+def minus_infinity(trial: Trial) -> Verdict:
+    """An entry of −∞ has no weight, and the others share all of it."""
+    x = trial.inputs.x.copy()
+    hidden = int(trial.generator.integers(x.shape[-1]))
+    x[..., hidden] = -np.inf
+    return trial.agrees(trial.inputs.with_x(x))
+
+
+@judges("batch.independence", space=VectorSpace(least_rows=2, least_width=2), operations=_VECTORS)
+def rows_alone(trial: Trial) -> Verdict:
+    """The last row alone gives what it gives beside the others."""
+    alone = trial.inputs.with_x(trial.inputs.x[-1:, -1:])
+    return trial.equal(alone, trial.inputs, of_second=lambda result: result[-1:, -1:])
+
+
+@judges("zero_mean", space=_VARIED, operations=_LAYER_NORM)
+def zero_mean(trial: Trial) -> Verdict:
+    """With unit gain and no shift the components sum to zero."""
+    plain: LayerNormInputs = trial.inputs.plain()
+    sums = trial.output(plain).sum(axis=-1)
+    return compare(np.zeros(sums.shape), sums, plain.expected(trial.conventions).allowed.sum(axis=-1))
+
+
+@judges("gain_and_shift", space=_VARIED, operations=_LAYER_NORM)
+def gain_and_shift(trial: Trial) -> Verdict:
+    """Gain and shift applied afterwards give the same."""
+    inputs: LayerNormInputs = trial.inputs
+    plain = inputs.plain()
+    one, other = plain.expected(trial.conventions), inputs.expected(trial.conventions)
+    expected = trial.output(plain) * inputs.gamma + inputs.beta
+    return compare(expected, trial.output(inputs), one.allowed * np.abs(inputs.gamma) + other.allowed)

@@ -1,0 +1,45 @@
+"""The worked examples of the seed documents, at their exact values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.cases.spaces import NoSpace
+from veriformer.conformance_tests.inputs import given_inputs
+from veriformer.conformance_tests.law import judges
+from veriformer.conformance_tests.subject import Subject
+from veriformer.conformance_tests.trial import Trial
+from veriformer.conformance_tests.verdict import Verdict, compare, words
+from veriformer.spec.worked_examples import executable_examples
+
+
+@judges("worked_examples", space=NoSpace())
+def worked_examples(trial: Trial) -> Verdict:
+    """Every example that the operation's features allow comes out at its exact value; the first wrong one is shown."""
+    subject, tried = trial.subject, 0
+    for example in executable_examples():
+        if example.operation != subject.operation.name or not _allowed(subject, example):
+            continue
+        tried += 1
+        subject.calls.clear()
+        verdict = _judge(trial, example)
+        if not verdict.holds:
+            return verdict
+    return words("the exact values", f"the exact values in {tried} examples", holds=True)
+
+
+def _allowed(subject: Subject, example: Any) -> bool:
+    features = set(example.arguments) & set(subject.operation.features)
+    follows = all(subject.conventions.get(name) == value for name, value in example.conventions.items())
+    return features <= subject.features and follows
+
+
+def _judge(trial: Trial, example: Any) -> Verdict:
+    """Compare with the exact result, allowing for what rounding the example's own numbers to the dtype changes."""
+    dtype = trial.subject.implementation.dtypes[0]
+    inputs = given_inputs(example.operation, dtype, example.arguments)
+    expected = inputs.expected(trial.conventions)
+    exact = np.asarray(example.result, dtype=float)
+    allowed = expected.allowed + np.abs(expected.value - exact)
+    return compare(exact, trial.output(inputs), allowed, expected.judged, note=f"worked example {example.id}")

@@ -1,0 +1,136 @@
+"""Laws as tests of pytest: a decorator for test functions, and `pytest --veriformer my_attention.py`.
+
+pytest imports this module at every start, so whatever costs time is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from veriformer.conformance_tests.expected_failures import ExpectedFailures
+    from veriformer.conformance_tests.reports.law_tests import LawTest
+    from veriformer.conformance_tests.selection import Effort
+
+__all__ = ["parametrize_with_laws"]
+
+TIERS = ("quick", "standard", "thorough")
+
+
+def parametrize_with_laws(
+    implementation: object,
+    *,
+    operations: Sequence[str] | None = None,
+    laws: Sequence[str] | None = None,
+    tier: Effort = "standard",
+    seed: int = 0,
+    expected_failures: ExpectedFailures | Path | str | None = None,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Make one test of every law of every operation that the implementation declares.
+
+        @parametrize_with_laws("my_attention.py")
+        def test_conformance(law):
+            law()
+
+    Called, `law` fails the test when the law is violated or the operation raises, and skips it when the
+    implementation has not declared what the law is about. It has `id` and `statement`. `implementation` is a
+    built-in name, a file (seen from the working directory), an import path, or any object with operations.
+    Raises LoadError, UnknownName or UnreadableList when the tests are collected.
+    """
+    from veriformer.conformance_tests.reports.law_tests import law_tests
+
+    tests = law_tests(
+        implementation,
+        operations=tuple(operations) if operations is not None else None,
+        laws=tuple(laws) if laws is not None else None,
+        tier=tier,
+        seed=seed,
+        expected_failures=expected_failures,
+    )
+    return pytest.mark.parametrize("law", [_parameter(test) for test in tests])
+
+
+def _parameter(test: LawTest) -> Any:
+    marks = [pytest.mark.skip(reason=test.skip_reason)] if test.skip_reason else []
+    return pytest.param(test, id=test.id, marks=marks)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the command line options."""
+    group = parser.getgroup("veriformer", "conformance of Transformer implementations (veriformer)")
+    group.addoption(
+        "--veriformer",
+        action="append",
+        default=[],
+        metavar="IMPLEMENTATION",
+        help="check this implementation too, one test for each law: a built-in name, a file, or an import path "
+        "(repeatable)",
+    )
+    group.addoption(
+        "--veriformer-tier", choices=TIERS, default="standard", help="how many cases each law gets"
+    )
+    group.addoption(
+        "--veriformer-seed", type=int, default=0, metavar="N", help="the same seed draws the same cases"
+    )
+    group.addoption(
+        "--veriformer-expected-failures",
+        metavar="FILE",
+        default=None,
+        help="a list of failures known and explained",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Add the tests of the implementations named on the command line, before -k and -m choose among all tests."""
+    for implementation in dict.fromkeys(config.getoption("veriformer")):
+        collector = ImplementationCollector.from_parent(session, name=implementation, nodeid=implementation)
+        items.extend(session.genitems(collector))
+
+
+class ImplementationCollector(pytest.Collector):
+    """The laws of one implementation."""
+
+    def collect(self) -> Iterator[LawItem]:
+        """Return a test for every law of every declared operation; UsageError when it cannot be loaded."""
+        from veriformer.adapters.errors import LoadError
+        from veriformer.conformance_tests.expected_failures import UnreadableList
+        from veriformer.conformance_tests.reports.law_tests import law_tests
+
+        option = self.config.getoption
+        try:
+            tests = law_tests(
+                self.name,
+                tier=option("veriformer_tier"),
+                seed=option("veriformer_seed"),
+                expected_failures=option("veriformer_expected_failures"),
+            )
+        except (LoadError, UnreadableList) as error:
+            raise self.CollectError(str(error)) from error
+        for test in tests:
+            yield LawItem.from_parent(self, name=test.id, test=test)
+
+
+class LawItem(pytest.Item):
+    """One law of one implementation."""
+
+    def __init__(self, *, test: LawTest, **given: Any) -> None:
+        super().__init__(**given)
+        self.test = test
+        if test.skip_reason:
+            self.add_marker(pytest.mark.skip(reason=test.skip_reason))
+
+    def runtest(self) -> None:
+        """Try the law."""
+        self.test()
+
+    def reportinfo(self) -> tuple[str, int | None, str]:
+        """Return where the test stands in pytest's own listings."""
+        return self.nodeid.partition("::")[0], None, self.nodeid

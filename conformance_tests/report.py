@@ -1,0 +1,95 @@
+"""What a run found out, as data; how it is shown is elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.inference import Finding
+from veriformer.spec.laws import LawStatement
+
+Status = Literal["passed", "failed", "not_declared", "error"]
+VerdictName = Literal["conforms", "violates", "error"]
+
+
+@dataclass(frozen=True)
+class LawResult:
+    """The outcome of one law.
+
+    `reason` says in one sentence why a law was not declared or ended in an error; `traceback` is the
+    implementation's own. `largest_excess` is the largest error met, as a fraction of what rounding explains; above
+    one the law fails. `expected_failure` is the reason given for it in a list of expected failures.
+    """
+
+    law: LawStatement
+    status: Status
+    cases: int = 0
+    seconds: float = 0.0
+    largest_excess: float = 0.0
+    counterexample: Counterexample | None = None
+    reason: str = ""
+    traceback: str = ""
+    expected_failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of all laws for one implementation.
+
+    `notices` are sentences about the implementation as a whole: a misspelt operation, output it printed, an entry
+    of the list of expected failures that no longer fits (these last, `stale`, count as violations).
+    """
+
+    implementation: str
+    framework: str
+    seed: int
+    tier: str
+    results: tuple[LawResult, ...]
+    findings: tuple[Finding, ...] = ()
+    notices: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    seconds: float = 0.0
+    source: str | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Laws by status, and cases."""
+        statuses = Counter(result.status for result in self.results)
+        return {
+            "laws": len(self.results),
+            "passed": statuses["passed"],
+            "failed": statuses["failed"],
+            "not_declared": statuses["not_declared"],
+            "errors": statuses["error"],
+            "cases": sum(result.cases for result in self.results),
+        }
+
+    @property
+    def verdict(self) -> VerdictName:
+        """`error` when nothing could be judged, `violates` when a law fails unexpectedly, else `conforms`."""
+        if all(result.status == "not_declared" for result in self.results):
+            return "error"
+        unexpected = [r for r in self.results if r.status in ("failed", "error") and r.expected_failure is None]
+        return "violates" if unexpected or self.stale else "conforms"
+
+    @property
+    def conventions(self) -> dict[str, str]:
+        """The conventions found: one entry where all operations agree, else one for each operation."""
+        values: dict[str, dict[str, str]] = {}
+        for finding in self.findings:
+            if finding.how != "standard":
+                values.setdefault(finding.convention, {})[finding.operation] = finding.value
+        found: dict[str, str] = {}
+        for convention, by_operation in values.items():
+            if len(set(by_operation.values())) == 1:
+                found[convention] = next(iter(by_operation.values()))
+            else:
+                found |= {f"{operation}.{convention}": value for operation, value in by_operation.items()}
+        return found
+
+    @property
+    def exit_status(self) -> int:
+        """0: every declared law holds; 1: a law is violated; 2: nothing could be judged."""
+        return {"conforms": 0, "violates": 1, "error": 2}[self.verdict]

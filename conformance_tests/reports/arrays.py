@@ -1,0 +1,126 @@
+"""The inputs of a call, drawn as small matrices side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.reports.figures import cell
+from veriformer.spec.operations import Operation
+
+Array = np.ndarray
+
+_AXES = {
+    "B": "batch",
+    "H": "head",
+    "G": "key/value head",
+    "L": "query",
+    "S": "key",
+    "D": "component",
+    "Dv": "component",
+}
+_MOST_ENTRIES = 48
+_MOST_BLOCKS = 6
+_MOST_ROWS = 4
+_MOST_COLUMNS = 6
+_GAP = "   "
+
+
+def axis_names(shape: str, rank: int) -> tuple[str, ...] | None:
+    """Return what each axis of a shape such as "(B, H, L, D)" stands for, or None when the rank is another."""
+    letters = [part.strip() for part in shape.removeprefix("bool ").strip("()").split(",") if part.strip()]
+    return tuple(_AXES.get(letter, letter) for letter in letters) if len(letters) == rank else None
+
+
+def arguments_by_name(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every argument with its name, the arrays of weights as "w_q" and so on; what is None is left out."""
+    for name, value in arguments.items():
+        if is_dataclass(value) and not isinstance(value, type):
+            members = ((field.name, getattr(value, field.name)) for field in fields(value))
+            yield from ((member, inner) for member, inner in members if inner is not None)
+        elif value is not None:
+            yield name, value
+
+
+def drawn(operation: Operation, name: str, value: Any, width: int) -> list[str]:
+    """Return an argument as rows of text: its value, or its shape and its matrices."""
+    if not isinstance(value, np.ndarray):
+        return [str(value)]
+    shape = " × ".join(map(str, value.shape)) or "one number"
+    if value.size > 1 and (value == value.flat[0]).all():
+        return [f"{shape}   all {cell(value.flat[0])}"]
+    if not _is_small(value):
+        return [f"{shape}   ({value.size:,} entries)"]
+    names = axis_names(_shape_of(operation, name), value.ndim)
+    blocks = [_block(matrix, _position(index, value.shape, names)) for index, matrix in _matrices(value)]
+    return _beside(shape, _packed(blocks, width - len(shape) - len(_GAP)))
+
+
+def _shape_of(operation: Operation, name: str) -> str:
+    try:
+        return operation.parameter(name).shape
+    except KeyError:
+        return ""
+
+
+def _is_small(value: Array) -> bool:
+    rows, columns = (1, 1, *value.shape)[-2:]
+    blocks = value.size // max(rows * columns, 1)
+    fits = rows <= _MOST_ROWS and columns <= _MOST_COLUMNS and blocks <= _MOST_BLOCKS
+    return 0 < value.size <= _MOST_ENTRIES and fits
+
+
+def _matrices(value: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
+    if value.ndim < 2:
+        yield (), value.reshape(1, -1)
+    else:
+        for index in np.ndindex(value.shape[:-2]):
+            yield index, value[index]
+
+
+def _position(index: tuple[int, ...], shape: tuple[int, ...], names: tuple[str, ...] | None) -> str:
+    """Return where a matrix stands, in words; axes of size one need none."""
+    told = [axis for axis in range(len(index)) if shape[axis] > 1]
+    if names is None:
+        return str([index[axis] for axis in told]) if told else ""
+    return ", ".join(f"{names[axis]} {index[axis]}" for axis in told)
+
+
+def _block(matrix: Array, title: str) -> list[str]:
+    cells = [[cell(entry) for entry in row] for row in matrix.tolist()]
+    widest = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    rows = [
+        f"[{' '.join(text.rjust(wide) for text, wide in zip(row, widest, strict=True))}]" for row in cells
+    ]
+    if title and len(rows) == 1:
+        return [f"{title} {rows[0]}"]
+    return [title, *rows] if title else rows
+
+
+def _packed(blocks: list[list[str]], width: int) -> list[str]:
+    """Return blocks side by side, in as many bands as the width calls for."""
+    bands: list[list[list[str]]] = [[]]
+    used = 0
+    for block in blocks:
+        wide = max(map(len, block)) + len(_GAP)
+        if bands[-1] and used + wide > width:
+            bands.append([])
+            used = 0
+        bands[-1].append(block)
+        used += wide
+    return [row for band in bands for row in _band(band)]
+
+
+def _band(blocks: list[list[str]]) -> list[str]:
+    widths = [max(map(len, block)) for block in blocks]
+    return [
+        _GAP.join(row.ljust(wide) for row, wide in zip(rows, widths, strict=True)).rstrip()
+        for rows in zip(*blocks, strict=True)
+    ]
+
+
+def _beside(shape: str, rows: list[str]) -> list[str]:
+    margin = " " * len(shape)
+    return [f"{shape if number == 0 else margin}{_GAP}{row}" for number, row in enumerate(rows)]

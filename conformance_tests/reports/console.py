@@ -1,0 +1,231 @@
+"""A report for people: operation by operation, then what holds for the whole, and last the sum of it all."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.text import Text
+from veriformer.conformance_tests.report import LawResult, Report, Status
+from veriformer.conformance_tests.reports.findings import conventions_found
+from veriformer.conformance_tests.reports.layout import INDENT, Lines, as_text, blank, entry, paragraph
+from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
+from veriformer.conformance_tests.reports.unjudged import MARK, circumstances, unjudged
+from veriformer.conformance_tests.reports.violation import CROSS, evidence, size, title, violation
+
+DEFAULTS = Options()
+_LABEL = 20
+_SHOWN_IN_FULL = 3
+_MOST_REASONS = 3
+
+
+def report_text(report: Report, options: Options = DEFAULTS) -> str:
+    """Return a report as plain text."""
+    return as_text(report_lines(report, options))
+
+
+def law_text(report: Report, result: LawResult, options: Options = DEFAULTS) -> str:
+    """Return one law that does not hold or could not be judged as plain text, the gist of it in the first line.
+
+    `report` is the run that the result belongs to.
+    """
+    if result.status == "error":
+        return f"{MARK} {plain(result.reason)}\n\n{as_text(circumstances(report, result, options))}"
+    return f"{CROSS} {result.law.statement}\n\n{as_text(evidence(report, result, options))}"
+
+
+def report_lines(report: Report, options: Options = DEFAULTS) -> Lines:
+    """Return a whole report; its last line counts what held, what did not, and what was never tried."""
+    return [headline(report), blank(), *body(report, options), summary(report)]
+
+
+def body(report: Report, options: Options = DEFAULTS) -> Lines:
+    """Return a report without its first line and its last."""
+    sections = [
+        _operations(report, options),
+        _expected_failures(report, options),
+        _stale(report, options),
+        _notices(report, options),
+        [*conventions_found(report, options), *_undeclared_operations(report, options)],
+    ]
+    lines: Lines = []
+    for section in sections:
+        if section:
+            lines += [*section, blank()] if section[-1].plain else section
+    return lines
+
+
+def details(report: Report, options: Options = DEFAULTS) -> Lines:
+    """Return what a table of counts leaves out; empty where there is nothing to add, else ending in an empty line."""
+    lines: Lines = []
+    for name, results in _by_operation(report).items():
+        failures = _failures(report, _unexpected(results), options)
+        lines += [Text(name), blank(), *failures] if failures else []
+    sections = [_expected_failures, _stale, _notices, *([conventions_found] if options.verbose else [])]
+    for section in sections:
+        found = section(report, options)
+        lines += [*found, blank()] if found else []
+    return lines
+
+
+def headline(report: Report) -> Text:
+    """Return the line that says what was checked, and how."""
+    declared = len(_by_operation(report))
+    line = Text(plain(report.implementation), style="bold")
+    facts = [
+        plain(report.framework),
+        counted(declared, "operation"),
+        f"seed {report.seed}",
+        f"tier {report.tier}",
+    ]
+    return line.append(f"   {joined(facts)}", style="not bold")
+
+
+def summary(report: Report) -> Text:
+    """Return the line of counts."""
+    counts = report.counts
+    expected = sum(result.expected_failure is not None for result in report.results)
+    parts = [
+        f"{counted(counts['passed'], 'law')} held",
+        f"{counts['failed']:,} violated",
+        counted(counts["errors"], "error"),
+        f"{expected:,} of these expected" if expected else "",
+        counted(len(report.stale), "stale entry", "stale entries") if report.stale else "",
+        f"{counts['not_declared']:,} not declared",
+    ]
+    told = f"{joined(parts)}; {counted(counts['cases'], 'case')} in {report.seconds:.1f} s"
+    style = {"conforms": "bold green", "violates": "bold red", "error": "bold yellow"}[report.verdict]
+    return Text(f"No law was judged: {told}" if report.verdict == "error" else told, style=style)
+
+
+def tally(results: list[LawResult]) -> str:
+    """Return the counts of one operation in words."""
+    counts: Counter[Status] = Counter(result.status for result in results)
+    failed = counts["failed"]
+    return joined(
+        [
+            f"{counts['passed']} {'law holds' if counts['passed'] == 1 else 'laws hold'}",
+            f"{failed} {'does' if failed == 1 else 'do'} not" if failed else "",
+            f"{counts['error']} could not be judged" if counts["error"] else "",
+            f"{counts['not_declared']} not declared" if counts["not_declared"] else "",
+        ]
+    )
+
+
+def _by_operation(report: Report) -> dict[str, list[LawResult]]:
+    """Return the results of every declared operation; one whose every law is undeclared for lack of it is left out."""
+    groups: dict[str, list[LawResult]] = {}
+    for result in report.results:
+        groups.setdefault(result.law.operation.name, []).append(result)
+    return {
+        name: results for name, results in groups.items() if any(not _is_absent(result) for result in results)
+    }
+
+
+def _is_absent(result: LawResult) -> bool:
+    return result.status == "not_declared" and result.reason == f"no operation {result.law.operation.name}"
+
+
+def _operations(report: Report, options: Options) -> Lines:
+    groups = _by_operation(report)
+    column = max((len(name) for name in groups), default=0) + 3
+    lines: Lines = []
+    for name, results in groups.items():
+        bad = [result for result in results if result.status in ("failed", "error")]
+        unexpected = _unexpected(results)
+        style = "red" if unexpected else "yellow" if bad else "green"
+        lines.append(Text(name.ljust(column)).append(tally(results), style=style))
+        lines += _missing_features(results, column, options)
+        failures = _failures(report, unexpected, options)
+        lines += [blank(), *failures] if failures else []
+    return lines
+
+
+def _unexpected(results: list[LawResult]) -> list[LawResult]:
+    return [
+        result
+        for result in results
+        if result.status in ("failed", "error") and result.expected_failure is None
+    ]
+
+
+def _missing_features(results: list[LawResult], column: int, options: Options) -> Lines:
+    reasons = Counter(
+        plain(result.reason).removeprefix(f"{result.law.operation.name} has ")
+        for result in results
+        if result.status == "not_declared"
+    )
+    told = [f"{reason} ({counted(number, 'law')})" for reason, number in reasons.most_common()]
+    if not told:
+        return []
+    shown = first_few(told, len(told) if options.verbose else _MOST_REASONS)
+    return entry("", shown, options.width, indent=0, label_width=column, style="dim")
+
+
+def _failures(report: Report, results: list[LawResult], options: Options) -> Lines:
+    """Return the violations of one operation, the most telling ones in full, and then what could not be judged."""
+    violated = [result for result in results if result.status == "failed"]
+    in_full = violated if options.verbose else _most_telling(violated)
+    shown = {result.law.id for result in in_full}
+    others = [result for result in violated if result.law.id not in shown]
+    lines: Lines = []
+    for result in in_full:
+        lines += [*violation(report, result, options), blank()]
+    for result in others:
+        lines += title(result, options.width)
+    if others:
+        lines += [*paragraph("(--verbose shows their cases too)", options.width, INDENT, "dim"), blank()]
+    return lines + unjudged(report, (result for result in results if result.status == "error"), options)
+
+
+def _most_telling(violated: list[LawResult]) -> list[LawResult]:
+    """Return the few violations to show in full: the smallest case of each family of laws, smallest first chosen."""
+    families: dict[str, LawResult] = {}
+    for result in sorted(violated, key=size):
+        families.setdefault(result.law.claim.key.partition(".")[0], result)
+    chosen = [result.law.id for result in families.values()][:_SHOWN_IN_FULL]
+    return [result for result in violated if result.law.id in chosen]
+
+
+def _expected_failures(report: Report, options: Options) -> Lines:
+    known = [result for result in report.results if result.expected_failure is not None]
+    if not known:
+        return []
+    lines = [Text("Expected failures", style="bold")]
+    for result in known:
+        lines += entry(result.law.id, plain(result.expected_failure), options.width, indent=2, label_width=44)
+    return lines
+
+
+def _stale(report: Report, options: Options) -> Lines:
+    if not report.stale:
+        return []
+    lines = [Text("Entries of the list of expected failures that are not true any more", style="bold red")]
+    for sentence in report.stale:
+        lines += paragraph(plain(sentence), options.width, 2)
+    return lines + (
+        entry("repair", options.repair, options.width, indent=2, label_width=8) if options.repair else []
+    )
+
+
+def _notices(report: Report, options: Options) -> Lines:
+    lines: Lines = []
+    for notice in report.notices:
+        lines += entry(
+            "" if lines else "Notices",
+            plain(notice),
+            options.width,
+            indent=0,
+            label_width=_LABEL,
+            style="yellow",
+        )
+    return lines
+
+
+def _undeclared_operations(report: Report, options: Options) -> Lines:
+    absent = Counter(result.law.operation.name for result in report.results if _is_absent(result))
+    if not absent:
+        return []
+    names = first_few([f"{name} ({number})" for name, number in absent.items()], len(absent))
+    text = f"{names} {'laws' if sum(absent.values()) > 1 else 'law'}"
+    return entry("Not declared", text, options.width, indent=0, label_width=_LABEL, style="dim")

@@ -1,0 +1,126 @@
+"""Expected and received, one above the other, with what differs marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from veriformer.conformance_tests.reports.arrays import axis_names
+from veriformer.conformance_tests.reports.figures import number, telling_digits, times
+from veriformer.conformance_tests.reports.text import joined
+from veriformer.conformance_tests.verdict import Verdict
+from veriformer.spec.operations import Operation
+
+Array = np.ndarray
+
+_COLUMN_GAP = 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the comparison: where it stands, and the three lines."""
+
+    position: str
+    expected: str
+    received: str
+    marks: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows that differ, and how many more there are."""
+
+    rows: tuple[Row, ...]
+    left_out: int
+
+
+def compared(verdict: Verdict, operation: Operation, width: int, most: int) -> Comparison:
+    """Return the first rows of a verdict on arrays that differ, in columns that line up."""
+    expected, actual, wrong = _arrays(verdict)
+    digits = telling_digits(expected, actual, wrong)
+    names = axis_names(operation.result, expected.ndim)
+    columns = _column_axis(expected.shape)
+    positions = [index for index in _indices(expected.shape, columns) if wrong[_along(index, columns)].any()]
+    rows = []
+    for index in positions[:most]:
+        line = _along(index, columns)
+        cells = tuple(
+            [number(entry, digits) for entry in array[line].ravel()] for array in (expected, actual)
+        )
+        title = _title(index, expected.shape, columns, names)
+        rows.append(_row(title, cells[0], cells[1], wrong[line].ravel(), width))
+    return Comparison(tuple(rows), len(positions) - len(rows))
+
+
+def error_sentence(verdict: Verdict) -> str:
+    """Return by how much, and in how many entries, the result is wrong."""
+    expected, actual, wrong = _arrays(verdict)
+    entries = f"in {int(wrong.sum()):,} of {wrong.size:,} entries" if wrong.size > 1 else ""
+    with np.errstate(invalid="ignore"):
+        errors = np.abs(actual - expected)[wrong]
+    if not np.isfinite(errors).all():
+        return f"{_not_finite(expected[wrong], actual[wrong])} {entries}".strip()
+    size = number(float(errors.max(initial=0.0)), 3)
+    explained = times(verdict.excess) if np.isfinite(verdict.excess) else "where no rounding is allowed"
+    return joined([size, explained, entries])
+
+
+def _arrays(verdict: Verdict) -> tuple[Array, Array, Array]:
+    """Return expected, received and wrong entries in one shape."""
+    if isinstance(verdict.expected, str) or isinstance(verdict.actual, str) or verdict.wrong is None:
+        raise TypeError("a verdict in words has no arrays to compare")
+    expected, actual, wrong = np.broadcast_arrays(verdict.expected, verdict.actual, verdict.wrong)
+    return np.atleast_1d(expected), np.atleast_1d(actual), np.atleast_1d(wrong)
+
+
+def _not_finite(expected: Array, actual: Array) -> str:
+    for value, test in (("NaN", np.isnan), ("an infinity", np.isinf)):
+        if (test(actual) & ~test(expected)).any():
+            return f"{value} where a finite number is expected"
+        if (test(expected) & ~test(actual)).any():
+            return f"something else where {value} is expected"
+    return "an infinity of the wrong sign"
+
+
+def _column_axis(shape: tuple[int, ...]) -> int:
+    """Return the axis that runs along a row: the last one longer than one."""
+    longer = [axis for axis, size in enumerate(shape) if size > 1]
+    return longer[-1] if longer else len(shape) - 1
+
+
+def _indices(shape: tuple[int, ...], columns: int) -> Iterator[tuple[int, ...]]:
+    yield from np.ndindex(*(1 if axis == columns else size for axis, size in enumerate(shape)))
+
+
+def _along(index: tuple[int, ...], columns: int) -> tuple[int | slice, ...]:
+    return (*index[:columns], slice(None), *index[columns + 1 :])
+
+
+def _title(
+    index: tuple[int, ...], shape: tuple[int, ...], columns: int, names: tuple[str, ...] | None
+) -> str:
+    told = [axis for axis, size in enumerate(shape) if size > 1 and axis != columns]
+    if names is None:
+        return f"row {[index[axis] for axis in told]}" if told else ""
+    parts = [f"{names[axis]} {index[axis]}" for axis in told]
+    if columns != len(shape) - 1 and shape[columns] > 1:
+        parts.append(f"by {names[columns]}")
+    return ", ".join(parts)
+
+
+def _row(title: str, expected: list[str], received: list[str], wrong: Array, width: int) -> Row:
+    """Return a row with as many columns as fit, from just before the first one that differs."""
+    wide = max(map(len, [*expected, *received]))
+    fitting = max((width + _COLUMN_GAP) // (wide + _COLUMN_GAP), 1)
+    first = 0 if len(expected) <= fitting else min(max(int(wrong.argmax()) - 1, 0), len(expected) - fitting)
+    shown = slice(first, first + fitting)
+    if len(expected) > fitting:
+        part = f"columns {first} to {min(first + fitting, len(expected)) - 1} of {len(expected)}"
+        title = f"{title}, {part}" if title else part
+    gap = " " * _COLUMN_GAP
+    marks = ["^" * len(text) if bad else "" for text, bad in zip(received[shown], wrong[shown], strict=True)]
+    lines = [
+        gap.join(text.rjust(wide) for text in cells) for cells in (expected[shown], received[shown], marks)
+    ]
+    return Row(title, *(line.rstrip() for line in lines))

@@ -1,0 +1,70 @@
+"""The conventions that an implementation was found to obey."""
+
+from __future__ import annotations
+
+from veriformer.conformance_tests.inference import Finding
+from veriformer.conformance_tests.report import Report
+from veriformer.conformance_tests.reports.layout import Lines, entry, heading, labelled
+from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
+from veriformer.spec.conventions import CONVENTIONS
+
+_HOW = {"declared": "declared", "inferred": "inferred", "standard": "assumed"}
+_WIDTH = 20
+
+
+def conventions_found(report: Report, options: Options) -> Lines:
+    """Return the conventions that are not standard or differ between operations; all of them when verbose."""
+    groups = _by_convention(report.findings)
+    if not groups:
+        return []
+    if options.verbose:
+        return [heading("Conventions"), *_table(groups, options.width)]
+    notable = [sentence for name, findings in groups.items() if (sentence := _sentence(name, findings))]
+    others = len(groups) - len(notable)
+    rest = f"{counted(others, 'other', 'others')} as usual (--verbose)" if others else ""
+    told = joined([*notable, rest]) if notable else "all as usual (--verbose)"
+    return entry("Conventions", told, options.width, indent=0, label_width=_WIDTH)
+
+
+def _by_convention(findings: tuple[Finding, ...]) -> dict[str, list[Finding]]:
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.convention, []).append(finding)
+    return groups
+
+
+def _sentence(convention: str, findings: list[Finding]) -> str:
+    """Return what is notable about a convention, or nothing where every operation has the standard value."""
+    standard = CONVENTIONS[convention].standard
+    told = [finding for finding in findings if finding.value != standard]
+    if not told:
+        return ""
+    if len({finding.value for finding in findings}) == 1:
+        return f"{convention} {plain(told[0].value)} ({_HOW[told[0].how]})"
+    parts = [f"{plain(finding.value)} in {finding.operation} ({_HOW[finding.how]})" for finding in told]
+    return f"{convention} {' and '.join(parts)}"
+
+
+def _table(groups: dict[str, list[Finding]], width: int) -> Lines:
+    lines: Lines = []
+    for convention, findings in groups.items():
+        meanings = {value.name: value.meaning for value in CONVENTIONS[convention].values}
+        by_answer: dict[tuple[str, str], list[str]] = {}
+        for finding in findings:
+            by_answer.setdefault((finding.value, finding.how), []).append(finding.operation)
+        rows = [
+            f"{plain(value)} ({_HOW[how]}): {meanings.get(value, '')}"
+            + (f"; {first_few(operations, 9)}" if len(by_answer) > 1 else "")
+            for (value, how), operations in by_answer.items()
+        ]
+        lines += [
+            line
+            for number, row in enumerate(rows)
+            for line in _entry("" if number else convention, row, width)
+        ]
+    return lines
+
+
+def _entry(label: str, text: str, width: int) -> Lines:
+    return entry(label, text, width, indent=2, label_width=_WIDTH) if text else labelled(label, [""])

@@ -1,0 +1,129 @@
+"""A report as JSON, schema 1: strict JSON, in which NaN and the infinities are the strings "nan", "inf", "-inf"."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.report import LawResult, Report
+from veriformer.conformance_tests.reports.atomic import write_text
+from veriformer.conformance_tests.reports.calls import calls_made
+from veriformer.conformance_tests.reports.snippet import reproduce
+from veriformer.conformance_tests.reports.violation import conventions_of, target
+from veriformer.conformance_tests.subject import CallRecord
+
+SCHEMA = 1
+
+
+def report_as_json(report: Report) -> dict[str, Any]:
+    """Return a report as the object of docs/interface.md; lists called `diagnosis` are part of the schema."""
+    written = {
+        "schema": SCHEMA,
+        "implementation": report.implementation,
+        "framework": report.framework,
+        "seed": report.seed,
+        "tier": report.tier,
+        "verdict": report.verdict,
+        "counts": report.counts,
+        "seconds": report.seconds,
+        "conventions": report.conventions,
+        "diagnosis": [],
+        "notices": list(report.notices),
+        "stale": list(report.stale),
+        "laws": [_law(report, result) for result in report.results],
+    }
+    return {name: strict(value) for name, value in written.items()}
+
+
+def failure_as_json(implementation: str, reason: str, *, seed: int, tier: str) -> dict[str, Any]:
+    """Return the object for an implementation that could not be loaded."""
+    empty = Report(implementation, "", seed, tier, ())
+    return {**report_as_json(empty), "reason": strict(reason)}
+
+
+def document(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the object of one implementation, or for several `{"schema": 1, "reports": [...]}`."""
+    return objects[0] if len(objects) == 1 else {"schema": SCHEMA, "reports": list(objects)}
+
+
+def write_json(path: Path, objects: Sequence[dict[str, Any]]) -> None:
+    """Write a document whole or not at all; OSError when the file cannot be written."""
+    write_text(path, json.dumps(document(objects), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _law(report: Report, result: LawResult) -> dict[str, Any]:
+    return {
+        "id": result.law.id,
+        "operation": result.law.operation.name,
+        "statement": result.law.statement,
+        "tier": result.law.tier,
+        "status": result.status,
+        "reason": result.reason,
+        "expected_failure": result.expected_failure,
+        "cases": result.cases,
+        "largest_excess": strict(result.largest_excess),
+        "seconds": result.seconds,
+        "counterexample": None
+        if result.counterexample is None
+        else _counterexample(report, result, result.counterexample),
+        "diagnosis": [],
+    }
+
+
+def _counterexample(report: Report, result: LawResult, counterexample: Counterexample) -> dict[str, Any]:
+    case, verdict = counterexample.case, counterexample.verdict
+    conventions = conventions_of(report, result.law.operation.name)
+    return {
+        "description": "" if case is None else case.describe(),
+        "case": None if case is None else strict(asdict(case)),
+        "calls": [_call(record) for record in calls_made(counterexample, result.law.operation)],
+        "expected": strict(verdict.expected),
+        "actual": strict(verdict.actual),
+        "wrong": [] if verdict.wrong is None else np.argwhere(verdict.wrong).tolist(),
+        "excess": strict(verdict.excess),
+        "note": verdict.note,
+        "python": reproduce(
+            target(report), report.framework, counterexample, conventions=conventions, law=result.law.id
+        ),
+    }
+
+
+def _call(record: CallRecord) -> dict[str, Any]:
+    arguments = {name: _argument(value, record.dtype) for name, value in record.arguments.items()}
+    return {
+        "operation": record.operation,
+        "dtype": record.dtype,
+        "arguments": arguments,
+        "result": strict(record.result),
+    }
+
+
+def _argument(value: Any, dtype: str) -> Any:
+    if isinstance(value, np.ndarray):
+        kind = {"b": "bool", "i": "int64", "u": "int64"}.get(value.dtype.kind, dtype)
+        return {"shape": list(value.shape), "dtype": kind, "values": strict(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {member.name: _argument(getattr(value, member.name), dtype) for member in fields(value)}
+    return strict(value)
+
+
+def strict(value: Any) -> Any:
+    """Return a value made of what strict JSON has."""
+    if isinstance(value, np.ndarray | np.generic):
+        return strict(value.tolist())
+    if isinstance(value, dict):
+        return {str(name): strict(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(part) for part in value]
+    if isinstance(value, str):
+        # A lone surrogate has no UTF-8.
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value

@@ -1,0 +1,114 @@
+"""Each law of an implementation as something that passes, fails or is skipped under pytest."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from veriformer.adapters.loading import load
+from veriformer.conformance_tests.applicability import not_declared
+from veriformer.conformance_tests.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.law import Law
+from veriformer.conformance_tests.law import laws as every_law
+from veriformer.conformance_tests.report import LawResult, Report
+from veriformer.conformance_tests.reports.console import law_text
+from veriformer.conformance_tests.reports.layout import as_text, labelled
+from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.runner import Run
+from veriformer.conformance_tests.selection import Effort, Selection
+
+
+class LawTest:
+    """A law, ready to be tried on an implementation: call it."""
+
+    def __init__(self, run: Run, law: Law) -> None:
+        self.id = law.id
+        self.statement = law.statement.statement
+        self._run = run
+        self._law = law
+        self._entries = [
+            entry
+            for entry in run.expected.entries
+            if entry.law == law.id and entry.implementation in (None, run.implementation.name)
+        ]
+
+    def __repr__(self) -> str:
+        return f"<law {self.id}: {self.statement}>"
+
+    @property
+    def skip_reason(self) -> str:
+        """Why the law cannot be put to the implementation; empty when it can, or when its failure is expected."""
+        return "" if self._entries else not_declared(self._run.implementation, self._law)
+
+    def __call__(self) -> LawResult:
+        """Try the law: return its result when it holds, else fail, skip or xfail the test."""
+        __tracebackhide__ = True
+        result = self._run.try_law(self._law)
+        reason = self._run.expected.reason(self._run.implementation.name, result)
+        if reason is not None:
+            pytest.xfail(f"{self.id}: {reason}")
+        if self._entries and result.status in ("passed", "not_declared"):
+            status = {"passed": "holds", "not_declared": "is not declared"}[result.status]
+            line = self._entries[0].line
+            pytest.fail(
+                f"{self.id} {status} but is expected to fail; remove line {line} of the list", pytrace=False
+            )
+        if result.status == "not_declared":
+            pytest.skip(result.reason)
+        if result.status in ("failed", "error"):
+            pytest.fail(self._failure(result), pytrace=False)
+        return result
+
+    def _failure(self, result: LawResult) -> str:
+        """Return what the command line would show of this law, and how to try it there."""
+        run = self._run
+        report = Report(
+            implementation=run.implementation.name,
+            framework=run.implementation.framework.name,
+            seed=run.selection.seed,
+            tier=run.selection.effort,
+            results=(result,),
+            findings=tuple(finding for profile in run.profiles.values() for finding in profile.findings),
+            source=run.implementation.source,
+        )
+        # Under pytest the traceback of an operation that raised is always wanted.
+        text = law_text(report, result, Options(traceback=True))
+        return text if report.source is None else text + as_text(labelled("try it", [self._command(report)]))
+
+    def _command(self, report: Report) -> str:
+        seed = ["--seed", str(report.seed)] if report.seed else []
+        tier = ["--tier", report.tier] if report.tier != "standard" else []
+        return shlex.join(
+            ["veriformer", "check", report.implementation, "--law", self.id, *seed, *tier, "--verbose"]
+        )
+
+
+def law_tests(
+    implementation: object,
+    *,
+    operations: tuple[str, ...] | None = None,
+    laws: Sequence[str] | None = None,
+    tier: Effort = "standard",
+    seed: int = 0,
+    expected_failures: ExpectedFailures | Path | str | None = None,
+) -> list[LawTest]:
+    """Return a test for each selected law of each declared operation, in the catalogue's order.
+
+    Raises LoadError when the implementation cannot be loaded, UnknownName when an operation, law or tier does not
+    exist, UnreadableList when the list of expected failures cannot be read.
+    """
+    selection = Selection(operations, None if laws is None else tuple(laws), None, tier, seed)
+    expected = _read(expected_failures)
+    loaded = load(implementation)
+    loaded.framework.use_one_thread()
+    run = Run(loaded, selection, expected)
+    declared = (law for law in every_law().values() if loaded.declares(law.statement.operation.name))
+    return [LawTest(run, law) for law in declared if selection.includes(law.id)]
+
+
+def _read(expected: ExpectedFailures | Path | str | None) -> ExpectedFailures:
+    if expected is None:
+        return ExpectedFailures(())
+    return expected if isinstance(expected, ExpectedFailures) else ExpectedFailures.read(Path(expected))

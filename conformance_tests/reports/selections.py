@@ -1,0 +1,22 @@
+"""Recognising what a law compares as a part of what a call returned."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def selected(result: np.ndarray, part: np.ndarray) -> str | None:
+    """Return the index that takes `part` from a result: nothing, or the first or last few along an axis; else None."""
+    whole = np.asarray(result, dtype=np.float64)
+    if whole.ndim != part.ndim:
+        return None
+    shorter = [axis for axis in range(part.ndim) if part.shape[axis] != whole.shape[axis]]
+    if len(shorter) > 1 or any(part.shape[axis] > whole.shape[axis] for axis in shorter):
+        return None
+    if not shorter:
+        return "" if np.array_equal(whole, part, equal_nan=True) else None
+    axis, length = shorter[0], part.shape[shorter[0]]
+    for text, index in ((f":{length}", slice(length)), (f"-{length}:", slice(-length, None))):
+        if length and np.array_equal(whole[(slice(None),) * axis + (index,)], part, equal_nan=True):
+            return f"[{', '.join([':'] * axis + [text])}]"
+    return None

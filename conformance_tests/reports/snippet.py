@@ -1,0 +1,275 @@
+"""A script that repeats a violation with nothing but the implementation and its framework."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.reports.calls import calls_made
+from veriformer.conformance_tests.reports.literals import NOTATIONS, nested
+from veriformer.conformance_tests.reports.selections import selected
+from veriformer.conformance_tests.reports.sources import is_file, loading
+from veriformer.conformance_tests.reports.text import plain
+from veriformer.conformance_tests.subject import CallRecord
+from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS, Operation
+
+STANDARD: Mapping[str, str] = MappingProxyType({})
+_DIGITS = 7
+_WITH_LAYOUT = ("query", "key", "value")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+# Every second element of a larger buffer, transposed: the view that the law about memory layouts hands over.
+_STRIDED = {
+    "numpy": ("def strided(x):", "    return np.repeat(x.T, 2, axis=-1)[..., ::2].T"),
+    "torch": (
+        "def strided(x):",
+        "    axes = tuple(reversed(range(x.ndim)))",
+        "    return x.permute(axes).repeat_interleave(2, dim=-1)[..., ::2].permute(axes)",
+    ),
+    "jax": ("def strided(x):", "    return x"),
+}
+
+
+def reproduce(
+    report_source: str | None,
+    framework: str,
+    counterexample: Counterexample,
+    *,
+    conventions: Mapping[str, str] = STANDARD,
+    law: str = "",
+) -> str:
+    """Return a runnable script that makes the calls of a counterexample and prints what came and what should.
+
+    `report_source` is what the implementation was loaded from, "file.py", "file.py:object" or an import path;
+    None leaves a line to fill in. `conventions` are those of the operation: arguments are written in the canonical
+    layout and polarity and turned visibly where the implementation has another. `law` is the law's id.
+    Nothing of Veriformer is imported unless the implementation is one of its own.
+    """
+    if law in LAWS:
+        counterexample = replace(counterexample, calls=calls_made(counterexample, LAWS[law].operation))
+    return _Script(report_source, framework, counterexample, conventions, law).text()
+
+
+@dataclass
+class _Script:
+    source: str | None
+    framework: str
+    counterexample: Counterexample
+    conventions: Mapping[str, str]
+    law: str
+    _known: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Return the whole script."""
+        calls = self.counterexample.calls
+        body = [line for number in range(len(calls)) for line in self._call(number)]
+        helpers = ["", *_STRIDED[self.framework], ""] if self._is_strided and calls else []
+        lines = [
+            *self._imports("\n".join(body)),
+            "",
+            *loading(self.source),
+            *helpers,
+            "",
+            *body,
+            *self._ending(),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _imports(self, body: str) -> list[str]:
+        standard = ["import importlib.util", "import sys"] if is_file(self.source) else []
+        constants = [name for name in ("inf", "nan") if _mentions(body + self._expected_text(), name)]
+        if constants:
+            standard.append(f"from math import {', '.join(constants)}")
+        if "SimpleNamespace(" in body:
+            standard.append("from types import SimpleNamespace")
+        notation = NOTATIONS[self.framework].imports
+        wide = self.framework == "jax" and any(call.dtype == "float64" for call in self.counterexample.calls)
+        framework = (
+            ["import jax", *notation, "", 'jax.config.update("jax_enable_x64", True)']
+            if wide
+            else [*notation]
+        )
+        return [*standard, "", *framework] if standard else framework
+
+    @property
+    def _is_strided(self) -> bool:
+        return self.law.endswith(".memory_layout")
+
+    def _call(self, number: int) -> list[str]:
+        """Return the lines that build the arguments of one call, make it, and print what came."""
+        record = self.counterexample.calls[number]
+        operation = OPERATIONS[record.operation]
+        lines: list[str] = []
+        names = {
+            name: self._variable(name, value, record.dtype, lines) for name, value in record.arguments.items()
+        }
+        handed = {name: self._handed(operation, name, variable, record) for name, variable in names.items()}
+        positional = [handed[name] for name in operation.positional if name in handed]
+        keywords = [f"{name}={text}" for name, text in handed.items() if name not in operation.positional]
+        result = self._result_name(number)
+        lines += self._remarks(operation, number, record)
+        lines.append(f"{result} = implementation.{operation.name}({', '.join([*positional, *keywords])})")
+        return lines + self._turned_back(operation, result, record)
+
+    def _variable(self, name: str, value: Any, dtype: str, lines: list[str]) -> str:
+        """Return the name that holds an argument, adding the line that makes it unless an earlier call did."""
+        if isinstance(value, bool | int | float | str | np.generic):
+            return repr(value.item() if isinstance(value, np.generic) else value)
+        known = self._known.setdefault(name, [])
+        for variable, earlier in known:
+            if _equal(earlier, value):
+                return variable
+        variable = name if not known else f"{name}_{len(known) + 1}"
+        known.append((variable, value))
+        lines.append(f"{variable} = {self._literal(value, dtype)}")
+        return variable
+
+    def _literal(self, value: Any, dtype: str) -> str:
+        if value is None:
+            return "None"
+        if isinstance(value, np.ndarray):
+            return NOTATIONS[self.framework].array(value, dtype)
+        members = "".join(f"    {name}={self._literal(part, dtype)},\n" for name, part in _members(value))
+        return f"SimpleNamespace(\n{members})"
+
+    def _handed(self, operation: Operation, name: str, variable: str, record: CallRecord) -> str:
+        """Return the expression for an argument in the implementation's own grouping, layout and polarity."""
+        value = record.arguments[name]
+        order = self._head_order(record)
+        if order is not None and _has_heads(name, value):
+            variable = f"{variable}[:, {order}]"
+        if self._has_layout(operation) and name in _WITH_LAYOUT:
+            variable = f"{variable}.swapaxes(1, 2)"
+        if name == "mask" and self.conventions.get("mask_polarity") == "true_is_masked":
+            variable = f"~{variable}"
+        strided = (
+            self._is_strided and record is self.counterexample.calls[-1] and isinstance(value, np.ndarray)
+        )
+        return f"strided({variable})" if strided else variable
+
+    def _remarks(self, operation: Operation, number: int, record: CallRecord) -> list[str]:
+        remarks = []
+        if number == 0 and self._has_layout(operation):
+            remarks.append("# The implementation's axes are batch, length, head, width.")
+        if (
+            number == 0
+            and "mask" in record.arguments
+            and self.conventions.get("mask_polarity") == "true_is_masked"
+        ):
+            remarks.append("# The implementation's mask is True where a key is hidden.")
+        if number == 0 and self._head_order(record) is not None:
+            remarks.append("# The implementation's query head h reads key/value head h mod G.")
+        return remarks
+
+    def _turned_back(self, operation: Operation, result: str, record: CallRecord) -> list[str]:
+        turns = ".swapaxes(1, 2)" if self._has_layout(operation) else ""
+        order = self._head_order(record)
+        if order is not None:
+            turns += f"[:, {np.argsort(order).tolist()}]"
+        return [f"{result} = {result}{turns}"] if turns else []
+
+    def _head_order(self, record: CallRecord) -> list[int] | None:
+        if self.conventions.get("kv_grouping") != "tile" or "key" not in record.arguments:
+            return None
+        heads, groups = record.arguments["query"].shape[1], record.arguments["key"].shape[1]
+        order: list[int] = np.arange(heads).reshape(groups, -1).T.reshape(-1).tolist()
+        return order if order != list(range(heads)) else None
+
+    def _has_layout(self, operation: Operation) -> bool:
+        return self.conventions.get("layout") == "blhd" and "layout" in operation.conventions
+
+    def _result_name(self, number: int) -> str:
+        return "result" if len(self.counterexample.calls) == 1 else f"result_{number + 1}"
+
+    def _ending(self) -> list[str]:
+        """Return the lines that print what came next to what was expected."""
+        calls = self.counterexample.calls
+        if not calls:
+            return [f"# The law fails without a call: {_commented(self._expected_text())}"]
+        verdict = self.counterexample.verdict
+        if isinstance(verdict.expected, str) or isinstance(verdict.actual, str):
+            return self._ending_in_words(str(verdict.expected), str(verdict.actual))
+        received = self._computed(verdict.actual, range(len(calls)))
+        # One call is judged by a formula; of several, one may be what the other is expected to equal.
+        others = [
+            number for number in range(len(calls)) if not received.startswith(self._result_name(number))
+        ]
+        expected = self._computed(verdict.expected, others) if len(calls) > 1 else ""
+        expected = expected or nested(verdict.expected, digits=_DIGITS)
+        if received:
+            return [f'print("expected", {expected})', f'print("got     ", {received})']
+        compared = nested(verdict.actual, digits=_DIGITS)
+        return [
+            *self._all_results(),
+            *_remark(f"From these the law computes {compared}, and expects {expected}."),
+        ]
+
+    def _computed(self, array: np.ndarray, numbers: Iterable[int]) -> str:
+        """Return the expression that gives what the law compares, if it is a call's result or one end of it."""
+        for number in reversed(list(numbers)):
+            selection = selected(self.counterexample.calls[number].result, array)
+            if selection is not None:
+                return f"{self._result_name(number)}{selection}.tolist()"
+        return ""
+
+    def _ending_in_words(self, expected: str, received: str) -> list[str]:
+        results = [self._result_name(number) for number in range(len(self.counterexample.calls))]
+        lines = [f"# Expected: {_commented(expected)}. Veriformer received: {_commented(received)}."]
+        if self.law.endswith(".inputs_unchanged"):
+            names = [name for name, known in self._known.items() if isinstance(known[0][1], np.ndarray)]
+            return [*lines, *(f'print("{name} after the call", {name}.tolist())' for name in names)]
+        return [*lines, *(f"print(tuple({name}.shape), {name}.dtype, {name}.tolist())" for name in results)]
+
+    def _all_results(self) -> list[str]:
+        return [
+            f'print("{_ordinal(number)} call", {self._result_name(number)}.tolist())'
+            for number in range(len(self.counterexample.calls))
+        ]
+
+    def _expected_text(self) -> str:
+        expected = self.counterexample.verdict.expected
+        return expected if isinstance(expected, str) else nested(expected, digits=_DIGITS)
+
+
+def _remark(text: str) -> list[str]:
+    return [f"# {line}" for line in textwrap.wrap(text, 98, break_long_words=False, break_on_hyphens=False)]
+
+
+def _has_heads(name: str, value: Any) -> bool:
+    if name == "query":
+        return True
+    return name in ("mask", "bias") and value.ndim == 4 and value.shape[1] > 1
+
+
+def _members(value: Any) -> list[tuple[str, Any]]:
+    if is_dataclass(value):
+        return [(member.name, getattr(value, member.name)) for member in fields(value)]
+    return list(vars(value).items())
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        same = one.shape == other.shape and one.dtype == other.dtype
+        return same and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if is_dataclass(one) and is_dataclass(other):
+        return all(_equal(part, dict(_members(other))[name]) for name, part in _members(one))
+    return one is other
+
+
+def _ordinal(number: int) -> str:
+    return _ORDINALS[number] if number < len(_ORDINALS) else f"{number + 1}th"
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"\b{name}\b", text) is not None
+
+
+def _commented(text: str) -> str:
+    return plain(" ".join(text.split()))

@@ -1,0 +1,170 @@
+"""One law that does not hold: what it says, the smallest case, what was expected and what came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.report import LawResult, Report
+from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
+from veriformer.conformance_tests.reports.calls import calls_made
+from veriformer.conformance_tests.reports.difference import Comparison, Row, compared, error_sentence
+from veriformer.conformance_tests.reports.layout import (
+    INDENT,
+    LABEL,
+    Lines,
+    blank,
+    entry,
+    labelled,
+    paragraph,
+)
+from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.snippet import reproduce
+from veriformer.conformance_tests.reports.text import counted, plain
+from veriformer.conformance_tests.subject import CallRecord
+from veriformer.spec.operations import Operation
+
+CROSS = "✗"
+_MOST_CALLS = 2
+_MOST_ROWS = 3
+_MOST_ROWS_VERBOSE = 12
+_ORDINALS = ("first call", "second call", "third call", "fourth call")
+
+
+def violation(report: Report, result: LawResult, options: Options) -> Lines:
+    """Return everything about one violated law."""
+    return [*title(result, options.width), blank(), *evidence(report, result, options)]
+
+
+def evidence(report: Report, result: LawResult, options: Options) -> Lines:
+    """Return the case on which a law fails, what was expected, and what came."""
+    counterexample = result.counterexample
+    if counterexample is None:
+        return []
+    lines = smallest_case(counterexample, options.width)
+    if counterexample.verdict.note:
+        lines += entry("where", plain(counterexample.verdict.note), options.width)
+    operation = result.law.operation
+    lines += inputs(counterexample, operation, options.width)
+    lines += outcome(counterexample, operation, options)
+    lines += labelled("why it holds", [f"veriformer explain {result.law.id}"])
+    if options.verbose:
+        lines += script(report, result)
+    return lines
+
+
+def title(result: LawResult, width: int, mark: str = CROSS, style: str = "bold red") -> Lines:
+    """Return the law's id and, below it, its statement."""
+    line = Text(f"  {mark} ", style=style)
+    line.append(result.law.id, style=style)
+    return [line, *paragraph(result.law.statement, width, INDENT)]
+
+
+def size(result: LawResult) -> int:
+    """Return how much there is to read in a counterexample."""
+    if result.counterexample is None:
+        return 0
+    calls = calls_made(result.counterexample, result.law.operation)
+    return sum(np.size(value) for record in calls for _, value in arguments_by_name(record.arguments))
+
+
+def smallest_case(counterexample: Counterexample, width: int) -> Lines:
+    """Return the sizes and settings of the case; nothing for a law that is tried without cases."""
+    return entry("smallest case", counterexample.case.describe(), width) if counterexample.case else []
+
+
+def inputs(counterexample: Counterexample, operation: Operation, width: int) -> Lines:
+    """Return the arguments of the first calls; of a later call only those that differ from the one before."""
+    calls = calls_made(counterexample, operation)
+    lines: Lines = []
+    for number, record in enumerate(calls[:_MOST_CALLS]):
+        changed = _changed(record, calls[number - 1] if number else None)
+        if len(calls) > 1:
+            lines += labelled(_ordinal(number), ["" if changed else "with the same arguments"])
+        for name, value in changed:
+            lines += labelled(
+                f"  {name}" if len(calls) > 1 else name, drawn(operation, name, value, width - INDENT - LABEL)
+            )
+    if len(calls) > _MOST_CALLS:
+        lines += labelled("", [f"… and {counted(len(calls) - _MOST_CALLS, 'more call', 'more calls')}"])
+    return lines
+
+
+def outcome(counterexample: Counterexample, operation: Operation, options: Options) -> Lines:
+    """Return expected and received, and by how much they differ."""
+    verdict = counterexample.verdict
+    if verdict.wrong is None or isinstance(verdict.expected, str) or isinstance(verdict.actual, str):
+        expected = entry("expected", plain(verdict.expected), options.width)
+        return [*expected, *entry("got", plain(verdict.actual), options.width, style="red")]
+    most = _MOST_ROWS_VERBOSE if options.verbose else _MOST_ROWS
+    comparison = compared(verdict, operation, options.width - INDENT - LABEL, most)
+    return [*_rows(comparison), *entry("error", error_sentence(verdict), options.width)]
+
+
+def script(report: Report, result: LawResult) -> Lines:
+    """Return the lines that reproduce the violation without Veriformer."""
+    if result.counterexample is None:
+        return []
+    text = reproduce(
+        target(report),
+        report.framework,
+        result.counterexample,
+        conventions=conventions_of(report, result.law.operation.name),
+        law=result.law.id,
+    )
+    lines = [Text(" " * INDENT + "reproduce", style="dim")]
+    return [*lines, *(Text(f"{' ' * INDENT}  {plain(line, 2000)}".rstrip()) for line in text.splitlines())]
+
+
+def target(report: Report) -> str | None:
+    """Return what loads the implementation: its source, with the object in a file that the name may add."""
+    if report.source is None or not report.implementation.startswith(f"{report.source}:"):
+        return report.source
+    return report.implementation
+
+
+def conventions_of(report: Report, operation: str) -> dict[str, str]:
+    """Return the conventions that an operation was found to obey."""
+    return {
+        finding.convention: finding.value for finding in report.findings if finding.operation == operation
+    }
+
+
+def _changed(record: CallRecord, before: CallRecord | None) -> list[tuple[str, Any]]:
+    arguments = dict(arguments_by_name(record.arguments))
+    if before is None:
+        return list(arguments.items())
+    earlier = dict(arguments_by_name(before.arguments))
+    changed = [(name, value) for name, value in arguments.items() if not _same(value, earlier.get(name))]
+    return changed + [(name, "not given") for name in earlier if name not in arguments]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f" and other.dtype.kind == "f")
+    return type(one) is type(other) and bool(one == other)
+
+
+def _rows(comparison: Comparison) -> Lines:
+    lines = [line for row in comparison.rows for line in _row(row)]
+    if comparison.left_out:
+        lines += labelled(
+            "", [f"… and {counted(comparison.left_out, 'more row that differs', 'more rows that differ')}"]
+        )
+    return lines
+
+
+def _row(row: Row) -> Lines:
+    margin = "  " if row.position else ""
+    return [
+        *([Text(f"{' ' * INDENT}{row.position}", style="dim")] if row.position else []),
+        *labelled(f"{margin}expected", [row.expected]),
+        *labelled(f"{margin}got", [row.received], style="red"),
+        *labelled("", [row.marks], style="bold red"),
+    ]
+
+
+def _ordinal(number: int) -> str:
+    return _ORDINALS[number]

@@ -1,0 +1,190 @@
+"""Checking an implementation: every law of every operation it declares, each on its own cases."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.loading import load
+from veriformer.conformance_tests.applicability import not_declared, not_offered
+from veriformer.conformance_tests.cases.spaces import NoSpace
+from veriformer.conformance_tests.cases.strategies import Limits
+from veriformer.conformance_tests.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.inference import Profile, examine
+from veriformer.conformance_tests.law import Law, laws
+from veriformer.conformance_tests.report import LawResult, Report
+from veriformer.conformance_tests.search import Outcome, Search
+from veriformer.conformance_tests.selection import Effort, Selection
+
+_LONGEST_OUTPUT = 10_000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands: told before each law."""
+
+    implementation: str
+    law: str
+    done: int
+    total: int
+
+
+def check(
+    target: object,
+    *,
+    operations: tuple[str, ...] | None = None,
+    laws: tuple[str, ...] | None = None,
+    dtypes: tuple[str, ...] | None = None,
+    tier: Effort = "standard",
+    seed: int = 0,
+    expected_failures: ExpectedFailures | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Report:
+    """Check an implementation against the laws and return a report.
+
+    `target` is a built-in name (`numpy`, `torch`, `jax`), a path to a Python file, an import path, or any object
+    with operations as attributes. `laws` are ids or globs over them. Raises LoadError when the implementation
+    cannot be loaded and UnknownName when an operation, law or tier does not exist.
+    """
+    selection = Selection(operations, laws, dtypes, tier, seed)
+    implementation = target if isinstance(target, Implementation) else load(target)
+    if dtypes is not None:
+        implementation = _restricted(implementation, dtypes)
+    return Run(implementation, selection, expected_failures or ExpectedFailures(()), progress).report()
+
+
+def _restricted(implementation: Implementation, dtypes: tuple[str, ...]) -> Implementation:
+    """Return the implementation with other dtypes to test; LoadError when its framework lacks one."""
+    for name in dtypes:
+        if name not in implementation.framework.dtypes:
+            raise LoadError(implementation.framework.missing_dtype(name))
+    return replace(implementation, dtypes=dtypes)
+
+
+class Run:
+    """One implementation under one selection of laws."""
+
+    def __init__(
+        self,
+        implementation: Implementation,
+        selection: Selection,
+        expected: ExpectedFailures,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.implementation = implementation
+        self.selection = selection
+        self.expected = expected
+        self.progress = progress or (lambda _: None)
+        self.profiles: dict[str, Profile] = {}
+        self.printed: dict[str, str] = {}
+
+    def report(self) -> Report:
+        """Try every selected law and return what came of it."""
+        started = time.monotonic()
+        chosen = [law for law in laws().values() if self.selection.includes(law.id)]
+        self.implementation.framework.use_one_thread()
+        results = tuple(self._results(chosen))
+        name = self.implementation.name
+        findings = tuple(finding for profile in self.profiles.values() for finding in profile.findings)
+        return Report(
+            implementation=name,
+            framework=self.implementation.framework.name,
+            seed=self.selection.seed,
+            tier=self.selection.effort,
+            results=results,
+            findings=findings,
+            notices=(*self.implementation.notices, *self._prints()),
+            stale=self.expected.stale(name, results),
+            seconds=time.monotonic() - started,
+            source=self.implementation.source,
+        )
+
+    def try_law(self, law: Law) -> LawResult:
+        """Try one law; an implementation that prints, raises or hangs on to state harms no other law."""
+        reason = not_declared(self.implementation, law)
+        if reason:
+            return LawResult(law.statement, "not_declared", reason=reason)
+        started = time.monotonic()
+        with self._captured(law.statement.operation.name):
+            profile = self._profile(law)
+            reason = not_offered(law, profile)
+            if reason:
+                return LawResult(law.statement, "not_declared", reason=reason)
+            result = self._searched(law, profile)
+        return replace(result, seconds=time.monotonic() - started)
+
+    def _results(self, chosen: list[Law]) -> Iterator[LawResult]:
+        for done, law in enumerate(chosen):
+            self.progress(Progress(self.implementation.name, law.id, done, len(chosen)))
+            result = self.try_law(law)
+            reason = self.expected.reason(self.implementation.name, result)
+            yield replace(result, expected_failure=reason)
+
+    def _profile(self, law: Law) -> Profile:
+        operation = law.statement.operation
+        if operation.name not in self.profiles:
+            self.profiles[operation.name] = examine(self.implementation, operation)
+        return self.profiles[operation.name]
+
+    def _searched(self, law: Law, profile: Profile) -> LawResult:
+        seed = self._seed(law)
+        search = Search(law, profile.subject, self._limits(profile, seed), seed, self.selection.examples)
+        outcome = search.judge(None) if isinstance(law.space, NoSpace) else search.run()
+        tried = max(search.cases_tried, 1)
+        if outcome.kind == "holds":
+            return LawResult(law.statement, "passed", tried, largest_excess=search.largest_excess)
+        return self._broken(law, search, outcome, tried)
+
+    def _broken(self, law: Law, search: Search, outcome: Outcome, tried: int) -> LawResult:
+        counterexample = search.counterexample(outcome)
+        if outcome.kind == "fails":
+            excess = counterexample.verdict.excess
+            return LawResult(law.statement, "failed", tried, largest_excess=excess, counterexample=counterexample)
+        return LawResult(
+            law.statement,
+            "error",
+            tried,
+            counterexample=counterexample,
+            reason=outcome.error,
+            traceback=outcome.traceback,
+        )
+
+    def _limits(self, profile: Profile, seed: int) -> Limits:
+        subject = profile.subject
+        return Limits(
+            operation=subject.operation.name,
+            dtypes=self.implementation.dtypes,
+            features=subject.features,
+            equal_widths=profile.equal_widths,
+            causal_excludes_mask=subject.conventions.get("causal_with_mask") == "rejects",
+            compiles_per_shape=self.implementation.framework.compiles_per_shape,
+            pool=self.selection.pool,
+            seed=seed,
+        )
+
+    def _seed(self, law: Law) -> int:
+        # From the law's id as well, so that a law sees the same cases whichever others are selected.
+        return zlib.crc32(f"{self.selection.seed}:{law.id}".encode())
+
+    @contextlib.contextmanager
+    def _captured(self, operation: str) -> Iterator[None]:
+        """Keep what the implementation prints out of the report, and remember that it printed."""
+        stream = io.StringIO()
+        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+            yield
+        written = stream.getvalue()
+        if written and operation not in self.printed:
+            self.printed[operation] = written[:_LONGEST_OUTPUT]
+
+    def _prints(self) -> list[str]:
+        return [
+            f"{operation} printed while it was called, beginning with {text.strip().splitlines()[0][:60]!r}"
+            for operation, text in self.printed.items()
+            if text.strip()
+        ]

@@ -1,0 +1,140 @@
+"""Trying one law on drawn cases and, where it fails, finding the smallest case on which it does.
+
+Hypothesis draws and shrinks. It is asked to *find* a case on which the law fails: none found means that the law
+holds on all cases tried.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import traceback
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from hypothesis import Phase, Verbosity, find, settings
+from hypothesis.errors import Flaky, NoSuchExample
+from veriformer.adapters.errors import AdapterError, OperationRaised
+from veriformer.conformance_tests.cases.case import AttentionCase, Case
+from veriformer.conformance_tests.cases.strategies import Limits, cases
+from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.law import Law
+from veriformer.conformance_tests.subject import Subject, WrongShape
+from veriformer.conformance_tests.trial import Trial
+from veriformer.conformance_tests.verdict import Verdict, words
+
+# A counterexample is worth some seconds of shrinking, not a minute: frameworks that compile need a time limit.
+SHRINKING_SECONDS = 6.0
+_SMALL_SEARCH = 60
+
+Kind = Literal["holds", "fails", "errors"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one case, or a whole search, came to: a verdict, or the error that prevented one."""
+
+    kind: Kind
+    case: Case | None = None
+    verdict: Verdict | None = None
+    error: str = ""
+    traceback: str = ""
+
+
+@dataclass(repr=False)
+class Search:
+    """One law tried on one operation.
+
+    It has no representation: Hypothesis prints what it calls, and every case and array would come with it.
+    """
+
+    law: Law
+    subject: Subject
+    limits: Limits
+    seed: int
+    examples: int
+    cases_tried: int = 0
+    largest_excess: float = 0.0
+    _known: dict[Case, Outcome] = field(default_factory=dict)
+    _wanted: Kind | None = None
+    _deadline: float = float("inf")
+
+    def run(self) -> Outcome:
+        """Return the outcome: `holds`, or the smallest case that fails or cannot be judged."""
+        found = self._find(self.limits, self.examples)
+        if found.kind == "holds" or not isinstance(found.case, AttentionCase):
+            return found
+        smaller = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
+        return found if smaller.kind == "holds" else smaller
+
+    def judge(self, case: Case | None) -> Outcome:
+        """Put the law to one case, and keep the calls that were made for the counterexample."""
+        self.subject.calls.clear()
+        inputs = None if case is None else draw_inputs(self.subject.operation.name, case)
+        try:
+            verdict = self.law.check(Trial(self.subject, case or AttentionCase(1, 1, 1, 1, 1, 1, 1), inputs))
+        except (AdapterError, WrongShape) as error:
+            return Outcome("errors", case, error=str(error), traceback=_traceback(error))
+        return Outcome("holds" if verdict.holds else "fails", case, verdict)
+
+    def counterexample(self, outcome: Outcome) -> Counterexample:
+        """Return the outcome's case with the calls made on it, by judging it once more."""
+        self.judge(outcome.case)
+        verdict = outcome.verdict or words("a result that can be judged", outcome.error, holds=False)
+        return Counterexample(outcome.case, tuple(self.subject.calls), verdict)
+
+    def _find(self, limits: Limits, examples: int) -> Outcome:
+        try:
+            case = find(
+                cases(self.law.space, limits),
+                self._is_wanted,
+                settings=_settings(examples),
+                random=random.Random(self.seed),
+            )
+        except NoSuchExample:
+            return Outcome("holds")
+        except Flaky:
+            return self._unrepeatable()
+        return self._known[case]
+
+    def _is_wanted(self, case: Case) -> bool:
+        """Return whether the law fails on a case in the way first seen; the memory makes shrinking repeatable."""
+        outcome = self._known.get(case)
+        if outcome is None:
+            if time.monotonic() > self._deadline:
+                return False
+            outcome = self.judge(case)
+            self._known[case] = outcome
+            if self._wanted is None:
+                self._count(outcome)
+        if outcome.kind == "holds":
+            return False
+        if self._wanted is None:
+            self._wanted = outcome.kind
+            self._deadline = time.monotonic() + SHRINKING_SECONDS
+        return outcome.kind == self._wanted
+
+    def _count(self, outcome: Outcome) -> None:
+        self.cases_tried += 1
+        if outcome.verdict is not None:
+            self.largest_excess = max(self.largest_excess, outcome.verdict.excess)
+
+    def _unrepeatable(self) -> Outcome:
+        failing = [outcome for outcome in self._known.values() if outcome.kind == self._wanted]
+        return failing[-1]
+
+
+def _settings(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        verbosity=Verbosity.quiet,
+    )
+
+
+def _traceback(error: BaseException) -> str:
+    original = error.original if isinstance(error, OperationRaised) else error
+    return "".join(traceback.format_exception(original))

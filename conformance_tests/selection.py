@@ -1,0 +1,64 @@
+"""Which operations, laws, dtypes and how many cases a run has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS
+
+Effort = Literal["quick", "standard", "thorough"]
+EXAMPLES: dict[Effort, int] = {"quick": 8, "standard": 25, "thorough": 150}
+# Compilations for each law, where a framework compiles for each shape.
+COMPILATIONS: dict[Effort, int] = {"quick": 2, "standard": 2, "thorough": 6}
+
+
+class UnknownName(ValueError):
+    """A name that nothing is called by; the message suggests what was meant."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is tried; None means everything."""
+
+    operations: tuple[str, ...] | None = None
+    laws: tuple[str, ...] | None = None
+    dtypes: tuple[str, ...] | None = None
+    effort: Effort = "standard"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in self.operations or ():
+            if name not in OPERATIONS:
+                raise UnknownName(_unknown("operation", name, OPERATIONS, "veriformer list operations"))
+        for pattern in self.laws or ():
+            if not any(fnmatchcase(identifier, pattern) for identifier in LAWS):
+                raise UnknownName(_unknown("law", pattern, LAWS, "veriformer list laws"))
+        if self.effort not in EXAMPLES:
+            raise UnknownName(_unknown("tier", self.effort, EXAMPLES, "one of quick, standard, thorough"))
+
+    def includes(self, identifier: str) -> bool:
+        """Return whether the law called `identifier` is tried."""
+        if self.operations is not None and LAWS[identifier].operation.name not in self.operations:
+            return False
+        return self.laws is None or any(fnmatchcase(identifier, pattern) for pattern in self.laws)
+
+    @property
+    def examples(self) -> int:
+        """How many cases each law is tried on."""
+        return EXAMPLES[self.effort]
+
+    @property
+    def pool(self) -> int:
+        """How many combinations of sizes each law is tried on, where every one is compiled."""
+        return COMPILATIONS[self.effort]
+
+
+def _unknown(kind: str, name: str, known: Iterable[str], where: str) -> str:
+    close = get_close_matches(name, list(known), n=3)
+    meant = f"; did you mean {' or '.join(close)}?" if close else ""
+    return f"no {kind} is called {name!r}{meant} (see: {where})"

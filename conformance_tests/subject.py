@@ -1,0 +1,121 @@
+"""One operation of the implementation under test, as the laws call it: NumPy in, NumPy out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from veriformer.adapters.calling import PreparedCall, Result, prepare
+from veriformer.adapters.implementation import Implementation
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.spec.conventions import CONVENTIONS
+from veriformer.spec.operations import Operation
+
+Array = np.ndarray
+
+
+class Inputs(Protocol):
+    """What a law hands to a call, whatever the operation."""
+
+    @property
+    def operation(self) -> str: ...  # noqa: D102 - the protocol's attributes are documented where implemented
+    @property
+    def dtype(self) -> str: ...  # noqa: D102
+    @property
+    def result_shape(self) -> tuple[int, ...]: ...  # noqa: D102
+    def arguments(self) -> dict[str, Any]: ...  # noqa: D102
+    def expected(self, conventions: Conventions) -> Expected: ...  # noqa: D102
+
+
+class WrongShape(Exception):
+    """The operation returned an array of a shape other than the interface's."""
+
+    def __init__(self, operation: str, expected: tuple[int, ...], received: tuple[int, ...]) -> None:
+        super().__init__(f"{operation} returned shape {received}; expected {expected}")
+        self.expected = expected
+        self.received = received
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One call that was made: canonical arguments and what came back."""
+
+    operation: str
+    dtype: str
+    arguments: dict[str, Any]
+    result: Array
+
+
+@dataclass
+class Subject:
+    """An operation of an implementation, called under its conventions; it remembers the calls of the last case."""
+
+    implementation: Implementation
+    operation: Operation
+    conventions: Mapping[str, str]
+    calls: list[CallRecord] = field(default_factory=list)
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The optional keywords that the implementation has."""
+        return self.implementation.features(self.operation.name)
+
+    def prepare(self, inputs: Inputs, *, strided: bool = False) -> PreparedCall:
+        """Convert the inputs to the implementation's arrays without calling it."""
+        return prepare(
+            self.implementation,
+            inputs.operation,
+            self._regrouped(inputs.arguments()),
+            dtype=inputs.dtype,
+            layout=self.conventions.get("layout", "bhld"),
+            mask_polarity=self.conventions.get("mask_polarity", "true_attends"),
+            strided=strided,
+        )
+
+    def run(self, prepared: PreparedCall, inputs: Inputs) -> Result:
+        """Make a prepared call, remember it, and return what came back, whatever its shape."""
+        result = prepared.run(inputs.result_shape)
+        self.calls.append(CallRecord(inputs.operation, inputs.dtype, inputs.arguments(), result.value))
+        return result
+
+    def call(self, inputs: Inputs, *, strided: bool = False) -> Array:
+        """Call the operation; WrongShape when the result does not have the interface's shape."""
+        result = self.run(self.prepare(inputs, strided=strided), inputs)
+        if result.value.shape != inputs.result_shape:
+            raise WrongShape(inputs.operation, inputs.result_shape, result.value.shape)
+        return self._ungrouped(result.value, inputs)
+
+    @property
+    def _tiles(self) -> bool:
+        return self.conventions.get("kv_grouping", "repeat_each") == "tile"
+
+    def _regrouped(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Reorder query heads for an implementation that declares that head h reads key/value head h mod G."""
+        if not self._tiles or "key" not in arguments:
+            return arguments
+        order = _tiled_order(arguments["query"].shape[1], arguments["key"].shape[1])
+        reordered = {"query": arguments["query"][:, order]}
+        for name in ("mask", "bias"):
+            table = arguments.get(name)
+            if table is not None and table.ndim == 4 and table.shape[1] > 1:
+                reordered[name] = table[:, order]
+        return arguments | reordered
+
+    def _ungrouped(self, value: Array, inputs: Inputs) -> Array:
+        arguments = inputs.arguments()
+        if not self._tiles or "key" not in arguments:
+            return value
+        order = _tiled_order(value.shape[1], arguments["key"].shape[1])
+        return value[:, np.argsort(order)]
+
+
+def _tiled_order(heads: int, kv_heads: int) -> Array:
+    """Return for each head of a tiling implementation the head that reads the same key/value head here."""
+    return np.arange(heads).reshape(kv_heads, -1).T.reshape(-1)
+
+
+def standard_conventions() -> dict[str, str]:
+    """Return every convention at its standard value."""
+    return {name: convention.standard for name, convention in CONVENTIONS.items()}

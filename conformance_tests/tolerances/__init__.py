@@ -1,0 +1,1 @@
+"""How far a correct implementation may be from the exact result: bounds from rounding-error analysis."""

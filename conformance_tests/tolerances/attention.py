@@ -1,0 +1,90 @@
+"""Rounding error of attention.
+
+Changing each weight p_j by a factor e^(η_j) moves the output by Σ p_j (e^(η_j) − 1)(v_j − o) / Σ p_j e^(η_j),
+because Σ p (v − o) = 0. A logit's error therefore counts with |v_j − o|, the distance of a value from the output,
+and never moves the output further than the farthest visible value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from veriformer.conformance_tests.tolerances.precision import Precision
+from veriformer.conformance_tests.tolerances.softmax import weight_error
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class AttentionTerms:
+    """The exact quantities of one attention, all (B, H, ...), from which its error bound follows.
+
+    `logits` are −∞ where a key is not visible. The three `*_error` arrays are what the inputs themselves may be
+    wrong by, when they are results of earlier operations (projections).
+    """
+
+    query: Array
+    key: Array
+    value: Array | None
+    scale: float
+    logits: Array
+    weights: Array
+    output: Array | None
+    query_error: Array | None = None
+    key_error: Array | None = None
+    value_error: Array | None = None
+
+
+def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
+    """Return the absolute error of each logit plus the relative error of its exponential.
+
+    ε = γ(D) A + 2u A + 3u Z + u (max z − z) + 2u, A = s |q|·|k|, Z = max(|s q·k|, |z|), and the propagated errors
+    of queries and keys.
+    """
+    unit = precision.stored
+    query, key = np.abs(terms.query), np.abs(terms.key).swapaxes(-1, -2)
+    magnitude = abs(terms.scale) * (query @ key)
+    visible = np.isfinite(terms.logits)
+    logits = np.where(visible, terms.logits, 0.0)
+    size = np.maximum(np.abs(terms.scale * (terms.query @ terms.key.swapaxes(-1, -2))), np.abs(logits))
+    highest = np.max(np.where(visible, terms.logits, -np.inf), axis=-1, keepdims=True, initial=-np.inf)
+    distance = np.where(visible, highest - logits, 0.0)
+    error = (precision.growth(terms.query.shape[-1]) + 2.0 * unit) * magnitude + unit * (3.0 * size + distance + 2.0)
+    return np.where(visible, error + _propagated(terms, query, key), 0.0)
+
+
+def _propagated(terms: AttentionTerms, query: Array, key: Array) -> Array | float:
+    if terms.query_error is None or terms.key_error is None:
+        return 0.0
+    key_error = terms.key_error.swapaxes(-1, -2)
+    products: Array = terms.query_error @ key + query @ key_error + terms.query_error @ key_error
+    return np.asarray(abs(terms.scale) * products)
+
+
+def attention_weights_bound(terms: AttentionTerms, precision: Precision) -> Array:
+    """Return the largest rounding error of correct attention weights, entry by entry."""
+    return weight_error(terms.weights, logit_error(terms, precision), precision)
+
+
+def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
+    """Return the largest rounding error of a correct attention output, entry by entry."""
+    if terms.value is None or terms.output is None:
+        raise ValueError("the bound of an attention output needs its values and its output")
+    weights, value, output = terms.weights, terms.value, terms.output
+    error = np.minimum(logit_error(terms, precision), 50.0)
+    growth = precision.growth(weights.shape[-1])
+    spread = np.abs(value[..., None, :, :] - output[..., :, None, :])
+    visible = np.isfinite(terms.logits)
+    normaliser = np.sum(weights * np.exp(-error), axis=-1, keepdims=True)
+    moved = weights * np.expm1(error) / np.where(normaliser > 0, normaliser, 1.0)
+    linear = np.einsum("...ls,...lsd->...ld", moved, spread)
+    farthest = np.max(np.where(visible[..., None], spread, 0.0), axis=-2, initial=0.0)
+    magnitude = weights @ np.abs(value)
+    bound = np.minimum(linear, farthest) + (precision.stored + growth) * magnitude
+    bound += (growth + precision.stored + precision.output) * np.abs(output)
+    bound += precision.tiny * (1.0 + visible.astype(float) @ np.abs(value))
+    if terms.value_error is not None:
+        bound += weights @ terms.value_error * (1.0 + np.max(np.expm1(error), axis=-1, keepdims=True, initial=0.0))
+    result: Array = bound
+    return result

@@ -1,0 +1,57 @@
+"""The precisions in which the parts of a computation are done, and how rounding errors accumulate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
+# The smallest normal number, not the smallest subnormal: hardware may flush subnormals to zero.
+SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
+LARGEST = {"float16": 65504.0, "bfloat16": 3.38e38, "float32": 3.40e38, "float64": 1.79e308}
+_GROWTH = 8.0
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Unit roundoffs of one computation, part by part.
+
+    `accumulation` is that of sums and products inside a matrix product, `stored` that of intermediate results
+    (logits, softmax, weights), `output` that of the result. `tiny` is the absolute error of underflow.
+    """
+
+    accumulation: float
+    stored: float
+    output: float
+    tiny: float
+
+    @classmethod
+    def of(cls, dtype: str, softmax_dtype: str = "input") -> Precision:
+        """Return the precision of an implementation that computes in `dtype`.
+
+        Low-precision dtypes accumulate in float32 and may round every intermediate result to the dtype, as
+        eager code does. `softmax_dtype` float32 lowers float64 work to float32 where an implementation does so.
+        """
+        unit = UNIT_ROUNDOFF[dtype]
+        accumulation = min(unit, UNIT_ROUNDOFF["float32"]) if dtype != "float64" else unit
+        stored = max(unit, UNIT_ROUNDOFF["float32"]) if softmax_dtype == "float32" else unit
+        return cls(accumulation, stored, unit, SMALLEST_NORMAL[dtype])
+
+    @property
+    def with_reference(self) -> float:
+        """The factor by which a bound grows because the float64 reference rounds too.
+
+        Bounds are linear in the unit roundoff to first order, so the reference's own is theirs times the ratio.
+        """
+        return 1.0 + UNIT_ROUNDOFF["float64"] / min(self.stored, self.output)
+
+    def growth(self, terms: int) -> float:
+        """Return the relative error bound of a sum of `terms` products.
+
+        γ = m u / (1 − m u), m = min(n, 8 √n): the worst case for short sums (Higham 2002, section 3.1), and for
+        long ones the probabilistic bound (Higham & Mary 2019, theorem 2.4) with a constant that also covers
+        equal terms, whose errors do not average out.
+        """
+        count = max(terms, 1)
+        error = min(count, _GROWTH * math.sqrt(count)) * self.accumulation
+        return error / (1.0 - error)

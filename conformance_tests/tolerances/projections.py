@@ -1,0 +1,27 @@
+"""Rounding error of a matrix product with a bias, and of what multi-head attention is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+from veriformer.conformance_tests.tolerances.precision import Precision
+
+Array = np.ndarray
+
+
+def projection_bound(
+    x: Array, weight: Array, bias: Array | None, precision: Precision, x_error: Array | None = None
+) -> Array:
+    """Return the error of `x @ weight + bias` whose input may itself be wrong by `x_error`.
+
+    |δy| ≤ γ(n) |x||W| + u |xW| + u |y| + |δx||W| (Higham 2002, section 3.5), n the length of the sums.
+    """
+    product = x @ weight
+    result = product if bias is None else product + bias
+    bound: Array = precision.growth(x.shape[-1]) * (np.abs(x) @ np.abs(weight)) + precision.tiny
+    # A biased product may be rounded twice, once before the bias is added.
+    bound += precision.stored * np.abs(product) + precision.output * np.abs(result)
+    if bias is not None:
+        bound += precision.accumulation * np.abs(bias)
+    if x_error is not None:
+        bound += x_error @ np.abs(weight)
+    return bound

@@ -1,0 +1,80 @@
+"""One case put to one law: the inputs, the calls, and the comparisons that laws are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.inputs.expected import Conventions
+from veriformer.conformance_tests.subject import Inputs, Subject
+from veriformer.conformance_tests.verdict import Verdict, compare
+
+Array = np.ndarray
+Selection = Callable[[Array], Array]
+
+
+def everything(result: Array) -> Array:
+    """Return the whole result: the selection of a law that compares all of it."""
+    return result
+
+
+@dataclass
+class Trial:
+    """A case and the operation under test; `inputs` are those that the case describes.
+
+    `inputs` is Any because each law is written for one family of operations, whose inputs it knows.
+    """
+
+    subject: Subject
+    case: Case
+    inputs: Any
+
+    @property
+    def conventions(self) -> Conventions:
+        """The conventions that the operation obeys."""
+        return self.subject.conventions
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """A generator for the law's own choices, the same at every replay and apart from the inputs'."""
+        return np.random.default_rng([self.case.seed, 1])
+
+    def permutation(self, length: int) -> Array:
+        """Return an order of `length` things that moves at least one of them when that is possible."""
+        order = self.generator.permutation(length)
+        return order if (order != np.arange(length)).any() else np.roll(order, 1)
+
+    def output(self, inputs: Inputs) -> Array:
+        """Return the operation's result."""
+        return self.subject.call(inputs)
+
+    def agrees(self, inputs: Inputs | None = None) -> Verdict:
+        """Judge the operation's result against the exact one."""
+        inputs = self.inputs if inputs is None else inputs
+        expected = inputs.expected(self.conventions)
+        return compare(expected.value, self.output(inputs), expected.allowed, expected.judged)
+
+    def equal(
+        self,
+        first: Inputs,
+        second: Inputs,
+        *,
+        of_first: Selection = everything,
+        of_second: Selection = everything,
+        note: str = "",
+    ) -> Verdict:
+        """Judge whether two calls agree, each within its own rounding: f(first) = f(second).
+
+        `of_first` and `of_second` select or reorder what is compared. The first call's result stands as expected.
+        """
+        one, other = first.expected(self.conventions), second.expected(self.conventions)
+        return compare(
+            of_first(self.output(first)),
+            of_second(self.output(second)),
+            of_first(one.allowed) + of_second(other.allowed),
+            of_first(one.judged) & of_second(other.judged),
+            note,
+        )

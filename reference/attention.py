@@ -1,0 +1,172 @@
+"""Scaled dot-product attention, and the logits, visible keys and weights it is made of."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from veriformer.reference.array_types import Array, Bool, Float, Float64
+from veriformer.reference.checks import Sizes, as_axes, as_bias, as_mask, require_choice
+from veriformer.reference.conventions import CausalAlignment, EmptyRow
+from veriformer.reference.masks import causal_mask
+from veriformer.reference.softmax import masked_softmax
+
+
+def attention_logits(
+    query: Float[Array, "B H L D"],
+    key: Float[Array, "B H S D"],
+    *,
+    bias: Float[Array, "#B #H #L #S"] | Float[Array, "#L #S"] | None = None,
+    scale: float | None = None,
+) -> Float64[Array, "B H L S"]:
+    """Measure how well each key matches each query.
+
+    logit_ij = scale · q_i · k_j + bias_ij, scale = 1/√D unless given
+
+    Shapes: query (B, H, L, D), key (B, H, S, D), bias broadcastable to (B, H, L, S), to (B, H, L, S).
+    Raises: ValueError when shapes do not fit, the scale is not positive and finite, or D = 0 leaves it undefined.
+    Source: Vaswani et al. 2017, section 3.2.1; the bias is an addition of Shaw et al. 2018 and later work.
+    """
+    sizes: Sizes = {}
+    query = as_axes("query", query, "B H L D", sizes)
+    key = as_axes("key", key, "B H S D", sizes)
+    factor = _scale(scale, sizes["D"])
+    # A hidden key may hold anything: 0 · ∞ is no reason to warn.
+    with np.errstate(invalid="ignore", over="ignore"):
+        logits = factor * (query @ key.swapaxes(-1, -2))
+        return logits if bias is None else logits + as_bias(bias, logits.shape)
+
+
+def visible_keys(
+    shape: tuple[int, int, int, int],
+    *,
+    mask: Bool[Array, "#B #H #L #S"] | Bool[Array, "#L #S"] | None = None,
+    bias: Float[Array, "#B #H #L #S"] | Float[Array, "#L #S"] | None = None,
+    is_causal: bool = False,
+    causal_alignment: CausalAlignment = "top_left",
+) -> Bool[Array, "B H L S"]:
+    """Say which keys each query may see: those that mask, bias and causality all allow.
+
+    visible_ij = mask_ij ∧ (bias_ij ≠ −∞) ∧ (¬is_causal ∨ j ≤ i + offset)
+
+    Shapes: shape = (B, H, L, S); mask and bias (L, S) or of rank 4, broadcastable to it; to (B, H, L, S).
+    Raises: ValueError when the mask is not boolean, the bias is, either does not fit, or the alignment is unknown.
+    Source: Vaswani et al. 2017, section 3.2.3.
+    Conventions: mask_polarity (True attends here; torch.nn.MultiheadAttention has it the other way round),
+    causal_with_mask (both apply; torch documents that the pair is refused), causal_alignment (see `causal_mask`).
+    """
+    require_choice("causal_alignment", causal_alignment, CausalAlignment)
+    visible = np.ones(shape, dtype=np.bool_)
+    if mask is not None:
+        visible &= as_mask(mask, shape)
+    if bias is not None:
+        visible &= as_bias(bias, shape) != -np.inf
+    if is_causal:
+        visible &= causal_mask(shape[2], shape[3], causal_alignment)
+    return visible
+
+
+def attention_weights(
+    query: Float[Array, "B H L D"],
+    key: Float[Array, "B H S D"],
+    *,
+    mask: Bool[Array, "#B #H #L #S"] | Bool[Array, "#L #S"] | None = None,
+    bias: Float[Array, "#B #H #L #S"] | Float[Array, "#L #S"] | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    causal_alignment: CausalAlignment = "top_left",
+    empty_row: EmptyRow = "zeros",
+) -> Float64[Array, "B H L S"]:
+    """Compute the weights with which attention averages the values.
+
+    w_ij = exp(logit_ij) / Σ_{j' visible} exp(logit_ij') where key j is visible to query i, else 0
+
+    Shapes: query (B, H, L, D), key (B, H, S, D), mask and bias broadcastable to (B, H, L, S), to (B, H, L, S).
+    Raises: ValueError as `attention_logits`, `visible_keys` and `masked_softmax` do.
+    Source: Vaswani et al. 2017, section 3.2.1, equation 1.
+    Conventions: those of `visible_keys` and `masked_softmax`; masked_nonfinite as in `scaled_dot_product_attention`.
+    """
+    logits = attention_logits(query, key, bias=bias, scale=scale)
+    visible = visible_keys(
+        logits.shape, mask=mask, bias=bias, is_causal=is_causal, causal_alignment=causal_alignment
+    )
+    return masked_softmax(logits, visible, empty_row)
+
+
+def scaled_dot_product_attention(
+    query: Float[Array, "B H L D"],
+    key: Float[Array, "B H S D"],
+    value: Float[Array, "B H S Dv"],
+    *,
+    mask: Bool[Array, "#B #H #L #S"] | Bool[Array, "#L #S"] | None = None,
+    bias: Float[Array, "#B #H #L #S"] | Float[Array, "#L #S"] | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    causal_alignment: CausalAlignment = "top_left",
+    empty_row: EmptyRow = "zeros",
+) -> Float64[Array, "B H L Dv"]:
+    """Average the values, weighted by how well each key matches the query.
+
+    output_i = Σ_{j visible} w_ij v_j,  w_i = softmax over the visible j of (scale · q_i · k_j + bias_ij)
+
+    The order is scale, bias, mask, softmax. Keys and values behind the mask are left out of the sums, not multiplied
+    by 0, so NaN and infinity there reach nothing. A query that sees no key gets zeros, NaN, or the mean of all S
+    values, masked ones included (zeros where S = 0, the empty sum).
+
+    Shapes: query (B, H, L, D), key (B, H, S, D), value (B, H, S, Dv), mask and bias (L, S) or of rank 4,
+    broadcastable to (B, H, L, S), to (B, H, L, Dv).
+    Raises: ValueError when shapes do not fit, the mask is not boolean, the scale is not positive and finite, or a
+    convention's value is unknown.
+    Source: Vaswani et al. 2017, section 3.2.1, equation 1.
+    Conventions: mask_polarity, causal_alignment, causal_with_mask (see `visible_keys`), empty_row (see
+    `masked_softmax`), layout ("bhld" here and in torch and ONNX; "blhd" in jax, flax and FlashAttention),
+    masked_nonfinite (ignored here; jax, flax and keras let a masked value through, torch a masked key too).
+    """
+    sizes: Sizes = {}
+    query = as_axes("query", query, "B H L D", sizes)
+    key = as_axes("key", key, "B H S D", sizes)
+    value = as_axes("value", value, "B H S Dv", sizes)
+    logits = attention_logits(query, key, bias=bias, scale=scale)
+    visible = visible_keys(
+        logits.shape, mask=mask, bias=bias, is_causal=is_causal, causal_alignment=causal_alignment
+    )
+    weights = masked_softmax(logits, visible, empty_row)
+    empty = ~visible.any(axis=-1, keepdims=True)
+    if empty_row == "mean_of_values":
+        return weighted_sum(weights, value, visible | empty)
+    # Without a single key, S = 0, there is no weight that could carry the NaN to the output.
+    return np.where(empty, 0.0 if empty_row == "zeros" else np.nan, weighted_sum(weights, value, visible))
+
+
+def weighted_sum(
+    weights: Float[Array, "B H L S"], value: Float[Array, "B H S Dv"], included: Bool[Array, "B H L S"]
+) -> Float64[Array, "B H L Dv"]:
+    """Add up the values with their weights, leaving out those that are not included, whatever they hold.
+
+    output_i = Σ_{j included} w_ij v_j
+
+    Shapes: weights and included (B, H, L, S), value (B, H, S, Dv), to (B, H, L, Dv). Weights that are not included
+    must be 0.
+    Raises: nothing of its own.
+    Source: Vaswani et al. 2017, section 3.2.1, equation 1.
+    """
+    finite = np.isfinite(value)
+    total = weights @ np.where(finite, value, 0.0)
+    if not finite.all():
+        # 0 · NaN is NaN: what is not finite is added apart, and only where it is included.
+        with np.errstate(invalid="ignore"):
+            products = weights[..., None] * value[:, :, None]
+            total = total + np.where(included[..., None] & ~finite[:, :, None], products, 0.0).sum(axis=-2)
+    return np.asarray(total)
+
+
+def _scale(scale: float | None, width: int) -> float:
+    if scale is None:
+        if width == 0:
+            raise ValueError(
+                "scale is 1/√D, undefined for D = 0; got heads of width 0; pass wider heads or a scale"
+            )
+        return 1.0 / math.sqrt(width)
+    if not (math.isfinite(scale) and scale > 0):
+        raise ValueError(f"scale must be positive and finite; got {scale}; pass None for 1/√D")
+    return scale

@@ -1,0 +1,105 @@
+"""Checks of what a caller passes: every error says what was wrong, what was received and what to do."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, get_args
+
+import numpy as np
+from veriformer.reference.array_types import Array, Bool, Float64
+
+Sizes = dict[str, int]
+
+
+def as_float64(name: str, numbers: Any) -> Float64[Array, "*shape"]:
+    """Return `numbers` in double precision; ValueError when they are not real numbers."""
+    array = np.asarray(numbers)
+    if array.dtype.kind in "cOSUmM":
+        raise ValueError(
+            f"{name} must hold real numbers; got dtype {array.dtype}; convert it to a float dtype"
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def as_axes(name: str, numbers: Any, axes: str, sizes: Sizes) -> Float64[Array, "*shape"]:
+    """Return `numbers` in double precision, its shape checked against named axes.
+
+    `sizes` holds the length of every axis named so far, and learns those named here for the first time.
+    Raises ValueError when the rank is wrong or an axis differs from what `sizes` says.
+    """
+    array = as_float64(name, numbers)
+    names = axes.split()
+    if array.ndim != len(names):
+        raise ValueError(
+            f"{name} must have {len(names)} axes ({', '.join(names)}); got shape {array.shape} with {array.ndim}; "
+            "reshape it"
+        )
+    for axis, length in zip(names, array.shape, strict=True):
+        if sizes.setdefault(axis, length) != length:
+            raise ValueError(
+                f"{name} must have shape ({', '.join(names)}) with {axis} = {sizes[axis]} as in the other arguments; "
+                f"got shape {array.shape} with {axis} = {length}; pass arrays that agree in {axis}"
+            )
+    return array
+
+
+def require_choice(name: str, value: object, choices: Any) -> None:
+    """Raise ValueError unless `value` is one of the values of the Literal type `choices`."""
+    valid = get_args(choices)
+    if value not in valid:
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}; pass one of these"
+        )
+
+
+def require_count(name: str, value: object, minimum: int) -> None:
+    """Raise ValueError unless `value` is an integer that is at least `minimum`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
+        raise ValueError(f"{name} must be an integer of at least {minimum}; got {value!r}; pass a count")
+
+
+def require_multiple(name: str, value: int, divisor_name: str, divisor: int) -> None:
+    """Raise ValueError unless `value` is a multiple of `divisor`."""
+    if divisor < 1 or value % divisor:
+        raise ValueError(
+            f"{name} must be a multiple of {divisor_name}; got {name} = {value} and {divisor_name} = {divisor}; "
+            f"choose a {divisor_name} that divides it"
+        )
+
+
+def as_mask(mask: Any, shape: tuple[int, ...]) -> Bool[Array, "*shape"]:
+    """Return `mask` as an array that broadcasts to `shape`; ValueError when it is not boolean or does not fit."""
+    array = np.asarray(mask)
+    if array.dtype != np.bool_:
+        raise ValueError(
+            f"mask must be boolean, True where the query may attend; got dtype {array.dtype}; "
+            "pass `mask != 0` for a mask of ones and zeros, or an additive mask as bias"
+        )
+    _require_broadcastable("mask", array, shape)
+    return array
+
+
+def as_bias(bias: Any, shape: tuple[int, ...]) -> Float64[Array, "*shape"]:
+    """Return `bias` in double precision, broadcasting to `shape`; ValueError when it is boolean or does not fit."""
+    if np.asarray(bias).dtype == np.bool_:
+        raise ValueError(
+            "bias must hold numbers to add to the logits; got dtype bool; pass a boolean array as mask"
+        )
+    array = as_float64("bias", bias)
+    _require_broadcastable("bias", array, shape)
+    return array
+
+
+def _require_broadcastable(name: str, array: Array, shape: tuple[int, ...]) -> None:
+    if array.ndim not in (2, 4):
+        raise ValueError(
+            f"{name} must be (L, S) or have rank 4, broadcastable to (B, H, L, S) = {shape}; got shape {array.shape}; "
+            "libraries disagree about what other ranks mean: insert the missing axes with length 1, "
+            f"as in {name}[:, None] for one {name} per sample"
+        )
+    expected = shape[-array.ndim :]
+    if any(length not in (1, wanted) for length, wanted in zip(array.shape, expected, strict=True)):
+        raise ValueError(
+            f"{name} must be broadcastable to {expected}; got shape {array.shape}; "
+            "give every axis the length expected there, or 1"
+        )

@@ -1,0 +1,10 @@
+"""The conventions that the reference can follow, each a type whose values are the valid ones."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+CausalAlignment = Literal["top_left", "bottom_right"]
+EmptyRow = Literal["zeros", "nan", "mean_of_values"]
+SinusoidalLayout = Literal["interleaved", "concatenated"]
+EpsPlacement = Literal["inside_root", "outside_root"]

@@ -1,0 +1,62 @@
+"""Softmax over the last axis, of all entries or of those that are visible."""
+
+from __future__ import annotations
+
+import numpy as np
+from veriformer.reference.array_types import Array, Bool, Float, Float64
+from veriformer.reference.checks import as_float64, require_choice
+from veriformer.reference.conventions import EmptyRow
+
+
+def softmax(x: Float[Array, "*rows n"]) -> Float64[Array, "*rows n"]:
+    """Turn each row of logits into a probability distribution.
+
+    softmax(x)_i = exp(x_i − max x) / Σ_j exp(x_j − max x)
+
+    Subtracting the maximum changes nothing in exact arithmetic and keeps exp from overflowing. An entry of −∞ gets
+    the weight 0. A row that holds NaN, +∞, or nothing but −∞ has no softmax and becomes NaN.
+
+    Shapes: (..., n) to (..., n).
+    Raises: ValueError when x has no axis or does not hold real numbers.
+    Source: Bridle 1990; Vaswani et al. 2017, section 3.2.1.
+    Conventions: softmax_dtype. The reference computes in float64; jax.nn.dot_product_attention uses float32 for
+    every input, torch's fused kernels at least float32.
+    """
+    logits = as_float64("x", x)
+    if logits.ndim == 0:
+        raise ValueError(
+            "x must have at least one axis, the one to normalise over; got a scalar; pass a vector"
+        )
+    shifted = logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)
+    exponentials = np.exp(shifted)
+    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
+
+
+def masked_softmax(
+    logits: Float[Array, "*rows n"], visible: Bool[Array, "*rows n"], empty_row: EmptyRow = "zeros"
+) -> Float64[Array, "*rows n"]:
+    """Turn the visible logits of each row into a probability distribution; hidden entries get the weight 0.
+
+    w_i = exp(x_i) / Σ_{j visible} exp(x_j) where i is visible, else 0
+
+    Hidden logits are left out by selection, so that NaN or infinity there reaches nothing. A row without a visible
+    entry follows `empty_row`: all weights 0, all NaN, or all 1/n.
+
+    Shapes: logits and visible (..., n) to (..., n).
+    Raises: ValueError when the shapes differ or empty_row is unknown.
+    Source: Vaswani et al. 2017, section 3.2.3 (illegal connections are set to −∞).
+    Conventions: empty_row. "zeros" is what torch, ONNX and FlashAttention return, "nan" what tinygrad and
+    torch.nn.MultiheadAttention with weights do, "mean_of_values" what jax, flax, keras and equinox do.
+    """
+    require_choice("empty_row", empty_row, EmptyRow)
+    numbers = as_float64("logits", logits)
+    if numbers.shape != visible.shape:
+        raise ValueError(
+            f"visible must have the shape of the logits, {numbers.shape}; got {visible.shape}; broadcast it first"
+        )
+    empty = ~visible.any(axis=-1, keepdims=True)
+    # Equal logits make an empty row uniform, and spare the 0/0 of a row of −∞.
+    weights = softmax(np.where(visible, numbers, np.where(empty, 0.0, -np.inf)))
+    if empty_row == "mean_of_values":
+        return weights
+    return np.where(empty, 0.0 if empty_row == "zeros" else np.nan, weights)

@@ -1,0 +1,189 @@
+"""The conventions: points where correct, popular implementations disagree.
+
+Laws are quantified over them. What an implementation does not declare is inferred by probing, except where the
+other value is what a wrong implementation does (`inferred_values` leaves it out): that value must be declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class ConventionValue:
+    """One answer to a convention's question, who gives it, and whether it is accepted without being declared."""
+
+    name: str
+    meaning: str
+    followed_by: str
+    inferred: bool = True
+
+
+@dataclass(frozen=True)
+class Convention:
+    """A point where implementations disagree, and the answers; the first is the standard one."""
+
+    name: str
+    question: str
+    values: tuple[ConventionValue, ...]
+
+    @property
+    def standard(self) -> str:
+        """The value that holds when nothing is declared and probing tells nothing."""
+        return self.values[0].name
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The names of all values."""
+        return tuple(value.name for value in self.values)
+
+    @property
+    def inferred_values(self) -> tuple[str, ...]:
+        """The values that probing may find; the others count as mistakes unless declared."""
+        return tuple(value.name for value in self.values if value.inferred)
+
+
+_CATALOGUE = (
+    Convention(
+        "mask_polarity",
+        "What does True in a boolean mask mean?",
+        (
+            ConventionValue(
+                "true_attends", "the query may attend", "torch's functional attention, jax, flax, keras, ONNX"
+            ),
+            ConventionValue(
+                "true_is_masked",
+                "the key is hidden",
+                "torch.nn.MultiheadAttention and TransformerEncoderLayer, MindSpore",
+                inferred=False,
+            ),
+        ),
+    ),
+    Convention(
+        "causal_alignment",
+        "Which keys does the causal flag show when L ≠ S?",
+        (
+            ConventionValue("top_left", "query i sees keys j ≤ i", "torch's functional attention, jax, flax, keras"),
+            ConventionValue(
+                "bottom_right",
+                "query i sees keys j ≤ i + S − L",
+                "FlashAttention since 2.1, MLX, x-transformers",
+            ),
+        ),
+    ),
+    Convention(
+        "causal_with_mask",
+        "What happens when a mask (or bias) and the causal flag are given together?",
+        (
+            ConventionValue("intersect", "both apply", "jax, flax, keras, ONNX"),
+            ConventionValue("rejects", "the call is refused", "torch's documentation of functional attention"),
+            ConventionValue("mask_ignored", "the mask is dropped", "OpenVINO, Paddle (documented)", inferred=False),
+            ConventionValue("causal_ignored", "the flag is dropped", "torchtune", inferred=False),
+        ),
+    ),
+    Convention(
+        "empty_row",
+        "What is the output of a query that may see no key?",
+        (
+            ConventionValue("zeros", "zero", "torch's functional attention, ONNX, FlashAttention"),
+            ConventionValue("nan", "not a number", "tinygrad, torch.nn.MultiheadAttention with weights"),
+            ConventionValue(
+                "mean_of_values",
+                "the mean over all S values, masked ones included",
+                "jax, flax, keras, equinox",
+            ),
+        ),
+    ),
+    Convention(
+        "masked_nonfinite",
+        "Does a NaN or an infinity behind the mask reach the output?",
+        (
+            ConventionValue("ignored", "neither a masked key nor a masked value does", "the reference"),
+            ConventionValue("value_propagates", "a masked value does, a masked key does not", "jax, flax, keras"),
+            ConventionValue("propagates", "both do", "torch's functional attention"),
+        ),
+    ),
+    Convention(
+        "layout",
+        "In which order are the axes of query, key, value and output?",
+        (
+            ConventionValue("bhld", "batch, head, length, width", "torch, ONNX"),
+            ConventionValue("blhd", "batch, length, head, width", "jax, flax, FlashAttention"),
+        ),
+    ),
+    Convention(
+        "window_counting",
+        "How many keys does a sliding window of w show to the left?",
+        (
+            ConventionValue("inclusive", "w keys and the query's own", "FlashAttention, ONNX"),
+            ConventionValue("exclusive", "w keys in all", "Mistral, Hugging Face"),
+        ),
+    ),
+    Convention(
+        "softcap_order",
+        "Is the soft cap applied before the mask?",
+        (ConventionValue("before_mask", "yes", "Gemma 2, ONNX since 1.22"),),
+    ),
+    Convention(
+        "kv_grouping",
+        "Which key/value head does query head h read?",
+        (
+            ConventionValue("repeat_each", "h // (H/G)", "torch, jax, keras, ONNX, Hugging Face"),
+            ConventionValue("tile", "h mod G", "x-transformers", inferred=False),
+        ),
+    ),
+    Convention(
+        "rotary_pairing",
+        "Which components form a rotated pair?",
+        (
+            ConventionValue("interleaved", "2i and 2i + 1", "GPT-J, torchtune"),
+            ConventionValue("half", "i and i + D/2", "GPT-NeoX, Hugging Face Llama"),
+        ),
+    ),
+    Convention(
+        "sinusoidal_layout",
+        "Where do the sines and cosines stand?",
+        (
+            ConventionValue("interleaved", "sine at 2k, cosine at 2k + 1", "Vaswani et al. 2017, DistilBERT"),
+            ConventionValue("concatenated", "all sines, then all cosines", "tensor2tensor, GPT-J, Marian"),
+        ),
+    ),
+    Convention(
+        "gelu_form",
+        "Which form of GELU?",
+        (
+            ConventionValue("erf", "x Φ(x)", "torch, ONNX"),
+            ConventionValue("tanh", "the tanh approximation", "jax, flax"),
+            ConventionValue("sigmoid", "x σ(1.702 x)", "CLIP's quick GELU"),
+        ),
+    ),
+    Convention(
+        "layer_norm_eps",
+        "Is eps added inside or outside the root?",
+        (
+            ConventionValue("inside_root", "√(variance + eps)", "torch, jax, flax, keras, ONNX"),
+            ConventionValue("outside_root", "√variance + eps", "no maintained library known", inferred=False),
+        ),
+    ),
+    Convention(
+        "rms_norm_gain",
+        "Is the stored gain gamma, or gamma − 1?",
+        (
+            ConventionValue("gamma", "multiply by gamma", "torch, jax, Llama"),
+            ConventionValue("one_plus_gamma", "multiply by 1 + gamma", "Gemma"),
+        ),
+    ),
+    Convention(
+        "softmax_dtype",
+        "In which precision is the softmax computed?",
+        (
+            ConventionValue("input", "that of its input", "torch with float32 and float64"),
+            ConventionValue("float32", "float32, for float64 input too", "jax.nn.dot_product_attention"),
+            ConventionValue("at_least_float32", "float32, or float64 for float64 input", "torch's fused kernels"),
+        ),
+    ),
+)
+
+CONVENTIONS: Mapping[str, Convention] = MappingProxyType({convention.name: convention for convention in _CATALOGUE})

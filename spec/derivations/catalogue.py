@@ -1,0 +1,58 @@
+"""The table of derivations. Each is a module of this package named after its id, with a `DERIVATION`."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from veriformer.spec.derivations.derivation import Derivation
+
+_TITLES = {
+    "variance_scaling": "Dividing by √d_k keeps the variance of the attention logits",
+    "sinusoid_relative_position": "The inner product of sinusoidal positions depends on their distance only",
+    "softmax": "What softmax guarantees, and how its Jacobian is bounded",
+    "masking": "A masked key has weight exactly zero and might as well not be there",
+    "causality": "With a causal mask no output depends on a later input",
+    "permutation": "Self-attention is equivariant under permutation of its tokens",
+    "convex_hull": "Attention returns a convex combination of the values",
+    "multi_head": "Concatenating heads and projecting is a sum over heads",
+    "grouped_query": "Grouped-query attention is attention with repeated key/value heads",
+    "independence": "Batch entries and heads do not see each other",
+    "layer_norm": "What layer normalisation keeps and what it removes",
+}
+
+
+class UnknownDerivationError(KeyError):
+    """No derivation has the id that was asked for; the message names the closest ones."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def derivation_ids() -> tuple[str, ...]:
+    """The ids of all derivations."""
+    return tuple(_TITLES)
+
+
+def derivation_title(derivation_id: str) -> str:
+    """The title of a derivation; UnknownDerivationError where there is none of that id."""
+    _require(derivation_id)
+    return _TITLES[derivation_id]
+
+
+def load_derivation(derivation_id: str) -> Derivation:
+    """Import a derivation (and with it SymPy); UnknownDerivationError where there is none of that id."""
+    _require(derivation_id)
+    derivation: Derivation = import_module(f"veriformer.spec.derivations.{derivation_id}").DERIVATION
+    return derivation
+
+
+def _require(derivation_id: str) -> None:
+    if derivation_id in _TITLES:
+        return
+    close = difflib.get_close_matches(derivation_id, _TITLES) or list(_TITLES)
+    raise UnknownDerivationError(
+        f"no derivation is called {derivation_id!r}; did you mean {', '.join(close)}?"
+    )

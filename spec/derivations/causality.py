@@ -1,0 +1,256 @@
+"""A causal mask keeps later inputs out, in one layer, through projections, in a prefix, and through a "
+"stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Expr, IndexedBase, Integer, KroneckerDelta, Symbol, exp
+from veriformer.spec.derivations.context import Block, Context
+from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Partial, total
+from veriformer.spec.derivations.formulas import (
+    array,
+    attention,
+    entry_of,
+    index,
+    scaled_score,
+    size,
+    up_to,
+    weights,
+)
+
+L, S, d_model, d_k, d_v = size("L"), size("S"), size("d_model"), size("d_k"), size("d_v")
+prefix, suffix = size("P"), size("R")
+i, j, k, a, e, f = index("i"), index("j"), index("k"), index("a"), index("e"), index("f")
+query, key, value, inputs = array("Q"), array("K"), array("V"), array("X")
+w_query, w_key, w_value = array("W_Q"), array("W_K"), array("W_V")
+keep, other_keep, x, v = array("B"), array("C"), array("x"), array("v")
+TOKENS, KEYS = up_to(L), up_to(S)
+WHOLE, PREFIX, SUFFIX = up_to(prefix + suffix), up_to(prefix), (prefix + 1, prefix + suffix)
+
+KEY_HIDDEN = Context(
+    ranges={i: TOKENS, k: KEYS, a: up_to(d_k), e: up_to(d_v), f: up_to(d_v)},
+    indicators=frozenset({keep}),
+    facts={keep[i, k]: Integer(0)},
+)
+TOKEN_HIDDEN = Context(
+    ranges={i: TOKENS, k: TOKENS, a: up_to(d_model), e: up_to(d_v)},
+    indicators=frozenset({keep}),
+    facts={keep[i, k]: Integer(0), KroneckerDelta(i, k): Integer(0)},
+)
+NO_LOOK_AHEAD = Block(keep, (PREFIX, SUFFIX), 0)
+PREFIX_QUERY = Context(
+    ranges={i: PREFIX, k: SUFFIX, e: up_to(d_v)},
+    splits={WHOLE: prefix},
+    blocks=(NO_LOOK_AHEAD,),
+    indicators=frozenset({keep}),
+)
+NEWEST = Context(ranges={i: up_to(prefix + 1), e: up_to(d_v)}, splits={up_to(prefix + 1): prefix})
+ROW = Context(ranges={j: KEYS}, indicators=frozenset({keep, other_keep}))
+
+
+def projected(weight: IndexedBase) -> Callable[[Expr, Expr], Expr]:
+    """(i, c) ↦ Σ_b X[i, b] W[b, c]."""
+    return lambda row, column: total(lambda b: inputs[row, b] * weight[b, column], "b", up_to(d_model))
+
+
+score = scaled_score(entry_of(query), entry_of(key), d_k)
+masked_attention = attention(score, entry_of(value), KEYS, entry_of(keep))
+self_attention = attention(
+    scaled_score(projected(w_query), projected(w_key), d_k), projected(w_value), TOKENS, entry_of(keep)
+)
+
+NO_DEPENDENCE = (
+    Step(
+        "The output does not depend on a later key",
+        Partial(masked_attention(i, e), key[k, a]),
+        Integer(0),
+        "Every term of the derivative carries the factor B[i, k], which is 0 when k comes after i.",
+        context=KEY_HIDDEN,
+    ),
+    Step(
+        "The output does not depend on a later value",
+        Partial(masked_attention(i, e), value[k, f]),
+        Integer(0),
+        "The derivative is δ_ef times the weight, and the weight is 0.",
+        context=KEY_HIDDEN,
+    ),
+    Step(
+        "The output does not depend on a later token, projections included",
+        Partial(self_attention(i, e), inputs[k, a]),
+        Integer(0),
+        "Queries, keys and values are X W_Q, X W_K and X W_V. Token k ≠ i enters through its key and "
+        "value only.",
+        context=TOKEN_HIDDEN,
+    ),
+    Difference(
+        "Without the mask it does depend on later tokens",
+        attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2))(Integer(1), Integer(1)),
+        attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2), entry_of(keep))(
+            Integer(1), Integer(1)
+        ),
+        "Two tokens 0 and 1 that are their own query, key and value: the first output is 1/2 without and "
+        "0 with the mask.",
+        example=World(
+            arrays={(x, (1,)): 0, (x, (2,)): 1, (keep, (1, 1)): 1, (keep, (1, 2)): 0},
+        ),
+    ),
+)
+
+A, C = array("A"), array("J")
+STACK = Context(
+    ranges={i: PREFIX, k: SUFFIX},
+    splits={WHOLE: prefix},
+    blocks=(Block(A, (PREFIX, SUFFIX), 0), Block(C, (PREFIX, SUFFIX), 0)),
+)
+middle, last = index("l"), index("m")
+nearer, farther = (Symbol(name, integer=True, nonnegative=True) for name in ("r", "t"))
+IN_ORDER = Context(parametrisation={middle: j + nearer, last: j + nearer + farther})
+
+PREFIXES = (
+    Step(
+        "The outputs of a prefix are those of the prefix alone",
+        attention(score, entry_of(value), WHOLE, entry_of(keep))(i, e),
+        attention(score, entry_of(value), PREFIX, entry_of(keep))(i, e),
+        "For i ≤ P split the sums over keys at P: all later terms have the factor 0.",
+        context=PREFIX_QUERY,
+    ),
+    Step(
+        "One more key adds one term to numerator and denominator",
+        attention(score, entry_of(value), up_to(prefix + 1))(i, e),
+        (
+            total(lambda m: exp(score(i, m)) * value[m, e], "j", PREFIX)
+            + exp(score(i, prefix + 1)) * value[prefix + 1, e]
+        )
+        / (total(lambda m: exp(score(i, m)), "j", PREFIX) + exp(score(i, prefix + 1))),
+        "This is what decoding with cached keys and values computes.",
+        context=NEWEST,
+    ),
+    Step(
+        "A stack of causal layers is causal",
+        total(lambda m: A[i, m] * C[m, k], "l", WHOLE),
+        Integer(0),
+        "By the chain rule the derivative of a stack is the product of the layers' derivatives A and J. "
+        "If the query i is "
+        "in the prefix and k after it, then for each l in between A[i, l] = 0 (l after the prefix) or "
+        "J[l, k] = 0.",
+        context=STACK,
+    ),
+    Inequality(
+        "Because 'not later than' is transitive",
+        last,
+        j,
+        "m ≥ l and l ≥ j give m ≥ j.",
+        context=IN_ORDER,
+        certificate=(last - middle) + (middle - j),
+    ),
+)
+
+surplus = Symbol("t", integer=True, nonnegative=True)
+
+
+def margin_top_left(row: Expr, column: Expr) -> Expr:
+    """Query i may attend to key j when i − j ≥ 0."""
+    return row - column
+
+
+def margin_bottom_right(row: Expr, column: Expr) -> Expr:
+    """Query i may attend to key j when i + S − L − j ≥ 0."""
+    return row + S - L - column
+
+
+MASKS = (
+    Step(
+        "Causal and padding mask together are the product of their indicators",
+        other_keep[j]
+        * weights(entry_of(x), KEYS, entry_of(keep))(j)
+        / total(lambda m: other_keep[m] * weights(entry_of(x), KEYS, entry_of(keep))(m), "m", KEYS),
+        weights(entry_of(x), KEYS, lambda m: keep[m] * other_keep[m])(j),
+        "Masking causally and then restricting to real tokens is masking by B·C: a key must be shown by "
+        "both.",
+        context=ROW,
+    ),
+    Step(
+        "Applying a mask twice is applying it once",
+        weights(entry_of(x), KEYS, lambda m: keep[m] * keep[m])(j),
+        weights(entry_of(x), KEYS, entry_of(keep))(j),
+        "B² = B for an indicator.",
+        context=ROW,
+        display=r"\frac{B_j^2 e^{x_j}}{\sum_l B_l^2 e^{x_l}} = \frac{B_j e^{x_j}}{\sum_l B_l e^{x_l}}",
+    ),
+    Step(
+        "The two alignments differ by S − L",
+        margin_bottom_right(i, j) - margin_top_left(i, j),
+        S - L,
+        "Top left: i − j ≥ 0. Bottom right: i + S − L − j ≥ 0. They are the same condition when L = S.",
+        display=r"(i + S - L - j) - (i - j) = S - L",
+    ),
+    Inequality(
+        "More keys than queries: bottom right shows a key that top left hides",
+        margin_bottom_right(i, i + 1),
+        Integer(0),
+        "For S = L + 1 + t the key i + 1 has the margin t ≥ 0 at the bottom right and −1 at the top left.",
+        context=Context(parametrisation={S: L + 1 + surplus}),
+        certificate=S - L - 1,
+    ),
+    Inequality(
+        "More queries than keys: bottom right hides a key that top left shows",
+        Integer(-1),
+        margin_bottom_right(i, i),
+        "For L = S + 1 + t the query's own key has the margin −1 − t < 0 at the bottom right and 0 at the "
+        "top left. "
+        "So the alignments coincide if and only if L = S.",
+        context=Context(parametrisation={L: S + 1 + surplus}),
+        certificate=L - S - 1,
+    ),
+    Difference(
+        "With L ≠ S the outputs differ",
+        attention(lambda row, m: x[m], lambda m, c: v[m], up_to(2), entry_of(keep))(Integer(1), Integer(1)),
+        attention(lambda row, m: x[m], lambda m, c: v[m], up_to(2), entry_of(other_keep))(
+            Integer(1), Integer(1)
+        ),
+        "One query, two keys with equal logits and the values 0 and 1: top left (B) returns 0, bottom "
+        "right (C) 1/2.",
+        example=World(
+            arrays={
+                **{(x, (m,)): 0 for m in (1, 2)},
+                **{(v, (m,)): m - 1 for m in (1, 2)},
+                **{(keep, (1, m)): 2 - m for m in (1, 2)},
+                **{(other_keep, (1, m)): 1 for m in (1, 2)},
+            }
+        ),
+    ),
+)
+
+DERIVATION = Derivation(
+    id="causality",
+    title="With a causal mask no output depends on a later input",
+    scope=Scope.SYMBOLIC,
+    assumptions=(
+        "B[i, j] is 1 where query i may attend to key j and 0 elsewhere; causal means B[i, j] = 0 for j "
+        "after i.",
+        "A query may attend to itself, so that no row is empty.",
+        "A layer is differentiable; between attention layers everything acts on each token alone.",
+    ),
+    sources=(
+        Source(
+            "Vaswani et al. 2017, Attention Is All You Need, section 3.2.3",
+            "We need to prevent leftward information flow in the decoder to preserve the auto-regressive "
+            "property",
+        ),
+        Source(
+            "Seed document 004, footnote on autoregressive models",
+            "must only depend on the tokens preceding it",
+            "its mask, rightly, lets a token see itself too",
+        ),
+        Source("Seed document 001", "mask is lower-triangular", "the visible part is"),
+    ),
+    steps=NO_DEPENDENCE + PREFIXES + MASKS,
+    remarks=(
+        "A stack of any depth is causal by induction: the product of two causal derivatives is causal.",
+        "A zero derivative everywhere means independence, since the outputs are differentiable on all of "
+        "the input space.",
+    ),
+)

@@ -1,0 +1,68 @@
+"""A derivation: a law deduced in named steps, each of which a machine proves, evaluates, and tries to "
+"break."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from veriformer.spec.derivations.differences import Difference
+from veriformer.spec.derivations.inequalities import Inequality
+from veriformer.spec.derivations.limits import Limit
+from veriformer.spec.derivations.results import DerivationResult
+from veriformer.spec.derivations.steps import Step
+
+__all__ = ["Derivation", "Difference", "Inequality", "Limit", "Scope", "Source", "Step"]
+
+
+class Scope(Enum):
+    """For which sizes a derivation holds."""
+
+    SYMBOLIC = "symbolic"
+    INDUCTION = "induction"
+    INSTANCES = "instances"
+
+    @property
+    def meaning(self) -> str:
+        """The scope in words."""
+        return {
+            Scope.SYMBOLIC: "all sizes: lengths and widths are symbols",
+            Scope.INDUCTION: "all sizes, by an induction whose step is proved",
+            Scope.INSTANCES: "the listed sizes only",
+        }[self]
+
+
+class Source(NamedTuple):
+    """Where the law is stated, the words used there (empty where none are quoted), and a comment on them."""
+
+    where: str
+    quotation: str = ""
+    comment: str = ""
+
+    @property
+    def citation(self) -> str:
+        """The source in one line."""
+        quoted = f": “{self.quotation}”" if self.quotation else ""
+        return f"{self.where}{quoted}{f' ({self.comment})' if self.comment else ''}"
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A law's derivation.
+
+    `assumptions` are what the steps take for granted, `sources` where the law is stated, `remarks` what a reader
+    should know that no step says.
+    """
+
+    id: str
+    title: str
+    scope: Scope
+    assumptions: tuple[str, ...]
+    sources: tuple[Source, ...]
+    steps: tuple[Step, ...]
+    remarks: tuple[str, ...] = ()
+
+    def check(self) -> DerivationResult:
+        """Check every step. Failures are reported in the result, not raised."""
+        return DerivationResult(self.id, tuple(step.check() for step in self.steps))

@@ -1,0 +1,72 @@
+"""A step that states that two expressions differ, by exhibiting an example."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import mpmath
+import sympy
+from veriformer.spec.derivations.arithmetic import INTERVALS
+from veriformer.spec.derivations.evaluator import Evaluator, World
+from veriformer.spec.derivations.index_sums import Normaliser
+from veriformer.spec.derivations.results import CheckResult
+from veriformer.spec.derivations.steps import Step
+
+
+@dataclass(frozen=True)
+class Difference(Step):
+    """left ≠ right, exhibited: an example in which exact enclosures of the two values are disjoint.
+
+    A failure to prove left = right refutes nothing; two values that differ do.
+    """
+
+    example: World = field(default_factory=World, kw_only=True)
+    relation: ClassVar[str] = "≠"
+
+    @property
+    def method(self) -> str:
+        """How the step is proved, in words."""
+        left, right = (_shown(self._enclosure(side)) for side in (self.left, self.right))
+        return f"an example with exact data, in interval arithmetic: left is {left}, right is {right}"
+
+    @property
+    def hypotheses(self) -> tuple[str, ...]:
+        """The data of the example."""
+        return self.example.in_words()
+
+    def prove(self, normaliser: Normaliser) -> CheckResult:
+        """Evaluate both sides in interval arithmetic; the enclosures must be disjoint."""
+        proved = self._disjoint(self.left, self.right)
+        detail = self.method if proved else f"both sides may be equal in the example: {self.method}"
+        return CheckResult(proved, 1, detail)
+
+    def evaluate_at_points(self) -> CheckResult:
+        """The floating-point values must lie at the enclosures and differ."""
+        values = [float(Evaluator(self.example.copy()).value(side)) for side in (self.left, self.right)]
+        centres = [float(mpmath.mpf(self._enclosure(side).mid)) for side in (self.left, self.right)]
+        agree = all(
+            math.isclose(*pair, rel_tol=1e-9, abs_tol=1e-12) for pair in zip(values, centres, strict=True)
+        )
+        passed = agree and values[0] != values[1]
+        return CheckResult(passed, 1, f"direct evaluation gives {values[0]!r} and {values[1]!r}")
+
+    def try_alterations(self, normaliser: Normaliser) -> CheckResult:
+        """The method must not find a difference where there is none."""
+        for side in (self.left, self.right):
+            rewritten = sympy.expand((side + 1) ** 2) - side**2 - side
+            if self._disjoint(side + 1 + side, rewritten + side):
+                return CheckResult(False, 0, f"the method also tells {side} from itself")
+        return CheckResult(True, 2, "2 equal pairs are not told apart")
+
+    def _enclosure(self, side: Any) -> Any:
+        return mpmath.iv.mpf(Evaluator(self.example.copy(), INTERVALS).value(sympy.sympify(side)))
+
+    def _disjoint(self, left: Any, right: Any) -> bool:
+        one, other = self._enclosure(left), self._enclosure(right)
+        return bool(one.b < other.a or other.b < one.a)
+
+
+def _shown(enclosure: Any) -> str:
+    return str(mpmath.nstr(mpmath.mpf(enclosure.mid), 10))

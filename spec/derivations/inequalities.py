@@ -1,0 +1,61 @@
+"""A step that states an inequality, with a certificate that is non-negative by its form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import sympy
+from sympy import Expr
+from veriformer.spec.derivations.index_sums import Normaliser
+from veriformer.spec.derivations.nonnegativity import manifestly_nonnegative
+from veriformer.spec.derivations.perturbation import perturbations
+from veriformer.spec.derivations.results import CheckResult
+from veriformer.spec.derivations.steps import TOLERANCE, Step
+
+
+@dataclass(frozen=True)
+class Inequality(Step):
+    """left ≥ right, because left − right = certificate and the certificate is non-negative by its form."""
+
+    certificate: Any = field(default=None, kw_only=True)
+    relation: ClassVar[str] = "≥"
+
+    @property
+    def method(self) -> str:
+        """How the step is proved, in words."""
+        return (
+            f"left − right = {self.certificate} by {self.prover.name}, and this is non-negative by its form"
+        )
+
+    def prove(self, normaliser: Normaliser) -> CheckResult:
+        """The difference equals the certificate, and the certificate is non-negative by its form."""
+        if not self.accepts(self.left - self.right, self.certificate, normaliser):
+            return CheckResult(
+                False, 1, f"{self.prover.name} does not prove left − right = {self.certificate}"
+            )
+        if not manifestly_nonnegative(self._constrained(), self.context):
+            return CheckResult(False, 1, f"{self.certificate} is not non-negative by its form")
+        return CheckResult(True, 1, self.method)
+
+    def values_agree(self, left: float, right: float) -> bool:
+        """Whether left ≥ right up to rounding."""
+        return left >= right - TOLERANCE
+
+    def try_alterations(self, normaliser: Normaliser) -> CheckResult:
+        """Altered certificates must be rejected, and neither −certificate nor certificate − 1 may pass "
+        "as ≥ 0."""
+        rejected = 0
+        for name, altered in perturbations(self.certificate, self.context):
+            if self.accepts(self.left - self.right, altered, normaliser):
+                return CheckResult(False, rejected, f"the prover also accepts {altered} ({name})")
+            rejected += 1
+        for altered in (-self._constrained(), self._constrained() - 1):
+            if manifestly_nonnegative(altered, self.context):
+                return CheckResult(False, rejected, f"{altered} also passes as non-negative")
+            rejected += 1
+        return CheckResult(True, rejected, f"{rejected} altered certificates are rejected")
+
+    def _constrained(self) -> Expr:
+        certificate = sympy.sympify(self.certificate).xreplace(dict(self.context.parametrisation))
+        return sympy.expand(certificate) if self.context.parametrisation else certificate

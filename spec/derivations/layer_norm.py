@@ -1,0 +1,152 @@
+"""LN(x) = (x − μ)/√(v + ε): its mean, variance, invariances and Jacobian, for any width."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sympy import Expr, Integer, KroneckerDelta, Rational, sqrt
+from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Partial, total
+from veriformer.spec.derivations.formulas import Entries, array, entry_of, index, positive, real, size, up_to
+
+d = size("d")
+COMPONENTS = up_to(d)
+i, k = index("i"), index("k")
+x = array("x")
+epsilon, factor, shift = positive("epsilon"), positive("alpha"), real("beta")
+CONTEXT = Context(ranges={i: COMPONENTS, k: COMPONENTS})
+
+
+def mean(vector: Entries) -> Expr:
+    """μ = (1/d) Σ_l x_l."""
+    return total(vector, "l", COMPONENTS) / d
+
+
+def variance(vector: Entries) -> Expr:
+    """V = (1/d) Σ_l (x_l − μ)², with the divisor d."""
+    return total(lambda m: (vector(m) - mean(vector)) ** 2, "m", COMPONENTS) / d
+
+
+def normalised(vector: Entries, place: Expr, eps: Expr = epsilon) -> Expr:
+    """(x_i − μ)/√(v + ε), before gain and offset."""
+    return (vector(place) - mean(vector)) / sqrt(variance(vector) + eps)
+
+
+def affine(place: Expr) -> Expr:
+    """The vector αx + β."""
+    return factor * x[place] + shift
+
+
+def jacobian(row: Expr, column: Expr) -> Expr:
+    """J = (I − 11ᵀ/d − ŷŷᵀ/d)/√(v + ε) with ŷ = LN(x)."""
+    centred = KroneckerDelta(row, column) - 1 / d
+    outer = normalised(entry_of(x), row) * normalised(entry_of(x), column) / d
+    return (centred - outer) / sqrt(variance(entry_of(x)) + epsilon)
+
+
+own = entry_of(x)
+
+STATISTICS = (
+    Step(
+        "Two forms of the variance",
+        variance(own),
+        total(lambda m: x[m] ** 2, "l", COMPONENTS) / d - mean(own) ** 2,
+        "The mean square minus the squared mean. (In floating point only the first form is safe.)",
+        context=CONTEXT,
+    ),
+    Step(
+        "The output has mean 0",
+        total(lambda m: normalised(own, m), "i", COMPONENTS) / d,
+        Integer(0),
+        "The deviations from a mean sum to 0.",
+        context=CONTEXT,
+    ),
+    Step(
+        "The output has variance v/(v + ε)",
+        total(lambda m: normalised(own, m) ** 2, "i", COMPONENTS) / d,
+        variance(own) / (variance(own) + epsilon),
+        "Σ (x − μ)² = d v. So a vector whose variance is small against ε is not brought to variance 1.",
+        context=CONTEXT,
+    ),
+)
+
+INVARIANCES = (
+    Step(
+        "Adding a constant to all components changes nothing",
+        normalised(lambda m: x[m] + shift, i),
+        normalised(own, i),
+        "The mean moves along, the deviations stay.",
+        context=CONTEXT,
+    ),
+    Step(
+        "Scaling by α is scaling ε by 1/α²",
+        normalised(affine, i),
+        normalised(own, i, epsilon / factor**2),
+        "Deviations scale by α, the variance by α². At ε = 0 nothing changes: LN is invariant under "
+        "scaling by α > 0.",
+        context=CONTEXT,
+    ),
+    Difference(
+        "With ε > 0 scaling does change the output",
+        normalised(own, i),
+        normalised(lambda m: x[m] / 1000, i),
+        "The vectors (1, 2, 3) and (1, 2, 3)/1000 with ε = 10⁻⁵: third component √(3/2) = 1.2247 and 0.3062.",
+        example=World(
+            symbols={d: 3, i: 3, epsilon: Fraction(1, 100000)},
+            arrays={(x, (m,)): m for m in (1, 2, 3)},
+        ),
+    ),
+)
+
+DERIVATIVE = (
+    Step(
+        "The Jacobian",
+        Partial(normalised(own, i), x[k]),
+        jacobian(i, k),
+        "∂μ/∂x_k = 1/d and ∂v/∂x_k = 2(x_k − μ)/d.",
+        context=CONTEXT,
+    ),
+    Step(
+        "It annihilates constants",
+        total(lambda m: jacobian(i, m), "k", COMPONENTS),
+        Integer(0),
+        "The derivative of the invariance under shifts: J 1 = 0.",
+        context=CONTEXT,
+    ),
+    Step(
+        "It nearly annihilates the input",
+        total(lambda m: jacobian(i, m) * (x[m] - mean(own)), "k", COMPONENTS),
+        epsilon * (x[i] - mean(own)) / (variance(own) + epsilon) ** Rational(3, 2),
+        "The derivative of the scaling law: it is proportional to ε, and 0 at ε = 0.",
+        context=CONTEXT,
+    ),
+)
+
+DERIVATION = Derivation(
+    id="layer_norm",
+    title="What layer normalisation keeps and what it removes",
+    scope=Scope.SYMBOLIC,
+    assumptions=(
+        "v is the variance with divisor d, and ε > 0 is added inside the root.",
+        "Gain and offset are left out: the output is γ ⊙ LN(x) + β with the LN of this derivation.",
+    ),
+    sources=(
+        Source(
+            "Ba, Kiros & Hinton 2016, Layer Normalization, section 3 and equation 3",
+            comment="mean and deviation over the components of one vector",
+        ),
+        Source(
+            "Seed document 004, section Layer Normalisation",
+            "is the standard deviation of the components",
+            "divisor and ε are left open there",
+        ),
+    ),
+    steps=STATISTICS + INVARIANCES + DERIVATIVE,
+    remarks=(
+        "In a post-norm residual layer the gradient passes through J, which has the directions 1 and x − "
+        "μ (nearly) in its "
+        "kernel: the residual path is not an identity there.",
+    ),
+)

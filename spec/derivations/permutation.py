@@ -1,0 +1,186 @@
+"""f(PX) = P f(X) without a mask; what a mask breaks; and why a sum may be taken in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Expr, Function, IndexedBase, Integer, KroneckerDelta
+from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.evaluator import Entry, World
+from veriformer.spec.derivations.expressions import total
+from veriformer.spec.derivations.formulas import (
+    Entries,
+    array,
+    attention,
+    entry_of,
+    index,
+    scaled_score,
+    size,
+    up_to,
+)
+
+n, d_model, d_k, d_v = size("n"), size("d_model"), size("d_k"), size("d_v")
+TOKENS = up_to(n)
+i, e, first, second = index("i"), index("e"), index("a"), index("b")
+f, x, keep = array("f"), array("x"), array("B")
+query, key, value, inputs, bias = array("Q"), array("K"), array("V"), array("X"), array("M")
+w_query, w_key, w_value = array("W_Q"), array("W_K"), array("W_V")
+pi, rho = Function("pi", integer=True), Function("rho", integer=True)
+
+RANGES = {i: TOKENS, first: TOKENS, second: TOKENS, e: up_to(d_v)}
+NO_PERMUTATION = Context(ranges=RANGES)
+PERMUTED = Context(ranges=RANGES, bijections={pi: TOKENS})
+TWICE_PERMUTED = Context(ranges=RANGES, bijections={pi: TOKENS, rho: TOKENS})
+
+
+def rows_permuted(base: IndexedBase) -> Entries:
+    """The array with its rows permuted: row i is row π(i) of the original."""
+    return lambda row, *rest: base[(pi(row), *rest)]
+
+
+def attend(q: Entries, k: Entries, v: Entries) -> Entries:
+    """Attention over all tokens."""
+    return attention(scaled_score(q, k, d_k), v, TOKENS)
+
+
+def self_attend(tokens: Entries, added: Callable[[Expr, Expr], Expr]) -> Entries:
+    """Self-attention with projections, the bias `added` to the scores."""
+
+    def projected(weight: IndexedBase) -> Entries:
+        return lambda row, c: total(lambda b: tokens(row, b) * weight[b, c], "b", up_to(d_model))
+
+    score = scaled_score(projected(w_query), projected(w_key), d_k)
+    return attention(lambda row, m: score(row, m) + added(row, m), projected(w_value), TOKENS)
+
+
+def no_bias(row: Expr, column: Expr) -> Expr:
+    """Nothing is added to the scores."""
+    return Integer(0)
+
+
+def transposed(place: Expr) -> Expr:
+    """f(τ(place)) for the transposition τ = (a b), a ≠ b."""
+    swap = KroneckerDelta(place, first) * (f[second] - f[first])
+    return f[place] + swap + KroneckerDelta(place, second) * (f[first] - f[second])
+
+
+REORDERING = (
+    Step(
+        "Exchanging two terms of a sum changes nothing",
+        total(transposed, "j", TOKENS),
+        total(entry_of(f), "j", TOKENS),
+        "f(τ(j)) is f(b) at j = a, f(a) at j = b, and f(j) elsewhere; the corrections cancel.",
+        context=NO_PERMUTATION,
+    ),
+    Step(
+        "Nor does a composition of reorderings",
+        total(lambda m: f[pi(rho(m))], "j", TOKENS),
+        total(entry_of(f), "j", TOKENS),
+        "If it holds for π and for ρ, and for every f, it holds for one after the other. Every "
+        "permutation is a composition "
+        "of transpositions, so Σ_j f(π(j)) = Σ_j f(j) for all of them.",
+        context=TWICE_PERMUTED,
+    ),
+)
+
+KEYS_AND_VALUES = (
+    Step(
+        "Permuting keys and values together changes nothing",
+        attend(entry_of(query), rows_permuted(key), rows_permuted(value))(i, e),
+        attend(entry_of(query), entry_of(key), entry_of(value))(i, e),
+        "Numerator and denominator are sums over the keys.",
+        context=PERMUTED,
+    ),
+    Step(
+        "Permuting the queries permutes the outputs",
+        attend(rows_permuted(query), entry_of(key), entry_of(value))(i, e),
+        attend(entry_of(query), entry_of(key), entry_of(value))(pi(i), e),
+        "Output i is a function of query i and of nothing else about the queries.",
+        context=PERMUTED,
+    ),
+    Difference(
+        "Permuting the keys without the values is another function",
+        attention(lambda row, m: x[pi(m)], lambda m, c: f[m], up_to(2))(Integer(1), Integer(1)),
+        attention(lambda row, m: x[m], lambda m, c: f[m], up_to(2))(Integer(1), Integer(1)),
+        "Two keys with the logits 0 and 1 and the values 0 and 1, the keys exchanged.",
+        example=World(
+            arrays={(x, (1,)): 0, (x, (2,)): 1, (f, (1,)): 0, (f, (2,)): 1}, permutations={pi: {1: 2, 2: 1}}
+        ),
+    ),
+)
+
+CAUSAL: dict[Entry, int] = {(keep, (row, column)): int(column <= row) for row in (1, 2) for column in (1, 2)}
+TWO_TOKENS = World(arrays={(x, (1,)): 0, (x, (2,)): 1, **CAUSAL}, permutations={pi: {1: 2, 2: 1}})
+
+
+def small(tokens: Entries, keep_entry: Entries | None = None) -> Entries:
+    """Self-attention of two scalar tokens that are their own queries, keys and values."""
+    return attention(lambda row, m: tokens(row) * tokens(m), lambda m, c: tokens(m), up_to(2), keep_entry)
+
+
+plain, shuffled = self_attend(entry_of(inputs), no_bias), self_attend(rows_permuted(inputs), no_bias)
+
+SELF_ATTENTION = (
+    Step(
+        "Self-attention is equivariant",
+        shuffled(i, e),
+        plain(pi(i), e),
+        "f(PX) = P f(X): queries, keys and values are permuted together, because each token is projected "
+        "alone.",
+        context=PERMUTED,
+    ),
+    Difference(
+        "It is not invariant",
+        small(rows_permuted(x))(Integer(1), Integer(1)),
+        small(entry_of(x))(Integer(1), Integer(1)),
+        "Two tokens 0 and 1, exchanged: the first output changes from 1/2 to e/(1 + e).",
+        example=TWO_TOKENS,
+    ),
+    Step(
+        "The mean of the outputs is invariant",
+        total(lambda row: shuffled(row, e), "i", TOKENS) / n,
+        total(lambda row: plain(row, e), "i", TOKENS) / n,
+        "Permuted outputs have the same mean.",
+        context=PERMUTED,
+    ),
+    Difference(
+        "A causal mask breaks the equivariance",
+        small(rows_permuted(x), entry_of(keep))(Integer(1), Integer(1)),
+        small(entry_of(x), entry_of(keep))(pi(Integer(1)), Integer(1)),
+        "Tokens 0 and 1, exchanged, under a causal mask: the token 1 now stands first and sees only "
+        "itself, so its output "
+        "is 1 and no longer e/(1 + e).",
+        example=TWO_TOKENS,
+    ),
+    Step(
+        "Unless the mask is permuted with the tokens",
+        self_attend(rows_permuted(inputs), lambda row, m: bias[pi(row), pi(m)])(i, e),
+        self_attend(entry_of(inputs), lambda row, m: bias[row, m])(pi(i), e),
+        "The score of two tokens, bias included, then moves with them.",
+        context=PERMUTED,
+    ),
+)
+
+DERIVATION = Derivation(
+    id="permutation",
+    title="Self-attention is equivariant under permutation of its tokens",
+    scope=Scope.SYMBOLIC,
+    assumptions=(
+        "π is any permutation of the n tokens; no position enters but by the order of the rows.",
+        "No mask and no bias, unless a step names one.",
+    ),
+    sources=(
+        Source("Seed document 004, section Positional Encoding", "self-attention is permutation-equivariant"),
+        Source(
+            "Seed document 001", "Self-attention is permutation-invariant", "equivariant; see the exhibit"
+        ),
+        Source("Lee et al. 2019, Set Transformer, property 1", comment="attention blocks are equivariant"),
+    ),
+    steps=REORDERING + KEYS_AND_VALUES + SELF_ATTENTION,
+    remarks=(
+        "That a permutation is a composition of transpositions is the one fact used that is not computed "
+        "here.",
+        "A causal mask alone tells the model about order, even without positional encodings.",
+    ),
+)

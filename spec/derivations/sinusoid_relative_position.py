@@ -1,0 +1,223 @@
+"""⟨p_i, p_j⟩ = Σ_k cos ω_k(i − j), and moving by Δ is a rotation R(Δ) that does not depend on the "
+"position."""
+
+from __future__ import annotations
+
+from sympy import (
+    Expr,
+    ImmutableMatrix,
+    IndexedBase,
+    Integer,
+    KroneckerDelta,
+    Rational,
+    cos,
+    eye,
+    sin,
+)
+from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Range, total
+from veriformer.spec.derivations.formulas import index, real, size
+from veriformer.spec.derivations.provers import TRIGONOMETRY
+
+pairs_count = size("m")
+k, l = index("k"), index("l")  # noqa: E741
+i, j, shift, a, b = real("i"), real("j"), real("Delta"), real("a"), real("b")
+frequency = IndexedBase("omega", positive=True)
+PAIRS: Range = (Integer(0), pairs_count - 1)
+PAIR_INDICES = Context(ranges={k: PAIRS, l: PAIRS})
+
+
+def inner_product(one: Expr, other: Expr) -> Expr:
+    """⟨p_one, p_other⟩: one product of sines and one of cosines for each of the m = d/2 frequencies."""
+    return total(
+        lambda n: (
+            sin(one * frequency[n]) * sin(other * frequency[n])
+            + cos(one * frequency[n]) * cos(other * frequency[n])
+        ),
+        "k",
+        PAIRS,
+    )
+
+
+def correlation(distance: Expr) -> Expr:
+    """G(Δ) = Σ_k cos(ω_k Δ)."""
+    return total(lambda n: cos(distance * frequency[n]), "k", PAIRS)
+
+
+def encoding(position: Expr) -> ImmutableMatrix:
+    """The k-th pair (sin ω_k·position, cos ω_k·position) as a column."""
+    return ImmutableMatrix([sin(position * frequency[k]), cos(position * frequency[k])])
+
+
+def rotation(angle_per_frequency: Expr, pair: Expr = k) -> ImmutableMatrix:
+    """The k-th block R_k(Δ), which turns the k-th pair by the angle ω_k Δ."""
+    angle = angle_per_frequency * frequency[pair]
+    return ImmutableMatrix([[cos(angle), sin(angle)], [-sin(angle), cos(angle)]])
+
+
+def block_product(left: Expr, right: Expr) -> ImmutableMatrix:
+    """Entry ((k, s), (l, t)) of R(left)·R(right) for the block-diagonal matrices of size 2m × 2m, s and "
+    "t as shown."""
+
+    def entry(s: int, t: int) -> Expr:
+        def summand(n: Expr) -> Expr:
+            one, other = rotation(left), rotation(right, n)
+            inner = sum(one[s, u] * other[u, t] for u in range(2))
+            return KroneckerDelta(k, n) * KroneckerDelta(n, l) * inner
+
+        return total(summand, "q", PAIRS)
+
+    return ImmutableMatrix(2, 2, entry)
+
+
+def encoding_product_odd(one: Expr, other: Expr) -> Expr:
+    """⟨p_one, p_other⟩ for d = 3: one full pair of frequency 1, and a sine of frequency 1/10 without its "
+    "cosine."""
+    slow = Rational(1, 10)
+    return sin(one) * sin(other) + cos(one) * cos(other) + sin(one * slow) * sin(other * slow)
+
+
+INNER_PRODUCT = (
+    Step(
+        "The inner product of two positions",
+        inner_product(i, j),
+        correlation(i - j),
+        "cos(α − β) = cos α cos β + sin α sin β for every pair, summed. The frequencies may be anything.",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "It does not depend on the sign of i − j",
+        correlation(-shift),
+        total(lambda n: cos(shift * frequency[n]), "k", PAIRS),
+        "The cosine is even. So the inner product is a function of |i − j|.",
+        display=r"\sum_{k=0}^{m-1} \cos(-\Delta\,\omega_k) = \sum_{k=0}^{m-1} \cos(\Delta\,\omega_k)",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "Every encoding has squared norm d/2",
+        inner_product(i, i),
+        pairs_count,
+        "sin² + cos² = 1 for each of the m = d/2 pairs.",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Inequality(
+        "At most d/2",
+        pairs_count,
+        correlation(shift),
+        "1 − cos θ = 2 sin²(θ/2). Equality holds at distance 0.",
+        certificate=total(lambda n: 2 * sin(shift * frequency[n] / 2) ** 2, "k", PAIRS),
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Inequality(
+        "At least −d/2",
+        correlation(shift),
+        -pairs_count,
+        "1 + cos θ = 2 cos²(θ/2).",
+        certificate=total(lambda n: 2 * cos(shift * frequency[n] / 2) ** 2, "k", PAIRS),
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "The squared distance of two positions",
+        inner_product(i, i) - 2 * inner_product(i, j) + inner_product(j, j),
+        2 * (pairs_count - correlation(i - j)),
+        "‖x − y‖² = ‖x‖² − 2⟨x, y⟩ + ‖y‖².",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+)
+
+ROTATION = (
+    Step(
+        "Moving by Δ rotates every pair",
+        encoding(i + shift),
+        rotation(shift) * encoding(i),
+        "The addition theorems of sine and cosine. R(Δ) does not contain the position i.",
+        display=(
+            r"\begin{pmatrix}\sin\omega_k(i+\Delta)\\ \cos\omega_k(i+\Delta)\end{pmatrix} = "
+            r"\begin{pmatrix}\cos\omega_k\Delta & \sin\omega_k\Delta\\ -\sin\omega_k\Delta & \cos\omega_k\Delta"
+            r"\end{pmatrix}\begin{pmatrix}\sin\omega_k i\\ \cos\omega_k i\end{pmatrix}"
+        ),
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "R is orthogonal",
+        rotation(a).T * rotation(a),
+        ImmutableMatrix(eye(2)),
+        "Its columns have norm 1 and are perpendicular.",
+        display=r"R_k(a)^{\top} R_k(a) = I",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "Moves compose",
+        rotation(a) * rotation(b),
+        rotation(a + b),
+        "Moving by b and then by a is moving by a + b.",
+        display=r"R_k(a)\,R_k(b) = R_k(a+b)",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "The same for the whole matrix of size d × d",
+        block_product(a, b),
+        KroneckerDelta(k, l) * rotation(a + b),
+        "In pair coordinates the matrix is δ_kl R_k[s, t]: its product sums over the pair q in between "
+        "and over u.",
+        display=(
+            r"\sum_{q=0}^{m-1}\sum_{u} \delta_{kq} R_k(a)_{su}\, \delta_{ql} R_q(b)_{ut} = \delta_{kl}\, R_k(a+b)_{st}"
+        ),
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+)
+
+ODD_WIDTH = (
+    Difference(
+        "An odd width breaks it",
+        encoding_product_odd(i, j),
+        encoding_product_odd(i + 1, j + 1),
+        "With d = 3 the last sine has no cosine, and sin(ωi) sin(ωj) is not a function of i − j: the "
+        "positions (0, 5) and "
+        "(1, 6) are equally far apart, yet their inner products differ.",
+        example=World(symbols={i: 0, j: 5}),
+    ),
+)
+
+DERIVATION = Derivation(
+    id="sinusoid_relative_position",
+    title="The inner product of sinusoidal positions depends on their distance only",
+    scope=Scope.SYMBOLIC,
+    assumptions=(
+        "d = 2m is even: the components come in m pairs (sin ω_k·pos, cos ω_k·pos), in whatever order "
+        "they are stored.",
+        "Positions and frequencies are arbitrary real numbers; ω_k = 10000^(−2k/d) is one choice.",
+    ),
+    sources=(
+        Source(
+            "Vaswani et al. 2017, Attention Is All You Need, section 3.5",
+            "for any fixed offset k, PE_{pos+k} can be represented as a linear function of PE_pos",
+        ),
+        Source(
+            "Seed document 004, Understanding the Transformer, section Positional Encoding",
+            "is a function of $\\lvert i - j\\rvert$",
+        ),
+        Source(
+            "Seed document 001, section Sinusoidal Positional Encoding",
+            "Relative positions can be computed with linear transformations",
+        ),
+    ),
+    steps=INNER_PRODUCT + ROTATION + ODD_WIDTH,
+    remarks=(
+        "The inner product does not decrease monotonically with the distance.",
+        "After the projections W_Q and W_K the inner product is in general no longer a function of i − j "
+        "alone.",
+    ),
+)

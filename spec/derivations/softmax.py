@@ -1,0 +1,283 @@
+"""Row sums, symmetries, the Jacobian diag(p) − ppᵀ and its bounds, and what saturation needs."""
+
+from __future__ import annotations
+
+from sympy import Expr, Function, IndexedBase, Integer, KroneckerDelta, Rational, Symbol, exp, oo
+from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.derivation import (
+    Derivation,
+    Difference,
+    Inequality,
+    Limit,
+    Scope,
+    Source,
+    Step,
+)
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Partial, total
+from veriformer.spec.derivations.formulas import array, entry_of, index, positive, real, size, up_to, weights
+
+n = size("n")
+ROW = up_to(n)
+i, j, k, best = index("i"), index("j"), index("k"), index("b")
+x, direction = array("x"), array("v")
+shift, beta, gap = real("c"), positive("beta"), positive("g")
+permutation = Function("pi", integer=True)
+CONTEXT = Context(ranges={i: ROW, j: ROW, k: ROW, best: ROW}, bijections={permutation: ROW})
+HALF = Rational(1, 2)
+
+p = weights(entry_of(x), ROW)
+
+
+def jacobian(row: Expr, column: Expr) -> Expr:
+    """J = diag(p) − ppᵀ."""
+    return p(row) * (KroneckerDelta(row, column) - p(column))
+
+
+IDENTITIES = (
+    Step(
+        "The weights of a row sum to 1",
+        total(p, "i", ROW),
+        Integer(1),
+        "The denominator is the sum of the numerators.",
+        context=CONTEXT,
+    ),
+    Inequality(
+        "Weights are not negative",
+        p(i),
+        Integer(0),
+        "Exponentials are positive.",
+        context=CONTEXT,
+        certificate=p(i),
+    ),
+    Inequality(
+        "Weights are at most 1",
+        Integer(1),
+        p(i),
+        "What is missing to 1 is the sum of the other weights.",
+        context=CONTEXT,
+        certificate=total(lambda m: (KroneckerDelta(i, m) - 1) ** 2 * p(m), "m", ROW),
+    ),
+    Step(
+        "Adding a constant to all logits changes nothing",
+        weights(lambda m: x[m] + shift, ROW)(i),
+        p(i),
+        "e^(x+c) = e^x e^c, and e^c cancels. Hence subtracting the maximum is exact.",
+        context=CONTEXT,
+    ),
+    Step(
+        "Permuting the logits permutes the weights",
+        weights(lambda m: x[permutation(m)], ROW)(i),
+        p(permutation(i)),
+        "The denominator runs over the same terms in another order.",
+        context=CONTEXT,
+    ),
+)
+
+JACOBIAN = (
+    Step(
+        "The Jacobian",
+        Partial(p(i), x[k]),
+        jacobian(i, k),
+        "The quotient rule; J = diag(p) − p pᵀ.",
+        display=r"J_{ik} = \frac{\partial p_i}{\partial x_k} = p_i\,(\delta_{ik} - p_k), \qquad "
+        r"p_i = \frac{e^{x_i}}{\sum_l e^{x_l}}",
+        context=CONTEXT,
+    ),
+    Step(
+        "The Jacobian is symmetric",
+        jacobian(i, k),
+        jacobian(k, i),
+        "p_i p_k is symmetric, and δ_ik p_i = δ_ik p_k.",
+        display=r"p_i\,(\delta_{ik} - p_k) = p_k\,(\delta_{ki} - p_i)",
+        context=CONTEXT,
+    ),
+    Step(
+        "The Jacobian annihilates constants",
+        total(lambda m: jacobian(i, m), "k", ROW),
+        Integer(0),
+        "The derivative of shift invariance: J 1 = 0. So J is singular.",
+        display=r"\sum_{k=1}^{n} p_i\,(\delta_{ik} - p_k) = 0",
+        context=CONTEXT,
+    ),
+    Step(
+        "vᵀJv is a variance",
+        total(lambda r: total(lambda s: direction[r] * jacobian(r, s) * direction[s], "k", ROW), "i", ROW),
+        total(lambda r: total(lambda s: p(r) * p(s) * (direction[r] - direction[s]) ** 2, "k", ROW), "i", ROW)
+        / 2,
+        "Expand the square: each of the two squares gives Σ p v², the cross term −(Σ p v)².",
+        display=r"\sum_{i,k} v_i\,p_i(\delta_{ik} - p_k)\,v_k = \tfrac12 \sum_{i,k} p_i\,p_k\,(v_i - v_k)^2",
+        context=CONTEXT,
+    ),
+    Inequality(
+        "The Jacobian is positive semidefinite",
+        total(lambda r: total(lambda s: direction[r] * jacobian(r, s) * direction[s], "k", ROW), "i", ROW),
+        Integer(0),
+        "By the step before: weights times squares.",
+        display=r"v^{\top} J v = \sum_{i,k} v_i\,p_i(\delta_{ik} - p_k)\,v_k \geq 0",
+        context=CONTEXT,
+        certificate=total(
+            lambda r: total(lambda s: p(r) * p(s) * (direction[r] - direction[s]) ** 2 / 2, "k", ROW),
+            "i",
+            ROW,
+        ),
+    ),
+)
+
+q, lower, excess = Symbol("q", nonnegative=True), Symbol("a", nonnegative=True), Symbol("r", nonnegative=True)
+p_max = Symbol("P", nonnegative=True)
+
+BOUND = (
+    Step(
+        "The absolute row sum of the Jacobian",
+        total(lambda m: (2 * KroneckerDelta(i, m) - 1) * jacobian(i, m), "k", ROW),
+        2 * p(i) * (1 - p(i)),
+        "On the diagonal |J_ii| = J_ii, beside it |J_ik| = −J_ik = p_i p_k.",
+        context=CONTEXT,
+        display=r"\sum_{k=1}^{n} |J_{ik}| = \sum_{k=1}^{n} (2\delta_{ik} - 1) J_{ik} = 2 p_i (1 - p_i)",
+    ),
+    Inequality(
+        "The largest weight has the largest row sum",
+        p_max * (1 - p_max),
+        q * (1 - q),
+        "For another weight q of the same row, q ≤ P and q + P ≤ 1: write P = q + a and 1 = P + q + r. "
+        "The difference is (P − q)(1 − P − q) = a r.",
+        context=Context(parametrisation={p_max: (1 + lower - excess) / 2, q: (1 - lower - excess) / 2}),
+        certificate=(p_max - q) * (1 - p_max - q),
+    ),
+    Inequality(
+        "The bound 1/2",
+        HALF,
+        2 * q * (1 - q),
+        "Hence ‖J‖_∞ = 2 p_max (1 − p_max) ≤ 1/2: softmax halves differences of logits at least.",
+        certificate=2 * (q - HALF) ** 2,
+    ),
+)
+
+tied = index("t")
+others, slack = Symbol("r", nonnegative=True), IndexedBase("s", nonnegative=True)
+
+
+def rivals(*winners: Expr) -> Expr:
+    """Σ e^(−β(x_b − x_j)) over all j that are not among the winners, b being the first of them."""
+
+    def summand(m: Expr) -> Expr:
+        rest = Integer(1)
+        for winner in winners:
+            rest *= 1 - KroneckerDelta(m, winner)
+        return rest * exp(-beta * (x[winners[0]] - x[m]))
+
+    return total(summand, "j", ROW)
+
+
+sharpened = weights(lambda m: beta * x[m], ROW)
+TIE = Context(ranges={best: ROW, tied: ROW}, facts={KroneckerDelta(best, tied): Integer(0), x[tied]: x[best]})
+
+SATURATION = (
+    Step(
+        "How a growing scale β moves the weights",
+        Partial(sharpened(i), beta),
+        sharpened(i) * (x[i] - total(lambda m: sharpened(m) * x[m], "j", ROW)),
+        "Weights of logits above the weighted mean grow, the others shrink.",
+        display=r"\frac{\partial p_i}{\partial \beta} = p_i \Bigl(x_i - \sum_j p_j x_j\Bigr), \qquad "
+        r"p_i = \frac{e^{\beta x_i}}{\sum_l e^{\beta x_l}}",
+        context=CONTEXT,
+    ),
+    Step(
+        "The largest weight",
+        sharpened(best),
+        1 / (1 + rivals(best)),
+        "Divide numerator and denominator by e^(βx_b).",
+        context=CONTEXT,
+    ),
+    Inequality(
+        "What is missing to 1 is at most the rivals' sum r",
+        others,
+        1 - 1 / (1 + others),
+        "1 − p_b = r/(1 + r), with r = Σ_{j≠b} e^(−β(x_b − x_j)).",
+        certificate=others**2 / (1 + others),
+    ),
+    Inequality(
+        "A gap g bounds the rivals' sum",
+        (n - 1) * exp(-beta * gap),
+        total(lambda m: (1 - KroneckerDelta(m, best)) * exp(-beta * (gap + slack[m])), "j", ROW),
+        "If the maximum is unique, x_b − x_j = g + s_j with s_j ≥ 0 for every rival, so that r ≤ (n − 1) "
+        "e^(−βg).",
+        context=CONTEXT,
+        certificate=total(
+            lambda m: (1 - KroneckerDelta(m, best)) ** 2 * exp(-beta * gap) * (1 - exp(-beta * slack[m])),
+            "j",
+            ROW,
+        ),
+    ),
+    Limit(
+        "With a unique maximum the gradient vanishes",
+        2 * beta * (n - 1) * exp(-beta * gap),
+        Integer(0),
+        "The Jacobian of softmax(βx) is βJ, and ‖βJ‖_∞ = 2β p_b (1 − p_b) ≤ 2β (n − 1) e^(−βg): softmax "
+        "saturates.",
+        variable=beta,
+        point=oo,
+    ),
+    Step(
+        "With two equal maxima the largest weight is another",
+        sharpened(best),
+        1 / (2 + rivals(best, tied)),
+        "Both maxima contribute 1 after division by e^(βx_b).",
+        context=TIE,
+    ),
+    Limit(
+        "With two equal maxima their weight tends to 1/2",
+        1 / (2 + others),
+        HALF,
+        "The other rivals' sum r tends to 0 as before, and 1 is never approached.",
+        variable=others,
+        point=Integer(0),
+    ),
+    Limit(
+        "With two equal maxima the gradient does not vanish",
+        2 * beta * HALF * (1 - HALF),
+        oo,
+        "‖βJ‖_∞ = 2β p_b (1 − p_b) with p_b → 1/2 grows without bound: saturation needs a unique maximum.",
+        display=r"\lim_{\beta \to \infty} 2 \beta \cdot \tfrac12 \left(1 - \tfrac12\right) = \infty",
+        variable=beta,
+        point=oo,
+    ),
+)
+
+left, right = real("u"), real("w")
+
+EXHIBITS = (
+    Difference(
+        "Scaling all logits does change the weights",
+        exp(2 * left) / (exp(2 * left) + exp(2 * right)),
+        exp(left) / (exp(left) + exp(right)),
+        "Softmax is invariant under shifts, not under scaling. Two logits 1 and 0, doubled.",
+        example=World(symbols={left: 1, right: 0}),
+    ),
+)
+
+DERIVATION = Derivation(
+    id="softmax",
+    title="What softmax guarantees, and how its Jacobian is bounded",
+    scope=Scope.SYMBOLIC,
+    assumptions=("A row of n ≥ 1 real logits x_1, …, x_n; p_i = e^(x_i) / Σ_l e^(x_l).",),
+    sources=(
+        Source(
+            "Vaswani et al. 2017, Attention Is All You Need, section 3.2.1",
+            "pushing the softmax function into regions where it has extremely small gradients",
+        ),
+        Source("Seed document 003", "where each row sums to 1"),
+        Source(
+            "Seed document 004, section Multi-Head Attention",
+            "these differences are amplified by passing through softmax",
+            "of differences between logits the bound 1/2 says the opposite",
+        ),
+    ),
+    steps=IDENTITIES + JACOBIAN + BOUND + SATURATION + EXHIBITS,
+    remarks=(
+        "Since J is symmetric, its largest eigenvalue is at most ‖J‖_∞: softmax is 1/2-Lipschitz in the "
+        "Euclidean norm.",
+        "The Jacobian of softmax(βx) with respect to x is β times the Jacobian at βx.",
+    ),
+)

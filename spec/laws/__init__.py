@@ -1,0 +1,72 @@
+"""The catalogue of laws. Each property is stated once, of all the operations it holds for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from veriformer.spec.laws import attention, heads, interface, masking, softmax, symmetry
+from veriformer.spec.laws import masks_and_positions as other
+from veriformer.spec.laws.law import LawStatement, Property, Tier, state
+
+__all__ = ["LAWS", "LawStatement", "Property", "Tier"]
+
+_PLAIN = "scaled_dot_product_attention"
+_GROUPED = "grouped_query_attention"
+_WEIGHTS = "attention_weights"
+_MULTI_HEAD = "multi_head_attention"
+_AVERAGING = (_PLAIN, _GROUPED)
+_PER_HEAD = (_PLAIN, _GROUPED, _WEIGHTS)
+_ATTENTION = (*_PER_HEAD, _MULTI_HEAD)
+_FLOAT = ("softmax", *_ATTENTION, "layer_norm")
+_ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions")
+
+_COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
+_PER_HEAD_LOGIT_LAWS = (
+    attention.EXPLICIT_SCALE,
+    attention.EQUAL_KEYS,
+    attention.BIAS_VALUE,
+    attention.BIAS_ROW_SHIFT,
+    masking.ADDITIVE,
+)
+
+_STATEMENTS = (
+    *state(interface.EVERY_OPERATION, *_ALL),
+    *state(interface.EVERY_FLOAT_OPERATION, *_FLOAT),
+    *state((interface.BOOLEAN,), "causal_mask", "padding_mask"),
+    *state(
+        (interface.WORKED_EXAMPLES,),
+        "softmax",
+        _PLAIN,
+        _WEIGHTS,
+        "causal_mask",
+        "sinusoidal_positions",
+    ),
+    *state(softmax.SOFTMAX_LAWS, "softmax"),
+    *state(softmax.DISTRIBUTION, _WEIGHTS),
+    *state(_COMMON_LOGIT_LAWS, *_ATTENTION),
+    *state(_PER_HEAD_LOGIT_LAWS, *_PER_HEAD),
+    *state(attention.VALUE_AVERAGES, *_AVERAGING),
+    *state((attention.ALL_KEYS_TWICE, attention.VALUE_WIDTH), *_AVERAGING, _MULTI_HEAD),
+    *state(masking.MASK_LAWS, *_ATTENTION),
+    *state(masking.CAUSAL_LAWS, *_ATTENTION),
+    *state((*symmetry.SAMPLES, *symmetry.ORDER), *_ATTENTION),
+    *state(symmetry.HEADS, *_PER_HEAD),
+    *state(heads.GROUPED_LAWS, _GROUPED),
+    *state(heads.MULTI_HEAD_LAWS, _MULTI_HEAD),
+    *state(other.CAUSAL_MASK_LAWS, "causal_mask"),
+    *state(other.PADDING_MASK_LAWS, "padding_mask"),
+    *state(other.SINUSOID_LAWS, "sinusoidal_positions"),
+    *state(other.LAYER_NORM_LAWS, "layer_norm"),
+)
+
+
+def _catalogue() -> dict[str, LawStatement]:
+    order = {name: position for position, name in enumerate(_ALL)}
+    laws = sorted(_STATEMENTS, key=lambda law: order[law.operation.name])
+    if len({law.id for law in laws}) != len(laws):
+        raise ValueError("two laws share an id")
+    return {law.id: law for law in laws}
+
+
+LAWS: Mapping[str, LawStatement] = MappingProxyType(_catalogue())

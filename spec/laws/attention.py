@@ -1,0 +1,123 @@
+"""Laws of attention that concern scale, values, and keys without a mask."""
+
+from __future__ import annotations
+
+from veriformer.spec.laws.law import Property
+
+VASWANI = "Vaswani et al. 2017, section 3.2.1"
+SEED_HULL = "seed document 004: each z_i is given by a convex combination of the V_j's"
+
+SCALE = Property(
+    key="scale",
+    statement="Logits are divided by the square root of the query/key width.",
+    formula="f(Q, K, V) = softmax(Q Kᵀ / √D) V",
+    source=f"{VASWANI}, equation 1 and footnote 4; seed document 004, footnote on scaling",
+    derivation="variance_scaling",
+)
+EXPLICIT_SCALE = Property(
+    key="explicit_scale",
+    statement="A scale that is given replaces 1/√D.",
+    formula="f(Q, K, V; scale = s) = softmax(s Q Kᵀ) V",
+    source=f"{VASWANI}, equation 1, with 1/√D written as a parameter",
+    reason="the definition of the parameter",
+    features=("scale",),
+)
+VALUE_WIDTH = Property(
+    key="value_width",
+    statement="Values may be wider or narrower than queries and keys.",
+    formula="Dv ≠ D: f(Q, K, V) = softmax(Q Kᵀ / √D) V",
+    source=f"{VASWANI}: queries and keys of dimension d_k, values of dimension d_v; seed document 003",
+    reason="D and Dv are separate symbols in the formula",
+)
+SINGLE_KEY = Property(
+    key="single_key",
+    statement="With one key the output is its value, whatever the query.",
+    formula="S = 1: f(q, k, v) = v",
+    source="seed document 003: where each row sums to 1 (hence a₁₁ = 1)",
+    derivation="convex_hull",
+)
+SINGLE_QUERY = Property(
+    key="single_query",
+    statement="One query among many keys is answered like any other.",
+    formula="L = 1: f(q, K, V) = softmax(q Kᵀ / √D) V",
+    source=f"{VASWANI}, equation 1",
+    derivation="permutation",
+)
+LARGE_LOGITS = Property(
+    key="large_logits",
+    statement="Logits far beyond the range of exp give a finite result.",
+    formula="|logits| > 88: f is finite and equals the formula, because softmax(x) = softmax(x − max x)",
+    source="Milakov & Gimelshein 2018, section 2 (safe softmax)",
+    derivation="softmax",
+)
+HULL = Property(
+    key="values.hull",
+    statement="Each output component lies between the smallest and the largest value it averages.",
+    formula="min_j V[j, c] ≤ f(Q, K, V)[i, c] ≤ max_j V[j, c]",
+    source=SEED_HULL,
+    derivation="convex_hull",
+)
+CONSTANT_VALUES = Property(
+    key="values.constant",
+    statement="If all values are equal, the output is that value: the weights sum to one.",
+    formula="V[j] = v for all j: f(Q, K, V)[i] = v",
+    source=SEED_HULL,
+    derivation="convex_hull",
+)
+LINEAR_IN_VALUES = Property(
+    key="values.linear",
+    statement="The output is linear in the values.",
+    formula="f(Q, K, a V + b W) = a f(Q, K, V) + b f(Q, K, W)",
+    source="seed document 002: f(ax + by) = af(x) + bf(y), true of the values only",
+    derivation="convex_hull",
+)
+EQUAL_KEYS = Property(
+    key="keys.equal",
+    statement="If all keys are equal, every query averages all values alike.",
+    formula="K[j] = k for all j: weights = 1/S",
+    source=f"{VASWANI}, equation 1",
+    derivation="convex_hull",
+)
+DUPLICATED_KEY = Property(
+    key="keys.duplicated",
+    statement="Giving a key and its value twice equals adding log 2 to that key's logits.",
+    formula="f(Q, [K; K_j], [V; V_j]) = f(Q, K, V; bias[:, j] = log 2)",
+    source="e^(z + log 2) = 2 e^z in equation 1 of Vaswani et al. 2017",
+    derivation="masking",
+    features=("bias",),
+)
+ALL_KEYS_TWICE = Property(
+    key="keys.all_twice",
+    statement="Giving every key and its value twice changes nothing.",
+    formula="f(Q, [K; K], [V; V]) = f(Q, K, V)",
+    source="numerator and denominator of equation 1 of Vaswani et al. 2017 both double",
+    derivation="masking",
+)
+BIAS_VALUE = Property(
+    key="bias.value",
+    statement="A bias is added to the scaled logits, itself unscaled.",
+    formula="f(Q, K, V; bias = B) = softmax(Q Kᵀ / √D + B) V",
+    source="seed document 001 prints (QKᵀ + M)/√d_k, which is right for M ∈ {0, −∞} only",
+    derivation="masking",
+    features=("bias",),
+)
+BIAS_ROW_SHIFT = Property(
+    key="bias.row_shift",
+    statement="Adding one number to the whole row of a query's bias changes nothing.",
+    formula="f(…; bias = B + c 1ᵀ) = f(…; bias = B)",
+    source="shift invariance of softmax",
+    derivation="softmax",
+    features=("bias",),
+)
+
+VALUE_AVERAGES = (HULL, CONSTANT_VALUES, LINEAR_IN_VALUES, DUPLICATED_KEY)
+LOGITS = (
+    SCALE,
+    EXPLICIT_SCALE,
+    SINGLE_KEY,
+    SINGLE_QUERY,
+    LARGE_LOGITS,
+    EQUAL_KEYS,
+    BIAS_VALUE,
+    BIAS_ROW_SHIFT,
+)

@@ -1,0 +1,71 @@
+"""Laws of several heads: how they share keys and how they are put together."""
+
+from __future__ import annotations
+
+from veriformer.spec.laws.law import Property
+
+AINSLIE = "Ainslie et al. 2023, section 2.2"
+VASWANI = "Vaswani et al. 2017, section 3.2.2"
+
+REPEATED_HEADS = Property(
+    key="repeated_heads",
+    statement="Grouped heads equal attention with each key/value head repeated.",
+    formula="f(Q, K, V) = f(Q, repeat_each(K, H/G), repeat_each(V, H/G))",
+    source=AINSLIE,
+    derivation="grouped_query",
+    conventions=("kv_grouping",),
+)
+ONE_HEAD_EACH = Property(
+    key="one_head_each",
+    statement="With as many key/value heads as query heads it is plain attention.",
+    formula="G = H: f(Q, K, V) = attention(Q, K, V)",
+    source=AINSLIE,
+    derivation="grouped_query",
+)
+SHARED_HEAD = Property(
+    key="shared_head",
+    statement="With one key/value head every query head reads it.",
+    formula="G = 1: f(Q, K, V)[h] = attention(Q_h, K_0, V_0)",
+    source="Shazeer 2019 (multi-query attention)",
+    derivation="grouped_query",
+)
+SUM_OF_HEADS = Property(
+    key="sum_of_heads",
+    statement="Concatenating the heads and projecting equals summing each head's own projection.",
+    formula="Concat(head_1, …, head_H) W_O = Σ_h head_h W_O^(h)",
+    source=f"{VASWANI}; seed document 003: all these projections are summed",
+    derivation="multi_head",
+)
+ONE_HEAD = Property(
+    key="one_head",
+    statement="With one head it is plain attention between projections.",
+    formula="H = 1: f(x, c) = attention(x W_Q, c W_K, c W_V) W_O",
+    source=VASWANI,
+    derivation="multi_head",
+)
+HEAD_ORDER = Property(
+    key="heads.permutation",
+    statement="Reordering the heads together with their weights changes nothing.",
+    formula="f with W_Q, W_K, W_V columns and W_O rows reordered by head = f",
+    source=VASWANI,
+    derivation="multi_head",
+)
+PROJECTION_BIASES = Property(
+    key="biases",
+    statement="Each projection adds its bias, and a bias of None adds nothing.",
+    formula="q = x W_Q + b_Q, k = c W_K + b_K, v = c W_V + b_V, y = Concat(heads) W_O + b_O",
+    source="docs/interface.md, weights of multi_head_attention",
+    reason="the definition of the parameters",
+)
+GROUPED_WEIGHTS = Property(
+    key="grouped_heads",
+    statement="Fewer key/value heads equal as many with each head's projection repeated.",
+    formula="f(…; num_kv_heads = G) = f with W_K, W_V repeated H/G times by head",
+    source=AINSLIE,
+    derivation="grouped_query",
+    features=("num_kv_heads",),
+    conventions=("kv_grouping",),
+)
+
+GROUPED_LAWS = (REPEATED_HEADS, ONE_HEAD_EACH, SHARED_HEAD)
+MULTI_HEAD_LAWS = (SUM_OF_HEADS, ONE_HEAD, HEAD_ORDER, PROJECTION_BIASES, GROUPED_WEIGHTS)

@@ -1,0 +1,76 @@
+"""What every operation owes its caller, whatever it computes."""
+
+from __future__ import annotations
+
+from veriformer.spec.laws.law import Property
+
+INTERFACE = "the interface of an implementation under test (docs/interface.md)"
+_BY_DEFINITION = "part of the interface: a promise to the caller, not a consequence of the formula"
+
+SIGNATURE = Property(
+    key="signature",
+    statement="The operation takes the parameters of the interface, spelt as there.",
+    formula="parameters(f) ⊇ required parameters, and no keyword is a misspelt feature",
+    source=INTERFACE,
+    reason=_BY_DEFINITION,
+)
+SHAPE = Property(
+    key="shape",
+    statement="The result has the shape that the interface gives.",
+    formula="shape(f(inputs)) = the shape in the operation's record",
+    source=INTERFACE,
+    reason="the shapes are part of the formula's types; nothing simpler proves them",
+)
+DTYPE = Property(
+    key="dtype",
+    statement="The result has the dtype of the inputs.",
+    formula="dtype(f(x)) = dtype(x)",
+    source=INTERFACE,
+    reason=_BY_DEFINITION,
+)
+BOOLEAN = Property(
+    key="dtype",
+    statement="The mask is boolean.",
+    formula="dtype(f(...)) = bool",
+    source=INTERFACE,
+    reason=_BY_DEFINITION,
+)
+INPUTS_UNCHANGED = Property(
+    key="inputs_unchanged",
+    statement="A call leaves every array it was given as it was.",
+    formula="x after f(x) = x before f(x), bit for bit",
+    source=INTERFACE,
+    reason="purity is a promise of the program; the formula cannot express a mutation",
+)
+SAME_CALL = Property(
+    key="same_call_same_answer",
+    statement="The same call gives the same answer, twice in a row.",
+    formula="f(x) = f(x)",
+    source=INTERFACE,
+    reason="a function of its arguments by definition; only the program can break it",
+)
+HISTORY = Property(
+    key="history_independence",
+    statement="An answer does not depend on what was computed before it.",
+    formula="f(x) = f(x) after f(y), for any y",
+    source=INTERFACE,
+    reason="a function of its arguments by definition; only the program can break it",
+)
+MEMORY_LAYOUT = Property(
+    key="memory_layout",
+    statement="A view that is not contiguous in memory gives the same answer as a contiguous copy.",
+    formula="f(view(x)) = f(x)",
+    source=INTERFACE,
+    reason="the formula speaks of values; strides exist in the program only",
+)
+
+EVERY_OPERATION = (SIGNATURE, SHAPE, SAME_CALL, HISTORY)
+EVERY_FLOAT_OPERATION = (DTYPE, INPUTS_UNCHANGED, MEMORY_LAYOUT)
+
+WORKED_EXAMPLES = Property(
+    key="worked_examples",
+    statement="The worked examples of the seed documents come out at their exact values.",
+    formula="f(example inputs) = exact result",
+    source="seed documents 000 to 004 (docs/seeds); exact values in veriformer.spec.worked_examples",
+    reason="each example is an exact computation of its own: `veriformer explain WORKED_EXAMPLE_ID`",
+)

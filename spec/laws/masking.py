@@ -1,0 +1,160 @@
+"""Laws of masks: what is hidden has no influence, and nothing else changes."""
+
+from __future__ import annotations
+
+from veriformer.spec.laws.law import Property
+
+VASWANI = "Vaswani et al. 2017, section 3.2.3"
+SEED_MASK = "seed document 000, worked example 3; seed document 004, footnote on autoregressive models"
+
+POLARITY = Property(
+    key="mask.polarity",
+    statement="A boolean mask is True where a query may attend.",
+    formula="mask[i, j] True for one j only: f(…)[i] = V[j]",
+    source="Phuong & Hutter 2022, algorithm 4 (Mask = 1: attend)",
+    derivation="masking",
+    features=("mask",),
+    conventions=("mask_polarity",),
+)
+MASK_VALUE = Property(
+    key="mask.value",
+    statement="Masked keys are left out of the softmax and the rest is renormalised.",
+    formula="f(…; mask)[i] = Σ_visible e^z V / Σ_visible e^z",
+    source=f"{VASWANI}: set to −∞ in the input of the softmax; {SEED_MASK}",
+    derivation="masking",
+    features=("mask",),
+)
+MASKED_CONTENT = Property(
+    key="mask.masked_content",
+    statement="What stands in a masked key or value, if finite, has no influence.",
+    formula="mask[:, j] False: f is the same for every K[j], V[j]",
+    source=f"{VASWANI}; {SEED_MASK}",
+    derivation="masking",
+    features=("mask",),
+)
+NONFINITE = Property(
+    key="mask.nonfinite_behind_mask",
+    statement="A NaN or an infinity behind the mask reaches no further than the convention says.",
+    formula="ignored: f unchanged; value_propagates: f unchanged by keys; propagates: other batch entries unchanged",
+    source="docs/interface.md, convention masked_nonfinite",
+    reason="0 · NaN is NaN in floating point and has no counterpart in exact arithmetic; libraries differ",
+    tier="should",
+    features=("mask",),
+    conventions=("masked_nonfinite",),
+)
+REMOVED_KEYS = Property(
+    key="mask.removed_keys",
+    statement="Removing the masked keys changes nothing.",
+    formula="f(Q, K, V; mask) = f(Q, K[kept], V[kept])",
+    source="the sum over keys splits into kept and masked, and the masked part is zero",
+    derivation="masking",
+    features=("mask",),
+)
+PADDING = Property(
+    key="mask.padding",
+    statement="Each sample of a padded batch is answered as it is alone, without its padding.",
+    formula="f(Q, pad(K), pad(V); padding mask)[b] = f(Q_b, K_b, V_b)",
+    source="seed document 000, worked example 3, step 4",
+    derivation="masking",
+    features=("mask",),
+)
+ADDITIVE = Property(
+    key="mask.additive",
+    statement="A boolean mask equals a bias of 0 where it is True and −∞ where it is False.",
+    formula="f(…; mask = M) = f(…; bias = where(M, 0, −∞))",
+    source=SEED_MASK,
+    derivation="masking",
+    features=("mask", "bias"),
+)
+BROADCAST = Property(
+    key="mask.broadcast",
+    statement="A mask with an axis of size one holds for every entry of that axis.",
+    formula="f(…; mask) = f(…; mask expanded to (B, H, L, S))",
+    source="the interface's broadcasting rule (NumPy's)",
+    reason="part of the interface: the meaning of an axis of size one",
+    features=("mask",),
+)
+EMPTY_ROW = Property(
+    key="mask.empty_row",
+    statement="A query that may see no key gets what the convention says.",
+    formula="no visible j: f(…)[i] = 0, NaN, or the mean of all values",
+    source="docs/interface.md, convention empty_row",
+    derivation="masking",
+    tier="should",
+    features=("mask",),
+    conventions=("empty_row",),
+)
+EMPTY_ROW_LOCAL = Property(
+    key="mask.empty_row_is_local",
+    statement="A query that may see no key does not disturb the others.",
+    formula="f(…)[i] for a row with visible keys does not depend on the mask of row i′ ≠ i",
+    source="each row has its own softmax",
+    derivation="independence",
+    features=("mask",),
+)
+
+FUTURE = Property(
+    key="causal.no_future_leak",
+    statement="Under the causal flag no later key or value has any influence.",
+    formula="f(…; is_causal)[i] is the same for every K[j], V[j] with j > i (+ S − L when bottom-right)",
+    source=f"{VASWANI}; seed document 003: only attend to current and previous tokens",
+    derivation="causality",
+    features=("is_causal",),
+    conventions=("causal_alignment",),
+)
+OWN_POSITION = Property(
+    key="causal.own_position",
+    statement="Under the causal flag the first query of a sequence sees the first key and no other.",
+    formula="L = S: f(…; is_causal)[0] = V[0]",
+    source="seed document 003: current and previous tokens; document 001 omits the current one",
+    derivation="causality",
+    features=("is_causal",),
+)
+PREFIX = Property(
+    key="causal.prefix",
+    statement="Cutting the end off a sequence does not change what came before the cut.",
+    formula="f(Q, K, V; is_causal)[: L − t] = f(Q[: L − t], K[: S − t], V[: S − t]; is_causal)",
+    source=VASWANI,
+    derivation="causality",
+    features=("is_causal",),
+)
+UNEQUAL_LENGTHS = Property(
+    key="causal.unequal_lengths",
+    statement="With L ≠ S the causal flag follows one alignment, always the same.",
+    formula="visible: j ≤ i (top-left) or j ≤ i + S − L (bottom-right)",
+    source="docs/interface.md, convention causal_alignment",
+    derivation="causality",
+    features=("is_causal",),
+    conventions=("causal_alignment",),
+)
+EXPLICIT_CAUSAL = Property(
+    key="causal.explicit_mask",
+    statement="The causal flag equals the explicit triangular mask.",
+    formula="f(…; is_causal) = f(…; mask = causal_mask(L, S))",
+    source=SEED_MASK,
+    derivation="causality",
+    features=("is_causal", "mask"),
+    conventions=("causal_alignment",),
+)
+WITH_PADDING = Property(
+    key="causal.with_padding",
+    statement="The causal flag and a mask given together both apply.",
+    formula="f(…; is_causal, mask = M) = f(…; mask = causal_mask ∧ M)",
+    source="seed document 000, worked example 3, step 4",
+    derivation="causality",
+    features=("is_causal", "mask"),
+    conventions=("causal_with_mask",),
+)
+
+MASK_LAWS = (
+    POLARITY,
+    MASK_VALUE,
+    MASKED_CONTENT,
+    NONFINITE,
+    REMOVED_KEYS,
+    PADDING,
+    BROADCAST,
+    EMPTY_ROW,
+    EMPTY_ROW_LOCAL,
+)
+CAUSAL_LAWS = (FUTURE, OWN_POSITION, PREFIX, UNEQUAL_LENGTHS, EXPLICIT_CAUSAL, WITH_PADDING)

@@ -1,0 +1,34 @@
+"""The catalogue of operations: the interface document, the listings and the reports are drawn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from veriformer.spec.operations.attention import (
+    ATTENTION_WEIGHTS,
+    GROUPED_QUERY_ATTENTION,
+    SCALED_DOT_PRODUCT_ATTENTION,
+    SOFTMAX,
+)
+from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
+from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
+from veriformer.spec.operations.normalisation import LAYER_NORM
+from veriformer.spec.operations.operation import Kind, Operation, Parameter, Requirement
+from veriformer.spec.operations.positions import SINUSOIDAL_POSITIONS
+
+__all__ = ["OPERATIONS", "Kind", "Operation", "Parameter", "Requirement"]
+
+_CATALOGUE = (
+    SOFTMAX,
+    SCALED_DOT_PRODUCT_ATTENTION,
+    GROUPED_QUERY_ATTENTION,
+    ATTENTION_WEIGHTS,
+    MULTI_HEAD_ATTENTION,
+    CAUSAL_MASK,
+    PADDING_MASK,
+    SINUSOIDAL_POSITIONS,
+    LAYER_NORM,
+)
+
+OPERATIONS: Mapping[str, Operation] = MappingProxyType({operation.name: operation for operation in _CATALOGUE})

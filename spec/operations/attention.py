@@ -1,0 +1,66 @@
+"""Softmax and the attention operations that take queries, keys and values."""
+
+from __future__ import annotations
+
+from veriformer.spec.operations.operation import Operation, Parameter
+
+VASWANI = "Vaswani et al. 2017, section 3.2.1"
+
+QUERY = Parameter("query", "(B, H, L, D)", "float", "positional", "what each position looks for")
+KEY = Parameter("key", "(B, H, S, D)", "float", "positional", "what each position offers")
+VALUE = Parameter("value", "(B, H, S, Dv)", "float", "positional", "what each position contributes")
+MASK = Parameter("mask", "(L, S) or rank 4, broadcastable to (B, H, L, S)", "bool", "feature", "True = may attend")
+BIAS = Parameter("bias", "broadcastable to (B, H, L, S)", "float", "feature", "added to the scaled logits")
+IS_CAUSAL = Parameter("is_causal", "", "flag", "feature", "a query sees no later key")
+SCALE = Parameter("scale", "", "scalar", "feature", "positive factor of the logits, 1/√D by default")
+LOGIT_FEATURES = (MASK, BIAS, IS_CAUSAL, SCALE)
+MASK_CONVENTIONS = ("mask_polarity", "causal_alignment", "causal_with_mask", "empty_row", "masked_nonfinite")
+
+SOFTMAX = Operation(
+    name="softmax",
+    prefix="softmax",
+    summary="Turn each row of logits into a probability distribution.",
+    parameters=(Parameter("x", "(..., n)", "float", "positional", "logits"),),
+    result="(..., n)",
+    formula="softmax(x)_i = exp(x_i − max x) / Σ_j exp(x_j − max x), over the last axis",
+    source="Vaswani et al. 2017, section 3.2.1; Bridle 1990",
+    conventions=("softmax_dtype",),
+)
+
+SCALED_DOT_PRODUCT_ATTENTION = Operation(
+    name="scaled_dot_product_attention",
+    prefix="attention",
+    summary="Average the values, weighted by how well each key matches the query.",
+    parameters=(QUERY, KEY, VALUE, *LOGIT_FEATURES),
+    result="(B, H, L, Dv)",
+    formula="softmax(scale · Q Kᵀ + bias, over the visible keys) V, scale = 1/√D",
+    source=f"{VASWANI}, equation 1",
+    conventions=("layout", *MASK_CONVENTIONS, "softmax_dtype"),
+)
+
+GROUPED_QUERY_ATTENTION = Operation(
+    name="grouped_query_attention",
+    prefix="grouped_query",
+    summary="Attention in which several query heads share one key/value head.",
+    parameters=(
+        QUERY,
+        Parameter("key", "(B, G, S, D)", "float", "positional", "one key head for each group of query heads"),
+        Parameter("value", "(B, G, S, Dv)", "float", "positional", "one value head for each group of query heads"),
+        *LOGIT_FEATURES,
+    ),
+    result="(B, H, L, Dv)",
+    formula="head h = attention(Q_h, K_g, V_g) with g = h // (H // G)",
+    source="Ainslie et al. 2023, section 2.2; Shazeer 2019 (G = 1)",
+    conventions=("layout", *MASK_CONVENTIONS, "kv_grouping", "softmax_dtype"),
+)
+
+ATTENTION_WEIGHTS = Operation(
+    name="attention_weights",
+    prefix="weights",
+    summary="The weights with which attention averages the values.",
+    parameters=(QUERY, KEY, *LOGIT_FEATURES),
+    result="(B, H, L, S)",
+    formula="softmax(scale · Q Kᵀ + bias, over the visible keys), scale = 1/√D",
+    source=f"{VASWANI}, equation 1",
+    conventions=("layout", *MASK_CONVENTIONS, "softmax_dtype"),
+)

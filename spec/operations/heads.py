@@ -1,0 +1,32 @@
+"""Multi-head attention: projections in, attention in every head, one projection out."""
+
+from __future__ import annotations
+
+from veriformer.spec.operations.attention import IS_CAUSAL, MASK, MASK_CONVENTIONS
+from veriformer.spec.operations.operation import Operation, Parameter
+
+MULTI_HEAD_ATTENTION = Operation(
+    name="multi_head_attention",
+    prefix="multi_head",
+    summary="Attend in several learned subspaces at once and mix what each head found.",
+    parameters=(
+        Parameter("x", "(B, L, E)", "float", "positional", "what the queries are projected from"),
+        Parameter("context", "(B, S, E)", "float", "positional", "what keys and values are projected from"),
+        Parameter(
+            "weights",
+            "w_q (E, H·D), w_k (E, G·D), w_v (E, G·Dv), w_o (H·Dv, E), biases b_q, b_k, b_v, b_o",
+            "weights",
+            "positional",
+            "attributes; each bias is an array or None",
+        ),
+        Parameter("num_heads", "", "scalar", "keyword", "H"),
+        Parameter("num_kv_heads", "", "scalar", "feature", "G, equal to H by default"),
+        MASK,
+        IS_CAUSAL,
+    ),
+    result="(B, L, E)",
+    formula="Concat(head_1, …, head_H) W_O + b_O,"
+    " head_h = attention(x W_Q^h + b_Q^h, c W_K^h + b_K^h, c W_V^h + b_V^h), c = context",
+    source="Vaswani et al. 2017, section 3.2.2",
+    conventions=(*MASK_CONVENTIONS, "softmax_dtype"),
+)

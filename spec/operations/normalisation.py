@@ -1,0 +1,21 @@
+"""Normalisation of each vector."""
+
+from __future__ import annotations
+
+from veriformer.spec.operations.operation import Operation, Parameter
+
+LAYER_NORM = Operation(
+    name="layer_norm",
+    prefix="layer_norm",
+    summary="Bring each vector to zero mean and unit variance, then scale and shift it.",
+    parameters=(
+        Parameter("x", "(..., E)", "float", "positional", "vectors along the last axis"),
+        Parameter("gamma", "(E,)", "float", "positional", "gain"),
+        Parameter("beta", "(E,)", "float", "positional", "shift"),
+        Parameter("eps", "", "scalar", "keyword", "added to the variance"),
+    ),
+    result="(..., E)",
+    formula="y = (x − mean x) / √(mean (x − mean x)² + eps) · gamma + beta",
+    source="Ba, Kiros & Hinton 2016, section 3 (eps is an implementation's addition)",
+    conventions=("layer_norm_eps",),
+)

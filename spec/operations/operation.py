@@ -1,0 +1,63 @@
+"""The record of one operation: what it takes, what it returns, and the formula in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["float", "bool", "int", "scalar", "flag", "weights"]
+Requirement = Literal["positional", "keyword", "feature"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an operation.
+
+    A `positional` parameter is required, a `keyword` is required and passed by name, and a `feature` is an
+    optional keyword: an implementation declares it by having it in its signature.
+    """
+
+    name: str
+    shape: str
+    kind: Kind
+    requirement: Requirement
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of the interface: signature, shapes, formula, source and the conventions that bear on it."""
+
+    name: str
+    prefix: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    result: str
+    formula: str
+    source: str
+    conventions: tuple[str, ...] = ()
+
+    def parameter(self, name: str) -> Parameter:
+        """Return the parameter called `name`; KeyError when the operation has none of that name."""
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise KeyError(f"{self.name} has no parameter {name!r}; it has {', '.join(p.name for p in self.parameters)}")
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        """The names that every call passes by position, in order."""
+        return tuple(p.name for p in self.parameters if p.requirement == "positional")
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The optional keywords, each a feature that an implementation may declare."""
+        return tuple(p.name for p in self.parameters if p.requirement == "feature")
+
+    @property
+    def signature(self) -> str:
+        """The canonical signature, optional keywords after a semicolon as in the interface document."""
+        required = ", ".join(p.name for p in self.parameters if p.requirement == "positional")
+        keywords = ", ".join(p.name for p in self.parameters if p.requirement == "keyword")
+        features = ", ".join(self.features)
+        return f"{self.name}({required}{', *, ' + keywords if keywords else ''}{'; ' + features if features else ''})"

@@ -1,0 +1,38 @@
+"""All worked examples, in the order of the documents."""
+
+from __future__ import annotations
+
+from veriformer.spec.worked_examples import (
+    seed_000_attention,
+    seed_000_masks,
+    seed_000_practice,
+    seed_000_shapes,
+    seed_001_cat,
+    seed_001_masks,
+    seed_001_positions,
+    seed_002_attention,
+    seed_002_numbers,
+    seed_002_shapes,
+    seed_003,
+    seed_004,
+)
+from veriformer.spec.worked_examples.example import WorkedExample
+
+_MODULES = (
+    seed_000_attention,
+    seed_000_practice,
+    seed_000_shapes,
+    seed_000_masks,
+    seed_001_cat,
+    seed_001_masks,
+    seed_001_positions,
+    seed_002_attention,
+    seed_002_numbers,
+    seed_002_shapes,
+    seed_003,
+    seed_004,
+)
+
+WORKED_EXAMPLES: tuple[WorkedExample, ...] = tuple(
+    example for module in _MODULES for example in module.EXAMPLES
+)

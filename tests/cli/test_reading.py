@@ -1,0 +1,114 @@
+"""`veriformer list`, `explain` and `derive`: everything that has a name can be read about."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner, Result
+from veriformer.cli.application import application
+from veriformer.spec.conventions import CONVENTIONS
+from veriformer.spec.derivations import derivation_ids
+from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS
+from veriformer.spec.worked_examples.registry import WORKED_EXAMPLES
+
+
+def shown(*arguments: str) -> str:
+    result: Result = CliRunner().invoke(application, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize(
+    ("what", "names"),
+    [
+        ("operations", OPERATIONS),
+        ("laws", LAWS),
+        ("conventions", CONVENTIONS),
+        ("derivations", derivation_ids()),
+        ("examples", [example.id for example in WORKED_EXAMPLES]),
+        ("implementations", ["numpy", "torch", "jax"]),
+    ],
+)
+def test_listings_are_complete(what: str, names: list[str]) -> None:
+    first_words = {line.split()[0] for line in shown("list", what).splitlines() if line.strip()}
+    assert set(names) <= first_words
+
+
+def test_the_default_listing_ends_in_totals() -> None:
+    assert f"{len(OPERATIONS)} operations, {len(LAWS)} laws" in shown("list").splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", [*OPERATIONS, *CONVENTIONS])
+def test_operations_and_conventions_are_explained(name: str) -> None:
+    text = shown("explain", name)
+    meaning = OPERATIONS[name].summary if name in OPERATIONS else CONVENTIONS[name].question
+    assert meaning in text
+
+
+def test_an_operation_names_its_laws() -> None:
+    text = shown("explain", "causal_mask")
+    assert all(name in text for name, law in LAWS.items() if law.operation.name == "causal_mask")
+
+
+def test_a_law_comes_with_its_derivation() -> None:
+    text = " ".join(shown("explain", "attention.scale").split())
+    assert LAWS["attention.scale"].statement in text
+    assert "Dividing by √d_k keeps the variance" in text
+    assert "Proof:" in text
+
+
+def test_a_law_without_a_derivation_says_why() -> None:
+    text = " ".join(shown("explain", "softmax.signature").split())
+    assert LAWS["softmax.signature"].claim.reason in text
+
+
+def test_a_derivation_names_the_laws_it_proves() -> None:
+    assert "attention.scale" in shown("explain", "variance_scaling")
+
+
+def test_every_worked_example_has_a_page() -> None:
+    from veriformer.cli.example_page import example_page
+
+    for example in WORKED_EXAMPLES:
+        page = "\n".join(line.plain for line in example_page(example))
+        assert example.title in page
+        assert example.verdict.value in page
+
+
+def test_a_worked_example_shows_printed_and_exact() -> None:
+    text = shown("explain", "seed_001.root_of_three")
+    assert "1.73" in text
+    assert "sqrt(3)" in text
+    assert "1.7320508" in text
+
+
+def test_derivations_are_checked_step_by_step() -> None:
+    from veriformer.spec.derivations import load_derivation
+
+    text = shown("derive", "variance_scaling")
+    assert all(step.name in text for step in load_derivation("variance_scaling").steps)
+    assert "proved by" in text
+    assert text.splitlines()[-1].startswith("1 derivation, ")
+    assert "all hold" in text.splitlines()[-1]
+
+
+def test_a_derivation_can_be_printed_as_markdown() -> None:
+    assert shown("derive", "variance_scaling", "--markdown").startswith("# Dividing by √d_k")
+
+
+def test_a_step_that_does_not_hold_is_status_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from veriformer.spec.derivations import catalogue, load_derivation
+
+    right = load_derivation("variance_scaling")
+    wrong = replace(right.steps[0], right=right.steps[0].right + 1)
+    monkeypatch.setattr(
+        "veriformer.spec.derivations.load_derivation", lambda _: replace(right, steps=(wrong,))
+    )
+    assert catalogue.derivation_ids()
+    result = CliRunner().invoke(application, ["derive", "variance_scaling"], standalone_mode=False)
+    assert result.return_value == 1
+    assert "✗ 1. Mean of one product" in result.output
+    assert "not proved" in result.output
+    assert "1 does not hold" in result.output

@@ -1,0 +1,160 @@
+"""Laws as tests of pytest, tried with pytest itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from veriformer.conformance_tests import parametrize_with_laws
+from veriformer.spec.laws import LAWS
+
+pytest_plugins = ["pytester"]
+
+PLUGIN = ("-p", "veriformer.conformance_tests.pytest_plugin", "-p", "no:cacheprovider")
+IMPLEMENTATION = """
+import numpy as np
+def softmax(x):
+    e = np.exp(x)
+    return e / e.sum(axis=-1, keepdims=True)
+def attention_weights(query, key):
+    e = np.exp(query @ key.swapaxes(-1, -2) * query.shape[-1] ** -0.5)
+    return e / e.sum(axis=-1, keepdims=True)
+"""
+TEST = """
+from veriformer.conformance_tests import parametrize_with_laws
+
+@parametrize_with_laws("mine.py", {options}tier="quick")
+def test_conformance(law):
+    law()
+"""
+SOFTMAX_LAWS = [name for name, law in LAWS.items() if law.operation.name == "softmax"]
+
+
+@pytest.fixture(autouse=True)
+def implementation(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(mine=IMPLEMENTATION)
+
+
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return pytester.runpytest_inprocess(*PLUGIN, *arguments)
+
+
+def test_there_is_one_test_for_each_law(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(TEST.format(options="operations=['softmax'], "))
+    items, _ = pytester.inline_genitems(*PLUGIN)
+    assert [item.name for item in items] == [f"test_conformance[{name}]" for name in SOFTMAX_LAWS]
+
+
+def test_a_violation_fails_with_the_report_of_the_command_line(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(TEST.format(options="laws=['softmax.large_logits', 'softmax.shape'], "))
+    result = run(pytester)
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*test_conformance?softmax.large_logits?*",
+            "✗ Logits far beyond the range of exp give a finite result.",
+            "*smallest case*batch 1, rows 1*float32",
+            "*expected*1*",
+            "*got*nan*",
+            "*veriformer explain softmax.large_logits",
+            "*veriformer check mine.py --law softmax.large_logits --tier quick --verbose",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_laws_about_missing_keywords_are_skipped_with_the_reason(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(TEST.format(options="laws=['weights.mask.value', 'weights.shape', 'layer_norm.*'], "))
+    result = run(pytester, "-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(["SKIPPED*attention_weights has no keyword mask"])
+
+
+def test_expected_failures_are_xfails_and_stale_ones_fail(pytester: pytest.Pytester) -> None:
+    listed = [
+        "softmax.large_logits  # not written yet",
+        "softmax.shape  # an old one",
+        "weights.mask.value  # none",
+    ]
+    pytester.makefile(".txt", known="\n".join(listed))
+    laws = "laws=['softmax.large_logits', 'softmax.shape', 'weights.mask.value']"
+    pytester.makepyfile(TEST.format(options=f"{laws}, expected_failures='known.txt', "))
+    result = run(pytester, "-rx")
+    result.assert_outcomes(xfailed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "softmax.shape holds but is expected to fail; remove line 2*",
+            "weights.mask.value is not declared but is expected to fail; remove line 3*",
+            "XFAIL*softmax.large_logits: not written yet",
+        ]
+    )
+
+
+def test_the_command_line_needs_no_test_file(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "--veriformer", "mine.py", "--veriformer-tier", "quick", "-k", "softmax")
+    result.assert_outcomes(passed=len(SOFTMAX_LAWS) - 1, failed=1, deselected=_weights())
+    result.stdout.fnmatch_lines(["FAILED mine.py::softmax.large_logits - *Logits far beyond*"])
+
+
+def test_several_implementations_and_a_selection(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        "--veriformer=mine.py",
+        "--veriformer=numpy",
+        "--veriformer-tier=quick",
+        "-k",
+        "large_logits",
+    )
+    assert result.parseoutcomes()["failed"] == 2
+    assert result.parseoutcomes()["passed"] >= 5
+
+
+def test_the_first_failure_stops_the_run(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "--veriformer=mine.py", "--veriformer-tier=quick", "-k", "large_logits", "-x")
+    result.assert_outcomes(failed=1, deselected=_weights() + len(SOFTMAX_LAWS) - 2)
+
+
+def test_ids_are_the_same_in_every_process(pytester: pytest.Pytester) -> None:
+    collected = [
+        run(pytester, "--veriformer=mine.py", "--collect-only", "-q").stdout.lines[: len(SOFTMAX_LAWS)]
+        for _ in range(2)
+    ]
+    assert collected[0] == collected[1] == [f"mine.py::{name}" for name in SOFTMAX_LAWS]
+
+
+def test_an_implementation_that_cannot_be_loaded_is_one_sentence(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "--veriformer=nope.py")
+    assert result.ret != pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*ERROR collecting nope.py*", "there is no file nope.py*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_without_the_option_nothing_is_added(pytester: pytest.Pytester) -> None:
+    assert run(pytester).ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_any_object_can_be_checked() -> None:
+    class Mine:
+        """Softmax of a constant."""
+
+        def softmax(self, x: object) -> object:
+            return x
+
+    mark = parametrize_with_laws(Mine(), laws=["softmax.value", "softmax.shape"]).mark
+    assert mark.args[0] == "law"
+    value, shape = (parameter.values[0] for parameter in mark.args[1])
+    assert shape().status == "passed" if shape.id == "softmax.shape" else value().status == "passed"
+
+
+def test_importing_the_plugin_costs_next_to_nothing() -> None:
+    script = (
+        "import sys, veriformer.conformance_tests.pytest_plugin as plugin\n"
+        "heavy = {'numpy', 'hypothesis', 'sympy', 'torch', 'jax', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def _weights() -> int:
+    return sum(law.operation.name == "attention_weights" for law in LAWS.values())

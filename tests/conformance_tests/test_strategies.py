@@ -1,0 +1,284 @@
+"""Cases respect what their space demands and what the implementation can do, and sizes vary as they should."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import astuple, dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import Phase, find, settings
+from hypothesis.errors import NoSuchExample
+from veriformer.conformance_tests.cases.case import (
+    AttentionCase,
+    CausalMaskCase,
+    PaddingMaskCase,
+    PositionCase,
+    VectorCase,
+)
+from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, small_sizes
+from veriformer.conformance_tests.cases.spaces import (
+    AttentionSpace,
+    CausalMaskSpace,
+    NoSpace,
+    OwnSpace,
+    PaddingMaskSpace,
+    PositionSpace,
+    Space,
+    VectorSpace,
+)
+from veriformer.conformance_tests.cases.strategies import Limits, cases, own_space
+from veriformer.conformance_tests.law import laws
+from veriformer.conformance_tests.selection import Selection
+from veriformer.spec.operations import OPERATIONS
+
+DTYPES = ("float32", "bfloat16", "float16")
+CASES_EACH = 10
+# To the strategies these two are one operation.
+ALIKE = {"scaled_dot_product_attention": "attention_weights"}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A space as an operation's laws use it, and the keywords that those laws cannot do without."""
+
+    operation: str
+    space: Space
+    needed: frozenset[str]
+
+
+def drawings() -> tuple[Drawing, ...]:
+    """Return every space that a law draws from, once for each operation and set of needed features."""
+    found = {}
+    for law in laws().values():
+        operation, space = law.statement.operation.name, law.space
+        operation = ALIKE.get(operation, operation)
+        if isinstance(space, NoSpace):
+            continue
+        if isinstance(space, OwnSpace):
+            space = own_space(operation, extras=space.extras)
+        found[Drawing(operation, space, frozenset(law.statement.features))] = None
+    return tuple(found)
+
+
+DRAWINGS = drawings()
+
+
+def drawn(space: Space, limits: Limits, count: int = CASES_EACH, seed: int = 0) -> list[Any]:
+    """Return the distinct cases that a search of `count` examples would look at."""
+    seen: dict[Any, None] = {}
+
+    def looked_at(case: Any) -> bool:
+        seen[case] = None
+        return False
+
+    with pytest.raises(NoSuchExample):
+        find(
+            cases(space, limits),
+            looked_at,
+            settings=settings(max_examples=count, database=None, deadline=None, phases=(Phase.generate,)),
+            random=random.Random(seed),
+        )
+    return list(seen)
+
+
+def limits_of(drawing: Drawing, *, few_features: bool = False, **others: Any) -> Limits:
+    features = drawing.needed if few_features else frozenset(OPERATIONS[drawing.operation].features)
+    return Limits(drawing.operation, DTYPES, features, **others)
+
+
+LIMITS = {
+    "free": partial(limits_of, seed=3),
+    "pooled": partial(limits_of, compiles_per_shape=True),
+    "small": partial(limits_of, small=True),
+    "few features": partial(limits_of, few_features=True, equal_widths=True, seed=4),
+    "flag refuses mask": partial(limits_of, causal_excludes_mask=True, seed=5),
+}
+
+
+def check_attention(case: AttentionCase, space: AttentionSpace, limits: Limits) -> None:
+    check_attention_sizes(case, space, limits)
+    check_features(case, space, limits)
+    assert case.palette in space.palettes
+    assert case.amplitude in space.amplitudes or case.amplitude == 8 and case.dtype == "float16"
+    if case.mask != "none":
+        assert case.mask in space.mask_kinds
+        assert case.mask_shape in space.mask_shapes
+
+
+def check_attention_sizes(case: AttentionCase, space: AttentionSpace, limits: Limits) -> None:
+    assert case.batch >= space.least_batch
+    assert case.heads >= space.least_heads
+    assert case.query_length >= space.least_queries
+    assert case.key_length >= space.least_keys
+    assert case.head_width >= space.least_width
+    assert space.queries in (None, case.query_length)
+    assert space.keys in (None, case.key_length)
+    assert space.heads in (None, case.heads)
+    assert case.heads % case.kv_heads == 0
+    if limits.operation != "grouped_query_attention" and not space.grouped:
+        assert case.kv_heads == case.heads
+    if space.grouped:
+        assert 1 < case.kv_heads < case.heads
+    if space.kv_heads != "any":
+        assert case.kv_heads == (1 if space.kv_heads == "one" else case.heads)
+        assert case.heads > 1
+    check_lengths_and_widths(case, space, limits)
+
+
+def check_lengths_and_widths(case: AttentionCase, space: AttentionSpace, limits: Limits) -> None:
+    queries, keys = case.query_length, case.key_length
+    rules = {"any": True, "equal": queries == keys, "unequal": queries != keys, "keys_suffice": keys >= queries}
+    assert rules[space.lengths]
+    if space.widths == "unequal":
+        assert case.value_width != case.head_width
+    elif limits.equal_widths:
+        assert case.value_width == case.head_width
+
+
+def check_features(case: AttentionCase, space: AttentionSpace, limits: Limits) -> None:
+    given = {"mask": case.mask != "none", "bias": case.bias, "is_causal": case.is_causal}
+    given["scale"] = case.scale is not None
+    wishes = {"mask": space.mask, "bias": space.bias, "is_causal": space.causal, "scale": space.scale}
+    for name, is_given in given.items():
+        assert not (is_given and name not in limits.features), f"{name} is not a keyword of the implementation"
+        assert not (is_given and wishes[name] == "never"), f"the space never has {name}"
+        if not limits.causal_excludes_mask and name in limits.features:
+            assert is_given or wishes[name] != "always", f"the space always has {name}"
+    if limits.causal_excludes_mask:
+        assert not (given["is_causal"] and (given["mask"] or given["bias"]))
+    assert case.biases or space.biases != "always"
+
+
+def check_case(case: Any, space: Space, limits: Limits) -> None:
+    if isinstance(space, AttentionSpace):
+        assert isinstance(case, AttentionCase)
+        check_attention(case, space, limits)
+    elif isinstance(space, VectorSpace):
+        assert isinstance(case, VectorCase)
+        assert case.rows >= space.least_rows
+        assert case.width >= space.least_width
+        assert case.palette in space.palettes
+        assert case.eps > 0
+    elif isinstance(space, CausalMaskSpace):
+        assert isinstance(case, CausalMaskCase)
+        assert min(case.query_length, case.key_length) >= 1
+        assert case.query_length == case.key_length or not space.square
+    elif isinstance(space, PaddingMaskSpace):
+        assert isinstance(case, PaddingMaskCase)
+        assert len(case.lengths) >= space.least_batch
+        assert 1 <= max(case.lengths) <= case.max_length
+    else:
+        assert isinstance(space, PositionSpace)
+        assert isinstance(case, PositionCase)
+        assert case.length >= space.least_length
+        assert case.d_model % 2 == 0
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+def test_every_case_respects_its_space_and_limits(kind: str) -> None:
+    for drawing in DRAWINGS:
+        limits = LIMITS[kind](drawing)
+        seen = drawn(drawing.space, limits)
+        assert seen, f"nothing is drawn for {drawing}"
+        for case in seen:
+            check_case(case, drawing.space, limits)
+            check_small(case) if limits.small else None
+        if limits.compiles_per_shape and isinstance(drawing.space, AttentionSpace):
+            assert len({compiled_for(case) for case in seen}) <= limits.pool, f"{drawing} is compiled too often"
+
+
+def check_small(case: Any) -> None:
+    if isinstance(case, AttentionCase):
+        assert max(case.query_length, case.key_length, case.heads, case.value_width) <= 4
+        assert case.batch <= 2
+    if isinstance(case, VectorCase | PositionCase):
+        assert max(getattr(case, "width", 0), getattr(case, "length", 0), getattr(case, "d_model", 0)) <= 6
+
+
+def compiled_for(case: AttentionCase) -> tuple[Any, ...]:
+    """Return what a compiling framework tells cases apart by: everything but the values."""
+    mask_shape = case.mask_shape if case.mask != "none" else None
+    return astuple(replace(case, palette="bits", amplitude=1, mask="none", mask_shape="full", seed=0)) + (mask_shape,)
+
+
+@pytest.mark.parametrize("count", (1, 2, 3, 4))
+@pytest.mark.parametrize("kind", ("free", "pooled", "small"))
+def test_every_declared_dtype_is_tried(kind: str, count: int) -> None:
+    """Not every law has to meet every dtype of an implementation that compiles, but some law has to."""
+    dtypes = ("float32", "bfloat16", "float16", "float64")[:count]
+    met = set()
+    for seed in range(12):
+        limits = replace(LIMITS[kind](DRAWINGS[0]), operation="attention_weights", dtypes=dtypes, seed=seed)
+        met |= {case.dtype for case in drawn(AttentionSpace(), limits, seed=seed)}
+    assert met == set(dtypes)
+
+
+def test_the_flag_gives_way_to_the_mask_unless_the_law_is_about_the_flag() -> None:
+    limits = Limits(
+        "attention_weights", ("float32",), frozenset({"mask", "bias", "is_causal"}), causal_excludes_mask=True
+    )
+    about_the_flag = drawn(AttentionSpace(causal="always", mask="sometimes", bias="sometimes"), limits, 60)
+    assert all(case.is_causal for case in about_the_flag)
+    free = drawn(AttentionSpace(causal="sometimes", mask="sometimes", bias="sometimes"), limits, 300)
+    assert {(case.is_causal, case.mask != "none" or case.bias) for case in free} == {
+        (False, False),
+        (False, True),
+        (True, False),
+    }
+
+
+def test_fitting_changes_nothing_that_fits() -> None:
+    free = AttentionSpace()
+    for sizes in free_sizes(free, 0):
+        assert fit(sizes, free) == sizes
+
+
+@pytest.mark.parametrize("space", sorted({d.space for d in DRAWINGS if isinstance(d.space, AttentionSpace)}, key=repr))
+def test_fitting_twice_is_fitting_once(space: AttentionSpace) -> None:
+    for sizes in free_sizes(space, 1):
+        assert fit(sizes, space) == sizes
+
+
+def test_sizes_differ_between_seeds() -> None:
+    space = AttentionSpace()
+    seeds = range(8)
+    for one, other in product(seeds, seeds):
+        shared = set(free_sizes(space, one)) & set(free_sizes(space, other))
+        assert one == other or len(shared) < len(free_sizes(space, one)) / 2
+
+
+def test_the_same_seed_gives_the_same_sizes() -> None:
+    space = AttentionSpace(lengths="unequal")
+    once = free_sizes(space, 5)
+    free_sizes.cache_clear()
+    assert free_sizes(space, 5) == once
+
+
+def test_sizes_stand_smallest_first() -> None:
+    for sizes in (free_sizes(AttentionSpace(), 0), small_sizes(AttentionSpace())):
+        one = sizes[0]
+        products = [
+            s.batch * s.kv_heads * s.group * s.queries * s.keys * s.width * s.value_width for s in (one, *sizes)
+        ]
+        assert products == sorted(products)
+
+
+def test_what_every_run_takes_from_the_pool_has_no_two_axes_alike() -> None:
+    for compiled in POOL[: Selection().pool]:
+        sizes = compiled.sizes
+        heads = sizes.kv_heads * sizes.group
+        assert len({sizes.queries, sizes.keys, sizes.width, sizes.value_width, heads}) == 5
+        assert min(sizes.kv_heads, sizes.group, sizes.batch) > 1
+
+
+def test_what_every_run_takes_from_the_pool_has_both_orders_of_lengths() -> None:
+    orders = {compiled.sizes.queries < compiled.sizes.keys for compiled in POOL[: Selection().pool]}
+    assert orders == {True, False}
+
+
+def test_nothing_is_drawn_without_a_space() -> None:
+    with pytest.raises(TypeError, match="NoSpace"):
+        cases(NoSpace(), Limits("softmax", ("float32",), frozenset()))

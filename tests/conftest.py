@@ -1,0 +1,14 @@
+"""Array shapes in the reference's signatures are enforced while the tests run.
+
+The import hook has to be in place before the package is first imported. A plugin that imported the reference
+earlier would switch the checks off unnoticed, were it not for tests/reference/test_shapes_enforced.py.
+"""
+
+from __future__ import annotations
+
+from jaxtyping import install_import_hook
+
+# The numeric tower lets an integer stand for a float, as Python's own typing does.
+CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+
+install_import_hook("veriformer.reference", CHECKER)

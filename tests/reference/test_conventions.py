@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from veriformer.reference import conventions
+from veriformer.spec.conventions import CONVENTIONS
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"),
+    [
+        ("causal_alignment", conventions.CausalAlignment),
+        ("empty_row", conventions.EmptyRow),
+        ("sinusoidal_layout", conventions.SinusoidalLayout),
+        ("layer_norm_eps", conventions.EpsPlacement),
+    ],
+)
+def test_the_reference_can_follow_every_value_that_the_specification_names(name, choices):
+    assert get_args(choices) == CONVENTIONS[name].value_names

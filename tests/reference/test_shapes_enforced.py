@@ -1,0 +1,122 @@
+"""The shapes in the reference's signatures are not decoration: under test a wrong one raises."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import veriformer.reference as reference
+from jaxtyping import TypeCheckError
+from veriformer.reference import positions
+
+Q, K, V = np.ones((2, 4, 3, 5)), np.ones((2, 4, 7, 5)), np.ones((2, 4, 7, 6))
+LOGITS = np.ones((2, 4, 3, 7))
+SEEN = LOGITS > 0
+WEIGHTS = reference.MultiHeadWeights(np.ones((6, 8)), np.ones((6, 4)), np.ones((6, 6)), np.ones((12, 6)))
+X = np.ones((2, 3, 6))
+
+WRONG = {
+    "MultiHeadWeights": (np.ones((6, 8)), np.ones((5, 4)), np.ones((6, 6)), np.ones((12, 6))),
+    "attention_logits": (Q, K[..., :4]),
+    "attention_weights": (Q, K[:1]),
+    "causal_mask": (2.0, 3),
+    "grouped_query_attention": (Q, K[:, :2], V),
+    "layer_norm": (X, np.ones(5), np.ones(6)),
+    "masked_softmax": (LOGITS, SEEN[..., :6]),
+    "merge_heads": (X,),
+    "multi_head_attention": (X, np.ones((2, 7, 5)), WEIGHTS),
+    "padding_mask": (np.ones((2, 1), dtype=int), 3),
+    "scaled_dot_product_attention": (Q, K, V[:, :, :6]),
+    "sinusoidal_frequencies": (6.0,),
+    "sinusoidal_positions": (3, 6.0),
+    "softmax": (np.ones(3, dtype=int),),
+    "split_heads": (Q, 2),
+    "visible_keys": ((2, 4, 3),),
+    "weighted_sum": (LOGITS, V, SEEN[:, :, :2]),
+}
+KEYWORDS = {"layer_norm": {"eps": 0.1}, "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2}}
+
+
+def modules():
+    return [
+        importlib.import_module(f"veriformer.reference.{m.name}")
+        for m in pkgutil.iter_modules(reference.__path__)
+    ]
+
+
+def functions():
+    return [
+        function
+        for module in modules()
+        for function in vars(module).values()
+        if inspect.isfunction(function) and function.__module__ == module.__name__
+    ]
+
+
+def test_every_public_name_is_tried_with_a_wrong_argument():
+    assert sorted(WRONG) == sorted(reference.__all__)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_argument_raises(name):
+    with pytest.raises(TypeCheckError, match="checking the parameters"):
+        getattr(reference, name)(*WRONG[name], **KEYWORDS.get(name, {}))
+
+
+@pytest.mark.parametrize("mask", [np.ones((4, 3, 7), bool), np.ones((3, 6), bool), np.ones((3, 7))])
+def test_a_wrong_mask_raises(mask):
+    with pytest.raises(TypeCheckError, match="mask"):
+        reference.scaled_dot_product_attention(Q, K, V, mask=mask)
+
+
+def test_a_wrong_result_raises(monkeypatch):
+    monkeypatch.setattr(positions, "sinusoidal_frequencies", lambda d_model: np.ones(d_model))
+    with pytest.raises(TypeCheckError, match="checking the return value"):
+        positions.sinusoidal_positions(3, 4, layout="concatenated")
+
+
+def test_every_function_is_checked():
+    assert len(functions()) > len(reference.__all__)
+    assert [f.__qualname__ for f in functions() if not hasattr(f, "__wrapped__")] == []
+
+
+@pytest.mark.parametrize("function", functions(), ids=lambda f: f.__name__)
+def test_every_annotation_can_be_evaluated(function):
+    # One that cannot is passed over by the checker without a word.
+    assert inspect.get_annotations(function, eval_str=True)
+
+
+@pytest.mark.parametrize("function", functions(), ids=lambda f: f.__name__)
+def test_every_array_in_a_signature_states_its_shape(function):
+    for name, annotation in inspect.get_annotations(function).items():
+        text = str(annotation)
+        bare = re.sub(r"\b(Bool|Float|Float64|Int)\[Array, ['\"].+?['\"]\]", "", text)
+        public = not function.__name__.startswith("_")
+        assert "Array" not in bare or not public, f"{function.__name__}({name}: {text})"
+
+
+def test_every_public_function_is_documented():
+    for name in reference.__all__:
+        text = inspect.getdoc(getattr(reference, name)) or ""
+        assert all(part in text for part in ("Shapes:", "Raises:", "Source:")), name
+
+
+def test_the_reference_needs_numpy_alone():
+    script = (
+        "import sys; sys.modules.update(dict.fromkeys(['jaxtyping', 'beartype', 'sympy', 'torch', 'jax']))\n"
+        "import numpy as np, veriformer.reference as r\n"
+        "assert r.array_types.Float[r.array_types.Array, 'B L'] is np.ndarray\n"
+        "print(r.softmax(np.zeros(4))[0])\n"
+        "try: r.scaled_dot_product_attention(np.ones((1, 1, 2, 3)), np.ones((1, 1, 2, 4)), np.ones((1, 1, 2, 3)))\n"
+        "except ValueError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("0.25\nkey must have shape (B, H, S, D) with D = 3")

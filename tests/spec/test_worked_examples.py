@@ -1,0 +1,233 @@
+"""The worked examples against their documents, against their own verdicts, and against the audit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import sympy
+from veriformer.spec.worked_examples import (
+    Verdict,
+    load_worked_example,
+    load_worked_examples,
+    worked_example_ids,
+)
+from veriformer.spec.worked_examples.example import WorkedExample, entries, printed_entries
+from veriformer.spec.worked_examples.judging import compare, is_equal, judge
+from veriformer.spec.worked_examples.printed import claim, number, numbers
+from veriformer.spec.worked_examples.rendering import decimals, render_markdown
+
+SEEDS = Path(__file__).parents[2] / "docs" / "seeds"
+EXAMPLES = load_worked_examples()
+each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)
+EXECUTABLE = [example for example in EXAMPLES if example.execution is not None]
+each_executable = pytest.mark.parametrize("example", EXECUTABLE, ids=lambda example: example.id)
+
+# Every audited claim with a number in it (document, line of the claim) and the examples that settle it.
+AUDITED = {
+    ("000", 105): "two_families",
+    ("000", 156): "large_negative_mask",
+    ("000", 204): "head_width_768",
+    ("000", 372): "mask_before_softmax",
+    ("000", 382): "permutation_invariance",
+    ("000", 428): "raw_scores",
+    ("000", 450): "scaled_scores",
+    ("000", 462): "exponential_of_scaled_score",
+    ("000", 464): "softmax_denominator",
+    ("000", 466): "second_row_quotients second_row_weights",
+    ("000", 480): "second_output_terms",
+    ("000", 482): "second_output",
+    ("000", 518): "score_shape",
+    ("000", 572): "causal_mask",
+    ("000", 580): "softmax_of_exponential",
+    ("000", 584): "padding_column padding_mask",
+    ("000", 586): "combined_mask",
+    ("000", 612): "practice_scores",
+    ("000", 624): "practice_output",
+    ("000", 626): "practice_output",
+    ("000", 628): "practice_output",
+    ("000", 638): "head_width_1024",
+    ("000", 642): "score_shape_128",
+    ("001", 70): "projected_shape",
+    ("001", 84): "cat_scores",
+    ("001", 85): "cat_scores",
+    ("001", 86): "cat_scores",
+    ("001", 88): "root_of_three",
+    ("001", 89): "cat_scaled_scores",
+    ("001", 90): "cat_weights cat_weight_sum",
+    ("001", 95): "cat_output cat_output_from_printed_weights",
+    ("001", 96): "cat_percentages cat_mostly_itself",
+    ("001", 123): "head_width",
+    ("001", 124): "parameter_ratio",
+    ("001", 163): "permutation_invariance",
+    ("001", 173): "last_frequency_index",
+    ("001", 201): "position_parameters",
+    ("001", 207): "sinusoids",
+    ("001", 258): "only_earlier_positions",
+    ("001", 288): "mask_inside_scale",
+    ("001", 291): "causal_mask mask_is_lower_triangular",
+    ("001", 293): "masked_weight",
+    ("001", 310): "feed_forward_width",
+    ("001", 346): "exchanged_words exchanged_words_causal",
+    ("002", 12): "previous_tokens",
+    ("002", 126): "car_attends_to_others",
+    ("002", 129): "car_attends_to_others",
+    ("002", 149): "shares_of_the shares_of_the_by_printed_weights",
+    ("002", 160): "weights weight_sums",
+    ("002", 168): "output_from_printed_weights",
+    ("002", 175): "output",
+    ("002", 195): "layer_norm_of_token_1",
+    ("002", 196): "layer_norm_of_token_2",
+    ("002", 197): "layer_norm_of_token_3",
+    ("002", 211): "attention_is_linear",
+    ("002", 240): "square_is_positive",
+    ("002", 276): "head_reduction",
+    ("002", 282): "projection_sizes",
+    ("002", 311): "three_heads_concatenated",
+    ("002", 312): "three_heads_mixed",
+    ("002", 347): "positions_added",
+    ("002", 349): "head_width",
+    ("002", 359): "projected_shape",
+    ("002", 365): "transposed_key_shape",
+    ("002", 380): "concatenated_head_width",
+    ("002", 410): "equal_distance",
+    ("002", 412): "distance_sign",
+    ("003", 137): "row_sums hidden_weights masked_weights",
+    ("003", 155): "projected_shapes",
+    ("003", 186): "output_projection_shape",
+    ("003", 188): "transposed_output_projection_shape",
+    ("004", 81): "embedding_scale",
+    ("004", 116): "dot_product_variance",
+    ("004", 118): "dot_product_variance",
+    ("004", 242): "softmax_amplifies",
+    ("004", 260): "distance_alone",
+    ("004", 309): "residual_path",
+    ("004", 323): "standard_deviation",
+}
+
+
+@each_example
+def test_the_fragment_begins_on_its_line_of_the_document(example: WorkedExample) -> None:
+    lines = (SEEDS / f"{example.document}.txt").read_text(encoding="utf-8").split("\n")
+    start = "\n".join(lines[example.line - 1 :]).find(example.fragment)
+    assert 0 <= start < len(lines[example.line - 1])
+
+
+@each_example
+def test_every_printed_number_stands_in_the_fragment(example: WorkedExample) -> None:
+    for printed in printed_entries(example.printed):
+        bounded = rf"(?<![\d.]){re.escape(printed.text)}(?![\d.]?\d)"
+        assert re.search(bounded, example.fragment, re.IGNORECASE), printed.text
+
+
+@each_example
+def test_the_verdict_follows_from_printed_and_exact(example: WorkedExample) -> None:
+    assert judge(example).verdict is example.verdict
+
+
+@each_example
+def test_exact_values_hold_no_decimal(example: WorkedExample) -> None:
+    assert not any(entry.has(sympy.Float) for entry in entries(example.exact))
+
+
+@each_executable
+def test_a_result_contains_the_exact_value(example: WorkedExample) -> None:
+    assert example.execution is not None
+    exact, result = entries(example.exact), entries(example.execution.result)
+    if all(isinstance(entry, bool) for entry in result):
+        exact = tuple(entry == 0 for entry in exact)
+    width = len(exact)
+    assert any(result[start : start + width] == exact for start in range(len(result) - width + 1))
+
+
+@pytest.mark.parametrize(("place", "names"), AUDITED.items(), ids=lambda part: str(part))
+def test_every_audited_number_is_covered(place: tuple[str, int], names: str) -> None:
+    document, line = place
+    for name in names.split():
+        example = load_worked_example(f"seed_{document}.{name}")
+        assert example.line <= line <= example.line + example.fragment.count("\n")
+
+
+def test_ids_are_unique_and_name_their_document() -> None:
+    ids = worked_example_ids()
+    assert len(set(ids)) == len(ids) == len(EXAMPLES)
+    assert all(example.id.startswith(f"seed_{example.document}.") for example in EXAMPLES)
+
+
+def test_an_unknown_id_is_named() -> None:
+    with pytest.raises(KeyError, match="seed_999"):
+        load_worked_example("seed_999.nothing")
+
+
+def test_all_verdicts_occur() -> None:
+    assert {example.verdict for example in EXAMPLES} == set(Verdict)
+
+
+@pytest.mark.parametrize(
+    ("text", "exact", "verdict"),
+    [
+        ("0.330", sympy.Rational("0.3304"), Verdict.ROUNDED),
+        ("0.330", sympy.Rational("0.3306"), Verdict.WRONG),
+        ("0.5", sympy.Rational(1, 2), Verdict.CORRECT),
+        ("−2", sympy.Integer(-2), Verdict.CORRECT),
+        ("64", sympy.Rational(641, 10), Verdict.WRONG),
+        ("41%", sympy.Rational("0.4149"), Verdict.ROUNDED),
+        ("25M", sympy.Integer(25_600_000), Verdict.WRONG),
+        ("−∞", -sympy.oo, Verdict.CORRECT),
+        ("−∞", sympy.Integer(-10), Verdict.WRONG),
+        ("0.1", -sympy.oo, Verdict.WRONG),
+        ("1/3", 1 / sympy.Integer(3), Verdict.CORRECT),
+    ],
+)
+def test_a_number_promises_the_digits_that_it_prints(text: str, exact: sympy.Expr, verdict: Verdict) -> None:
+    assert compare(number(text), exact).verdict is verdict
+
+
+def test_text_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="a printed number was expected"):
+        number("many")
+
+
+def test_shapes_must_agree() -> None:
+    with pytest.raises(ValueError, match="one shape"):
+        compare(numbers("1 2"), (sympy.Integer(1),))
+
+
+def test_equality_is_proved_through_different_forms() -> None:
+    assert is_equal(sympy.sqrt(2) / 2, 1 / sympy.sqrt(2))
+    assert is_equal(sympy.exp(2) / (sympy.exp(2) + 1), 1 / (1 + sympy.exp(-2)))
+    assert not is_equal(sympy.sqrt(2), sympy.Rational(141421356237, 10**11))
+
+
+def test_a_claim_is_held_to_its_exact_value() -> None:
+    assert compare(claim("always", sympy.true), sympy.false).verdict is Verdict.WRONG
+    assert compare(claim("always", sympy.true), sympy.true).verdict is Verdict.CORRECT
+
+
+def test_an_idle_condition_is_refused() -> None:
+    idle = WorkedExample(
+        "x",
+        "000",
+        1,
+        "t",
+        "1",
+        number("1"),
+        sympy.Integer(1),
+        Verdict.CONDITIONAL,
+        otherwise=sympy.Integer(1),
+    )
+    with pytest.raises(ValueError, match="without its condition"):
+        judge(idle)
+
+
+@each_example
+def test_rendering_shows_fragment_and_verdict(example: WorkedExample) -> None:
+    text = render_markdown(example)
+    assert example.fragment in text
+    assert f"**{example.verdict}" in text
+    assert ("Correction" in text) == (example.verdict is Verdict.WRONG)
+
+
+def test_the_correction_of_cat_is_rendered() -> None:
+    assert decimals(load_worked_example("seed_001.cat_weights").exact) == "[0.290559, 0.363934, 0.345507]"

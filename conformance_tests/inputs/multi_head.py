@@ -55,10 +55,6 @@ class Projections:
         b_q, b_k, b_v, b_o = (positive_fill(generator, (size,)) for size in (*sizes, width))
         return cls(w_q, w_k, w_v, w_o, b_q, b_k, b_v, b_o)
 
-    def scaled_values(self, factor: float) -> Projections:
-        """Return projections whose values are `factor` times as large."""
-        return replace(self, w_v=self.w_v * factor, b_v=None if self.b_v is None else self.b_v * factor)
-
     def take_heads(self, index: Array, heads: int) -> Projections:
         """Return the projections of the heads at `index`; as many key/value heads as query heads are assumed."""
 

@@ -71,12 +71,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="check this implementation too, one test for each law: a built-in name, a file, or an import path "
         "(repeatable)",
     )
-    group.addoption(
-        "--veriformer-tier", choices=TIERS, default="standard", help="how many cases each law gets"
-    )
-    group.addoption(
-        "--veriformer-seed", type=int, default=0, metavar="N", help="the same seed draws the same cases"
-    )
+    group.addoption("--veriformer-tier", choices=TIERS, default="standard", help="how many cases each law gets")
+    group.addoption("--veriformer-seed", type=int, default=0, metavar="N", help="the same seed draws the same cases")
     group.addoption(
         "--veriformer-expected-failures",
         metavar="FILE",
@@ -86,9 +82,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(
-    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
-) -> None:
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Add the tests of the implementations named on the command line, before -k and -m choose among all tests."""
     for implementation in dict.fromkeys(config.getoption("veriformer")):
         collector = ImplementationCollector.from_parent(session, name=implementation, nodeid=implementation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +27,7 @@ class Inputs(Protocol):
     def result_shape(self) -> tuple[int, ...]: ...  # noqa: D102
     def arguments(self) -> dict[str, Any]: ...  # noqa: D102
     def expected(self, conventions: Conventions) -> Expected: ...  # noqa: D102
+    def loosest_error(self, conventions: Conventions) -> Array: ...  # noqa: D102
 
 
 class WrongShape(Exception):
@@ -40,12 +41,12 @@ class WrongShape(Exception):
 
 @dataclass(frozen=True)
 class CallRecord:
-    """One call that was made: canonical arguments and what came back."""
+    """One call that was made: canonical arguments and what came back, None when it raised."""
 
     operation: str
     dtype: str
     arguments: dict[str, Any]
-    result: Array
+    result: Array | None
 
 
 @dataclass
@@ -76,8 +77,10 @@ class Subject:
 
     def run(self, prepared: PreparedCall, inputs: Inputs) -> Result:
         """Make a prepared call, remember it, and return what came back, whatever its shape."""
+        record = CallRecord(inputs.operation, inputs.dtype, inputs.arguments(), None)
+        self.calls.append(record)
         result = prepared.run(inputs.result_shape)
-        self.calls.append(CallRecord(inputs.operation, inputs.dtype, inputs.arguments(), result.value))
+        self.calls[-1] = replace(record, result=result.value)
         return result
 
     def call(self, inputs: Inputs, *, strided: bool = False) -> Array:

@@ -176,6 +176,14 @@ class AttentionInputs:
             value = np.where(empty, np.nan, value)
         return Expected(value, allowed * precision.with_reference, np.broadcast_to(~empty, value.shape))
 
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound of an implementation that sees every key and does not scale: see `Trial.equal`."""
+        unscaled = 1.0 if self.scale is None else max(self.scale, 1.0)
+        loosest = replace(self, mask=None, is_causal=False, scale=unscaled)
+        if self.bias is not None:
+            loosest = replace(loosest, bias=np.where(np.isneginf(self.bias), 0.0, self.bias))
+        return loosest.expected(conventions).allowed
+
     def empty_rows(self, conventions: Conventions) -> Array:
         """Return which queries may see no key, (B, H, L)."""
         return np.asarray(~self.visible(conventions).any(axis=-1))

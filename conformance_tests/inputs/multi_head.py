@@ -226,6 +226,10 @@ class MultiHeadInputs:
         judged = np.broadcast_to(~self.empty_rows(conventions)[..., None], value.shape)
         return Expected(value, self._bound(conventions, precision) * precision.with_reference, judged)
 
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound of an implementation that sees every key: see `Trial.equal`."""
+        return replace(self, mask=None, is_causal=False).expected(conventions).allowed
+
     def _bound(self, conventions: Conventions, precision: Precision) -> Array:
         terms = self._terms(conventions, precision)
         if terms.output is None:

@@ -44,6 +44,10 @@ class CausalMaskInputs:
         mask = reference.causal_mask(self.query_length, self.key_length, causal_alignment=alignment)
         return Expected.exact(mask)
 
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound: nothing can be seen here that should not be."""
+        return self.expected(conventions).allowed
+
 
 @dataclass(frozen=True, eq=False)
 class PaddingMaskInputs:
@@ -71,6 +75,10 @@ class PaddingMaskInputs:
     def expected(self, conventions: Conventions) -> Expected:
         """Return the mask, which rounding cannot change."""
         return Expected.exact(reference.padding_mask(self.lengths, self.max_length))
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound: nothing can be seen here that should not be."""
+        return self.expected(conventions).allowed
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,10 @@ class PositionInputs:
         pairs = sinusoid_bound(np.arange(self.length), self.frequencies, Precision.of("float32"))
         allowed = np.tile(pairs, 2) if layout == "concatenated" else np.repeat(pairs, 2, axis=-1)
         return Expected(value, allowed, np.ones(value.shape, dtype=bool))
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound: nothing can be seen here that should not be."""
+        return self.expected(conventions).allowed
 
     @property
     def frequencies(self) -> Array:

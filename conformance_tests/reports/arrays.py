@@ -91,9 +91,7 @@ def _position(index: tuple[int, ...], shape: tuple[int, ...], names: tuple[str, 
 def _block(matrix: Array, title: str) -> list[str]:
     cells = [[cell(entry) for entry in row] for row in matrix.tolist()]
     widest = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    rows = [
-        f"[{' '.join(text.rjust(wide) for text, wide in zip(row, widest, strict=True))}]" for row in cells
-    ]
+    rows = [f"[{' '.join(text.rjust(wide) for text, wide in zip(row, widest, strict=True))}]" for row in cells]
     if title and len(rows) == 1:
         return [f"{title} {rows[0]}"]
     return [title, *rows] if title else rows

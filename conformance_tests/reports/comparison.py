@@ -71,6 +71,4 @@ def _answer(report: Report, convention: str) -> str:
     values = dict.fromkeys(plain(finding.value) for finding in known)
     if len(values) < 2:
         return next(iter(values), _UNKNOWN)
-    return joined(
-        f"{value} in {first_few([f.operation for f in known if f.value == value])}" for value in values
-    )
+    return joined(f"{value} in {first_few([f.operation for f in known if f.value == value])}" for value in values)

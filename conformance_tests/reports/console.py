@@ -9,13 +9,14 @@ from veriformer.conformance_tests.report import LawResult, Report, Status
 from veriformer.conformance_tests.reports.findings import conventions_found
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, as_text, blank, entry, paragraph
 from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.unjudged import MARK, circumstances, unjudged
-from veriformer.conformance_tests.reports.violation import CROSS, evidence, size, title, violation
+from veriformer.conformance_tests.reports.violation import CROSS, evidence, title, violation
 
 DEFAULTS = Options()
 _LABEL = 20
-_SHOWN_IN_FULL = 3
+_SHOWN_IN_FULL = 2
 _MOST_REASONS = 3
 
 
@@ -59,7 +60,7 @@ def details(report: Report, options: Options = DEFAULTS) -> Lines:
     """Return what a table of counts leaves out; empty where there is nothing to add, else ending in an empty line."""
     lines: Lines = []
     for name, results in _by_operation(report).items():
-        failures = _failures(report, _unexpected(results), options)
+        failures = _failures(report, results, options)
         lines += [Text(name), blank(), *failures] if failures else []
     sections = [_expected_failures, _stale, _notices, *([conventions_found] if options.verbose else [])]
     for section in sections:
@@ -117,9 +118,7 @@ def _by_operation(report: Report) -> dict[str, list[LawResult]]:
     groups: dict[str, list[LawResult]] = {}
     for result in report.results:
         groups.setdefault(result.law.operation.name, []).append(result)
-    return {
-        name: results for name, results in groups.items() if any(not _is_absent(result) for result in results)
-    }
+    return {name: results for name, results in groups.items() if any(not _is_absent(result) for result in results)}
 
 
 def _is_absent(result: LawResult) -> bool:
@@ -136,17 +135,13 @@ def _operations(report: Report, options: Options) -> Lines:
         style = "red" if unexpected else "yellow" if bad else "green"
         lines.append(Text(name.ljust(column)).append(tally(results), style=style))
         lines += _missing_features(results, column, options)
-        failures = _failures(report, unexpected, options)
+        failures = _failures(report, results, options)
         lines += [blank(), *failures] if failures else []
     return lines
 
 
 def _unexpected(results: list[LawResult]) -> list[LawResult]:
-    return [
-        result
-        for result in results
-        if result.status in ("failed", "error") and result.expected_failure is None
-    ]
+    return [result for result in results if result.status in ("failed", "error") and result.expected_failure is None]
 
 
 def _missing_features(results: list[LawResult], column: int, options: Options) -> Lines:
@@ -164,27 +159,17 @@ def _missing_features(results: list[LawResult], column: int, options: Options) -
 
 def _failures(report: Report, results: list[LawResult], options: Options) -> Lines:
     """Return the violations of one operation, the most telling ones in full, and then what could not be judged."""
-    violated = [result for result in results if result.status == "failed"]
-    in_full = violated if options.verbose else _most_telling(violated)
-    shown = {result.law.id for result in in_full}
-    others = [result for result in violated if result.law.id not in shown]
+    violated = _unexpected(most_telling_first(results))
+    in_full = len(violated) if options.verbose else _SHOWN_IN_FULL
     lines: Lines = []
-    for result in in_full:
+    for result in violated[:in_full]:
         lines += [*violation(report, result, options), blank()]
-    for result in others:
+    for result in violated[in_full:]:
         lines += title(result, options.width)
-    if others:
+    if violated[in_full:]:
         lines += [*paragraph("(--verbose shows their cases too)", options.width, INDENT, "dim"), blank()]
-    return lines + unjudged(report, (result for result in results if result.status == "error"), options)
-
-
-def _most_telling(violated: list[LawResult]) -> list[LawResult]:
-    """Return the few violations to show in full: the smallest case of each family of laws, smallest first chosen."""
-    families: dict[str, LawResult] = {}
-    for result in sorted(violated, key=size):
-        families.setdefault(result.law.claim.key.partition(".")[0], result)
-    chosen = [result.law.id for result in families.values()][:_SHOWN_IN_FULL]
-    return [result for result in violated if result.law.id in chosen]
+    errors = [result for result in _unexpected(results) if result.status == "error"]
+    return lines + unjudged(report, errors, options)
 
 
 def _expected_failures(report: Report, options: Options) -> Lines:
@@ -203,9 +188,7 @@ def _stale(report: Report, options: Options) -> Lines:
     lines = [Text("Entries of the list of expected failures that are not true any more", style="bold red")]
     for sentence in report.stale:
         lines += paragraph(plain(sentence), options.width, 2)
-    return lines + (
-        entry("repair", options.repair, options.width, indent=2, label_width=8) if options.repair else []
-    )
+    return lines + (entry("repair", options.repair, options.width, indent=2, label_width=8) if options.repair else [])
 
 
 def _notices(report: Report, options: Options) -> Lines:

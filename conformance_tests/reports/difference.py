@@ -45,9 +45,7 @@ def compared(verdict: Verdict, operation: Operation, width: int, most: int) -> C
     rows = []
     for index in positions[:most]:
         line = _along(index, columns)
-        cells = tuple(
-            [number(entry, digits) for entry in array[line].ravel()] for array in (expected, actual)
-        )
+        cells = tuple([number(entry, digits) for entry in array[line].ravel()] for array in (expected, actual))
         title = _title(index, expected.shape, columns, names)
         rows.append(_row(title, cells[0], cells[1], wrong[line].ravel(), width))
     return Comparison(tuple(rows), len(positions) - len(rows))
@@ -97,9 +95,7 @@ def _along(index: tuple[int, ...], columns: int) -> tuple[int | slice, ...]:
     return (*index[:columns], slice(None), *index[columns + 1 :])
 
 
-def _title(
-    index: tuple[int, ...], shape: tuple[int, ...], columns: int, names: tuple[str, ...] | None
-) -> str:
+def _title(index: tuple[int, ...], shape: tuple[int, ...], columns: int, names: tuple[str, ...] | None) -> str:
     told = [axis for axis, size in enumerate(shape) if size > 1 and axis != columns]
     if names is None:
         return f"row {[index[axis] for axis in told]}" if told else ""
@@ -120,7 +116,5 @@ def _row(title: str, expected: list[str], received: list[str], wrong: Array, wid
         title = f"{title}, {part}" if title else part
     gap = " " * _COLUMN_GAP
     marks = ["^" * len(text) if bad else "" for text, bad in zip(received[shown], wrong[shown], strict=True)]
-    lines = [
-        gap.join(text.rjust(wide) for text in cells) for cells in (expected[shown], received[shown], marks)
-    ]
+    lines = [gap.join(text.rjust(wide) for text in cells) for cells in (expected[shown], received[shown], marks)]
     return Row(title, *(line.rstrip() for line in lines))

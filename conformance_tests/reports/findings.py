@@ -58,11 +58,7 @@ def _table(groups: dict[str, list[Finding]], width: int) -> Lines:
             + (f"; {first_few(operations, 9)}" if len(by_answer) > 1 else "")
             for (value, how), operations in by_answer.items()
         ]
-        lines += [
-            line
-            for number, row in enumerate(rows)
-            for line in _entry("" if number else convention, row, width)
-        ]
+        lines += [line for number, row in enumerate(rows) for line in _entry("" if number else convention, row, width)]
     return lines
 
 

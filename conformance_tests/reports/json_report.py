@@ -13,7 +13,6 @@ import numpy as np
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.reports.atomic import write_text
-from veriformer.conformance_tests.reports.calls import calls_made
 from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.conformance_tests.reports.violation import conventions_of, target
 from veriformer.conformance_tests.subject import CallRecord
@@ -82,7 +81,7 @@ def _counterexample(report: Report, result: LawResult, counterexample: Counterex
     return {
         "description": "" if case is None else case.describe(),
         "case": None if case is None else strict(asdict(case)),
-        "calls": [_call(record) for record in calls_made(counterexample, result.law.operation)],
+        "calls": [_call(record) for record in counterexample.calls],
         "expected": strict(verdict.expected),
         "actual": strict(verdict.actual),
         "wrong": [] if verdict.wrong is None else np.argwhere(verdict.wrong).tolist(),

@@ -52,9 +52,7 @@ class LawTest:
         if self._entries and result.status in ("passed", "not_declared"):
             status = {"passed": "holds", "not_declared": "is not declared"}[result.status]
             line = self._entries[0].line
-            pytest.fail(
-                f"{self.id} {status} but is expected to fail; remove line {line} of the list", pytrace=False
-            )
+            pytest.fail(f"{self.id} {status} but is expected to fail; remove line {line} of the list", pytrace=False)
         if result.status == "not_declared":
             pytest.skip(result.reason)
         if result.status in ("failed", "error"):
@@ -80,9 +78,7 @@ class LawTest:
     def _command(self, report: Report) -> str:
         seed = ["--seed", str(report.seed)] if report.seed else []
         tier = ["--tier", report.tier] if report.tier != "standard" else []
-        return shlex.join(
-            ["veriformer", "check", report.implementation, "--law", self.id, *seed, *tier, "--verbose"]
-        )
+        return shlex.join(["veriformer", "check", report.implementation, "--law", self.id, *seed, *tier, "--verbose"])
 
 
 def law_tests(

@@ -34,9 +34,7 @@ def paragraph(text: str, width: int, indent: int = 0, style: str = "") -> Lines:
     margin = " " * indent
     return [
         Text(line, style=style)
-        for line in textwrap.wrap(
-            text, width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False
-        )
+        for line in textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
     ]
 
 
@@ -45,14 +43,10 @@ def entry(
 ) -> Lines:
     """Return a label and its text, wrapped in its own column."""
     column = max(width - indent - label_width, 20)
-    return labelled(
-        label, textwrap.wrap(text, column, break_on_hyphens=False) or [""], indent, label_width, style
-    )
+    return labelled(label, textwrap.wrap(text, column, break_on_hyphens=False) or [""], indent, label_width, style)
 
 
-def labelled(
-    label: str, rows: Iterable[str], indent: int = INDENT, label_width: int = LABEL, style: str = ""
-) -> Lines:
+def labelled(label: str, rows: Iterable[str], indent: int = INDENT, label_width: int = LABEL, style: str = "") -> Lines:
     """Return a label beside rows that are already laid out; a label that is too long gets a line of its own."""
     lines: Lines = []
     margin = " " * indent

@@ -50,9 +50,7 @@ def nested(value: Array, dtype: str = "float64", digits: int | None = None) -> s
     if len(one_line) <= _LONGEST:
         return one_line
     return "\n".join(
-        textwrap.wrap(
-            one_line, _LONGEST, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-        )
+        textwrap.wrap(one_line, _LONGEST, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     )
 
 

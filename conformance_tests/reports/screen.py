@@ -23,9 +23,7 @@ class Screen(Console):
 
 def open_console(stream: TextIO, *, color: bool = True) -> Screen:
     """Return a console on a stream: plain text of width 100 where that is not a terminal."""
-    console = Screen(
-        file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True, no_color=not color
-    )
+    console = Screen(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True, no_color=not color)
     console.width = max(NARROWEST, min(console.width, WIDEST)) if stream.isatty() else DEFAULT_WIDTH
     return console
 

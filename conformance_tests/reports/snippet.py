@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.counterexample import Counterexample
-from veriformer.conformance_tests.reports.calls import calls_made
 from veriformer.conformance_tests.reports.literals import NOTATIONS, nested
 from veriformer.conformance_tests.reports.selections import selected
 from veriformer.conformance_tests.reports.sources import is_file, loading
 from veriformer.conformance_tests.reports.text import plain
 from veriformer.conformance_tests.subject import CallRecord
-from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS, Operation
 
 STANDARD: Mapping[str, str] = MappingProxyType({})
@@ -52,8 +50,6 @@ def reproduce(
     layout and polarity and turned visibly where the implementation has another. `law` is the law's id.
     Nothing of Veriformer is imported unless the implementation is one of its own.
     """
-    if law in LAWS:
-        counterexample = replace(counterexample, calls=calls_made(counterexample, LAWS[law].operation))
     return _Script(report_source, framework, counterexample, conventions, law).text()
 
 
@@ -91,11 +87,7 @@ class _Script:
             standard.append("from types import SimpleNamespace")
         notation = NOTATIONS[self.framework].imports
         wide = self.framework == "jax" and any(call.dtype == "float64" for call in self.counterexample.calls)
-        framework = (
-            ["import jax", *notation, "", 'jax.config.update("jax_enable_x64", True)']
-            if wide
-            else [*notation]
-        )
+        framework = ["import jax", *notation, "", 'jax.config.update("jax_enable_x64", True)'] if wide else [*notation]
         return [*standard, "", *framework] if standard else framework
 
     @property
@@ -107,9 +99,7 @@ class _Script:
         record = self.counterexample.calls[number]
         operation = OPERATIONS[record.operation]
         lines: list[str] = []
-        names = {
-            name: self._variable(name, value, record.dtype, lines) for name, value in record.arguments.items()
-        }
+        names = {name: self._variable(name, value, record.dtype, lines) for name, value in record.arguments.items()}
         handed = {name: self._handed(operation, name, variable, record) for name, variable in names.items()}
         positional = [handed[name] for name in operation.positional if name in handed]
         keywords = [f"{name}={text}" for name, text in handed.items() if name not in operation.positional]
@@ -149,20 +139,14 @@ class _Script:
             variable = f"{variable}.swapaxes(1, 2)"
         if name == "mask" and self.conventions.get("mask_polarity") == "true_is_masked":
             variable = f"~{variable}"
-        strided = (
-            self._is_strided and record is self.counterexample.calls[-1] and isinstance(value, np.ndarray)
-        )
+        strided = self._is_strided and record is self.counterexample.calls[-1] and isinstance(value, np.ndarray)
         return f"strided({variable})" if strided else variable
 
     def _remarks(self, operation: Operation, number: int, record: CallRecord) -> list[str]:
         remarks = []
         if number == 0 and self._has_layout(operation):
             remarks.append("# The implementation's axes are batch, length, head, width.")
-        if (
-            number == 0
-            and "mask" in record.arguments
-            and self.conventions.get("mask_polarity") == "true_is_masked"
-        ):
+        if number == 0 and "mask" in record.arguments and self.conventions.get("mask_polarity") == "true_is_masked":
             remarks.append("# The implementation's mask is True where a key is hidden.")
         if number == 0 and self._head_order(record) is not None:
             remarks.append("# The implementation's query head h reads key/value head h mod G.")
@@ -198,9 +182,7 @@ class _Script:
             return self._ending_in_words(str(verdict.expected), str(verdict.actual))
         received = self._computed(verdict.actual, range(len(calls)))
         # One call is judged by a formula; of several, one may be what the other is expected to equal.
-        others = [
-            number for number in range(len(calls)) if not received.startswith(self._result_name(number))
-        ]
+        others = [number for number in range(len(calls)) if not received.startswith(self._result_name(number))]
         expected = self._computed(verdict.expected, others) if len(calls) > 1 else ""
         expected = expected or nested(verdict.expected, digits=_DIGITS)
         if received:
@@ -214,7 +196,8 @@ class _Script:
     def _computed(self, array: np.ndarray, numbers: Iterable[int]) -> str:
         """Return the expression that gives what the law compares, if it is a call's result or one end of it."""
         for number in reversed(list(numbers)):
-            selection = selected(self.counterexample.calls[number].result, array)
+            result = self.counterexample.calls[number].result
+            selection = None if result is None else selected(result, array)
             if selection is not None:
                 return f"{self._result_name(number)}{selection}.tolist()"
         return ""

@@ -9,7 +9,6 @@ from rich.text import Text
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
-from veriformer.conformance_tests.reports.calls import calls_made
 from veriformer.conformance_tests.reports.difference import Comparison, Row, compared, error_sentence
 from veriformer.conformance_tests.reports.layout import (
     INDENT,
@@ -62,14 +61,6 @@ def title(result: LawResult, width: int, mark: str = CROSS, style: str = "bold r
     return [line, *paragraph(result.law.statement, width, INDENT)]
 
 
-def size(result: LawResult) -> int:
-    """Return how much there is to read in a counterexample."""
-    if result.counterexample is None:
-        return 0
-    calls = calls_made(result.counterexample, result.law.operation)
-    return sum(np.size(value) for record in calls for _, value in arguments_by_name(record.arguments))
-
-
 def smallest_case(counterexample: Counterexample, width: int) -> Lines:
     """Return the sizes and settings of the case; nothing for a law that is tried without cases."""
     return entry("smallest case", counterexample.case.describe(), width) if counterexample.case else []
@@ -77,7 +68,7 @@ def smallest_case(counterexample: Counterexample, width: int) -> Lines:
 
 def inputs(counterexample: Counterexample, operation: Operation, width: int) -> Lines:
     """Return the arguments of the first calls; of a later call only those that differ from the one before."""
-    calls = calls_made(counterexample, operation)
+    calls = counterexample.calls
     lines: Lines = []
     for number, record in enumerate(calls[:_MOST_CALLS]):
         changed = _changed(record, calls[number - 1] if number else None)
@@ -127,9 +118,7 @@ def target(report: Report) -> str | None:
 
 def conventions_of(report: Report, operation: str) -> dict[str, str]:
     """Return the conventions that an operation was found to obey."""
-    return {
-        finding.convention: finding.value for finding in report.findings if finding.operation == operation
-    }
+    return {finding.convention: finding.value for finding in report.findings if finding.operation == operation}
 
 
 def _changed(record: CallRecord, before: CallRecord | None) -> list[tuple[str, Any]]:

@@ -73,7 +73,6 @@ VECTORS: Mapping[str, Region] = {
 }
 REGIONS: Mapping[str, Mapping[str, Region]] = {
     "scaled_dot_product_attention": {**SIZES, **FLAGS, **LOGITS},
-    "attention_weights": {**SIZES, **FLAGS, **LOGITS},
     "grouped_query_attention": {**SIZES, **FLAGS, **LOGITS, **GROUPS},
     "multi_head_attention": {
         **SIZES,
@@ -118,12 +117,13 @@ def record_cases(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> dict[str, 
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, list[Case]]:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        return record_cases(monkeypatch)
+        return record_cases(monkeypatch, operations=tuple(REGIONS))
 
 
 @pytest.mark.parametrize("operation", REGIONS)
 def test_a_standard_run_visits_every_region(recorded: dict[str, list[Case]], operation: str) -> None:
-    missed = [name for name, is_in in REGIONS[operation].items() if not any(map(is_in, recorded[operation]))]
+    drawn = recorded[operation]
+    missed = [name for name, is_in in REGIONS[operation].items() if not any(map(is_in, drawn))]
     assert not missed
 
 
@@ -191,7 +191,7 @@ def _compiled_as(value: Any) -> Any:
 
 
 def test_what_is_compiled_stays_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each combination costs jax about 0.12 s; a standard run of its three operations must fit into 40 s."""
+    """Each combination costs jax about 0.12 s. More cases do not mean more of them: the quick tier meets nearly all."""
     from veriformer.adapters import numpy as built_in
 
     names = ("softmax", "scaled_dot_product_attention", "grouped_query_attention")
@@ -204,6 +204,6 @@ def test_what_is_compiled_stays_few(monkeypatch: pytest.MonkeyPatch) -> None:
         dtypes=("float32", "float16"),
         limitations=("value_width",),
     )
-    report = check(implementation)
+    report = check(implementation, tier="quick")
     assert report.counts["failed"] == report.counts["errors"] == 0
-    assert len(framework.compiled) <= 260
+    assert len(framework.compiled) <= 130

@@ -1,0 +1,33 @@
+"""Which violations to show first: those that say most about what is wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from veriformer.conformance_tests.report import LawResult
+from veriformer.spec.laws import LAWS
+
+_STATED_OF = Counter(law.claim.key for law in LAWS.values())
+
+
+def most_telling_first(results: Sequence[LawResult]) -> list[LawResult]:
+    """Return the violations among one operation's results, the most telling first.
+
+    A mistake breaks the laws of its own family (`causal.*`, `mask.*`) all together and others here and there: the
+    larger the part of a family that is broken, the more its laws say. Among equals, a law stated of fewer
+    operations says more than one that holds of every operation, and then the order of the catalogue decides.
+    """
+    judged = Counter(_family(result) for result in results if result.status in ("passed", "failed"))
+    violated = [result for result in results if result.status == "failed"]
+    broken = Counter(_family(result) for result in violated)
+
+    def rank(result: LawResult) -> tuple[float, int]:
+        family = _family(result)
+        return (-broken[family] / judged[family], _STATED_OF[result.law.claim.key])
+
+    return sorted(violated, key=rank)
+
+
+def _family(result: LawResult) -> str:
+    return result.law.claim.key.partition(".")[0]

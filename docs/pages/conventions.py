@@ -1,0 +1,46 @@
+"""`conventions.md`: every convention, its values, and who follows them."""
+
+from __future__ import annotations
+
+from pages.laws import law_link
+from pages.markdown import code, link, notice, page, table
+from veriformer.spec.conventions import CONVENTIONS, Convention, ConventionValue
+from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS
+
+PATH = "conventions.md"
+
+_INTRODUCTION = """\
+A convention is a point where correct, popular implementations disagree. Laws hold under whichever value an
+implementation follows. It may declare the value; what it does not declare is found by probing, except for values
+marked *only if declared*: these are also what a wrong implementation does. The first value of each table is the
+standard one, which holds where nothing is declared and probing tells nothing."""
+
+
+def conventions_page() -> dict[str, str]:
+    """Return the page of all conventions, by its path."""
+    sections = map(_section, CONVENTIONS.values())
+    return {PATH: page(notice("spec/conventions.py"), "# Conventions", _INTRODUCTION, *sections)}
+
+
+def operations_under(convention: Convention) -> list[str]:
+    """Return the names of the operations that a convention bears on; empty where they belong to a later version."""
+    return [name for name, operation in OPERATIONS.items() if convention.name in operation.conventions]
+
+
+def _section(convention: Convention) -> str:
+    values = table(
+        ("value", "meaning", "followed by", "accepted"),
+        ((code(value.name), value.meaning, value.followed_by, _accepted(value)) for value in convention.values),
+    )
+    operations = operations_under(convention)
+    named = ", ".join(link(code(name), "operations.md", name) for name in operations)
+    facts = [f"- Operations: {named or 'none of this version'}"]
+    laws = [law_link(law) for law in LAWS.values() if convention.name in law.claim.conventions]
+    if laws:
+        facts.append(f"- Laws: {', '.join(laws)}")
+    return page(f"## {code(convention.name)}", convention.question, values, "\n".join(facts))
+
+
+def _accepted(value: ConventionValue) -> str:
+    return "declared or found" if value.inferred else "only if declared"

@@ -1,0 +1,78 @@
+"""The tables of `interface.md`: the page is written by hand, its tables are drawn from the catalogues."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pages.conventions import operations_under
+from pages.markdown import code, link, table
+from veriformer.spec.conventions import CONVENTIONS, Convention
+from veriformer.spec.operations import OPERATIONS, Operation, Parameter
+
+PATH = "interface.md"
+LATER = "later version"
+
+
+def interface_page(folder: Path) -> dict[str, str]:
+    """Return the page in `folder` with its tables as the catalogues have them, by its path.
+
+    ValueError when the page has no place for a table.
+    """
+    text = (folder / PATH).read_text(encoding="utf-8")
+    for name, content in (("operations", _operations()), ("conventions", _conventions())):
+        text = _filled(text, name, content)
+    return {PATH: text}
+
+
+def _filled(text: str, name: str, content: str) -> str:
+    begin, end = f"<!-- {name}: written by docs/build.py -->", f"<!-- end of {name} -->"
+    place = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    if not place.search(text):
+        raise ValueError(f"{PATH} has no place for the {name}; put {begin} and {end} where the table belongs")
+    return place.sub(lambda _: f"{begin}\n{content}\n{end}", text)
+
+
+def _operations() -> str:
+    header = ("operation", "arguments", "optional keywords", "result")
+    return table(header, (_operation_row(operation) for operation in OPERATIONS.values()))
+
+
+def _operation_row(operation: Operation) -> tuple[str, ...]:
+    name = link(code(operation.name), "operations.md", operation.name)
+    return name, _arguments(operation), _features(operation), code(operation.result)
+
+
+def _arguments(operation: Operation) -> str:
+    positional = [_shaped(item) for item in operation.parameters if item.requirement == "positional"]
+    by_name = [f"{_shaped(item)} by name" for item in operation.parameters if item.requirement == "keyword"]
+    return ", ".join(positional + by_name)
+
+
+def _features(operation: Operation) -> str:
+    return ", ".join(_shaped(operation.parameter(name)) for name in operation.features)
+
+
+def _shaped(parameter: Parameter) -> str:
+    kind = f"{parameter.kind} " if parameter.kind in ("bool", "int") else ""
+    return f"{code(parameter.name)} {kind}{parameter.shape}".strip()
+
+
+def _conventions() -> str:
+    header = ("convention", "values, the standard one first", "where nothing is declared")
+    return table(header, (_convention_row(convention) for convention in CONVENTIONS.values()))
+
+
+def _convention_row(convention: Convention) -> tuple[str, ...]:
+    values = " · ".join(map(code, convention.value_names))
+    return link(code(convention.name), "conventions.md", convention.name), values, _undeclared(convention)
+
+
+def _undeclared(convention: Convention) -> str:
+    if not operations_under(convention):
+        return LATER
+    must_be_declared = [code(value.name) for value in convention.values if not value.inferred]
+    exception = f"; {' and '.join(must_be_declared)} only if declared" if must_be_declared else ""
+    if len(convention.inferred_values) == 1:
+        return f"{code(convention.standard)}{exception}"
+    return f"found by probing{exception}"

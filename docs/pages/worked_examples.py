@@ -1,0 +1,68 @@
+"""`worked_examples.md`: what the seed documents print beside what is exact, the errata first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from pages.markdown import counted, fenced_mathematics, notice, page, table
+from veriformer.spec.worked_examples import Verdict, load_worked_examples, render_markdown
+from veriformer.spec.worked_examples.example import WorkedExample
+
+PATH = "worked_examples.md"
+
+_INTRODUCTION = """\
+Every numeric example of the [five seed documents](seeds/README.md): what the document prints, the exact value computed
+with SymPy, and the verdict on the first by the second. A verdict is computed, never entered by hand: *correct* is
+equal; *rounded* is the exact value rounded to the printed digits; *conditional* is right where the stated condition
+holds and wrong elsewhere; *wrong* is an erratum; *not given* completes what the document leaves open.
+
+Implementations are held to the exact values of the examples that state an operation's inputs and result."""
+
+
+def worked_examples_page() -> dict[str, str]:
+    """Return the page of all worked examples, by its path."""
+    examples = load_worked_examples()
+    errata = [example for example in examples if example.verdict is Verdict.WRONG]
+    others = [example for example in examples if example.verdict is not Verdict.WRONG]
+    source = "spec/worked_examples"
+    heading = "# Worked examples of the seed documents"
+    sections = (_section(f"Document {name}", _of_document(name, others)) for name in _documents(others))
+    return {
+        PATH: page(notice(source), heading, _INTRODUCTION, _summary(examples), _section("Errata", errata), *sections)
+    }
+
+
+def _summary(examples: Iterable[WorkedExample]) -> str:
+    examples = list(examples)
+    executable = sum(example.execution is not None for example in examples)
+    told = f"{counted(len(examples), 'example')}, {executable} of them put to implementations:"
+    return page(told, table(("document", *Verdict, "all"), _rows(examples)))
+
+
+def _rows(examples: list[WorkedExample]) -> Iterable[tuple[str, ...]]:
+    for name in _documents(examples):
+        yield _row(name, _of_document(name, examples))
+    yield _row("all", examples)
+
+
+def _row(name: str, examples: list[WorkedExample]) -> tuple[str, ...]:
+    verdicts = Counter(example.verdict for example in examples)
+    return name, *(str(verdicts[verdict]) for verdict in Verdict), str(len(examples))
+
+
+def _documents(examples: Iterable[WorkedExample]) -> list[str]:
+    return sorted({example.document for example in examples})
+
+
+def _of_document(name: str, examples: Iterable[WorkedExample]) -> list[WorkedExample]:
+    return [example for example in examples if example.document == name]
+
+
+def _section(title: str, examples: Iterable[WorkedExample]) -> str:
+    return page(f"## {title}", *map(_entry, examples))
+
+
+def _entry(example: WorkedExample) -> str:
+    place = f"[{example.source}](seeds/{example.document}.txt#L{example.line})"
+    return fenced_mathematics(render_markdown(example).replace(example.source, place, 1))

@@ -1,0 +1,135 @@
+"""Every law is stated, proved or explained, and judged; nothing is judged that is not stated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from veriformer.conformance_tests import law as registry
+from veriformer.conformance_tests.cases.spaces import AttentionSpace, NoSpace
+from veriformer.conformance_tests.law import Law, judges, laws
+from veriformer.spec.conventions import CONVENTIONS
+from veriformer.spec.derivations import derivation_ids
+from veriformer.spec.laws import LAWS, LawStatement, Property
+from veriformer.spec.operations import OPERATIONS
+
+
+def offenders(is_right: Callable[[Law], bool]) -> list[str]:
+    """Return the laws of which something is not true."""
+    return [law.id for law in laws().values() if not is_right(law)]
+
+
+def test_every_law_has_a_derivation_or_a_reason_and_not_both() -> None:
+    assert not offenders(lambda law: (law.statement.claim.derivation is None) != (law.statement.claim.reason is None))
+    assert not offenders(lambda law: law.statement.claim.reason is None or len(law.statement.claim.reason) > 10)
+
+
+def test_every_derivation_that_is_named_exists() -> None:
+    assert not offenders(lambda law: law.statement.claim.derivation in (None, *derivation_ids()))
+
+
+def test_every_law_is_said_in_a_sentence_a_formula_and_a_source() -> None:
+    assert not offenders(lambda law: bool(re.fullmatch(r"[A-Z].*\.", law.statement.statement)))
+    assert not offenders(lambda law: bool(law.statement.formula and law.statement.claim.source))
+
+
+def test_the_features_that_a_law_needs_are_keywords_of_its_operation() -> None:
+    assert not offenders(lambda law: set(law.statement.features) <= set(law.statement.operation.features))
+
+
+def test_what_its_cases_always_have_is_a_feature_that_it_needs() -> None:
+    """A law put to an implementation that lacks the keyword would pass without having been tried."""
+    assert not offenders(lambda law: always_given(law) <= set(law.statement.features))
+
+
+def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
+    """The flag's law of an explicit mask, and the mask's law of an additive one, build the second form themselves."""
+    added_by_the_check = {"causal.explicit_mask": {"mask"}, "mask.additive": {"bias"}, "grouped_heads": {"num_kv_heads"}}
+
+    def has(law: Law) -> bool:
+        added: set[str] = added_by_the_check.get(law.statement.claim.key, set())
+        return set(law.statement.features) <= always_given(law) | added
+
+    assert not offenders(has)
+
+
+def always_given(law: Law) -> set[str]:
+    space = law.space
+    if not isinstance(space, AttentionSpace):
+        return set()
+    asked = {"mask": space.mask, "bias": space.bias, "is_causal": space.causal, "scale": space.scale}
+    return {name for name, how in asked.items() if how == "always"}
+
+
+def test_the_conventions_that_a_law_names_exist_and_bear_on_its_operation() -> None:
+    assert not offenders(lambda law: set(law.statement.claim.conventions) <= set(CONVENTIONS))
+    unasked = offenders(lambda law: set(law.statement.claim.conventions) <= set(law.statement.operation.conventions))
+    # Which key/value projection a query head reads is the reference's choice: nothing asks it of this operation.
+    assert set(unasked) <= {"multi_head.grouped_heads"}
+
+
+def test_every_statement_is_judged_and_nothing_else() -> None:
+    assert set(laws()) == set(LAWS)
+    stated = {(law.claim.key, law.operation.name) for law in LAWS.values()}
+    keys = {key for key, _ in stated}
+    for key, operation in registry._CHECKS:
+        assert (key, operation) in stated if operation else key in keys, f"nothing states {key!r} of {operation}"
+
+
+def test_a_check_for_any_operation_is_used_by_one() -> None:
+    for (key, operation), (_, check) in registry._CHECKS.items():
+        used = [law for law in laws().values() if law.check is check and law.statement.claim.key == key]
+        assert used, f"the check of {key!r} for {operation or 'any operation'} judges no law"
+
+
+def test_every_derivation_proves_a_law() -> None:
+    named = {law.claim.derivation for law in LAWS.values()}
+    assert set(derivation_ids()) <= named
+
+
+def test_every_operation_has_laws_that_everyone_owes() -> None:
+    for name in OPERATIONS:
+        keys = {law.claim.key for law in LAWS.values() if law.operation.name == name}
+        assert {"signature", "shape", "same_call_same_answer", "history_independence"} <= keys
+        assert len(keys) >= 8
+
+
+def test_every_convention_that_bears_on_an_operation_is_named_by_a_law_or_settled_by_a_probe() -> None:
+    named = {convention for law in LAWS.values() for convention in law.claim.conventions}
+    bearing = {convention for operation in OPERATIONS.values() for convention in operation.conventions}
+    assert bearing - named <= {"layout", "softmax_dtype"}
+
+
+def test_ids_are_unique_and_say_what_they_are_about() -> None:
+    ids = [f"{law.operation.prefix}.{law.claim.key}" for law in LAWS.values()]
+    assert ids == list(LAWS)
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", identifier) for identifier in ids)
+    prefixes = [operation.prefix for operation in OPERATIONS.values()]
+    assert len(set(prefixes)) == len(prefixes)
+
+
+def test_statements_of_one_operation_differ() -> None:
+    for name in OPERATIONS:
+        sentences = [law.statement for law in LAWS.values() if law.operation.name == name]
+        assert len(set(sentences)) == len(sentences)
+
+
+@pytest.mark.parametrize("proofs", ({}, {"derivation": "softmax", "reason": "by definition"}))
+def test_a_property_without_proof_or_with_two_is_refused(proofs: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="derivation or a reason"):
+        Property("x", "X holds.", "x", "somewhere", **proofs)
+
+
+def test_a_second_check_of_the_same_property_is_refused() -> None:
+    with pytest.raises(ValueError, match="two checks for property 'nonnegative' of softmax"):
+        judges("nonnegative", space=NoSpace(), operations=("softmax",))(laws()["softmax.nonnegative"].check)
+
+
+def test_a_statement_that_nothing_judges_is_an_error() -> None:
+    statement = LAWS["softmax.shift"]
+    unjudged = LawStatement(statement.operation, replace(statement.claim, key="not judged"))
+    with pytest.raises(ValueError, match="stated but nothing judges it"):
+        registry._bind(unjudged)

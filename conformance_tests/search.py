@@ -15,7 +15,7 @@ from typing import Literal
 from hypothesis import Phase, Verbosity, find, settings
 from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import AdapterError, OperationRaised
-from veriformer.conformance_tests.cases.case import AttentionCase, Case
+from veriformer.conformance_tests.cases.case import AttentionCase, Case, VectorCase
 from veriformer.conformance_tests.cases.strategies import Limits, cases
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.inputs import draw_inputs
@@ -63,10 +63,10 @@ class Search:
     def run(self) -> Outcome:
         """Return the outcome: `holds`, or the smallest case that fails or cannot be judged."""
         found = self._find(self.limits, self.examples)
-        if found.kind == "holds" or not isinstance(found.case, AttentionCase):
+        if found.kind == "holds" or not isinstance(found.case, AttentionCase | VectorCase):
             return found
-        smaller = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
-        return found if smaller.kind == "holds" else smaller
+        small = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
+        return min((found, small), key=_size) if small.kind == found.kind else found
 
     def judge(self, case: Case | None) -> Outcome:
         """Put the law to one case, and keep the calls that were made for the counterexample."""
@@ -123,6 +123,15 @@ class Search:
     def _unrepeatable(self) -> Outcome:
         failing = [outcome for outcome in self._known.values() if outcome.kind == self._wanted]
         return failing[-1]
+
+
+def _size(outcome: Outcome) -> int:
+    """Return how much there is to read in a case: the product of its sizes."""
+    case = outcome.case
+    if isinstance(case, AttentionCase):
+        widths = case.head_width + case.value_width
+        return case.batch * case.heads * case.query_length * case.key_length * widths
+    return case.batch * case.rows * case.width if isinstance(case, VectorCase) else 0
 
 
 def _settings(examples: int) -> settings:

@@ -17,7 +17,7 @@ from pages.derivations import FOLDER, derivation_pages
 from pages.interface import interface_page
 from pages.laws import laws_page
 from pages.operations import operations_page
-from pages.worked_examples import worked_examples_page
+from pages.worked_examples import seeds_page, worked_examples_page
 
 HERE = Path(__file__).resolve().parent
 
@@ -31,6 +31,7 @@ def generated_pages() -> dict[str, str]:
         **derivation_pages(),
         **worked_examples_page(),
         **interface_page(HERE),
+        **seeds_page(HERE),
     }
 
 

@@ -73,8 +73,9 @@ def _output(command: str) -> str:
     if program is None:
         raise SystemExit(f"veriformer is not installed for {sys.executable}: pip install --editable '.[all,dev]'")
     path = os.pathsep.join((str(Path(program).parent), os.environ.get("PATH", "")))
+    environment = {**os.environ, "PATH": path}
     completed = subprocess.run(
-        command, shell=True, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=_TIMEOUT
+        command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=_TIMEOUT, check=False
     )
     if completed.stderr:
         raise SystemExit(f"{command} wrote to standard error:\n{completed.stderr}")

@@ -77,10 +77,11 @@ def free_sizes(space: AttentionSpace, seed: int) -> tuple[Sizes, ...]:
 
 
 @lru_cache(maxsize=1024)
-def small_sizes(space: AttentionSpace) -> tuple[Sizes, ...]:
-    """Return all sizes that a person takes in at a glance, smallest first."""
+def small_sizes(space: AttentionSpace, *, grouped: bool) -> tuple[Sizes, ...]:
+    """Return all sizes that a person takes in at a glance, smallest first; `grouped` if heads share keys."""
     two, three = (1, 2), (1, 2, 3)
-    return _ordered((Sizes(*sizes) for sizes in product(two, two, two, three, three, three, three)), space)
+    groups = two if grouped else (1,)
+    return _ordered((Sizes(*sizes) for sizes in product(two, two, groups, three, three, three, three)), space)
 
 
 def _ordered(drawn: Iterable[Sizes], space: AttentionSpace) -> tuple[Sizes, ...]:

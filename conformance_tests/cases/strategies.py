@@ -93,7 +93,8 @@ def attention_cases(space: AttentionSpace, limits: Limits) -> st.SearchStrategy[
     if limits.compiles_per_shape and not limits.small:
         compiled = st.sampled_from([_fixed(chosen, space, limits) for chosen in POOL[: limits.pool]])
     else:
-        sizes = small_sizes(space) if limits.small else free_sizes(space, limits.seed)
+        grouped = _is_grouped(space, limits)
+        sizes = small_sizes(space, grouped=grouped) if limits.small else free_sizes(space, limits.seed)
         compiled = st.tuples(*map(st.sampled_from, (_flags(space, limits), sizes, limits.dtypes)))
     values = st.sampled_from(tuple(product(space.amplitudes, space.palettes, space.mask_kinds)))
     return st.builds(lambda *drawn: _case(limits, space, *drawn), compiled, values, _SEEDS)
@@ -108,12 +109,11 @@ def _case(
 ) -> AttentionCase:
     (flags, sizes, dtype), (amplitude, palette, kind) = compiled, values
     heads = sizes.kv_heads * sizes.group
-    grouped = limits.operation == "grouped_query_attention" or space.grouped
     equal_widths = limits.equal_widths and space.widths != "unequal"
     return AttentionCase(
         batch=sizes.batch,
         heads=heads,
-        kv_heads=sizes.kv_heads if grouped else heads,
+        kv_heads=sizes.kv_heads if _is_grouped(space, limits) else heads,
         query_length=sizes.queries,
         key_length=sizes.keys,
         head_width=sizes.width,
@@ -125,6 +125,10 @@ def _case(
         seed=seed,
         **flags,
     )
+
+
+def _is_grouped(space: AttentionSpace, limits: Limits) -> bool:
+    return limits.operation == "grouped_query_attention" or space.grouped
 
 
 def _flags(space: AttentionSpace, limits: Limits) -> list[dict[str, Any]]:

@@ -17,14 +17,15 @@ def most_telling_first(results: Sequence[LawResult]) -> list[LawResult]:
     A mistake breaks the laws of its own family (`causal.*`, `mask.*`) all together and others here and there: the
     larger the part of a family that is broken, the more its laws say. Among equals, a law stated of fewer
     operations says more than one that holds of every operation, and then the order of the catalogue decides.
+    A signature that does not fit comes before all: it may be why a feature was not tried at all.
     """
     judged = Counter(_family(result) for result in results if result.status in ("passed", "failed"))
     violated = [result for result in results if result.status == "failed"]
     broken = Counter(_family(result) for result in violated)
 
-    def rank(result: LawResult) -> tuple[float, int]:
+    def rank(result: LawResult) -> tuple[bool, float, int]:
         family = _family(result)
-        return (-broken[family] / judged[family], _STATED_OF[result.law.claim.key])
+        return (family != "signature", -broken[family] / judged[family], _STATED_OF[result.law.claim.key])
 
     return sorted(violated, key=rank)
 

@@ -34,8 +34,11 @@ class Precision:
         """
         unit = UNIT_ROUNDOFF[dtype]
         accumulation = min(unit, UNIT_ROUNDOFF["float32"]) if dtype != "float64" else unit
-        stored = max(unit, UNIT_ROUNDOFF["float32"]) if softmax_dtype == "float32" else unit
-        return cls(accumulation, stored, unit, SMALLEST_NORMAL[dtype])
+        if softmax_dtype != "float32":
+            return cls(accumulation, unit, unit, SMALLEST_NORMAL[dtype])
+        # Weights that float64 would hold underflow where float32 does.
+        tiny = max(SMALLEST_NORMAL[dtype], SMALLEST_NORMAL["float32"])
+        return cls(accumulation, max(unit, UNIT_ROUNDOFF["float32"]), unit, tiny)
 
     @property
     def with_reference(self) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pages.laws import law_link
-from pages.markdown import code, link, notice, page, table
 from veriformer.spec.conventions import CONVENTIONS, Convention, ConventionValue
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
+
+from pages.laws import law_link
+from pages.markdown import code, link, notice, page, table
 
 PATH = "conventions.md"
 

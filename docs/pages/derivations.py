@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pages.laws import law_link
-from pages.markdown import counted, fenced_mathematics, link, notice, page, table
 from veriformer.spec.derivations import Derivation, derivation_ids, load_derivation, render_markdown
 from veriformer.spec.laws import LAWS, LawStatement
+
+from pages.laws import law_link
+from pages.markdown import counted, fenced_mathematics, link, notice, page, table
 
 FOLDER = "derivations"
 
@@ -13,7 +14,7 @@ _INTRODUCTION = """\
 A derivation deduces a law in named steps. `veriformer derive` checks every step of every derivation in three ways:
 
 - a prover proves the statement, for symbols and not for chosen numbers unless the step says so;
-- direct evaluation of both sides, which shares no code with the provers, agrees at random points;
+- direct evaluation of both sides, by loops over numbers, agrees at random points;
 - the same prover rejects altered statements, so that it does not accept everything.
 
 `veriformer derive ID` checks one derivation and `veriformer explain ID` prints it."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from pages.conventions import operations_under
-from pages.markdown import code, link, table
 from veriformer.spec.conventions import CONVENTIONS, Convention
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
+
+from pages.conventions import operations_under
+from pages.markdown import code, filled, link, table
 
 PATH = "interface.md"
 LATER = "later version"
@@ -21,16 +21,8 @@ def interface_page(folder: Path) -> dict[str, str]:
     """
     text = (folder / PATH).read_text(encoding="utf-8")
     for name, content in (("operations", _operations()), ("conventions", _conventions())):
-        text = _filled(text, name, content)
+        text = filled(text, name, content)
     return {PATH: text}
-
-
-def _filled(text: str, name: str, content: str) -> str:
-    begin, end = f"<!-- {name}: written by docs/build.py -->", f"<!-- end of {name} -->"
-    place = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-    if not place.search(text):
-        raise ValueError(f"{PATH} has no place for the {name}; put {begin} and {end} where the table belongs")
-    return place.sub(lambda _: f"{begin}\n{content}\n{end}", text)
 
 
 def _operations() -> str:
@@ -46,11 +38,11 @@ def _operation_row(operation: Operation) -> tuple[str, ...]:
 def _arguments(operation: Operation) -> str:
     positional = [_shaped(item) for item in operation.parameters if item.requirement == "positional"]
     by_name = [f"{_shaped(item)} by name" for item in operation.parameters if item.requirement == "keyword"]
-    return ", ".join(positional + by_name)
+    return "; ".join(positional + by_name)
 
 
 def _features(operation: Operation) -> str:
-    return ", ".join(_shaped(operation.parameter(name)) for name in operation.features)
+    return "; ".join(_shaped(operation.parameter(name)) for name in operation.features)
 
 
 def _shaped(parameter: Parameter) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pages.markdown import code, counted, link, notice, page
 from veriformer.spec.derivations import derivation_ids, derivation_title
 from veriformer.spec.laws import LAWS, LawStatement
 from veriformer.spec.operations import OPERATIONS, Operation
+
+from pages.markdown import code, counted, link, notice, page
 
 PATH = "laws.md"
 

@@ -44,6 +44,15 @@ def fenced_mathematics(markdown: str) -> str:
     return _BLOCK.sub(lambda match: f"```math\n{match[1]}\n```", markdown)
 
 
+def filled(text: str, name: str, content: str) -> str:
+    """Return a page with the table called `name` as given; ValueError when the page has no place for it."""
+    begin, end = f"<!-- {name}: written by docs/build.py -->", f"<!-- end of {name} -->"
+    place = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    if not place.search(text):
+        raise ValueError(f"no place for the {name}; put {begin} and {end} where the table belongs")
+    return place.sub(lambda _: f"{begin}\n\n{content}\n\n{end}", text)
+
+
 def page(*blocks: str) -> str:
     """Return the blocks as a page: an empty line between each two, one line end at the end."""
     return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"

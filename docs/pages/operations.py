@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from veriformer.spec.operations import OPERATIONS, Operation, Parameter
+
 from pages.laws import law_link, laws_of
 from pages.markdown import code, link, notice, page, table
-from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
 PATH = "operations.md"
 

@@ -1,15 +1,18 @@
-"""`worked_examples.md`: what the seed documents print beside what is exact, the errata first."""
+"""`worked_examples.md`: what the seed documents print beside what is exact, the errata first; and how many of each."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
-from pages.markdown import counted, fenced_mathematics, notice, page, table
 from veriformer.spec.worked_examples import Verdict, load_worked_examples, render_markdown
 from veriformer.spec.worked_examples.example import WorkedExample
 
+from pages.markdown import counted, fenced_mathematics, filled, notice, page, table
+
 PATH = "worked_examples.md"
+SEEDS = "seeds/README.md"
 
 _INTRODUCTION = """\
 Every numeric example of the [five seed documents](seeds/README.md): what the document prints, the exact value computed
@@ -33,11 +36,22 @@ def worked_examples_page() -> dict[str, str]:
     }
 
 
+def seeds_page(folder: Path) -> dict[str, str]:
+    """Return the page in `folder` about the seed documents with its table of verdicts, by its path."""
+    text = (folder / SEEDS).read_text(encoding="utf-8")
+    return {SEEDS: filled(text, "verdicts", _verdicts(load_worked_examples()))}
+
+
 def _summary(examples: Iterable[WorkedExample]) -> str:
     examples = list(examples)
     executable = sum(example.execution is not None for example in examples)
-    told = f"{counted(len(examples), 'example')}, {executable} of them put to implementations:"
-    return page(told, table(("document", *Verdict, "all"), _rows(examples)))
+    return page(
+        f"{counted(len(examples), 'example')}, {executable} of them put to implementations:", _verdicts(examples)
+    )
+
+
+def _verdicts(examples: Iterable[WorkedExample]) -> str:
+    return table(("document", *Verdict, "all"), _rows(list(examples)))
 
 
 def _rows(examples: list[WorkedExample]) -> Iterable[tuple[str, ...]]:

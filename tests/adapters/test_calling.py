@@ -65,10 +65,10 @@ def test_layout_moves_heads_behind_lengths_and_back(operation):
     assert result.value.flags.c_contiguous
 
 
-def test_layout_leaves_weights_and_layers_alone():
+def test_layout_covers_queries_and_keys_but_not_the_weights_that_come_of_them():
     weights = call(lambda query, key: query, "attention_weights", {"query": QUERY, "key": KEY}, layout="blhd")
-    assert weights.framework_arguments["query"].shape == (B, H, L, D)
-    assert weights.run().shape == (B, H, L, D)
+    assert weights.framework_arguments["query"].shape == (B, L, H, D)
+    assert weights.run().shape == (B, L, H, D), "the result of attention_weights is handed back as it came"
 
 
 def test_layout_does_not_hide_a_wrong_rank():

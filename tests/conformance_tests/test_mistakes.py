@@ -96,7 +96,9 @@ _NUMPY = (
         "padding mask ignored for the last batch entry",
         "numpy",
         "    if mask is not None:\n",
-        "    if mask is not None:\n        mask = np.broadcast_to(mask, logits.shape).copy()\n        mask[-1] = True\n",
+        "    if mask is not None:\n"
+        "        mask = np.broadcast_to(mask, logits.shape).copy()\n"
+        "        mask[-1] = True\n",
         "attention.mask.padding",
     ),
     Mistake(

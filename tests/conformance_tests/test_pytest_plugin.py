@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
 from veriformer.conformance_tests import parametrize_with_laws
@@ -11,7 +12,9 @@ from veriformer.spec.laws import LAWS
 
 pytest_plugins = ["pytester"]
 
-PLUGIN = ("-p", "veriformer.conformance_tests.pytest_plugin", "-p", "no:cacheprovider")
+# Where the package is installed, pytest finds the plugin by itself, and would not take it twice.
+_INSTALLED = any(entry.value.endswith("pytest_plugin") for entry in entry_points(group="pytest11", name="veriformer"))
+PLUGIN = (*(() if _INSTALLED else ("-p", "veriformer.conformance_tests.pytest_plugin")), "-p", "no:cacheprovider")
 IMPLEMENTATION = """
 import numpy as np
 def softmax(x):

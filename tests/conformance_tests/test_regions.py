@@ -146,7 +146,7 @@ def test_every_dtype_gets_its_share(recorded: dict[str, list[Case]]) -> None:
 
 
 def test_large_logits_exceed_what_exp_holds(recorded: dict[str, list[Case]]) -> None:
-    """exp overflows beyond 88 in float32: without subtracting the maximum, and with one maximum for all rows."""
+    """Exp overflows beyond 88 in float32: without subtracting the maximum, and with one maximum for all rows."""
     highest, spread = 0.0, 0.0
     for case in recorded["scaled_dot_product_attention"]:
         if case.amplitude >= 10 and case.query_length * case.key_length < 200:

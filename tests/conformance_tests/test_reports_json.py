@@ -35,7 +35,7 @@ COUNTEREXAMPLE: dict[str, Any] = {
     "description": str, "case": (dict, type(None)), "calls": list, "expected": (list, *NUMBER_OR_WORD),
     "actual": (list, *NUMBER_OR_WORD), "wrong": list, "excess": NUMBER_OR_WORD, "note": str, "python": str,
 }  # fmt: skip
-CALL: dict[str, Any] = {"operation": str, "dtype": str, "arguments": dict, "result": (list, *NUMBER_OR_WORD)}
+CALL: dict[str, Any] = {"operation": str, "dtype": str, "arguments": dict, "result": (list, *NUMBER_OR_WORD, type(None))}
 COUNTS = {"laws", "passed", "failed", "not_declared", "errors", "cases"}
 
 

@@ -1,0 +1,162 @@
+"""The interface document says what the catalogues, the adapters and the JSON report say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from veriformer.adapters import numpy as built_in
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.implementation import LIMITATIONS
+from veriformer.adapters.loading import load
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.reports.json_report import failure_as_json, report_as_json
+from veriformer.spec.conventions import CONVENTIONS
+from veriformer.spec.operations import OPERATIONS, Operation
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "interface.md").read_text(encoding="utf-8")
+LATER = "later version"
+
+
+def rows(header: str) -> list[list[str]]:
+    """Return the cells of the table whose first column is called `header`."""
+    lines = PAGE.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"| {header} |")) + 2
+    table = []
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        table.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return table
+
+
+def names(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_operations_of_the_page_are_those_of_the_code() -> None:
+    assert [names(row[0])[0] for row in rows("operation")] == list(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.name)
+def test_arguments_keywords_shapes_and_result_agree(operation: Operation) -> None:
+    row = next(row for row in rows("operation") if names(row[0]) == [operation.name])
+    arguments, features, result = row[1:]
+    required = [item.name for item in operation.parameters if item.requirement != "feature"]
+    assert names(arguments) == required
+    assert names(features) == list(operation.features)
+    assert names(result) == [operation.result]
+    for parameter in operation.parameters:
+        cell = features if parameter.requirement == "feature" else arguments
+        item = next(item for item in cell.split("; ") if f"`{parameter.name}`" in item)
+        assert parameter.shape in item
+        assert item.endswith(" by name") == (parameter.requirement == "keyword")
+
+
+def test_later_operations_are_not_in_the_code_and_are_marked() -> None:
+    later = {name for row in rows(f"operation ({LATER})") for name in names(row[0])}
+    assert {"merge_attention", "rms_norm", "model"} <= later
+    assert later.isdisjoint(OPERATIONS)
+
+
+def test_later_keywords_are_not_in_the_code() -> None:
+    section = PAGE.partition("### Later version: keywords")[2].partition("###")[0]
+    for name in ("window", "softcap", "sinks"):
+        assert f"`{name}`" in section
+        assert all(name not in operation.features for operation in OPERATIONS.values())
+
+
+def test_conventions_of_the_page_are_those_of_the_code() -> None:
+    shown = {names(row[0])[0]: tuple(names(row[1])) for row in rows("convention")}
+    assert shown == {name: convention.value_names for name, convention in CONVENTIONS.items()}
+
+
+def test_conventions_of_no_operation_are_marked_as_later() -> None:
+    asked = {name for operation in OPERATIONS.values() for name in operation.conventions}
+    assert {names(row[0])[0] for row in rows("convention") if row[2] == LATER} == set(CONVENTIONS) - asked
+
+
+def test_values_that_must_be_declared_are_marked() -> None:
+    for row in rows("convention"):
+        convention = CONVENTIONS[names(row[0])[0]]
+        told = names(row[2].partition(";")[2]) if "only if declared" in row[2] else []
+        must = [value.name for value in convention.values if not value.inferred]
+        assert row[2] == LATER or told == must
+
+
+def test_what_the_page_calls_probed_is_found_by_probing() -> None:
+    probed = {names(row[0])[0] for row in rows("convention") if row[2].startswith("found by probing")}
+    functions = {name: getattr(built_in, name) for name in OPERATIONS}
+    silent = load(SimpleNamespace(dtypes=("float32", "float64"), **functions))
+    findings = [finding for operation in OPERATIONS.values() for finding in examine(silent, operation).findings]
+    assert {finding.convention for finding in findings if finding.how == "inferred"} == probed
+
+
+def test_limitations_of_the_page_are_those_of_the_code() -> None:
+    assert {names(row[0])[0]: row[1] for row in rows("limitation")} == dict(LIMITATIONS)
+
+
+def softmax_without_maximum(x: np.ndarray) -> np.ndarray:
+    exponentials = np.exp(x)
+    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
+
+
+def test_keys_of_the_json_report_are_those_of_the_page() -> None:
+    added: dict[str, set[str]] = {}
+    for row in rows("where"):
+        added.setdefault(row[0], set()).update(names(row[1]))
+    with np.errstate(all="ignore"):
+        report = report_as_json(check(SimpleNamespace(softmax=softmax_without_maximum), tier="quick"))
+    failed = next(law for law in report["laws"] if law["status"] == "failed")
+    promised = {
+        "schema",
+        "implementation",
+        "framework",
+        "seed",
+        "verdict",
+        "counts",
+        "conventions",
+        "diagnosis",
+        "laws",
+    }
+    assert set(failure_as_json("x", "why", seed=0, tier="quick")) == promised | added["report"]
+    assert set(report) == promised | added["report"] - {"reason"}
+    assert set(failed) == added["law"] | {
+        "id",
+        "operation",
+        "status",
+        "cases",
+        "seconds",
+        "counterexample",
+        "diagnosis",
+    }
+    assert set(failed["counterexample"]) == added["counterexample"]
+
+
+def near_miss(query: Any, key: Any, value: Any, *, is_casual: bool = False) -> Any:
+    return built_in.scaled_dot_product_attention(query, key, value)
+
+
+def foreign_name(query: Any, key: Any, value: Any, *, attn_mask: Any = None) -> Any:
+    return built_in.scaled_dot_product_attention(query, key, value)
+
+
+@pytest.mark.parametrize(("function", "status"), [(near_miss, "failed"), (foreign_name, "passed")])
+def test_a_misspelt_keyword_has_the_consequence_that_the_page_names(function: Any, status: str) -> None:
+    report = check(SimpleNamespace(scaled_dot_product_attention=function), laws=("attention.signature",), tier="quick")
+    result = next(result for result in report.results if result.law.id == "attention.signature")
+    assert result.status == status
+    assert report.notices
+
+
+def test_a_misspelt_operation_has_the_consequence_that_the_page_names() -> None:
+    beside_another = load(SimpleNamespace(softmax=built_in.softmax, layernorm=built_in.layer_norm))
+    assert not beside_another.declares("layer_norm")
+    assert any("layer_norm" in notice for notice in beside_another.notices)
+    with pytest.raises(LoadError, match="layer_norm"):
+        load(SimpleNamespace(layernorm=built_in.layer_norm))

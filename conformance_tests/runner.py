@@ -21,6 +21,7 @@ from veriformer.conformance_tests.law import Law, laws
 from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.search import Outcome, Search
 from veriformer.conformance_tests.selection import Effort, Selection
+from veriformer.conformance_tests.trial import NotOffered
 
 _LONGEST_OUTPUT = 10_000
 
@@ -116,7 +117,10 @@ class Run:
             reason = not_offered(law, profile)
             if reason:
                 return LawResult(law.statement, "not_declared", reason=reason)
-            result = self._searched(law, profile)
+            try:
+                result = self._searched(law, profile)
+            except NotOffered as error:
+                return LawResult(law.statement, "not_declared", reason=str(error))
         return replace(result, seconds=time.monotonic() - started)
 
     def _results(self, chosen: list[Law]) -> Iterator[LawResult]:

@@ -20,14 +20,31 @@ class Inputs(Protocol):
     """What a law hands to a call, whatever the operation."""
 
     @property
-    def operation(self) -> str: ...  # noqa: D102 - the protocol's attributes are documented where implemented
+    def operation(self) -> str:
+        """The operation's name."""
+        ...
+
     @property
-    def dtype(self) -> str: ...  # noqa: D102
+    def dtype(self) -> str:
+        """The dtype that floats are converted to."""
+        ...
+
     @property
-    def result_shape(self) -> tuple[int, ...]: ...  # noqa: D102
-    def arguments(self) -> dict[str, Any]: ...  # noqa: D102
-    def expected(self, conventions: Conventions) -> Expected: ...  # noqa: D102
-    def loosest_error(self, conventions: Conventions) -> Array: ...  # noqa: D102
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        ...
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        ...
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact result and its error bound."""
+        ...
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound of an implementation that may see more than it should."""
+        ...
 
 
 class WrongShape(Exception):

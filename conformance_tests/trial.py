@@ -16,6 +16,10 @@ Array = np.ndarray
 Selection = Callable[[Array], Array]
 
 
+class NotOffered(Exception):
+    """What the law asks for is not among what the implementation offers; the message says what."""
+
+
 def everything(result: Array) -> Array:
     """Return the whole result: the selection of a law that compares all of it."""
     return result

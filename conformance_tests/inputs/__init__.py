@@ -9,7 +9,7 @@ import numpy as np
 from veriformer.conformance_tests.cases.case import Case
 from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.inputs.attention import AttentionInputs
-from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs
+from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PaddingMaskInputs, PositionInputs
 from veriformer.conformance_tests.inputs.vectors import LayerNormInputs, SoftmaxInputs
 
@@ -45,6 +45,10 @@ def given_inputs(operation: str, dtype: str, arguments: Mapping[str, Any]) -> An
         return PositionInputs(dtype=dtype, **arguments)
     if operation == "padding_mask":
         return PaddingMaskInputs(**arrays)
+    if operation == "multi_head_attention":
+        weights = {name: _array(matrix, dtype) for name, matrix in arrays.pop("weights").items()}
+        kv_heads = arrays.pop("num_kv_heads", arrays["num_heads"])
+        return MultiHeadInputs(dtype, weights=Projections(**weights), num_kv_heads=kv_heads, **arrays)
     return _INPUTS[operation](dtype, **arrays)
 
 

@@ -9,7 +9,7 @@ from veriformer.conformance_tests.cases.spaces import NoSpace
 from veriformer.conformance_tests.inputs import given_inputs
 from veriformer.conformance_tests.law import judges
 from veriformer.conformance_tests.subject import Subject
-from veriformer.conformance_tests.trial import Trial
+from veriformer.conformance_tests.trial import NotOffered, Trial
 from veriformer.conformance_tests.verdict import Verdict, compare, words
 from veriformer.spec.worked_examples import executable_examples
 
@@ -26,6 +26,8 @@ def worked_examples(trial: Trial) -> Verdict:
         verdict = _judge(trial, example)
         if not verdict.holds:
             return verdict
+    if not tried:
+        raise NotOffered(f"no worked example uses only what {subject.operation.name} offers, by its conventions")
     return words("the exact values", f"the exact values in {tried} examples", holds=True)
 
 

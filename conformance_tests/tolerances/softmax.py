@@ -7,25 +7,64 @@ from veriformer.conformance_tests.tolerances.precision import Precision
 
 Array = np.ndarray
 
+# Beyond any error that a bound is compared with, and far from the largest float64.
+_LARGEST_LOGARITHM = 300.0
 
-def softmax_bound(logits: Array, weights: Array, precision: Precision) -> Array:
+
+def softmax_bound(logits: Array, precision: Precision) -> Array:
     """Return the largest rounding error of a correct softmax, entry by entry.
 
     The subtraction of the maximum errs by u (max x − x), exp and the division by 2 u, all relative; the sum of
-    n terms by γ(n). |δp| ≤ p (e^ε · 1/Σ p e^(−ε) − 1) + (γ(n) + u) p + tiny.
+    n terms by γ(n). |δp| ≤ p (e^ε / Σ p e^(−ε) − 1) + (γ(n) + 2u + u′ |log Σ e^x|) p + tiny.
     """
     highest = logits.max(axis=-1, keepdims=True)
     distance = np.where(np.isfinite(logits), highest - logits, 0.0)
-    error = precision.stored * (distance + 3.0)
-    return weight_error(weights, error, precision)
+    return weight_error(logits, precision.stored * (distance + 3.0), precision)
 
 
-def weight_error(weights: Array, error: Array, precision: Precision) -> Array:
-    """Return the error of normalised weights whose exponentials have the relative log-error `error`."""
-    error = np.minimum(error, 50.0)
-    normaliser = np.sum(weights * np.exp(-error), axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = np.where(normaliser > 0, np.exp(error) / normaliser - 1.0, 0.0)
+def weight_error(logits: Array, error: Array, precision: Precision) -> Array:
+    """Return the error of the softmax of logits (−∞ where hidden) whose own error is `error`.
+
+    p changes to at most p e^ε / Σ p e^(−ε), and to nothing less than zero; a weight is never above one.
+    """
+    weights = np.exp(log_weights(logits))
+    moved = np.minimum(np.exp(log_rise(logits, error, both_ways=True)), 1.0)
     rounding = precision.growth(weights.shape[-1]) + precision.stored + precision.output
-    bound: Array = np.minimum(weights * relative, 1.0) + rounding * weights + 2.0 * precision.tiny
+    bound: Array = moved + (rounding + normaliser_error(logits, precision)) * weights + 2.0 * precision.tiny
     return bound
+
+
+def log_weights(logits: Array) -> Array:
+    """Return the logarithms of the softmax, −∞ where hidden: a weight that float64 cannot hold still has one."""
+    return logits - log_normaliser(logits)
+
+
+def log_normaliser(logits: Array) -> Array:
+    """Return log Σ e^z of each row, (..., 1); zero where nothing is visible."""
+    highest = np.max(logits, axis=-1, keepdims=True, initial=-np.inf)
+    shift = np.where(np.isfinite(highest), highest, 0.0)
+    total = np.sum(np.exp(logits - shift), axis=-1, keepdims=True)
+    return np.asarray(shift + np.log(np.where(total > 0, total, 1.0)))
+
+
+def normaliser_error(logits: Array, precision: Precision) -> Array:
+    """Return the relative error that a row's weights share when the normaliser is kept as its logarithm.
+
+    p = exp(z − log Σ e^z), as in log_softmax and in kernels that hand the logarithm on, which is never of less than
+    float32: rounding it to |log Σ e^z| (1 ± u′) multiplies the whole row by e^(± u′ |log Σ e^z|).
+    """
+    return np.expm1(np.minimum(precision.logarithm * np.abs(log_normaliser(logits)), _LARGEST_LOGARITHM))
+
+
+def log_rise(logits: Array, error: Array, *, both_ways: bool = False) -> Array:
+    """Return the logarithm of p (e^ε − 1) / Σ p e^(−ε), or `both_ways` that of p (e^ε / Σ p e^(−ε) − 1).
+
+    In logarithms, because an error of some hundred, which logits of 16 bits do have, lifts a weight that is nothing
+    in float64 to one that counts. e^x − 1 = e^x (1 − e^(−x)) keeps small errors exact.
+    """
+    weights = log_weights(logits)
+    lowest = log_normaliser(weights - error)
+    exponent = error - lowest if both_ways else error
+    with np.errstate(divide="ignore"):
+        rise = weights + exponent + np.log(-np.expm1(-exponent))
+    return np.minimum(rise if both_ways else rise - lowest, _LARGEST_LOGARITHM)

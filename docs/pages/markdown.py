@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-_BLOCK = re.compile(r"^\$\$\s*(.+?)\s*\$\$$", re.MULTILINE | re.DOTALL)
+# A fence is matched first, so that a `$$` quoted inside it stays as it is.
+_FENCE_OR_BLOCK = re.compile(r"^```.*?^```$|^\$\$\s*(.+?)\s*\$\$$", re.MULTILINE | re.DOTALL)
 
 
 def notice(source: str) -> str:
@@ -41,7 +42,7 @@ def fenced_mathematics(markdown: str) -> str:
 
     GitHub takes `\\` and `\{` in a `$$` block for escapes of Markdown; in a fence it leaves them alone.
     """
-    return _BLOCK.sub(lambda match: f"```math\n{match[1]}\n```", markdown)
+    return _FENCE_OR_BLOCK.sub(lambda match: f"```math\n{match[1]}\n```" if match[1] else match[0], markdown)
 
 
 def filled(text: str, name: str, content: str) -> str:

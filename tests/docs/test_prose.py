@@ -20,14 +20,16 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 HOW_IT_WORKS = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
 _PREFIXES = "|".join(operation.prefix for operation in OPERATIONS.values())
 _LAW = re.compile(rf"(?<![\w./-])(?:{_PREFIXES})\.[a-z_*][a-z_.*]*(?<!\.)")
+_CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _FILES = re.compile(r"\.(py|md|txt|json|toml)\b")
 _OWN_MACHINE = re.compile(r"(?<!\w)/(work|tmp|root|home|Users)/|prototype|TODO|FIXME", re.IGNORECASE)
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 def laws_in(text: str) -> set[str]:
-    """Return what looks like the id of a law, or like a glob over ids; a file's name does not."""
-    return {found for found in _LAW.findall(text) if not _FILES.search(found)}
+    """Return what looks like the id of a law in code, or like a glob over ids; a file's name does not."""
+    mentioned = (found for code in _CODE.findall(text) for found in _LAW.findall(code))
+    return {found for found in mentioned if not _FILES.search(found)}
 
 
 def is_law(name: str) -> bool:
@@ -40,7 +42,9 @@ def test_every_law_that_a_page_mentions_exists(page: Path) -> None:
 
 
 def test_an_unknown_law_is_seen() -> None:
-    found = laws_in("`attention.causal.no_future_leak`, `softmax.shfit`, tests/x/softmax.py, masking.md, `softmax.*`.")
+    found = laws_in(
+        "`attention.causal.no_future_leak`, `softmax.shfit`, `tests/x/softmax.py`, `masking.md`, `softmax.*`."
+    )
     assert {name for name in found if not is_law(name)} == {"softmax.shfit"}
     assert len(found) == 3
 

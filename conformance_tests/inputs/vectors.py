@@ -53,7 +53,7 @@ class SoftmaxInputs:
         """Return the exact weights and their error bound."""
         value = reference.softmax(self.x)
         precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
-        allowed = softmax_bound(self.x, value, precision) * precision.with_reference
+        allowed = softmax_bound(self.x, precision) * precision.with_reference
         return Expected(value, allowed, np.ones(value.shape, dtype=bool))
 
     def loosest_error(self, conventions: Conventions) -> Array:

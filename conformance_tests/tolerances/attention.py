@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.tolerances.softmax import weight_error
+from veriformer.conformance_tests.tolerances.softmax import log_rise, normaliser_error, weight_error
 
 Array = np.ndarray
 
@@ -64,27 +64,44 @@ def _propagated(terms: AttentionTerms, query: Array, key: Array) -> Array | floa
 
 def attention_weights_bound(terms: AttentionTerms, precision: Precision) -> Array:
     """Return the largest rounding error of correct attention weights, entry by entry."""
-    return weight_error(terms.weights, logit_error(terms, precision), precision)
+    return weight_error(terms.logits, logit_error(terms, precision), precision)
 
 
 def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
-    """Return the largest rounding error of a correct attention output, entry by entry."""
+    """Return the largest rounding error of a correct attention output, entry by entry.
+
+    Logits move the output by at most m = min(Σ p (e^ε − 1) |v − o| / Σ p e^(−ε), max |v − o|); the weights, the sums
+    and the result are rounded, and the values of multi-head attention are themselves wrong by δv.
+    """
     if terms.value is None or terms.output is None:
         raise ValueError("the bound of an attention output needs its values and its output")
-    weights, value, output = terms.weights, terms.value, terms.output
-    error = np.minimum(logit_error(terms, precision), 50.0)
-    growth = precision.growth(weights.shape[-1])
-    spread = np.abs(value[..., None, :, :] - output[..., :, None, :])
-    visible = np.isfinite(terms.logits)
-    normaliser = np.sum(weights * np.exp(-error), axis=-1, keepdims=True)
-    moved = weights * np.expm1(error) / np.where(normaliser > 0, normaliser, 1.0)
-    linear = np.einsum("...ls,...lsd->...ld", moved, spread)
-    farthest = np.max(np.where(visible[..., None], spread, 0.0), axis=-2, initial=0.0)
-    magnitude = weights @ np.abs(value)
-    bound = np.minimum(linear, farthest) + (precision.stored + growth) * magnitude
-    bound += (growth + precision.stored + precision.output) * np.abs(output)
-    bound += precision.tiny * (1.0 + visible.astype(float) @ np.abs(value))
+    moved, reached = _moved(terms, logit_error(terms, precision))
+    magnitude = _average(terms, reached, np.abs(terms.value))
+    growth = precision.growth(terms.weights.shape[-1])
+    shared = growth + precision.stored + precision.output + normaliser_error(terms.logits, precision)
+    bound = moved + (precision.stored + growth) * magnitude + shared * (np.abs(terms.output) + moved)
+    visible = np.isfinite(terms.logits).astype(float)
+    bound += precision.tiny * (1.0 + visible @ np.abs(terms.value))
     if terms.value_error is not None:
-        bound += weights @ terms.value_error * (1.0 + np.max(np.expm1(error), axis=-1, keepdims=True, initial=0.0))
+        bound += _average(terms, reached, terms.value_error)
     result: Array = bound
     return result
+
+
+def _moved(terms: AttentionTerms, error: Array) -> tuple[Array, Array]:
+    """Return how far wrong logits move the output, and the largest weights that they may lead to."""
+    value, output = np.asarray(terms.value), np.asarray(terms.output)
+    spread = np.abs(value[..., None, :, :] - output[..., :, None, :])
+    visible = np.isfinite(terms.logits)
+    rise = np.exp(log_rise(terms.logits, error))
+    linear = np.einsum("...ls,...lsd->...ld", rise, spread)
+    farthest = np.max(np.where(visible[..., None], spread, 0.0), axis=-2, initial=0.0)
+    reached = np.exp(log_rise(terms.logits, error, both_ways=True)) + terms.weights
+    return np.minimum(linear, farthest), np.minimum(reached, 1.0)
+
+
+def _average(terms: AttentionTerms, reached: Array, amounts: Array) -> Array:
+    """Return the largest average of nonnegative amounts (..., S, Dv) over visible keys that the weights allow."""
+    visible = np.isfinite(terms.logits)[..., None]
+    largest = np.max(np.where(visible, amounts[..., None, :, :], 0.0), axis=-2, initial=0.0)
+    return np.minimum(reached @ amounts, largest)

@@ -36,9 +36,14 @@ class Precision:
         accumulation = min(unit, UNIT_ROUNDOFF["float32"]) if dtype != "float64" else unit
         if softmax_dtype != "float32":
             return cls(accumulation, unit, unit, SMALLEST_NORMAL[dtype])
-        # Weights that float64 would hold underflow where float32 does.
-        tiny = max(SMALLEST_NORMAL[dtype], SMALLEST_NORMAL["float32"])
-        return cls(accumulation, max(unit, UNIT_ROUNDOFF["float32"]), unit, tiny)
+        # The sum of the exponentials is then of float32 too, and weights that float64 would hold underflow.
+        single, tiny = UNIT_ROUNDOFF["float32"], SMALLEST_NORMAL["float32"]
+        return cls(max(accumulation, single), max(unit, single), unit, max(SMALLEST_NORMAL[dtype], tiny))
+
+    @property
+    def logarithm(self) -> float:
+        """The unit roundoff of a normaliser kept as its logarithm, which no kernel keeps in less than float32."""
+        return min(self.stored, UNIT_ROUNDOFF["float32"])
 
     @property
     def with_reference(self) -> float:

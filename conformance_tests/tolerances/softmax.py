@@ -63,8 +63,15 @@ def log_rise(logits: Array, error: Array, *, both_ways: bool = False) -> Array:
     in float64 to one that counts. e^x − 1 = e^x (1 − e^(−x)) keeps small errors exact.
     """
     weights = log_weights(logits)
-    lowest = log_normaliser(weights - error)
+    lowest = _log_lowest(weights, error)
     exponent = error - lowest if both_ways else error
     with np.errstate(divide="ignore"):
         rise = weights + exponent + np.log(-np.expm1(-exponent))
     return np.minimum(rise if both_ways else rise - lowest, _LARGEST_LOGARITHM)
+
+
+def _log_lowest(weights: Array, error: Array) -> Array:
+    """Return log Σ p e^(−ε) from log p, exact for errors of some roundoffs and for errors of some hundred."""
+    lost = np.sum(np.exp(weights) * -np.expm1(-error), axis=-1, keepdims=True)
+    direct = log_normaliser(weights - error)
+    return np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), direct)

@@ -100,8 +100,11 @@ def scaled_query(inputs: AttentionInputs, value: Array, store: Store) -> Array:
 
 
 def divided_by_root(inputs: AttentionInputs, value: Array, store: Store) -> Array:
-    """Half of the scale goes into the query and half into the key, as in torch's unfused kernel."""
-    half = store(np.sqrt(scale_of(inputs, store)))
+    """Half of the scale goes into the query and half into the key, as in torch's unfused kernel.
+
+    The factor is a number, not an array: torch multiplies by it in float32 at least.
+    """
+    half = np.asarray(inputs.query.shape[-1] ** -0.25).astype(store(inputs.query).dtype)
     query, key = store(store(inputs.query) * half), store(store(inputs.key) * half)
     logits = masked(inputs, store(query @ transposed(key)), store)
     exponentials = store(np.exp(store(logits - logits.max(axis=-1, keepdims=True))))
@@ -110,12 +113,12 @@ def divided_by_root(inputs: AttentionInputs, value: Array, store: Store) -> Arra
 
 
 def log_sum_exp(inputs: AttentionInputs, value: Array, store: Store) -> Array:
-    """The normaliser is kept as its logarithm: exp(log_softmax)."""
-    logits = masked(inputs, store(store(store(inputs.query) @ transposed(store(inputs.key))) * scale_of(inputs, store)), store)
+    """The normaliser is kept as its logarithm, as by log_softmax; in float32 at least."""
+    product = store(store(inputs.query) @ transposed(store(inputs.key)))
+    logits = masked(inputs, store(product * scale_of(inputs, store)), store)
     highest = logits.max(axis=-1, keepdims=True)
-    total = store(np.exp(store(logits - highest)).sum(axis=-1, keepdims=True))
-    weights = store(np.exp(store(logits - store(highest + store(np.log(total))))))
-    return store(weights @ store(value))
+    logarithm = highest + np.log(np.exp(logits - highest).sum(axis=-1, keepdims=True))
+    return store(store(np.exp(logits - logarithm)) @ store(value))
 
 
 def online(inputs: AttentionInputs, value: Array, store: Store) -> Array:
@@ -191,3 +194,143 @@ def test_no_correct_program_is_accused(dtype: str) -> None:
             worst[program.__name__] = max(worst[program.__name__], (largest, where))
     accused = {name: found for name, found in worst.items() if not found[0] <= 1.0}
     assert not accused
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_correct_weights_are_accused(dtype: str) -> None:
+    """With the unit matrix for values the output is the weights; only the bound is another."""
+    worst = 0.0
+    for inputs in all_inputs(dtype, seed=1):
+        unit = np.broadcast_to(np.eye(inputs.key_length), (*inputs.key.shape[:3], inputs.key_length))
+        if inputs.key_length > 100:
+            continue
+        weights = AttentionInputs(
+            "attention_weights", dtype, inputs.query, inputs.key, None, inputs.mask, inputs.bias
+        )
+        expected = weights.expected(CONVENTIONS)
+        for program in (naive, log_sum_exp, with_powers_of_two, divided_by_root):
+            with np.errstate(over="ignore", under="ignore"):
+                output = program(inputs, np.asarray(unit), storing(dtype))
+            worst = max(worst, float(excess(weights, expected, output).max()))
+    assert worst <= 1.0
+
+
+# Not too loose
+
+
+def ordinary(seed: int = 0, count: int = 200) -> AttentionInputs:
+    """Return attentions of 5 queries and 7 keys of width 4, from normal values, in float32."""
+    generator = np.random.default_rng(seed)
+    query, key, value = (
+        round_to_dtype(generator.normal(size=(count, 1, length, 4)), "float32") for length in (5, 7, 7)
+    )
+    return AttentionInputs("scaled_dot_product_attention", "float32", query, key, value)
+
+
+def detected(inputs: AttentionInputs, output: Array) -> float:
+    """Return the fraction of attentions of which an entry is out of bounds."""
+    wrong = excess(inputs, inputs.expected(CONVENTIONS), output) > 1.0
+    return float(wrong.any(axis=(1, 2, 3)).mean())
+
+
+def single(array: Array) -> Array:
+    return array.astype(np.float32)
+
+
+def attended(logits: Array, value: Array) -> Array:
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True) @ value
+
+
+def logits_of(inputs: AttentionInputs, scale: float = 0.5) -> Array:
+    return single(inputs.query) @ transposed(single(inputs.key)) * np.float32(scale)
+
+
+def test_what_is_allowed_is_not_far_from_what_happens() -> None:
+    inputs = ordinary()
+    expected = inputs.expected(CONVENTIONS)
+    fractions = excess(inputs, expected, attended(logits_of(inputs), single(np.asarray(inputs.value))))
+    # A worst case over a few dozen roundings is ten to a hundred times what they come to.
+    assert 0.005 < np.median(fractions[fractions > 0]) < 0.2
+    assert 0.05 < fractions.max() <= 1.0
+
+
+def test_nothing_wrong_is_not_detected() -> None:
+    inputs = ordinary()
+    assert detected(inputs, attended(logits_of(inputs), single(np.asarray(inputs.value)))) == 0.0
+
+
+@pytest.mark.parametrize(("relative", "least"), ((1e-4, 1.0), (2e-5, 0.99), (1e-6, 0.0)))
+def test_a_scale_that_is_slightly_off_is_detected(relative: float, least: float) -> None:
+    inputs = ordinary()
+    output = attended(logits_of(inputs, 0.5 * (1 + relative)), single(np.asarray(inputs.value)))
+    assert detected(inputs, output) >= least
+    assert relative > 1e-6 or detected(inputs, output) < 0.5
+
+
+def test_a_mask_that_leaks_a_hundred_thousandth_is_detected() -> None:
+    """A masked key keeps 1e-5 of its weight."""
+    inputs = ordinary(1)
+    mask = np.ones((1, 1, 5, 7), dtype=bool)
+    mask[..., 3] = False
+    hidden = AttentionInputs(inputs.operation, "float32", inputs.query, inputs.key, inputs.value, mask)
+    logits = logits_of(inputs)
+    logits[..., 3] += np.log(np.float32(1e-5))
+    assert detected(hidden, attended(logits, single(np.asarray(inputs.value)))) == 1.0
+
+
+def test_a_key_that_is_left_out_is_detected() -> None:
+    inputs = ordinary(2)
+    value = single(np.asarray(inputs.value))
+    assert detected(inputs, attended(logits_of(inputs)[..., :-1], value[:, :, :-1])) == 1.0
+
+
+def test_products_accumulated_in_half_precision_are_detected_in_float32() -> None:
+    inputs = ordinary(3)
+    logits = (inputs.query.astype(np.float16) @ transposed(inputs.key.astype(np.float16))).astype(np.float32)
+    assert detected(inputs, attended(logits * np.float32(0.5), single(np.asarray(inputs.value)))) == 1.0
+
+
+def test_float32_inside_is_detected_in_float64() -> None:
+    inputs = ordinary(4)
+    double = AttentionInputs(inputs.operation, "float64", inputs.query, inputs.key, inputs.value)
+    assert detected(double, attended(logits_of(inputs), single(np.asarray(inputs.value)))) == 1.0
+
+
+def test_float32_inside_is_allowed_in_float64_where_the_convention_says_so() -> None:
+    inputs = ordinary(4)
+    double = AttentionInputs(inputs.operation, "float64", inputs.query, inputs.key, inputs.value)
+    expected = double.expected({**CONVENTIONS, "softmax_dtype": "float32"})
+    logits = (inputs.query @ transposed(inputs.key) * 0.5).astype(np.float32)
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    weights = (exponentials / exponentials.sum(axis=-1, keepdims=True)).astype(np.float64)
+    assert excess(double, expected, weights @ np.asarray(inputs.value)).max() <= 1.0
+
+
+def test_logits_of_the_next_head_are_detected_in_bfloat16() -> None:
+    """Even where half of the digits are lost, another key is another key."""
+    generator = np.random.default_rng(5)
+    query, key, value = (
+        round_to_dtype(generator.normal(size=(100, 2, length, 4)), "bfloat16") for length in (5, 7, 7)
+    )
+    inputs = AttentionInputs("scaled_dot_product_attention", "bfloat16", query, key, value)
+    assert detected(inputs, attended(query @ transposed(key[:, ::-1]) * 0.5, value)) == 1.0
+
+
+def test_a_scale_that_is_five_percent_off_is_detected_in_bfloat16() -> None:
+    generator = np.random.default_rng(6)
+    query, key, value = (
+        round_to_dtype(generator.normal(size=(200, 1, length, 4)) * size, "bfloat16")
+        for length, size in ((5, 2), (7, 2), (7, 1))
+    )
+    inputs = AttentionInputs("scaled_dot_product_attention", "bfloat16", query, key, value)
+    assert detected(inputs, attended(query @ transposed(key) * 0.5 * 1.05, value)) > 0.5
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_bound_never_exceeds_the_distance_of_the_farthest_value_by_more_than_roundings(dtype: str) -> None:
+    """However wrong the logits may be, the output stays among the values: no bound excuses anything."""
+    for inputs in all_inputs(dtype, seed=2):
+        expected, value = inputs.expected(CONVENTIONS), np.asarray(inputs.value)
+        reach = np.ptp(value, axis=2, keepdims=True) + 0.7 * np.abs(value).max(axis=2, keepdims=True)
+        assert (expected.allowed <= reach + 1e-3).all()

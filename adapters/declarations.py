@@ -114,8 +114,9 @@ def _qualified(key: object, known: Mapping[str, Any], where: str, name: str) -> 
             f"{name}: {where} has {key!r}, but {operation!r} is not an operation{hint or _listed(OPERATIONS)}"
         )
     if rest not in known:
+        kind = where.removesuffix("s")
         raise LoadError(
-            f"{name}: {where} has {key!r}, but {rest!r} is not one{suggestion(rest, known) or _listed(known)}"
+            f"{name}: {where} has {key!r}, but no {kind} is called {rest!r}{suggestion(rest, known) or _listed(known)}"
         )
     return rest
 

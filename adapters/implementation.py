@@ -59,6 +59,10 @@ class Implementation:
         """Return (received, probably meant) for each keyword that the operation nearly has."""
         return signatures.misspelt_keywords(self.operations[operation], OPERATIONS[operation])
 
+    def unaccepted_call(self, operation: str) -> str:
+        """Return why the operation cannot be called with its required parameters; empty when it can."""
+        return signatures.unaccepted_call(self.operations[operation], OPERATIONS[operation])
+
     def limited(self, operation: str, limitation: str) -> bool:
         """Return whether the operation refuses by design what `limitation` names (see LIMITATIONS)."""
         return not {limitation, f"{operation}.{limitation}"}.isdisjoint(self.limitations)

@@ -55,6 +55,24 @@ def foreign_keywords(function: Callable[..., Any], operation: Operation) -> tupl
     return tuple((name, meant) for name, meant in pairs if meant in absent)
 
 
+def unaccepted_call(function: Callable[..., Any], operation: Operation) -> str:
+    """Return why the function cannot be called with the operation's required parameters; empty when it can.
+
+    A function whose signature cannot be read is given the benefit of the doubt: its calls will tell.
+    """
+    required = [parameter for parameter in operation.parameters if parameter.requirement != "feature"]
+    keywords = {parameter.name: None for parameter in required if parameter.requirement == "keyword"}
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return ""
+    try:
+        signature.bind(*(None for _ in operation.positional), **keywords)
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
 def _absent_keywords(function: Callable[..., Any], operation: Operation) -> list[str]:
     taken = keyword_names(function).union(operation.positional)
     return [parameter.name for parameter in operation.parameters if parameter.name not in taken]

@@ -42,7 +42,8 @@ class Alarm:
         case = self.result.counterexample.case if self.result.counterexample else None
         shown = f"{case!r}" if case is not None else "no case"
         found = self.result.reason or f"{self.result.largest_excess:.3g} times what rounding explains"
-        return f"- {self.implementation}, seed {self.seed}: `{self.result.law.id}` {self.result.status}: {found}\n  {shown}"
+        met = f"{self.implementation}, seed {self.seed}: `{self.result.law.id}` {self.result.status}"
+        return f"- {met}: {found}\n  {shown}"
 
 
 def tried(report: Report) -> Iterator[LawResult]:
@@ -94,7 +95,11 @@ def run(implementation: str, seeds: range, tier: str) -> list[Report]:
     reports = []
     for seed in seeds:
         report = check(implementation, seed=seed, tier=tier)  # type: ignore[arg-type]
-        print(f"{implementation} seed {seed}: {report.verdict} in {report.seconds:.1f} s", file=sys.stderr, flush=True)
+        print(
+            f"{implementation} seed {seed}: {report.verdict} in {report.seconds:.1f} s",
+            file=sys.stderr,
+            flush=True,
+        )
         reports.append(report)
     return reports
 

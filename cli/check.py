@@ -52,9 +52,7 @@ class Outcome:
 
 @click.command("check", short_help="Check implementations against the laws.")
 @click.argument("implementations", metavar="IMPLEMENTATION...", nargs=-1, required=True)
-@click.option(
-    "--operation", "operations", multiple=True, metavar="NAME", help="Only this operation (repeatable)."
-)
+@click.option("--operation", "operations", multiple=True, metavar="NAME", help="Only this operation (repeatable).")
 @click.option("--law", "laws", multiple=True, metavar="GLOB", help="Only laws with such an id (repeatable).")
 @click.option(
     "--dtype", "dtypes", multiple=True, metavar="NAME", help="Test these dtypes instead of the declared ones."
@@ -80,12 +78,8 @@ class Outcome:
     metavar="FILE",
     help="A list of failures known and explained.",
 )
-@click.option(
-    "--remove-stale", is_flag=True, help="Delete the lines of that list that are not true any more."
-)
-@click.option(
-    "--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce."
-)
+@click.option("--remove-stale", is_flag=True, help="Delete the lines of that list that are not true any more.")
+@click.option("--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce.")
 @click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
 @click.option("--color/--no-color", default=True, help="Colours on a terminal.")
 def check_command(**options: Any) -> int:
@@ -141,9 +135,7 @@ def _read_expected_failures(wish: Wish) -> ExpectedFailures | None:
 
     if wish.expected_failures is None:
         if wish.remove_stale:
-            raise UserError(
-                "--remove-stale changes a list of expected failures; name it with --expected-failures FILE"
-            )
+            raise UserError("--remove-stale changes a list of expected failures; name it with --expected-failures FILE")
         return None
     try:
         return ExpectedFailures.read(wish.expected_failures)
@@ -168,15 +160,11 @@ def _without_stale(outcome: Outcome, path: Path, expected: ExpectedFailures) -> 
         removed = remove_stale(path, expected, outcome.reports)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}", error) from error
-    click.echo(
-        f"{len(removed)} stale {'line' if len(removed) == 1 else 'lines'} removed from {path}", err=True
-    )
+    click.echo(f"{len(removed)} stale {'line' if len(removed) == 1 else 'lines'} removed from {path}", err=True)
     kept = []
     for report in outcome.reports:
         sentences = zip(report.stale, stale_lines(report), strict=True)
-        kept.append(
-            replace(report, stale=tuple(sentence for sentence, line in sentences if line not in removed))
-        )
+        kept.append(replace(report, stale=tuple(sentence for sentence, line in sentences if line not in removed)))
     return Outcome(kept, outcome.failures)
 
 
@@ -205,9 +193,7 @@ def _write_json(outcome: Outcome, wish: Wish) -> None:
     if wish.json_file is None:
         return
     objects = [report_as_json(report) for report in outcome.reports]
-    objects += [
-        failure_as_json(name, str(error), seed=wish.seed, tier=wish.tier) for name, error in outcome.failures
-    ]
+    objects += [failure_as_json(name, str(error), seed=wish.seed, tier=wish.tier) for name, error in outcome.failures]
     try:
         write_json(wish.json_file, objects)
     except OSError as error:

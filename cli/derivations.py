@@ -74,9 +74,7 @@ def _step(number: int, method: str, checked: StepResult) -> Lines:
 
     mark, style = ("✓", "green") if checked.holds else ("✗", "bold red")
     line = Text(f"  {mark} ", style=style)
-    line.append(f"{number}. {checked.step}", style="default").append(
-        f"   {checked.seconds:.2f} s", style="dim"
-    )
+    line.append(f"{number}. {checked.step}", style="default").append(f"   {checked.seconds:.2f} s", style="dim")
     if checked.holds:
         told = f"proved by {method}; {checked.spot_check.detail}; {checked.vacuity.detail}"
         return [line, *paragraph(told, _WIDTH, 6, "dim")]

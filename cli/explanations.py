@@ -68,8 +68,7 @@ def _unknown(identifier: str) -> str:
     examples = (example.id for example in WORKED_EXAMPLES)
     known = [*LAWS, *OPERATIONS, *CONVENTIONS, *derivation_ids(), *examples]
     close = (
-        get_close_matches(identifier, known, n=3)
-        or [name for name in known if identifier and identifier in name][:3]
+        get_close_matches(identifier, known, n=3) or [name for name in known if identifier and identifier in name][:3]
     )
     meant = f"; did you mean {' or '.join(close)}?" if close else ""
     return f"nothing is called {plain(identifier)!r}{meant} (see: veriformer list laws, or list --help)"

@@ -92,9 +92,7 @@ def _examples() -> Lines:
     from veriformer.spec.worked_examples.registry import WORKED_EXAMPLES
 
     column = max(len(example.id) for example in WORKED_EXAMPLES) + 2
-    rows = [
-        _row(example.id, f"{example.verdict.value:<12}{example.title}", column) for example in WORKED_EXAMPLES
-    ]
+    rows = [_row(example.id, f"{example.verdict.value:<12}{example.title}", column) for example in WORKED_EXAMPLES]
     verdicts = Counter(example.verdict.value for example in WORKED_EXAMPLES)
     totals = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.most_common())
     return [line for row in rows for line in row] + [

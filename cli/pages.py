@@ -55,9 +55,7 @@ def operation_page(operation: Operation) -> Lines:
     laws = [law for law in LAWS.values() if law.operation is operation]
     column = max(len(law.id) for law in laws) + 2 if laws else 0
     lines += [blank(), heading(f"Laws ({len(laws)})")]
-    return lines + [
-        line for law in laws for line in entry(law.id, law.statement, _WIDTH, indent=2, label_width=column)
-    ]
+    return lines + [line for law in laws for line in entry(law.id, law.statement, _WIDTH, indent=2, label_width=column)]
 
 
 def convention_page(convention: Convention) -> Lines:
@@ -81,23 +79,17 @@ def derivation_page(identifier: str) -> Lines:
 def _derivation(identifier: str) -> Lines:
     from veriformer.spec.derivations import load_derivation, render_text
 
-    return [Text(line) for line in render_text(load_derivation(identifier), width=_WIDTH).splitlines()] + [
-        blank()
-    ]
+    return [Text(line) for line in render_text(load_derivation(identifier), width=_WIDTH).splitlines()] + [blank()]
 
 
 def _parameter(parameter: Parameter) -> Lines:
-    optional = {"positional": "", "keyword": " (by name)", "feature": " (optional keyword)"}[
-        parameter.requirement
-    ]
+    optional = {"positional": "", "keyword": " (by name)", "feature": " (optional keyword)"}[parameter.requirement]
     shape = f"{parameter.shape}: " if parameter.shape else ""
     return entry(parameter.name, f"{shape}{parameter.meaning}{optional}", _WIDTH, indent=2, label_width=20)
 
 
 def _value(value: ConventionValue, is_standard: bool) -> Lines:
-    marks = [
-        mark for mark, given in (("standard", is_standard), ("only if declared", not value.inferred)) if given
-    ]
+    marks = [mark for mark, given in (("standard", is_standard), ("only if declared", not value.inferred)) if given]
     told = f"{value.meaning}{f' ({marks[0]})' if marks else ''}"
     return [
         *entry(value.name, told, _WIDTH, indent=2, label_width=20),

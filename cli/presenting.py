@@ -40,7 +40,4 @@ def _section(report: Report, options: Options) -> Lines:
 
 def _summaries(reports: Sequence[Report]) -> Lines:
     widest = max(len(plain(report.implementation)) for report in reports)
-    return [
-        Text(plain(report.implementation).ljust(widest + 3)).append_text(summary(report))
-        for report in reports
-    ]
+    return [Text(plain(report.implementation).ljust(widest + 3)).append_text(summary(report)) for report in reports]

@@ -29,9 +29,7 @@ def progress_bar(*, color: bool = True) -> Iterator[Callable[[Told], None]]:
     )
     # While an operation runs its output is captured; the bar must neither land there nor be captured with it.
     console = Console(file=sys.stderr, no_color=not color)
-    with Progress(
-        *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
-    ) as bar:
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
         task = bar.add_task("", implementation="")
 
         def show(told: Told) -> None:

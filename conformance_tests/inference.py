@@ -49,15 +49,16 @@ class Profile:
     subject: Subject
     findings: tuple[Finding, ...]
     equal_widths: bool
+    refuses_bias_beside_mask: bool
 
 
 def examine(implementation: Implementation, operation: Operation) -> Profile:
     """Return the operation ready to be called under its conventions."""
     probe = _Probe(Subject(implementation, operation, standard_conventions()))
     findings = tuple(probe.find(name) for name in operation.conventions)
-    equal_widths = probe.needs_equal_widths()
+    equal_widths, refuses = probe.needs_equal_widths(), probe.refuses_bias_beside_mask()
     probe.subject.calls.clear()
-    return Profile(probe.subject, findings, equal_widths)
+    return Profile(probe.subject, findings, equal_widths, refuses)
 
 
 class _Probe:
@@ -101,6 +102,14 @@ class _Probe:
             return True
         equal, unequal = (self._inputs(3, 5, value_width=width) for width in (2, 3))
         return self._output(unequal) is None and self._output(equal) is not None
+
+    def refuses_bias_beside_mask(self) -> bool:
+        """Return whether the operation takes a mask and takes a bias but not both, which the interface allows."""
+        if not self._has("mask", "bias"):
+            return False
+        alone = (self._inputs(3, 4, mask="padding"), self._inputs(3, 4, bias=True))
+        both = self._inputs(3, 4, mask="padding", bias=True)
+        return self._output(both) is None and all(self._output(inputs) is not None for inputs in alone)
 
     def _inputs(self, queries: int, keys: int, *, value_width: int = 2, **settings: Any) -> Any:
         heads, kv_heads = (4, 2) if self.operation.name == "grouped_query_attention" else (3, 3)

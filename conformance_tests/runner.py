@@ -168,6 +168,7 @@ class Run:
             equal_widths=profile.equal_widths,
             causal_excludes_mask=subject.conventions.get("causal_with_mask") == "rejects",
             compiles_per_shape=self.implementation.framework.compiles_per_shape,
+            bias_excludes_mask=profile.refuses_bias_beside_mask,
             pool=self.selection.pool,
             seed=seed,
         )

@@ -79,9 +79,9 @@ class Trial:
         one, other = first.expected(self.conventions), second.expected(self.conventions)
         results = of_first(self.output(first)), of_second(self.output(second))
         judged = of_first(one.judged) & of_second(other.judged)
-        verdict = compare(*results, of_first(one.allowed) + of_second(other.allowed), judged, note)
+        verdict = compare(*results, of_first(one.allowed) + of_second(other.allowed), judged, note, may_be_nan=False)
         if verdict.holds:
             return verdict
         errors = first.loosest_error(self.conventions), second.loosest_error(self.conventions)
         loosest = of_first(one.allowed + errors[0]) + of_second(other.allowed + errors[1])
-        return compare(*results, loosest, judged, note)
+        return compare(*results, loosest, judged, note, may_be_nan=False)

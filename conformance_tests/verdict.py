@@ -25,17 +25,26 @@ class Verdict:
     note: str = ""
 
 
-def compare(expected: Array, actual: Array, allowed: Array, judged: Array | None = None, note: str = "") -> Verdict:
+def compare(
+    expected: Array,
+    actual: Array,
+    allowed: Array,
+    judged: Array | None = None,
+    note: str = "",
+    *,
+    may_be_nan: bool = True,
+) -> Verdict:
     """Compare two arrays entry by entry against an absolute error bound.
 
-    An entry that is not finite must be exactly as expected: NaN where NaN is expected, the same infinity.
+    An entry that is not finite must be exactly as expected: NaN where NaN is expected, the same infinity. Where both
+    sides come from the implementation, `may_be_nan` False counts NaN as wrong on either.
     """
     expected = np.asarray(expected, dtype=np.float64)
     actual = np.asarray(actual, dtype=np.float64)
     judged = np.ones(expected.shape, dtype=bool) if judged is None else judged
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.abs(actual - expected)
-        same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+        same = (actual == expected) | (may_be_nan & np.isnan(actual) & np.isnan(expected))
         wrong = judged & ~same & ~(error <= allowed)
         ratio = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error / allowed))
     excess = float(np.max(np.where(judged, ratio, 0.0), initial=0.0))

@@ -87,9 +87,7 @@ def attention_weights(
     Conventions: those of `visible_keys` and `masked_softmax`; masked_nonfinite as in `scaled_dot_product_attention`.
     """
     logits = attention_logits(query, key, bias=bias, scale=scale)
-    visible = visible_keys(
-        logits.shape, mask=mask, bias=bias, is_causal=is_causal, causal_alignment=causal_alignment
-    )
+    visible = visible_keys(logits.shape, mask=mask, bias=bias, is_causal=is_causal, causal_alignment=causal_alignment)
     return masked_softmax(logits, visible, empty_row)
 
 
@@ -127,9 +125,7 @@ def scaled_dot_product_attention(
     key = as_axes("key", key, "B H S D", sizes)
     value = as_axes("value", value, "B H S Dv", sizes)
     logits = attention_logits(query, key, bias=bias, scale=scale)
-    visible = visible_keys(
-        logits.shape, mask=mask, bias=bias, is_causal=is_causal, causal_alignment=causal_alignment
-    )
+    visible = visible_keys(logits.shape, mask=mask, bias=bias, is_causal=is_causal, causal_alignment=causal_alignment)
     weights = masked_softmax(logits, visible, empty_row)
     empty = ~visible.any(axis=-1, keepdims=True)
     if empty_row == "mean_of_values":
@@ -163,9 +159,7 @@ def weighted_sum(
 def _scale(scale: float | None, width: int) -> float:
     if scale is None:
         if width == 0:
-            raise ValueError(
-                "scale is 1/√D, undefined for D = 0; got heads of width 0; pass wider heads or a scale"
-            )
+            raise ValueError("scale is 1/√D, undefined for D = 0; got heads of width 0; pass wider heads or a scale")
         return 1.0 / math.sqrt(width)
     if not (math.isfinite(scale) and scale > 0):
         raise ValueError(f"scale must be positive and finite; got {scale}; pass None for 1/√D")

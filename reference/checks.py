@@ -15,9 +15,7 @@ def as_float64(name: str, numbers: Any) -> Float64[Array, "*shape"]:
     """Return `numbers` in double precision; ValueError when they are not real numbers."""
     array = np.asarray(numbers)
     if array.dtype.kind in "cOSUmM":
-        raise ValueError(
-            f"{name} must hold real numbers; got dtype {array.dtype}; convert it to a float dtype"
-        )
+        raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}; convert it to a float dtype")
     return array.astype(np.float64, copy=False)
 
 
@@ -47,9 +45,7 @@ def require_choice(name: str, value: object, choices: Any) -> None:
     """Raise ValueError unless `value` is one of the values of the Literal type `choices`."""
     valid = get_args(choices)
     if value not in valid:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}; pass one of these"
-        )
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}; pass one of these")
 
 
 def require_count(name: str, value: object, minimum: int) -> None:
@@ -82,9 +78,7 @@ def as_mask(mask: Any, shape: tuple[int, ...]) -> Bool[Array, "*shape"]:
 def as_bias(bias: Any, shape: tuple[int, ...]) -> Float64[Array, "*shape"]:
     """Return `bias` in double precision, broadcasting to `shape`; ValueError when it is boolean or does not fit."""
     if np.asarray(bias).dtype == np.bool_:
-        raise ValueError(
-            "bias must hold numbers to add to the logits; got dtype bool; pass a boolean array as mask"
-        )
+        raise ValueError("bias must hold numbers to add to the logits; got dtype bool; pass a boolean array as mask")
     array = as_float64("bias", bias)
     _require_broadcastable("bias", array, shape)
     return array

@@ -38,9 +38,7 @@ def grouped_query_attention(
     query = as_axes("query", query, "B H L D", sizes)
     key = as_axes("key", key, "B G S D", sizes)
     value = as_axes("value", value, "B G S Dv", sizes)
-    require_multiple(
-        "H, the number of query heads,", sizes["H"], "G, the number of key/value heads", sizes["G"]
-    )
+    require_multiple("H, the number of query heads,", sizes["H"], "G, the number of key/value heads", sizes["G"])
     group_size = sizes["H"] // sizes["G"]
     return scaled_dot_product_attention(
         query,

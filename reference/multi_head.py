@@ -10,9 +10,7 @@ from veriformer.reference.grouped_query import grouped_query_attention
 from veriformer.reference.weights import HasMultiHeadWeights, MultiHeadWeights
 
 
-def split_heads(
-    x: Float[Array, "B L width"], num_heads: int
-) -> Float64[Array, "B {num_heads} L width//{num_heads}"]:
+def split_heads(x: Float[Array, "B L width"], num_heads: int) -> Float64[Array, "B {num_heads} L width//{num_heads}"]:
     """Cut each vector into consecutive blocks, one per head, and bring the heads before the length.
 
     heads[b, h, i, d] = x[b, i, h·D + d]

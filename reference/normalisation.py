@@ -35,9 +35,7 @@ def layer_norm(
         raise ValueError(f"eps must be finite and not negative; got {eps}; pass a small number such as 1e-5")
     numbers = as_float64("x", x)
     if numbers.ndim == 0 or numbers.shape[-1] == 0:
-        raise ValueError(
-            f"x must have a last axis of at least one component; got shape {numbers.shape}; pass (..., E)"
-        )
+        raise ValueError(f"x must have a last axis of at least one component; got shape {numbers.shape}; pass (..., E)")
     sizes = {"E": numbers.shape[-1]}
     gain, shift = as_axes("gamma", gamma, "E", sizes), as_axes("beta", beta, "E", sizes)
     centred = numbers - numbers.mean(axis=-1, keepdims=True)

@@ -24,9 +24,7 @@ def softmax(x: Float[Array, "*rows n"]) -> Float64[Array, "*rows n"]:
     """
     logits = as_float64("x", x)
     if logits.ndim == 0:
-        raise ValueError(
-            "x must have at least one axis, the one to normalise over; got a scalar; pass a vector"
-        )
+        raise ValueError("x must have at least one axis, the one to normalise over; got a scalar; pass a vector")
     shifted = logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)
     exponentials = np.exp(shifted)
     return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))

@@ -41,7 +41,7 @@ class Limits:
 
     Sizes are chosen by `seed`. `compiles_per_shape` takes them from the first `pool` entries of a pool; `small`
     overrides both and draws the smallest sizes only, to find a counterexample that can be read.
-    `causal_excludes_mask` keeps the causal flag away from masks and biases.
+    `causal_excludes_mask` keeps the causal flag away from masks and biases, `bias_excludes_mask` these two apart.
     """
 
     operation: str
@@ -49,6 +49,7 @@ class Limits:
     features: frozenset[str]
     equal_widths: bool = False
     causal_excludes_mask: bool = False
+    bias_excludes_mask: bool = False
     compiles_per_shape: bool = False
     pool: int = 2
     small: bool = False
@@ -179,6 +180,8 @@ def _settled(
 ) -> dict[str, Any]:
     """Return the fields of a case for the optional inputs that are on, keeping apart what must not meet."""
     causal = "is_causal" in on
+    if limits.bias_excludes_mask and {"mask", "bias"} <= on:
+        on = on - {"mask" if space.bias == "always" else "bias"}
     if limits.causal_excludes_mask and causal:
         # The flag gives way to a mask or bias, unless the law is about the flag.
         on = on - {"mask", "bias"} if space.causal == "always" else on

@@ -95,13 +95,22 @@ class AttentionInputs:
         width = self.key_length if self.value is None else int(self.value.shape[-1])
         return (*self.query.shape[:3], width)
 
+    def obeying(self, conventions: Conventions) -> AttentionInputs:
+        """Return the inputs without what a declared convention drops where mask (or bias) and causal flag meet."""
+        if not self.is_causal or (self.mask is None and self.bias is None):
+            return self
+        if conventions["causal_with_mask"] == "mask_ignored":
+            return replace(self, mask=None, bias=None)
+        return replace(self, is_causal=False) if conventions["causal_with_mask"] == "causal_ignored" else self
+
     def visible(self, conventions: Conventions) -> Array:
         """Return which keys each query may see, (B, H, L, S), the causal flag included."""
+        obeyed = self.obeying(conventions)
         return reference.visible_keys(
             (*self.query.shape[:3], self.key_length),
-            mask=self.mask,
-            bias=self.bias,
-            is_causal=self.is_causal,
+            mask=obeyed.mask,
+            bias=obeyed.bias,
+            is_causal=obeyed.is_causal,
             causal_alignment=conventions["causal_alignment"],
         )
 
@@ -191,7 +200,8 @@ class AttentionInputs:
     def _terms(self, visible: Array, conventions: Conventions) -> AttentionTerms:
         key = np.repeat(self.key, self.group_size, axis=1)
         value = None if self.value is None else np.repeat(self.value, self.group_size, axis=1)
-        logits = reference.attention_logits(self.query, key, bias=self.bias, scale=self.scale)
+        bias = self.obeying(conventions).bias
+        logits = reference.attention_logits(self.query, key, bias=bias, scale=self.scale)
         scale = self.query.shape[-1] ** -0.5 if self.scale is None else self.scale
         logits, visible, weights = softmax_over_visible(logits, visible, conventions)
         output = None if value is None else reference.weighted_sum(weights, value, visible)

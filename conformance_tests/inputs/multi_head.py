@@ -154,12 +154,21 @@ class MultiHeadInputs:
         """The shape of a correct result."""
         return self.x.shape
 
+    def obeying(self, conventions: Conventions) -> MultiHeadInputs:
+        """Return the inputs without what a declared convention drops where mask and causal flag meet."""
+        if not self.is_causal or self.mask is None:
+            return self
+        if conventions["causal_with_mask"] == "mask_ignored":
+            return replace(self, mask=None)
+        return replace(self, is_causal=False) if conventions["causal_with_mask"] == "causal_ignored" else self
+
     def visible(self, conventions: Conventions) -> Array:
         """Return which keys each query may see, (B, H, L, S), the causal flag included."""
+        obeyed = self.obeying(conventions)
         return reference.visible_keys(
             (self.batch, self.num_heads, self.query_length, self.key_length),
-            mask=self.mask,
-            is_causal=self.is_causal,
+            mask=obeyed.mask,
+            is_causal=obeyed.is_causal,
             causal_alignment=conventions["causal_alignment"],
         )
 
@@ -212,14 +221,15 @@ class MultiHeadInputs:
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact result under the conventions and its error bound, propagated through the projections."""
         precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
+        obeyed = self.obeying(conventions)
         value = reference.multi_head_attention(
             self.x,
             self.context,
             reference.MultiHeadWeights(**vars(self.weights)),
             num_heads=self.num_heads,
             num_kv_heads=self.num_kv_heads,
-            mask=self.mask,
-            is_causal=self.is_causal,
+            mask=obeyed.mask,
+            is_causal=obeyed.is_causal,
             causal_alignment=conventions["causal_alignment"],
             empty_row=conventions["empty_row"],
         )

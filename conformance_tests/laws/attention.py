@@ -54,7 +54,8 @@ def hull(trial: Trial) -> Verdict:
     visible = inputs.visible(trial.conventions)[..., None]
     lowest = np.min(np.where(visible, values, np.inf), axis=-2)
     highest = np.max(np.where(visible, values, -np.inf), axis=-2)
-    return compare(np.clip(output, lowest, highest), output, expected.allowed, expected.judged)
+    nearest = np.clip(output, lowest, highest)
+    return compare(nearest, output, expected.allowed, expected.judged, may_be_nan=False)
 
 
 @judges("values.constant", space=AttentionSpace(mask="sometimes", causal="sometimes", least_keys=2))
@@ -83,7 +84,8 @@ def linear_in_values(trial: Trial) -> Verdict:
     errors = [e + g.loosest_error(trial.conventions) for e, g in zip(errors, (inputs, others, combined), strict=True)]
     expected = 2.0 * trial.output(inputs) - trial.output(others)
     judged = inputs.expected(trial.conventions).judged
-    return compare(expected, trial.output(combined), 2.0 * errors[0] + errors[1] + errors[2], judged)
+    allowed = 2.0 * errors[0] + errors[1] + errors[2]
+    return compare(expected, trial.output(combined), allowed, judged, may_be_nan=False)
 
 
 @judges("keys.equal", space=AttentionSpace(least_keys=2, least_queries=2))
@@ -149,7 +151,7 @@ def bias_row_shift(trial: Trial) -> Verdict:
 def nonnegative(trial: Trial) -> Verdict:
     """No weight is below zero."""
     output, judged = trial.output(trial.inputs), trial.inputs.expected(trial.conventions).judged
-    return compare(np.maximum(output, 0.0), output, np.zeros(output.shape), judged)
+    return compare(np.maximum(output, 0.0), output, np.zeros(output.shape), judged, may_be_nan=False)
 
 
 @judges(

@@ -16,10 +16,12 @@ from veriformer.conformance_tests.verdict import Verdict, compare, words
 @judges("signature", space=NoSpace())
 def signature(trial: Trial) -> Verdict:
     """The parameters are those of the interface, spelt as there."""
-    operation = trial.subject.operation
-    misspelt = trial.subject.implementation.misspelt_keywords(operation.name)
-    received = "; ".join(f"keyword {got!r}, which looks like {meant!r} misspelt" for got, meant in misspelt)
-    return words(operation.signature, received or "a signature that fits", holds=not misspelt)
+    operation, implementation = trial.subject.operation, trial.subject.implementation
+    misspelt = implementation.misspelt_keywords(operation.name)
+    faults = [f"keyword {got!r}, which looks like {meant!r} misspelt" for got, meant in misspelt]
+    refusal = implementation.unaccepted_call(operation.name)
+    faults += [f"a signature that does not take the required parameters ({refusal})"] if refusal else []
+    return words(operation.signature, "; ".join(faults) or "a signature that fits", holds=not faults)
 
 
 @judges("shape", space=OwnSpace())

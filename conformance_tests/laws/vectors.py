@@ -34,7 +34,7 @@ def agrees_with_formula(trial: Trial) -> Verdict:
 def nonnegative(trial: Trial) -> Verdict:
     """No weight is below zero."""
     output = trial.output(trial.inputs)
-    return compare(np.maximum(output, 0.0), output, np.zeros(output.shape))
+    return compare(np.maximum(output, 0.0), output, np.zeros(output.shape), may_be_nan=False)
 
 
 @judges("rows_sum_to_one", space=VectorSpace(), operations=_SOFTMAX)

@@ -14,8 +14,9 @@ _STATED_OF = Counter(law.claim.key for law in LAWS.values())
 def most_telling_first(results: Sequence[LawResult]) -> list[LawResult]:
     """Return the violations among one operation's results, the most telling first.
 
-    A mistake breaks the laws of its own family (`causal.*`, `mask.*`) all together and others here and there: the
-    larger the part of a family that is broken, the more its laws say. Among equals, a law stated of fewer
+    A law about the optional inputs of its smallest case comes before one that fails only when they happen to be
+    there. Then, a mistake breaks the laws of its own family (`causal.*`, `mask.*`) all together and others here and
+    there: the larger the part of a family that is broken, the more its laws say. Among equals, a law stated of fewer
     operations says more than one that holds of every operation, and then the order of the catalogue decides.
     A signature that does not fit comes before all: it may be why a feature was not tried at all.
     """
@@ -23,12 +24,20 @@ def most_telling_first(results: Sequence[LawResult]) -> list[LawResult]:
     violated = [result for result in results if result.status == "failed"]
     broken = Counter(_family(result) for result in violated)
 
-    def rank(result: LawResult) -> tuple[bool, float, int]:
+    def rank(result: LawResult) -> tuple[bool, bool, float, int]:
         family = _family(result)
-        return (family != "signature", -broken[family] / judged[family], _STATED_OF[result.law.claim.key])
+        share = broken[family] / judged[family]
+        return (family != "signature", _is_indirect(result), -share, _STATED_OF[result.law.claim.key])
 
     return sorted(violated, key=rank)
 
 
 def _family(result: LawResult) -> str:
     return result.law.claim.key.partition(".")[0]
+
+
+def _is_indirect(result: LawResult) -> bool:
+    """Return whether the smallest case has optional inputs that the law is not about."""
+    calls = result.counterexample.calls if result.counterexample else ()
+    present = {name for call in calls for name in call.arguments}
+    return not present.intersection(result.law.operation.features) <= set(result.law.features)

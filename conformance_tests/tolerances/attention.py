@@ -104,4 +104,4 @@ def _average(terms: AttentionTerms, reached: Array, amounts: Array) -> Array:
     """Return the largest average of nonnegative amounts (..., S, Dv) over visible keys that the weights allow."""
     visible = np.isfinite(terms.logits)[..., None]
     largest = np.max(np.where(visible, amounts[..., None, :, :], 0.0), axis=-2, initial=0.0)
-    return np.minimum(reached @ amounts, largest)
+    return np.asarray(np.minimum(reached @ amounts, largest))

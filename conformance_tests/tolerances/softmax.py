@@ -36,7 +36,7 @@ def weight_error(logits: Array, error: Array, precision: Precision) -> Array:
 
 def log_weights(logits: Array) -> Array:
     """Return the logarithms of the softmax, −∞ where hidden: a weight that float64 cannot hold still has one."""
-    return logits - log_normaliser(logits)
+    return np.asarray(logits - log_normaliser(logits))
 
 
 def log_normaliser(logits: Array) -> Array:
@@ -53,7 +53,8 @@ def normaliser_error(logits: Array, precision: Precision) -> Array:
     p = exp(z − log Σ e^z), as in log_softmax and in kernels that hand the logarithm on, which is never of less than
     float32: rounding it to |log Σ e^z| (1 ± u′) multiplies the whole row by e^(± u′ |log Σ e^z|).
     """
-    return np.expm1(np.minimum(precision.logarithm * np.abs(log_normaliser(logits)), _LARGEST_LOGARITHM))
+    error = precision.logarithm * np.abs(log_normaliser(logits))
+    return np.asarray(np.expm1(np.minimum(error, _LARGEST_LOGARITHM)))
 
 
 def log_rise(logits: Array, error: Array, *, both_ways: bool = False) -> Array:
@@ -67,7 +68,7 @@ def log_rise(logits: Array, error: Array, *, both_ways: bool = False) -> Array:
     exponent = error - lowest if both_ways else error
     with np.errstate(divide="ignore"):
         rise = weights + exponent + np.log(-np.expm1(-exponent))
-    return np.minimum(rise if both_ways else rise - lowest, _LARGEST_LOGARITHM)
+    return np.asarray(np.minimum(rise if both_ways else rise - lowest, _LARGEST_LOGARITHM))
 
 
 def _log_lowest(weights: Array, error: Array) -> Array:

@@ -2,6 +2,7 @@ import torch
 
 framework = "torch"
 
+
 def scaled_dot_product_attention(query, key, value, *, mask=None, is_causal=False):
     logits = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
     if is_causal:

@@ -78,9 +78,7 @@ FLOATS = Arithmetic(
 )
 
 INTERVALS = Arithmetic(
-    fraction=lambda numerator, denominator: (
-        numerator if denominator == 1 else mpmath.iv.mpf(numerator) / denominator
-    ),
+    fraction=lambda numerator, denominator: numerator if denominator == 1 else mpmath.iv.mpf(numerator) / denominator,
     power=_interval_power,
     functions={
         "exp": mpmath.iv.exp,

@@ -53,6 +53,4 @@ def _require(derivation_id: str) -> None:
     if derivation_id in _TITLES:
         return
     close = difflib.get_close_matches(derivation_id, _TITLES) or list(_TITLES)
-    raise UnknownDerivationError(
-        f"no derivation is called {derivation_id!r}; did you mean {', '.join(close)}?"
-    )
+    raise UnknownDerivationError(f"no derivation is called {derivation_id!r}; did you mean {', '.join(close)}?")

@@ -81,16 +81,13 @@ NO_DEPENDENCE = (
         "The output does not depend on a later token, projections included",
         Partial(self_attention(i, e), inputs[k, a]),
         Integer(0),
-        "Queries, keys and values are X W_Q, X W_K and X W_V. Token k ≠ i enters through its key and "
-        "value only.",
+        "Queries, keys and values are X W_Q, X W_K and X W_V. Token k ≠ i enters through its key and value only.",
         context=TOKEN_HIDDEN,
     ),
     Difference(
         "Without the mask it does depend on later tokens",
         attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2))(Integer(1), Integer(1)),
-        attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2), entry_of(keep))(
-            Integer(1), Integer(1)
-        ),
+        attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2), entry_of(keep))(Integer(1), Integer(1)),
         "Two tokens 0 and 1 that are their own query, key and value: the first output is 1/2 without and "
         "0 with the mask.",
         example=World(
@@ -168,8 +165,7 @@ MASKS = (
         * weights(entry_of(x), KEYS, entry_of(keep))(j)
         / total(lambda m: other_keep[m] * weights(entry_of(x), KEYS, entry_of(keep))(m), "m", KEYS),
         weights(entry_of(x), KEYS, lambda m: keep[m] * other_keep[m])(j),
-        "Masking causally and then restricting to real tokens is masking by B·C: a key must be shown by "
-        "both.",
+        "Masking causally and then restricting to real tokens is masking by B·C: a key must be shown by both.",
         context=ROW,
     ),
     Step(
@@ -208,11 +204,8 @@ MASKS = (
     Difference(
         "With L ≠ S the outputs differ",
         attention(lambda row, m: x[m], lambda m, c: v[m], up_to(2), entry_of(keep))(Integer(1), Integer(1)),
-        attention(lambda row, m: x[m], lambda m, c: v[m], up_to(2), entry_of(other_keep))(
-            Integer(1), Integer(1)
-        ),
-        "One query, two keys with equal logits and the values 0 and 1: top left (B) returns 0, bottom "
-        "right (C) 1/2.",
+        attention(lambda row, m: x[m], lambda m, c: v[m], up_to(2), entry_of(other_keep))(Integer(1), Integer(1)),
+        "One query, two keys with equal logits and the values 0 and 1: top left (B) returns 0, bottom right (C) 1/2.",
         example=World(
             arrays={
                 **{(x, (m,)): 0 for m in (1, 2)},
@@ -229,16 +222,14 @@ DERIVATION = Derivation(
     title="With a causal mask no output depends on a later input",
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "B[i, j] is 1 where query i may attend to key j and 0 elsewhere; causal means B[i, j] = 0 for j "
-        "after i.",
+        "B[i, j] is 1 where query i may attend to key j and 0 elsewhere; causal means B[i, j] = 0 for j after i.",
         "A query may attend to itself, so that no row is empty.",
         "A layer is differentiable; between attention layers everything acts on each token alone.",
     ),
     sources=(
         Source(
             "Vaswani et al. 2017, Attention Is All You Need, section 3.2.3",
-            "We need to prevent leftward information flow in the decoder to preserve the auto-regressive "
-            "property",
+            "We need to prevent leftward information flow in the decoder to preserve the auto-regressive property",
         ),
         Source(
             "Seed document 004, footnote on autoregressive models",

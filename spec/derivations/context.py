@@ -70,9 +70,7 @@ class Context:
         given = [_fact_in_words(expression, value) for expression, value in self.facts.items()]
         given += [_block_in_words(block) for block in self.blocks]
         given += [f"{indicator} is 0 or 1" for indicator in sorted(map(str, self.indicators))]
-        given += [
-            f"{bijection} permutes {_range_in_words(own)}" for bijection, own in self.bijections.items()
-        ]
+        given += [f"{bijection} permutes {_range_in_words(own)}" for bijection, own in self.bijections.items()]
         given += [f"{symbol} = {value}" for symbol, value in self.parametrisation.items()]
         given += [f"{low} ≤ {index} ≤ {high}" for index, (low, high) in self.ranges.items()]
         return tuple(given)
@@ -89,9 +87,7 @@ def _range_in_words(bounds: Range) -> str:
 
 
 def _block_in_words(block: Block) -> str:
-    places = [
-        "any index" if bounds is None else f"an index in {_range_in_words(bounds)}" for bounds in block.ranges
-    ]
+    places = ["any index" if bounds is None else f"an index in {_range_in_words(bounds)}" for bounds in block.ranges]
     return f"{block.base} is {block.value} at {' and '.join(places)}"
 
 

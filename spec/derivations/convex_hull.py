@@ -71,19 +71,14 @@ CONSEQUENCES = (
     ),
     Step(
         "The output is linear in the values",
-        attention(score, lambda m, c: alpha * value[m, c] + beta * other_value[m, c], KEYS, entry_of(keep))(
-            i, e
-        ),
-        alpha * masked_attention(i, e)
-        + beta * attention(score, entry_of(other_value), KEYS, entry_of(keep))(i, e),
+        attention(score, lambda m, c: alpha * value[m, c] + beta * other_value[m, c], KEYS, entry_of(keep))(i, e),
+        alpha * masked_attention(i, e) + beta * attention(score, entry_of(other_value), KEYS, entry_of(keep))(i, e),
         "The weights do not depend on the values.",
         context=CONTEXT,
     ),
     Step(
         "Equal keys give the mean of the values, whatever the query",
-        attention(scaled_score(entry_of(query), lambda m, c: common_key[c], d_k), entry_of(value), KEYS)(
-            i, e
-        ),
+        attention(scaled_score(entry_of(query), lambda m, c: common_key[c], d_k), entry_of(value), KEYS)(i, e),
         total(lambda m: value[m, e], "j", KEYS) / S,
         "All logits of a row are equal, so all weights are 1/S.",
         context=CONTEXT,
@@ -119,13 +114,8 @@ DERIVATION = Derivation(
             "each $z_i$ is given by a convex combination of the $V_j$'s",
         ),
         Source("Seed document 003", "Compute *linear combinations* of the rows", "convex ones"),
-        Source(
-            "Seed document 002", "Basically all our attention operations are linear", "in the values only"
-        ),
+        Source("Seed document 002", "Basically all our attention operations are linear", "in the values only"),
     ),
     steps=HALF_SPACES + CONSEQUENCES,
-    remarks=(
-        "In particular no component of an output exceeds the largest magnitude of that component of the "
-        "values.",
-    ),
+    remarks=("In particular no component of an output exceeds the largest magnitude of that component of the values.",),
 )

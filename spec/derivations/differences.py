@@ -46,9 +46,7 @@ class Difference(Step):
         """The floating-point values must lie at the enclosures and differ."""
         values = [float(Evaluator(self.example.copy()).value(side)) for side in (self.left, self.right)]
         centres = [float(mpmath.mpf(self._enclosure(side).mid)) for side in (self.left, self.right)]
-        agree = all(
-            math.isclose(*pair, rel_tol=1e-9, abs_tol=1e-12) for pair in zip(values, centres, strict=True)
-        )
+        agree = all(math.isclose(*pair, rel_tol=1e-9, abs_tol=1e-12) for pair in zip(values, centres, strict=True))
         passed = agree and values[0] != values[1]
         return CheckResult(passed, 1, f"direct evaluation gives {values[0]!r} and {values[1]!r}")
 

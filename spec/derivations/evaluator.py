@@ -155,11 +155,7 @@ class Evaluator:
         function, variable = expression.args
         symbol = variable.is_Symbol
         table: dict[Any, Any] = self.world.symbols if symbol else self.world.arrays
-        key = (
-            variable
-            if symbol
-            else (variable.base, tuple(self.value(index, bound) for index in variable.indices))
-        )
+        key = variable if symbol else (variable.base, tuple(self.value(index, bound) for index in variable.indices))
         original = self.value(variable, bound)
         table[key] = Dual(float(original), 1.0)
         try:
@@ -188,9 +184,7 @@ class Evaluator:
 
     def _random_components(self, variable: Any, bound: Bound) -> list[Entry]:
         """Which random components a variable reads, found by reading it once."""
-        self.world.arrays = {
-            key: kept for key, kept in self.world.arrays.items() if key[0] not in self.world.laws
-        }
+        self.world.arrays = {key: kept for key, kept in self.world.arrays.items() if key[0] not in self.world.laws}
         self.value(variable, bound)
         return [key for key in self.world.arrays if key[0] in self.world.laws]
 

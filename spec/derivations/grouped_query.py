@@ -27,9 +27,7 @@ query_heads: Range = (Integer(0), groups * group_size - 1)
 
 MEMBER_FITS = Context(parametrisation={group_size: member + 1 + slack})
 READ = Quotient(group * group_size + member, group_size)
-KNOWN = Context(
-    ranges={i: up_to(S), e: up_to(d_v)}, facts={READ: group}, parametrisation=MEMBER_FITS.parametrisation
-)
+KNOWN = Context(ranges={i: up_to(S), e: up_to(d_v)}, facts={READ: group}, parametrisation=MEMBER_FITS.parametrisation)
 PAIRS = Context(
     ranges={group: key_heads, i: up_to(S), out: up_to(d_model)}, pairings={query_heads: (groups, group_size)}
 )
@@ -82,8 +80,7 @@ READING = (
         "Grouped attention is attention with each key/value head repeated γ times",
         grouped(group * group_size + member)(i, e),
         full_with_repeated(group * group_size + member, lambda h: group)(i, e),
-        "Repeating each head γ times in a row puts head g at the places gγ, …, gγ + γ − 1; these read g "
-        "(first step).",
+        "Repeating each head γ times in a row puts head g at the places gγ, …, gγ + γ − 1; these read g (first step).",
         context=KNOWN,
     ),
     Step(
@@ -98,10 +95,7 @@ READING = (
         total(summed_by_group, "h", query_heads),
         total(
             lambda g: total(
-                lambda c: (
-                    value[g, i, c]
-                    * total(lambda s: w_output[g, s, c, out], "s", (Integer(0), group_size - 1))
-                ),
+                lambda c: value[g, i, c] * total(lambda s: w_output[g, s, c, out], "s", (Integer(0), group_size - 1)),
                 "c",
                 up_to(d_v),
             ),

@@ -57,9 +57,7 @@ BATCH = (
         OTHER_ENTRY,
         "The derivative carries δ_bb' = 0.",
     ),
-    vanishing(
-        "keys of another batch entry", key[other_b, h, k, a], OTHER_ENTRY, "The derivative carries δ_bb' = 0."
-    ),
+    vanishing("keys of another batch entry", key[other_b, h, k, a], OTHER_ENTRY, "The derivative carries δ_bb' = 0."),
     vanishing(
         "values of another batch entry",
         value[other_b, h, k, f],
@@ -75,13 +73,9 @@ BATCH = (
 )
 
 HEADS = (
-    vanishing(
-        "queries of another head", query[b, other_h, i, a], OTHER_HEAD, "The derivative carries δ_hh' = 0."
-    ),
+    vanishing("queries of another head", query[b, other_h, i, a], OTHER_HEAD, "The derivative carries δ_hh' = 0."),
     vanishing("keys of another head", key[b, other_h, k, a], OTHER_HEAD, "The derivative carries δ_hh' = 0."),
-    vanishing(
-        "values of another head", value[b, other_h, k, f], OTHER_HEAD, "The derivative carries δ_hh' = 0."
-    ),
+    vanishing("values of another head", value[b, other_h, k, f], OTHER_HEAD, "The derivative carries δ_hh' = 0."),
 )
 
 QUERIES = (
@@ -95,8 +89,7 @@ QUERIES = (
         "It does depend on its own keys",
         attention(lambda row, m: x[m], lambda m, c: m, up_to(2))(Integer(1), Integer(1)),
         attention(lambda row, m: 2 * x[m], lambda m, c: m, up_to(2))(Integer(1), Integer(1)),
-        "So the zeros above are not those of a constant: logits 0 and 1 with values 1 and 2, then the "
-        "logits doubled.",
+        "So the zeros above are not those of a constant: logits 0 and 1 with values 1 and 2, then the logits doubled.",
         example=World(arrays={(x, (1,)): 0, (x, (2,)): 1}),
     ),
 )
@@ -114,7 +107,5 @@ DERIVATION = Derivation(
         ),
     ),
     steps=BATCH + HEADS + QUERIES,
-    remarks=(
-        "A softmax over a wrong axis, or a mask broadcast along the wrong one, violates one of these steps.",
-    ),
+    remarks=("A softmax over a wrong axis, or a mask broadcast along the wrong one, violates one of these steps.",),
 )

@@ -72,9 +72,7 @@ def power_of_two_valued(term: Term, context: Context, canonical: Canonicaliser) 
     for factor in term.factors:
         positive_power = factor.is_Pow and factor.exp.is_Integer and factor.exp > 0
         base = factor.base if positive_power else factor
-        two_valued = isinstance(base, KroneckerDelta) or (
-            isinstance(base, Indexed) and base.base in context.indicators
-        )
+        two_valued = isinstance(base, KroneckerDelta) or (isinstance(base, Indexed) and base.base in context.indicators)
         reduced = base if two_valued else factor
         if not (two_valued and reduced in seen):
             seen.append(reduced)
@@ -122,9 +120,7 @@ def align_delta(term: Term, context: Context, canonical: Canonicaliser) -> Terms
         first, second = sorted(delta.args[:2], key=str)
         if not (first.is_Symbol and second.is_Symbol) or first in term.bound or second in term.bound:
             continue
-        others = Term(
-            term.coefficient, tuple(factor for factor in term.factors if factor != delta), term.bound
-        )
+        others = Term(term.coefficient, tuple(factor for factor in term.factors if factor != delta), term.bound)
         if others.occurs(second):
             replaced = substitute(others, {second: first}, canonical)
             return [Term(new.coefficient, (delta, *new.factors), new.bound) for new in replaced]

@@ -89,9 +89,7 @@ def _hoist_sum(expression: Expr, canonical: Canonicaliser) -> list[Term]:
             raise DerivationError(f"a range depends on another index of the same sum: {expression}")
     hoisted = []
     for term in distribute(expression.function.xreplace(renaming), canonical):
-        inner = {
-            symbol for low, high in term.bound.values() for symbol in low.free_symbols | high.free_symbols
-        }
+        inner = {symbol for low, high in term.bound.values() for symbol in low.free_symbols | high.free_symbols}
         if inner & set(ranges):
             raise DerivationError(f"an inner range depends on an outer index: {expression}")
         hoisted.append(Term(term.coefficient, term.factors, term.bound | ranges))

@@ -24,16 +24,12 @@ class Inequality(Step):
     @property
     def method(self) -> str:
         """How the step is proved, in words."""
-        return (
-            f"left − right = {self.certificate} by {self.prover.name}, and this is non-negative by its form"
-        )
+        return f"left − right = {self.certificate} by {self.prover.name}, and this is non-negative by its form"
 
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """The difference equals the certificate, and the certificate is non-negative by its form."""
         if not self.accepts(self.left - self.right, self.certificate, normaliser):
-            return CheckResult(
-                False, 1, f"{self.prover.name} does not prove left − right = {self.certificate}"
-            )
+            return CheckResult(False, 1, f"{self.prover.name} does not prove left − right = {self.certificate}")
         if not manifestly_nonnegative(self._constrained(), self.context):
             return CheckResult(False, 1, f"{self.certificate} is not non-negative by its form")
         return CheckResult(True, 1, self.method)

@@ -84,8 +84,7 @@ INVARIANCES = (
         "Scaling by α is scaling ε by 1/α²",
         normalised(affine, i),
         normalised(own, i, epsilon / factor**2),
-        "Deviations scale by α, the variance by α². At ε = 0 nothing changes: LN is invariant under "
-        "scaling by α > 0.",
+        "Deviations scale by α, the variance by α². At ε = 0 nothing changes: LN is invariant under scaling by α > 0.",
         context=CONTEXT,
     ),
     Difference(

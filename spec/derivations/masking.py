@@ -98,8 +98,7 @@ SCALING = (
         "Both orders agree at −∞",
         exp((score_i + mask_value) / sqrt(width)) / (exp((score_i + mask_value) / sqrt(width)) + rest),
         Integer(0),
-        "For M = −∞ the weight is 0 either way, so that for masks with values 0 and −∞ the order does not "
-        "matter.",
+        "For M = −∞ the weight is 0 either way, so that for masks with values 0 and −∞ the order does not matter.",
         variable=mask_value,
         point=-oo,
     ),
@@ -107,8 +106,7 @@ SCALING = (
         "For a finite mask value the order matters",
         exp(mask_value / sqrt(width)) / (1 + exp(mask_value / sqrt(width))),
         exp(mask_value) / (1 + exp(mask_value)),
-        "Two equal scores, d_k = 64, M = −10: masked before the scaling, 22 % of the weight leaks to the "
-        "masked key.",
+        "Two equal scores, d_k = 64, M = −10: masked before the scaling, 22 % of the weight leaks to the masked key.",
         example=World(symbols={mask_value: -10, width: 64}),
     ),
 )
@@ -224,8 +222,7 @@ BIASES = (
         "When every key occurs twice nothing changes",
         _every_key_twice(e),
         _keys_from_zero(e),
-        "Every bias is log 2, a constant. (The list 1, 1, 2, 2, … has the key ⌊m/2⌋ + 1 at place m = 0, "
-        "1, 2, …)",
+        "Every bias is log 2, a constant. (The list 1, 1, 2, 2, … has the key ⌊m/2⌋ + 1 at place m = 0, 1, 2, …)",
         context=half_of_pair,
     ),
 )
@@ -235,8 +232,7 @@ DERIVATION = Derivation(
     title="A masked key has weight exactly zero and might as well not be there",
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "B[i, j] is 1 where query i may attend to key j and 0 elsewhere; M = log B is the additive form, "
-        "0 or −∞.",
+        "B[i, j] is 1 where query i may attend to key j and 0 elsewhere; M = log B is the additive form, 0 or −∞.",
         "Every row has at least one visible key, unless a step says otherwise.",
         "Masked logits, keys and values are finite: 0 · ∞ and 0 · NaN are outside of these laws.",
     ),
@@ -246,9 +242,7 @@ DERIVATION = Derivation(
             "masking out (setting to −∞) all values in the input of the softmax which correspond to "
             "illegal connections",
         ),
-        Source(
-            "Seed document 001", "\\frac{QK^T + M}{\\sqrt{d_k}}", "equal to the usual form for 0 and −∞ only"
-        ),
+        Source("Seed document 001", "\\frac{QK^T + M}{\\sqrt{d_k}}", "equal to the usual form for 0 and −∞ only"),
         Source(
             "Seed document 000",
             "masks must be added before softmax",

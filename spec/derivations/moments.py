@@ -53,9 +53,7 @@ def moment(family: RandomFamily, power: int) -> Expr:
 
 
 def _central_moment(family: RandomFamily, order: int) -> Expr:
-    standardised = {0: sympy.Integer(1), 2: sympy.Integer(1), 3: family.skewness, 4: family.kurtosis}.get(
-        order
-    )
+    standardised = {0: sympy.Integer(1), 2: sympy.Integer(1), 3: family.skewness, 4: family.kurtosis}.get(order)
     if standardised is None:
         raise DerivationError(f"moment {order} of {family.base} is needed but not declared")
     return standardised * family.deviation**order
@@ -80,9 +78,7 @@ def _separate(term: Term, context: Context) -> tuple[Powers, list[Expr]]:
             component = (families[base.base], base.indices[0])
             powers[component] = powers.get(component, 0) + int(exponent)
         elif any(factor.has(random) for random in families):
-            raise DerivationError(
-                f"the moment algebra takes polynomials in the random components, not {factor}"
-            )
+            raise DerivationError(f"the moment algebra takes polynomials in the random components, not {factor}")
         else:
             constants.append(factor)
     return powers, constants

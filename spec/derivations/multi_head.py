@@ -55,9 +55,7 @@ def head_output(r: Expr, row: Expr, c: Expr) -> Expr:
     """Head r: attention with queries X W_Q^(r), keys X W_K^(r) and values X W_V^(r)."""
 
     def projected(weight: Expr) -> Entries:
-        return lambda token, place: total(
-            lambda b: inputs[token, b] * weight[r, b, place], "b", up_to(d_model)
-        )
+        return lambda token, place: total(lambda b: inputs[token, b] * weight[r, b, place], "b", up_to(d_model))
 
     score = scaled_score(projected(w_query), projected(w_key), d_k)
     return attention(score, projected(w_value), TOKENS)(row, c)
@@ -109,8 +107,7 @@ SUM = (
         "Concatenate and project: a sum over heads",
         total(lambda place: concatenated(i, place) * output_rows(place, e), "c", CONCATENATED),
         sum_of_heads(entry_of(heads), entry_of(w_output)),
-        "Sum over the pairs (r, a) instead of the places. W_O is the blocks W_O^(r) stacked, each d_v × "
-        "d_model.",
+        "Sum over the pairs (r, a) instead of the places. W_O is the blocks W_O^(r) stacked, each d_v × d_model.",
         context=PAIRS,
     ),
     Step(

@@ -26,16 +26,12 @@ def manifestly_nonnegative(expression: Expr, context: Context = EMPTY_CONTEXT) -
         return is_real_by_form(expression.args[0])
     if expression.is_Pow:
         even = expression.exp.is_Integer and expression.exp % 2 == 0 and is_real_by_form(expression.base)
-        return bool(even) or (
-            manifestly_nonnegative(expression.base, context) and is_real_by_form(expression.exp)
-        )
+        return bool(even) or (manifestly_nonnegative(expression.base, context) and is_real_by_form(expression.exp))
     if isinstance(expression, Sum):
         return manifestly_nonnegative(expression.function, context)
     if expression.is_Add:
         parts = expression.args
-        return all(manifestly_nonnegative(part, context) for part in parts) or _is_one_minus_decay(
-            expression, context
-        )
+        return all(manifestly_nonnegative(part, context) for part in parts) or _is_one_minus_decay(expression, context)
     return expression.is_Mul and all(manifestly_nonnegative(factor, context) for factor in expression.args)
 
 

@@ -104,9 +104,7 @@ KEYS_AND_VALUES = (
         attention(lambda row, m: x[pi(m)], lambda m, c: f[m], up_to(2))(Integer(1), Integer(1)),
         attention(lambda row, m: x[m], lambda m, c: f[m], up_to(2))(Integer(1), Integer(1)),
         "Two keys with the logits 0 and 1 and the values 0 and 1, the keys exchanged.",
-        example=World(
-            arrays={(x, (1,)): 0, (x, (2,)): 1, (f, (1,)): 0, (f, (2,)): 1}, permutations={pi: {1: 2, 2: 1}}
-        ),
+        example=World(arrays={(x, (1,)): 0, (x, (2,)): 1, (f, (1,)): 0, (f, (2,)): 1}, permutations={pi: {1: 2, 2: 1}}),
     ),
 )
 
@@ -126,8 +124,7 @@ SELF_ATTENTION = (
         "Self-attention is equivariant",
         shuffled(i, e),
         plain(pi(i), e),
-        "f(PX) = P f(X): queries, keys and values are permuted together, because each token is projected "
-        "alone.",
+        "f(PX) = P f(X): queries, keys and values are permuted together, because each token is projected alone.",
         context=PERMUTED,
     ),
     Difference(
@@ -172,15 +169,12 @@ DERIVATION = Derivation(
     ),
     sources=(
         Source("Seed document 004, section Positional Encoding", "self-attention is permutation-equivariant"),
-        Source(
-            "Seed document 001", "Self-attention is permutation-invariant", "equivariant; see the exhibit"
-        ),
+        Source("Seed document 001", "Self-attention is permutation-invariant", "equivariant; see the exhibit"),
         Source("Lee et al. 2019, Set Transformer, property 1", comment="attention blocks are equivariant"),
     ),
     steps=REORDERING + KEYS_AND_VALUES + SELF_ATTENTION,
     remarks=(
-        "That a permutation is a composition of transpositions is the one fact used that is not computed "
-        "here.",
+        "That a permutation is a composition of transpositions is the one fact used that is not computed here.",
         "A causal mask alone tells the model about order, even without positional encodings.",
     ),
 )

@@ -34,9 +34,7 @@ class IndexSums:
     """Equality of normal forms of finite sums over ranges of symbolic length."""
 
     name: str = "index sums"
-    rests_on: str = (
-        "linearity, exchange of finite sums, contraction of Kronecker deltas, arithmetic of fractions"
-    )
+    rests_on: str = "linearity, exchange of finite sums, contraction of Kronecker deltas, arithmetic of fractions"
 
     def proves(self, left: Expr, right: Expr, normaliser: Normaliser) -> bool:
         """Whether the normal form of left − right is zero."""
@@ -48,9 +46,7 @@ class Trigonometry:
     """Sines and cosines as Laurent polynomials in e^(iθ), then equality of normal forms."""
 
     name: str = "trigonometry"
-    rests_on: str = (
-        "Euler's formula cos θ = (e^(iθ) + e^(−iθ))/2, e^(a+b) = e^a e^b, and the rules for finite sums"
-    )
+    rests_on: str = "Euler's formula cos θ = (e^(iθ) + e^(−iθ))/2, e^(a+b) = e^a e^b, and the rules for finite sums"
 
     def proves(self, left: Expr, right: Expr, normaliser: Normaliser) -> bool:
         """Whether the difference vanishes once sines and cosines are written as exponentials."""
@@ -62,16 +58,12 @@ class MomentAlgebra:
     """Expectations by linearity, independence and moments, then equality of normal forms."""
 
     name: str = "moment algebra"
-    rests_on: str = (
-        "linearity of E, independence of the families and of their components, and the declared moments"
-    )
+    rests_on: str = "linearity of E, independence of the families and of their components, and the declared moments"
 
     def proves(self, left: Expr, right: Expr, normaliser: Normaliser) -> bool:
         """Whether both sides have the same value in terms of the declared moments."""
         context = normaliser.context
-        return normaliser.proves_equal(
-            evaluate_expectations(left, context), evaluate_expectations(right, context)
-        )
+        return normaliser.proves_equal(evaluate_expectations(left, context), evaluate_expectations(right, context))
 
 
 @dataclass(frozen=True)
@@ -84,9 +76,7 @@ class EuclideanDivision:
     def proves(self, left: Expr, right: Expr, normaliser: Normaliser) -> bool:
         """Whether right is the quotient or remainder that left asks for; left must be one of the two."""
         if not isinstance(left, Quotient | Remainder):
-            raise DerivationError(
-                f"Euclidean division needs a quotient or a remainder on the left, not {left}"
-            )
+            raise DerivationError(f"Euclidean division needs a quotient or a remainder on the left, not {left}")
         asked, context = type(left), normaliser.context
         numerator, divisor, answer = (
             sympy.sympify(part).xreplace(dict(context.parametrisation)) for part in (*left.args, right)

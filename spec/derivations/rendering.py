@@ -73,10 +73,7 @@ def step_latex(step: Step) -> str:
 
 def step_text(step: Step, width: int = 96) -> str:
     """The statement of a step in Unicode art, or on one line where that would be too wide."""
-    sides = [
-        sympy.pretty(sympy.sympify(side), use_unicode=True, wrap_line=False)
-        for side in (step.left, step.right)
-    ]
+    sides = [sympy.pretty(sympy.sympify(side), use_unicode=True, wrap_line=False) for side in (step.left, step.right)]
     joined = _side_by_side(sides[0], f" {step.relation} ", sides[1])
     if isinstance(step, Limit):
         joined += f"\n({step.variable} → {step.point})"
@@ -114,7 +111,5 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _bullets(items: Any, width: int) -> list[str]:
     return [
-        line
-        for item in items
-        for line in textwrap.wrap(item, width, initial_indent="  • ", subsequent_indent="    ")
+        line for item in items for line in textwrap.wrap(item, width, initial_indent="  • ", subsequent_indent="    ")
     ]

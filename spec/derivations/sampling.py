@@ -24,9 +24,7 @@ class WorldSampler:
         self.random = random
         symbols = _open_symbols(sides, context)
         self._indices = [symbol for symbol in symbols if symbol in context.ranges]
-        self._free = [
-            symbol for symbol in symbols if symbol not in {*context.ranges, *context.parametrisation}
-        ]
+        self._free = [symbol for symbol in symbols if symbol not in {*context.ranges, *context.parametrisation}]
 
     def draw(self) -> World:
         """A random world; DerivationError if none that satisfies the facts is found."""
@@ -34,9 +32,7 @@ class WorldSampler:
             world = self._attempt()
             if world is not None:
                 return world
-        raise DerivationError(
-            "no random assignment satisfies the declared facts; they may contradict each other"
-        )
+        raise DerivationError("no random assignment satisfies the declared facts; they may contradict each other")
 
     def _attempt(self) -> World | None:
         world = World()
@@ -118,9 +114,7 @@ def _draw_law(family: RandomFamily, world: World, random: Random) -> None:
     """A skewed law on three points with the family's mean and deviation; its higher moments are read off."""
     evaluator = Evaluator(world)
     weights = [random.uniform(0.1, 1.0) for _ in range(3)]
-    law = [
-        (random.uniform(-1.0, 1.0) + place**2, weight / sum(weights)) for place, weight in enumerate(weights)
-    ]
+    law = [(random.uniform(-1.0, 1.0) + place**2, weight / sum(weights)) for place, weight in enumerate(weights)]
     mean = sum(outcome * weight for outcome, weight in law)
     deviation = math.sqrt(sum((outcome - mean) ** 2 * weight for outcome, weight in law))
     standard = [((outcome - mean) / deviation, weight) for outcome, weight in law]

@@ -37,10 +37,7 @@ def _simplest_root_base(expression: Expr) -> Expr | None:
     bases = {
         power.base
         for power in expression.atoms(Pow)
-        if power.exp.is_Rational
-        and power.exp.q == 2
-        and not power.base.is_number
-        and not power.base.is_Symbol
+        if power.exp.is_Rational and power.exp.q == 2 and not power.base.is_number and not power.base.is_Symbol
     }
     return min(bases, key=lambda base: (base.count_ops(), str(base)), default=None)
 

@@ -33,8 +33,7 @@ def inner_product(one: Expr, other: Expr) -> Expr:
     """⟨p_one, p_other⟩: one product of sines and one of cosines for each of the m = d/2 frequencies."""
     return total(
         lambda n: (
-            sin(one * frequency[n]) * sin(other * frequency[n])
-            + cos(one * frequency[n]) * cos(other * frequency[n])
+            sin(one * frequency[n]) * sin(other * frequency[n]) + cos(one * frequency[n]) * cos(other * frequency[n])
         ),
         "k",
         PAIRS,
@@ -169,8 +168,7 @@ ROTATION = (
         "The same for the whole matrix of size d × d",
         block_product(a, b),
         KroneckerDelta(k, l) * rotation(a + b),
-        "In pair coordinates the matrix is δ_kl R_k[s, t]: its product sums over the pair q in between "
-        "and over u.",
+        "In pair coordinates the matrix is δ_kl R_k[s, t]: its product sums over the pair q in between and over u.",
         display=(
             r"\sum_{q=0}^{m-1}\sum_{u} \delta_{kq} R_k(a)_{su}\, \delta_{ql} R_q(b)_{ut} = \delta_{kl}\, R_k(a+b)_{st}"
         ),
@@ -196,8 +194,7 @@ DERIVATION = Derivation(
     title="The inner product of sinusoidal positions depends on their distance only",
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "d = 2m is even: the components come in m pairs (sin ω_k·pos, cos ω_k·pos), in whatever order "
-        "they are stored.",
+        "d = 2m is even: the components come in m pairs (sin ω_k·pos, cos ω_k·pos), in whatever order they are stored.",
         "Positions and frequencies are arbitrary real numbers; ω_k = 10000^(−2k/d) is one choice.",
     ),
     sources=(
@@ -217,7 +214,6 @@ DERIVATION = Derivation(
     steps=INNER_PRODUCT + ROTATION + ODD_WIDTH,
     remarks=(
         "The inner product does not decrease monotonically with the distance.",
-        "After the projections W_Q and W_K the inner product is in general no longer a function of i − j "
-        "alone.",
+        "After the projections W_Q and W_K the inner product is in general no longer a function of i − j alone.",
     ),
 )

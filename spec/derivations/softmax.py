@@ -103,8 +103,7 @@ JACOBIAN = (
     Step(
         "vᵀJv is a variance",
         total(lambda r: total(lambda s: direction[r] * jacobian(r, s) * direction[s], "k", ROW), "i", ROW),
-        total(lambda r: total(lambda s: p(r) * p(s) * (direction[r] - direction[s]) ** 2, "k", ROW), "i", ROW)
-        / 2,
+        total(lambda r: total(lambda s: p(r) * p(s) * (direction[r] - direction[s]) ** 2, "k", ROW), "i", ROW) / 2,
         "Expand the square: each of the two squares gives Σ p v², the cross term −(Σ p v)².",
         display=r"\sum_{i,k} v_i\,p_i(\delta_{ik} - p_k)\,v_k = \tfrac12 \sum_{i,k} p_i\,p_k\,(v_i - v_k)^2",
         context=CONTEXT,
@@ -201,8 +200,7 @@ SATURATION = (
         "A gap g bounds the rivals' sum",
         (n - 1) * exp(-beta * gap),
         total(lambda m: (1 - KroneckerDelta(m, best)) * exp(-beta * (gap + slack[m])), "j", ROW),
-        "If the maximum is unique, x_b − x_j = g + s_j with s_j ≥ 0 for every rival, so that r ≤ (n − 1) "
-        "e^(−βg).",
+        "If the maximum is unique, x_b − x_j = g + s_j with s_j ≥ 0 for every rival, so that r ≤ (n − 1) e^(−βg).",
         context=CONTEXT,
         certificate=total(
             lambda m: (1 - KroneckerDelta(m, best)) ** 2 * exp(-beta * gap) * (1 - exp(-beta * slack[m])),
@@ -214,8 +212,7 @@ SATURATION = (
         "With a unique maximum the gradient vanishes",
         2 * beta * (n - 1) * exp(-beta * gap),
         Integer(0),
-        "The Jacobian of softmax(βx) is βJ, and ‖βJ‖_∞ = 2β p_b (1 − p_b) ≤ 2β (n − 1) e^(−βg): softmax "
-        "saturates.",
+        "The Jacobian of softmax(βx) is βJ, and ‖βJ‖_∞ = 2β p_b (1 − p_b) ≤ 2β (n − 1) e^(−βg): softmax saturates.",
         variable=beta,
         point=oo,
     ),

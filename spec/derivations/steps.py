@@ -74,12 +74,8 @@ class Step:
         relevant = dataclasses.replace(
             self.context,
             ranges={index: bounds for index, bounds in self.context.ranges.items() if index in symbols},
-            bijections={
-                pi: own for pi, own in self.context.bijections.items() if any(side.has(pi) for side in sides)
-            },
-            indicators=frozenset(
-                base for base in self.context.indicators if any(side.has(base) for side in sides)
-            ),
+            bijections={pi: own for pi, own in self.context.bijections.items() if any(side.has(pi) for side in sides)},
+            indicators=frozenset(base for base in self.context.indicators if any(side.has(base) for side in sides)),
         )
         return relevant.hypotheses()
 
@@ -91,9 +87,7 @@ class Step:
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """The proof."""
         proved = self.accepts(self.left, self.right, normaliser)
-        return CheckResult(
-            proved, 1, self.method if proved else f"{self.prover.name} does not prove {self.statement}"
-        )
+        return CheckResult(proved, 1, self.method if proved else f"{self.prover.name} does not prove {self.statement}")
 
     def evaluate_at_points(self) -> CheckResult:
         """Direct evaluation of both sides in random worlds."""
@@ -125,9 +119,7 @@ class Step:
                 return CheckResult(False, rejected, f"the prover also accepts {altered} ({name})")
             rejected += 1
         if self._proved_without_hypotheses():
-            return CheckResult(
-                False, rejected, "the step is also proved without its facts and blocks: they are idle"
-            )
+            return CheckResult(False, rejected, "the step is also proved without its facts and blocks: they are idle")
         return CheckResult(rejected > 0, rejected, f"{rejected} altered right-hand sides are rejected")
 
     def _proved_without_hypotheses(self) -> bool:

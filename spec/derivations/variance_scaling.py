@@ -38,9 +38,7 @@ def dot(left: IndexedBase, right: IndexedBase) -> Expr:
     return total(lambda c: left[c] * right[c], "i", components)
 
 
-variance_general = d_k * (
-    deviation_q**2 * deviation_k**2 + mean_q**2 * deviation_k**2 + mean_k**2 * deviation_q**2
-)
+variance_general = d_k * (deviation_q**2 * deviation_k**2 + mean_q**2 * deviation_k**2 + mean_k**2 * deviation_q**2)
 
 PRODUCTS = (
     Step(
@@ -63,8 +61,7 @@ PRODUCTS = (
         "Different components are uncorrelated",
         Expectation(query[i] * key[i] * query[j] * key[j]) - (mean_q * mean_k) ** 2,
         KroneckerDelta(i, j) * variance_general / d_k,
-        "Either i = j, and this is the variance of one product, or all four factors are independent and "
-        "it is 0.",
+        "Either i = j, and this is the variance of one product, or all four factors are independent and it is 0.",
         MOMENT_ALGEBRA,
         GENERAL,
     ),
@@ -83,8 +80,7 @@ SUMS = (
         "Variance of the inner product, any means",
         Variance(dot(query, key)),
         variance_general,
-        "The square of the sum is a double sum; off its diagonal the covariances vanish, on it are d_k "
-        "variances.",
+        "The square of the sum is a double sum; off its diagonal the covariances vanish, on it are d_k variances.",
         MOMENT_ALGEBRA,
         GENERAL,
     ),
@@ -171,9 +167,7 @@ DERIVATION = Derivation(
     ),
     steps=PRODUCTS + SUMS + NEGATIVE_CASE,
     remarks=(
-        "The standard deviation of an unscaled logit is √d_k σ², which is why the factor is 1/√d_k and "
-        "not 1/d_k.",
-        "Trained queries and keys are neither independent nor of equal variance; the law describes "
-        "initialisation.",
+        "The standard deviation of an unscaled logit is √d_k σ², which is why the factor is 1/√d_k and not 1/d_k.",
+        "Trained queries and keys are neither independent nor of equal variance; the law describes initialisation.",
     ),
 )

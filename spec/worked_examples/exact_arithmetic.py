@@ -63,8 +63,7 @@ def softmax(logits: Vector) -> Vector:
 def additive_causal_mask(length: int) -> Matrix:
     """Return M with M_ij = 0 where j ≤ i and −∞ where j > i."""
     return tuple(
-        tuple(sympy.Integer(0) if column <= row else -sympy.oo for column in range(length))
-        for row in range(length)
+        tuple(sympy.Integer(0) if column <= row else -sympy.oo for column in range(length)) for row in range(length)
     )
 
 

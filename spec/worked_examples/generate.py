@@ -30,9 +30,7 @@ def values_text() -> str:
 def _record(example: WorkedExample) -> dict[str, Any]:
     judgement = judge(example)
     if judgement.verdict is not example.verdict:
-        raise ValueError(
-            f"{example.id} is stated as {example.verdict} but is {judgement.verdict}; correct it"
-        )
+        raise ValueError(f"{example.id} is stated as {example.verdict} but is {judgement.verdict}; correct it")
     record = {
         name: getattr(example, name)
         for name in ("id", "document", "line", "title", "fragment", "verdict", "condition", "note")

@@ -33,9 +33,7 @@ def judge(example: WorkedExample) -> Judgement:
     if example.otherwise is None or direct.verdict is Verdict.WRONG:
         return direct
     if compare(example.printed, example.otherwise).verdict is not Verdict.WRONG:
-        raise ValueError(
-            f"{example.id} holds without its condition {example.condition!r}; remove the condition"
-        )
+        raise ValueError(f"{example.id} holds without its condition {example.condition!r}; remove the condition")
     return Judgement(Verdict.CONDITIONAL, direct.unit)
 
 

@@ -33,6 +33,4 @@ _MODULES = (
     seed_004,
 )
 
-WORKED_EXAMPLES: tuple[WorkedExample, ...] = tuple(
-    example for module in _MODULES for example in module.EXAMPLES
-)
+WORKED_EXAMPLES: tuple[WorkedExample, ...] = tuple(example for module in _MODULES for example in module.EXAMPLES)

@@ -26,9 +26,7 @@ def render_markdown(example: WorkedExample) -> str:
         f"Exact:\n\n$$\n{latex(example.exact)}\n$$",
     ]
     if judgement.verdict is Verdict.WRONG:
-        parts.append(
-            f"Correction: `{decimals(example.exact)}` where the document has `{_texts(example.printed)}`."
-        )
+        parts.append(f"Correction: `{decimals(example.exact)}` where the document has `{_texts(example.printed)}`.")
     elif any(_is_worth_evaluating(entry) for entry in _leaves(example.exact)):
         parts.append(f"Evaluated: `{decimals(example.exact)}`")
     if example.otherwise is not None:

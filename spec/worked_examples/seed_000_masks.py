@@ -37,9 +37,7 @@ _CAUSAL = (
             "i=1: can see [1]\n\n    i=2: can see [1,2]\n\n    i=3: can see [1,2,3]\n\n    i=4: can see [1,2,3,4]"
         ),
         printed=rows("1", "1 2", "1 2 3", "1 2 3 4"),
-        exact=tuple(
-            tuple(sympy.Integer(j + 1) for j, entry in enumerate(row) if entry == 0) for row in _MASK
-        ),
+        exact=tuple(tuple(sympy.Integer(j + 1) for j, entry in enumerate(row) if entry == 0) for row in _MASK),
         verdict=Verdict.CORRECT,
         note="Positions count from 1 here and from 0 in the interface.",
     ),
@@ -48,9 +46,7 @@ _CAUSAL = (
         document="000",
         line=566,
         title="The causal mask of four tokens",
-        fragment=(
-            "M =\n\n    [[ 0, −∞, −∞, −∞],\n\n    [ 0, 0, −∞, −∞],\n\n    [ 0, 0, 0, −∞],\n\n    [ 0, 0, 0, 0]]"
-        ),
+        fragment=("M =\n\n    [[ 0, −∞, −∞, −∞],\n\n    [ 0, 0, −∞, −∞],\n\n    [ 0, 0, 0, −∞],\n\n    [ 0, 0, 0, 0]]"),
         printed=rows("0 −∞ −∞ −∞", "0 0 −∞ −∞", "0 0 0 −∞", "0 0 0 0"),
         exact=_MASK,
         verdict=Verdict.CORRECT,

@@ -63,8 +63,7 @@ _WORKED = (
         line=506,
         title="Shapes of the projected queries, keys and values of a head",
         fragment=(
-            "Q^{(r)} = XW_Q^{(r)} ∈ ℝ^{3×4}\n\n    K^{(r)} = XW_K^{(r)} ∈ ℝ^{3×4}\n\n"
-            "    V^{(r)} = XW_V^{(r)} ∈ ℝ^{3×4}"
+            "Q^{(r)} = XW_Q^{(r)} ∈ ℝ^{3×4}\n\n    K^{(r)} = XW_K^{(r)} ∈ ℝ^{3×4}\n\n    V^{(r)} = XW_V^{(r)} ∈ ℝ^{3×4}"
         ),
         printed=rows("3 4", "3 4", "3 4"),
         exact=(_HEAD, _HEAD, _HEAD),
@@ -96,8 +95,7 @@ _WORKED = (
         line=534,
         title="Shape of the concatenated heads",
         fragment=(
-            "O_concat = [O^{(1)} | O^{(2)}] ∈ ℝ^{3×8}.\n\n"
-            "    Because concatenation along features gives 4 + 4 = 8."
+            "O_concat = [O^{(1)} | O^{(2)}] ∈ ℝ^{3×8}.\n\n    Because concatenation along features gives 4 + 4 = 8."
         ),
         printed=numbers("3 8"),
         exact=_CONCATENATED,

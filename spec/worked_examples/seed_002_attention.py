@@ -125,9 +125,7 @@ _WALKTHROUGH = (
         exact=_WEIGHTS,
         verdict=Verdict.NOT_GIVEN,
         note="With the identity for keys and a scale of 1 the queries are the scores.",
-        execution=attention_execution(
-            "attention_weights", SCORES, identity(4), _WEIGHTS, scale=sympy.Integer(1)
-        ),
+        execution=attention_execution("attention_weights", SCORES, identity(4), _WEIGHTS, scale=sympy.Integer(1)),
     ),
     WorkedExample(
         id="seed_002.output_from_printed_weights",

@@ -52,9 +52,7 @@ _TOKENS = (
         "0.001 0.002 0.003",
         "ε outweighs the variance: the token comes out as ±√6/8, a quarter of ±√(3/2).",
     ),
-    _normalised(
-        "token_2", 196, "token_2 = [1000, 2000, 3000] # Huge numbers", "1000 2000 3000", "Close to ±√(3/2)."
-    ),
+    _normalised("token_2", 196, "token_2 = [1000, 2000, 3000] # Huge numbers", "1000 2000 3000", "Close to ±√(3/2)."),
     _normalised("token_3", 197, "token_3 = [-500, 800, -200] # Mixed scales", "-500 800 -200", ""),
 )
 
@@ -130,9 +128,7 @@ _DISTANCES = (
         document="002",
         line=410,
         title="Positions 5 and 8 beside 0 and 3",
-        fragment=(
-            "3 positions apart would have a consistent math relationship as if they were index 0 and 3"
-        ),
+        fragment=("3 positions apart would have a consistent math relationship as if they were index 0 and 3"),
         printed=claim("consistent math relationship", dot(_P0, _P3)),
         exact=dot(_P5, _P8),
         verdict=Verdict.CORRECT,

@@ -42,10 +42,7 @@ _MASKING = (
         title="Sixteen scores under the causal mask",
         fragment=_MASKED_FRAGMENT,
         printed=tuple(
-            tuple(
-                claim(f"s_{{{i}{j}}}", _SYMBOLS[i - 1][j - 1]) if j <= i else number("-\\infty")
-                for j in _INDICES
-            )
+            tuple(claim(f"s_{{{i}{j}}}", _SYMBOLS[i - 1][j - 1]) if j <= i else number("-\\infty") for j in _INDICES)
             for i in _INDICES
         ),
         exact=_MASKED,

@@ -80,7 +80,7 @@ def test_conventions_that_are_no_mapping():
 
 def test_an_unknown_convention():
     message = failure(conventions={"causal_alignement": "top_left"})
-    assert message.endswith("'causal_alignement' is not one; did you mean 'causal_alignment'?")
+    assert message.endswith("no convention is called 'causal_alignement'; did you mean 'causal_alignment'?")
     assert "known are mask_polarity, causal_alignment" in failure(conventions={"zzz": "top_left"})
 
 
@@ -93,11 +93,11 @@ def test_an_unknown_value_of_a_convention():
 def test_a_convention_of_one_operation():
     message = failure(conventions={"layernorm.layer_norm_eps": "inside_root"})
     assert message.endswith("'layernorm' is not an operation; did you mean 'layer_norm'?")
-    assert "'eps' is not one" in failure(conventions={"layer_norm.eps": "inside_root"})
+    assert "no convention is called 'eps'" in failure(conventions={"layer_norm.eps": "inside_root"})
 
 
 def test_limitations():
-    assert "'value_widht' is not one; did you mean 'value_width'?" in failure(limitations=("value_widht",))
+    assert "no limitation is called 'value_widht'; did you mean 'value_width'?" in failure(limitations=("value_widht",))
     assert "set it to a sequence of names" in failure(limitations="value_width")
     found = load(SimpleNamespace(softmax=softmax, limitations=["softmax.value_width"]))
     assert found.limitations == ("softmax.value_width",)

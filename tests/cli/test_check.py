@@ -80,9 +80,7 @@ def test_nothing_judged_is_status_two(run: Run) -> None:
         (("derive", "variance"), "variance_scaling"),
     ],
 )
-def test_what_the_user_can_put_right_is_one_sentence(
-    run: Run, arguments: tuple[str, ...], sentence: str
-) -> None:
+def test_what_the_user_can_put_right_is_one_sentence(run: Run, arguments: tuple[str, ...], sentence: str) -> None:
     status, _, err = run(*arguments)
     assert status == 2
     assert sentence in err

@@ -103,9 +103,7 @@ def test_a_step_that_does_not_hold_is_status_one(monkeypatch: pytest.MonkeyPatch
 
     right = load_derivation("variance_scaling")
     wrong = replace(right.steps[0], right=right.steps[0].right + 1)
-    monkeypatch.setattr(
-        "veriformer.spec.derivations.load_derivation", lambda _: replace(right, steps=(wrong,))
-    )
+    monkeypatch.setattr("veriformer.spec.derivations.load_derivation", lambda _: replace(right, steps=(wrong,)))
     assert catalogue.derivation_ids()
     result = CliRunner().invoke(application, ["derive", "variance_scaling"], standalone_mode=False)
     assert result.return_value == 1

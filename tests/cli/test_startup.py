@@ -10,9 +10,7 @@ import pytest
 HEAVY = "{'numpy', 'sympy', 'torch', 'jax', 'hypothesis', 'mpmath', 'rich.progress'}"
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["--help"], ["check", "--help"], ["list"], ["list", "laws"], ["--version"]]
-)
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["check", "--help"], ["list"], ["list", "laws"], ["--version"]])
 def test_light_commands_import_no_heavy_package(arguments: list[str]) -> None:
     script = (
         "import sys\nfrom veriformer.cli import main\n"
@@ -20,9 +18,7 @@ def test_light_commands_import_no_heavy_package(arguments: list[str]) -> None:
         "except SystemExit as end:\n    assert not end.code, end.code\n"
         f"heavy = {HEAVY} & set(sys.modules)\nassert not heavy, heavy\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
-    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
 
 

@@ -46,7 +46,11 @@ def test_what_its_cases_always_have_is_a_feature_that_it_needs() -> None:
 
 def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
     """The flag's law of an explicit mask, and the mask's law of an additive one, build the second form themselves."""
-    added_by_the_check = {"causal.explicit_mask": {"mask"}, "mask.additive": {"bias"}, "grouped_heads": {"num_kv_heads"}}
+    added_by_the_check = {
+        "causal.explicit_mask": {"mask"},
+        "mask.additive": {"bias"},
+        "grouped_heads": {"num_kv_heads"},
+    }
 
     def has(law: Law) -> bool:
         added: set[str] = added_by_the_check.get(law.statement.claim.key, set())

@@ -82,8 +82,15 @@ REGIONS: Mapping[str, Mapping[str, Region]] = {
         "without biases": lambda c: not c.biases,
     },
     "softmax": {**VECTORS, "one entry": lambda c: c.width == 1},
-    "layer_norm": {**VECTORS, "eps that matters": lambda c: c.eps == 0.1, "eps that hardly does": lambda c: c.eps < 1e-4},
-    "causal_mask": {**{k: v for k, v in LENGTHS.items() if "32" not in k}, "beyond a block": lambda c: c.key_length > 8},
+    "layer_norm": {
+        **VECTORS,
+        "eps that matters": lambda c: c.eps == 0.1,
+        "eps that hardly does": lambda c: c.eps < 1e-4,
+    },
+    "causal_mask": {
+        **{k: v for k, v in LENGTHS.items() if "32" not in k},
+        "beyond a block": lambda c: c.key_length > 8,
+    },
     "padding_mask": {
         "several lengths": lambda c: len(set(c.lengths)) > 1,
         "no padding at all": lambda c: set(c.lengths) == {c.max_length},

@@ -87,9 +87,7 @@ def test_long_rows_show_the_columns_around_the_difference() -> None:
     actual = expected.copy()
     actual[..., 150] = -1.0
     violation = grouped_violation()
-    counterexample = replace(
-        violation.counterexample, verdict=compare(expected, actual, np.zeros(expected.shape))
-    )
+    counterexample = replace(violation.counterexample, verdict=compare(expected, actual, np.zeros(expected.shape)))
     text = report_text(report(replace(violation, counterexample=counterexample)))
     assert "of 200" in text
     assert "149  150" in text
@@ -98,9 +96,7 @@ def test_long_rows_show_the_columns_around_the_difference() -> None:
 
 def test_numbers_get_the_digits_that_tell_them_apart() -> None:
     expected, actual = np.array([1 / 3, 0.5]), np.array([1 / 3 + 1e-7, 0.5])
-    counterexample = replace(
-        grouped_violation().counterexample, verdict=compare(expected, actual, np.full(2, 1e-9))
-    )
+    counterexample = replace(grouped_violation().counterexample, verdict=compare(expected, actual, np.full(2, 1e-9)))
     text = report_text(report(replace(grouped_violation(), counterexample=counterexample)))
     assert "0.3333333" in text
     assert "0.3333334" in text
@@ -125,9 +121,7 @@ def test_errors_that_are_no_multiple_are_told_in_words(expected: float, actual: 
 
 def test_verdicts_in_words_are_shown_as_words() -> None:
     counterexample = Counterexample(None, (), words("bool", "float32", holds=False))
-    text = law_text(
-        report(), LawResult(LAWS["causal_mask.dtype"], "failed", 1, counterexample=counterexample)
-    )
+    text = law_text(report(), LawResult(LAWS["causal_mask.dtype"], "failed", 1, counterexample=counterexample))
     assert "expected        bool" in text
     assert "got             float32" in text
 
@@ -161,9 +155,7 @@ def test_text_of_others_cannot_speak_to_the_terminal() -> None:
 
 def test_only_the_first_violations_are_shown_in_full_unless_verbose() -> None:
     results = [
-        replace(grouped_violation(), law=law)
-        for name, law in LAWS.items()
-        if name.startswith("grouped_query.k")
+        replace(grouped_violation(), law=law) for name, law in LAWS.items() if name.startswith("grouped_query.k")
     ]
     assert len(results) >= 3
     short, long = (report_text(report(*results * 2), Options(verbose=verbose)) for verbose in (False, True))
@@ -181,9 +173,7 @@ def test_expected_failures_are_told_apart_from_others() -> None:
 
 
 def test_stale_entries_come_with_the_command_that_removes_them() -> None:
-    stale = report(
-        passed("softmax.shape"), stale=("line 3: softmax.shape is expected to fail but is passed",)
-    )
+    stale = report(passed("softmax.shape"), stale=("line 3: softmax.shape is expected to fail but is passed",))
     text = report_text(stale, Options(repair="veriformer check my.py --remove-stale"))
     assert "line 3: softmax.shape" in text
     assert "veriformer check my.py --remove-stale" in text
@@ -192,9 +182,7 @@ def test_stale_entries_come_with_the_command_that_removes_them() -> None:
 
 def test_missing_features_are_named_with_the_number_of_laws() -> None:
     missing = "scaled_dot_product_attention has no keyword bias"
-    undeclared = [
-        LawResult(LAWS[f"attention.bias.{name}"], "not_declared", reason=missing) for name in ("value",)
-    ]
+    undeclared = [LawResult(LAWS[f"attention.bias.{name}"], "not_declared", reason=missing) for name in ("value",)]
     text = report_text(report(passed("attention.shape"), *undeclared))
     assert "1 law holds, 1 not declared" in text
     assert "no keyword bias (1 law)" in text

@@ -35,7 +35,12 @@ COUNTEREXAMPLE: dict[str, Any] = {
     "description": str, "case": (dict, type(None)), "calls": list, "expected": (list, *NUMBER_OR_WORD),
     "actual": (list, *NUMBER_OR_WORD), "wrong": list, "excess": NUMBER_OR_WORD, "note": str, "python": str,
 }  # fmt: skip
-CALL: dict[str, Any] = {"operation": str, "dtype": str, "arguments": dict, "result": (list, *NUMBER_OR_WORD, type(None))}
+CALL: dict[str, Any] = {
+    "operation": str,
+    "dtype": str,
+    "arguments": dict,
+    "result": (list, *NUMBER_OR_WORD, type(None)),
+}
 COUNTS = {"laws", "passed", "failed", "not_declared", "errors", "cases"}
 
 
@@ -57,9 +62,7 @@ class Broken:
 @pytest.fixture(scope="module")
 def report() -> Report:
     with np.errstate(all="ignore"):
-        return check(
-            Broken(), tier="quick", laws=("softmax.*", "padding_mask.*", "attention.s*", "attention.mask.v*")
-        )
+        return check(Broken(), tier="quick", laws=("softmax.*", "padding_mask.*", "attention.s*", "attention.mask.v*"))
 
 
 def matches(value: dict[str, Any], schema: dict[str, Any]) -> bool:

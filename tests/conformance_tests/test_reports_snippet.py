@@ -45,9 +45,7 @@ def script_of(report: Report, law: str) -> str:
     result = next(result for result in report.results if result.law.id == law)
     assert result.counterexample is not None, result
     conventions = conventions_of(report, result.law.operation.name)
-    return reproduce(
-        target(report), report.framework, result.counterexample, conventions=conventions, law=law
-    )
+    return reproduce(target(report), report.framework, result.counterexample, conventions=conventions, law=law)
 
 
 def printed(script: str, folder: Path) -> dict[str, object]:
@@ -85,9 +83,7 @@ def test_a_script_shows_the_wrong_output_of_a_file_and_its_helpers(
     assert np.allclose(np.array(values["got"]), 2 * np.array(values["expected"]))
 
 
-def test_layout_and_polarity_are_applied_in_the_script(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_layout_and_polarity_are_applied_in_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = wrote(tmp_path, "mine.py", TRANSPOSED, monkeypatch)
     report = check(name, laws=("attention.mask.value",), tier="quick")
     result = report.results[0]
@@ -128,9 +124,7 @@ def test_laws_about_two_calls_make_both(tmp_path: Path, monkeypatch: pytest.Monk
     assert values["expected"] != values["got"]
 
 
-def test_an_operation_that_raises_is_called_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_operation_that_raises_is_called_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = wrote(tmp_path, "mine.py", "def softmax(x):\n    raise ValueError('no')\n", monkeypatch)
     script = script_of(check(name, laws=("softmax.value",), tier="quick"), "softmax.value")
     run = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, check=False)
@@ -205,9 +199,7 @@ def test_an_implementation_without_a_source_leaves_a_line_to_fill_in() -> None:
         "softmax", __import__("veriformer.conformance_tests.cases.case", fromlist=["x"]).VectorCase(1, 1, 2)
     )
     call = CallRecord("softmax", "float32", inputs.arguments(), inputs.x)
-    script = reproduce(
-        None, "numpy", Counterexample(None, (call,), compare(inputs.x + 1, inputs.x, inputs.x * 0))
-    )
+    script = reproduce(None, "numpy", Counterexample(None, (call,), compare(inputs.x + 1, inputs.x, inputs.x * 0)))
     compile(script, "script", "exec")
     assert "the object that was checked" in script
 
@@ -215,9 +207,7 @@ def test_an_implementation_without_a_source_leaves_a_line_to_fill_in() -> None:
 def test_weights_are_an_object_with_attributes() -> None:
     inputs = draw_inputs("multi_head_attention", AttentionCase(1, 2, 2, 1, 2, 1, 1, biases=True))
     call = CallRecord("multi_head_attention", "float32", inputs.arguments(), inputs.x)
-    script = reproduce(
-        "m", "numpy", Counterexample(None, (call,), compare(inputs.x + 1, inputs.x, inputs.x * 0))
-    )
+    script = reproduce("m", "numpy", Counterexample(None, (call,), compare(inputs.x + 1, inputs.x, inputs.x * 0)))
     compile(script, "script", "exec")
     assert "weights = SimpleNamespace(\n    w_q=np.array(" in script
     assert "multi_head_attention(x, context, weights, num_heads=2)" in script

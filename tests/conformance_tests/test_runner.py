@@ -153,7 +153,10 @@ def test_the_law_of_dtype_names_the_dtype() -> None:
     found = result(judged("softmax.dtype", softmax=lambda x: right_softmax(x).astype(np.float64)), "softmax.dtype")
     assert found.status == "failed"
     assert found.counterexample is not None
-    assert (found.counterexample.verdict.expected, found.counterexample.verdict.actual) == ("float32", "float64")
+    assert (found.counterexample.verdict.expected, found.counterexample.verdict.actual) == (
+        "float32",
+        "float64",
+    )
 
 
 def test_nan_is_never_a_right_answer_where_a_number_is_expected() -> None:
@@ -188,7 +191,9 @@ def test_one_nan_among_right_numbers_is_seen() -> None:
 # Side effects
 
 
-def test_what_an_operation_prints_is_kept_from_the_report_and_mentioned_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_an_operation_prints_is_kept_from_the_report_and_mentioned_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def softmax(x: Array) -> Array:
         print("loading weights")
         print("to standard error", file=sys.stderr)
@@ -502,7 +507,13 @@ def test_a_law_sees_the_same_cases_whichever_others_are_chosen() -> None:
 def test_the_same_seed_gives_the_same_report() -> None:
     def summary(report: Report) -> list[tuple[Any, ...]]:
         return [
-            (r.law.id, r.status, r.cases, r.largest_excess, r.counterexample.case if r.counterexample else None)
+            (
+                r.law.id,
+                r.status,
+                r.cases,
+                r.largest_excess,
+                r.counterexample.case if r.counterexample else None,
+            )
             for r in report.results
         ]
 
@@ -513,4 +524,7 @@ def test_the_same_seed_gives_the_same_report() -> None:
 def test_progress_is_told_before_each_law() -> None:
     told = []
     check(SimpleNamespace(softmax=right_softmax), laws=("softmax.sh*",), tier="quick", progress=told.append)
-    assert [(step.law, step.done, step.total) for step in told] == [("softmax.shape", 0, 2), ("softmax.shift", 1, 2)]
+    assert [(step.law, step.done, step.total) for step in told] == [
+        ("softmax.shape", 0, 2),
+        ("softmax.shift", 1, 2),
+    ]

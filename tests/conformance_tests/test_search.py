@@ -174,7 +174,9 @@ def test_an_error_stays_an_error_while_it_shrinks() -> None:
         first = next(known.kind for known in search._known.values() if known.kind != "holds")
         assert outcome.kind == first
         assert isinstance(outcome.case, AttentionCase)
-        assert (outcome.case.key_length >= 3) == (outcome.kind == ("errors" if attention is raises_when_long else "fails"))
+        assert (outcome.case.key_length >= 3) == (
+            outcome.kind == ("errors" if attention is raises_when_long else "fails")
+        )
 
 
 def test_a_case_is_judged_once_however_often_it_is_replayed() -> None:

@@ -23,10 +23,23 @@ Array = np.ndarray
 Store = Callable[[Array], Array]
 Program = Callable[[AttentionInputs, Array, Store], Array]
 DTYPES = ("float32", "float64", "bfloat16", "float16")
-AMPLITUDES = (1, 4, 10, 30)
+AMPLITUDES = (1, 4, 30)
 # (heads, L, S, D, Dv): one key, one width, the edges of blocks, few queries with many keys.
-SHAPES = ((12, 5, 7, 4, 3), (12, 3, 1, 1, 2), (8, 1, 33, 16, 4), (6, 9, 65, 8, 5), (2, 4, 512, 32, 6), (8, 7, 2, 1, 1))
+SHAPES = (
+    (12, 5, 7, 4, 3),
+    (12, 3, 1, 1, 2),
+    (8, 1, 33, 16, 4),
+    (6, 9, 65, 8, 5),
+    (2, 4, 512, 32, 6),
+    (8, 7, 2, 1, 1),
+)
 CONVENTIONS = standard_conventions()
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    """Let small tensors not wait for a second thread."""
+    torch.set_num_threads(1)
 
 
 def drawn(
@@ -126,7 +139,10 @@ def online(inputs: AttentionInputs, value: Array, store: Store) -> Array:
     query, key, value = store(inputs.query), store(inputs.key), store(value)
     logits = masked(inputs, store(store(query @ transposed(key)) * scale_of(inputs, store)), store)
     highest = np.full((*logits.shape[:-1], 1), -np.inf, dtype=logits.dtype)
-    total, output = np.zeros_like(highest), np.zeros((*logits.shape[:-1], value.shape[-1]), dtype=logits.dtype)
+    total, output = (
+        np.zeros_like(highest),
+        np.zeros((*logits.shape[:-1], value.shape[-1]), dtype=logits.dtype),
+    )
     for start in reversed(range(0, logits.shape[-1], 16)):
         block = logits[..., start : start + 16]
         raised = np.maximum(highest, block.max(axis=-1, keepdims=True))
@@ -139,7 +155,7 @@ def online(inputs: AttentionInputs, value: Array, store: Store) -> Array:
 
 
 def with_powers_of_two(inputs: AttentionInputs, value: Array, store: Store) -> Array:
-    """exp is 2 to the power of the logit times log₂ e, the product folded into the scale."""
+    """The exponential is 2 to the power of the logit times log₂ e, the product folded into the scale."""
     factor = store(scale_of(inputs, store) * np.log2(np.e))
     logits = store(store(store(inputs.query) @ transposed(store(inputs.key))) * factor)
     if inputs.bias is not None:
@@ -152,7 +168,7 @@ def with_powers_of_two(inputs: AttentionInputs, value: Array, store: Store) -> A
 
 
 def torch_kernel(inputs: AttentionInputs, value: Array, store: Store) -> Array:
-    """torch's own functional attention on the CPU."""
+    """Call torch's own functional attention on the CPU."""
     dtype = getattr(torch, inputs.dtype)
     query, key, values = (torch.from_numpy(array).to(dtype) for array in (inputs.query, inputs.key, value))
     attn_mask = None
@@ -184,35 +200,32 @@ def outputs(inputs: AttentionInputs, programs: tuple[Program, ...]) -> Iterator[
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_no_correct_program_is_accused(dtype: str) -> None:
-    """120 calls of 4 to 24 attentions each, seven programs: some ten thousand attentions for each dtype."""
-    worst: dict[str, tuple[float, str]] = {program.__name__: (0.0, "") for program in PROGRAMS}
+    """Ninety calls of 4 to 24 attentions each, by seven programs: some ten thousand attentions for each dtype."""
+    accused = []
     for inputs in all_inputs(dtype):
         expected = inputs.expected(CONVENTIONS)
         for program, output in outputs(inputs, PROGRAMS):
-            largest = float(excess(inputs, expected, output).max())
-            where = f"query {inputs.query.shape}, key {inputs.key.shape}, bias {inputs.bias is not None}"
-            worst[program.__name__] = max(worst[program.__name__], (largest, where))
-    accused = {name: found for name, found in worst.items() if not found[0] <= 1.0}
+            largest = excess(inputs, expected, output).max()
+            if not largest <= 1.0:
+                accused.append((program.__name__, largest, inputs.query.shape, inputs.key.shape))
     assert not accused
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_no_correct_weights_are_accused(dtype: str) -> None:
     """With the unit matrix for values the output is the weights; only the bound is another."""
-    worst = 0.0
+    largest = []
     for inputs in all_inputs(dtype, seed=1):
         unit = np.broadcast_to(np.eye(inputs.key_length), (*inputs.key.shape[:3], inputs.key_length))
         if inputs.key_length > 100:
             continue
-        weights = AttentionInputs(
-            "attention_weights", dtype, inputs.query, inputs.key, None, inputs.mask, inputs.bias
-        )
+        weights = AttentionInputs("attention_weights", dtype, inputs.query, inputs.key, None, inputs.mask, inputs.bias)
         expected = weights.expected(CONVENTIONS)
         for program in (naive, log_sum_exp, with_powers_of_two, divided_by_root):
             with np.errstate(over="ignore", under="ignore"):
                 output = program(inputs, np.asarray(unit), storing(dtype))
-            worst = max(worst, float(excess(weights, expected, output).max()))
-    assert worst <= 1.0
+            largest.append(excess(weights, expected, output).max())
+    assert np.max(largest) <= 1.0
 
 
 # Not too loose
@@ -260,12 +273,11 @@ def test_nothing_wrong_is_not_detected() -> None:
     assert detected(inputs, attended(logits_of(inputs), single(np.asarray(inputs.value)))) == 0.0
 
 
-@pytest.mark.parametrize(("relative", "least"), ((1e-4, 1.0), (2e-5, 0.99), (1e-6, 0.0)))
+@pytest.mark.parametrize(("relative", "least"), ((1e-4, 1.0), (1e-5, 0.99)))
 def test_a_scale_that_is_slightly_off_is_detected(relative: float, least: float) -> None:
     inputs = ordinary()
     output = attended(logits_of(inputs, 0.5 * (1 + relative)), single(np.asarray(inputs.value)))
     assert detected(inputs, output) >= least
-    assert relative > 1e-6 or detected(inputs, output) < 0.5
 
 
 def test_a_mask_that_leaks_a_hundred_thousandth_is_detected() -> None:
@@ -310,25 +322,22 @@ def test_float32_inside_is_allowed_in_float64_where_the_convention_says_so() -> 
 def test_logits_of_the_next_head_are_detected_in_bfloat16() -> None:
     """Even where half of the digits are lost, another key is another key."""
     generator = np.random.default_rng(5)
-    query, key, value = (
-        round_to_dtype(generator.normal(size=(100, 2, length, 4)), "bfloat16") for length in (5, 7, 7)
-    )
+    query, key, value = (round_to_dtype(generator.normal(size=(100, 2, length, 4)), "bfloat16") for length in (5, 7, 7))
     inputs = AttentionInputs("scaled_dot_product_attention", "bfloat16", query, key, value)
     assert detected(inputs, attended(query @ transposed(key[:, ::-1]) * 0.5, value)) == 1.0
 
 
-def test_a_scale_that_is_five_percent_off_is_detected_in_bfloat16() -> None:
+def test_a_scale_that_is_a_tenth_off_is_detected_in_bfloat16() -> None:
     generator = np.random.default_rng(6)
-    query, key, value = (
-        round_to_dtype(generator.normal(size=(200, 1, length, 4)) * size, "bfloat16")
-        for length, size in ((5, 2), (7, 2), (7, 1))
-    )
+    query, key, value = (round_to_dtype(generator.normal(size=(200, 1, length, 4)), "bfloat16") for length in (5, 7, 7))
     inputs = AttentionInputs("scaled_dot_product_attention", "bfloat16", query, key, value)
-    assert detected(inputs, attended(query @ transposed(key) * 0.5 * 1.05, value)) > 0.5
+    assert detected(inputs, attended(query @ transposed(key) * 0.5 * 1.1, value)) > 0.9
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_bound_never_exceeds_the_distance_of_the_farthest_value_by_more_than_roundings(dtype: str) -> None:
+def test_the_bound_never_exceeds_the_distance_of_the_farthest_value_by_more_than_roundings(
+    dtype: str,
+) -> None:
     """However wrong the logits may be, the output stays among the values: no bound excuses anything."""
     for inputs in all_inputs(dtype, seed=2):
         expected, value = inputs.expected(CONVENTIONS), np.asarray(inputs.value)

@@ -42,9 +42,7 @@ def exact():
 @pytest.fixture
 def rounding():
     """Return the rounding errors that a correct float64 computation may make."""
-    return SimpleNamespace(
-        unit=UNIT_ROUNDOFF, smallest=SMALLEST, weights=weight_rounding, attention=attention_rounding
-    )
+    return SimpleNamespace(unit=UNIT_ROUNDOFF, smallest=SMALLEST, weights=weight_rounding, attention=attention_rounding)
 
 
 def exact_softmax(row):
@@ -79,9 +77,7 @@ def exact_weights(query, key, *, bias=None, scale=None, empty_row="zeros", **vis
         for j in seen:
             pairs = zip(query[b, h, i], key[b, h, j], strict=True)
             dot = sum((mpmath.mpf(q) * mpmath.mpf(k) for q, k in pairs), mpmath.mpf(0))
-            extra = (
-                mpmath.mpf(0) if bias is None else mpmath.mpf(float(np.broadcast_to(bias, shape)[b, h, i, j]))
-            )
+            extra = mpmath.mpf(0) if bias is None else mpmath.mpf(float(np.broadcast_to(bias, shape)[b, h, i, j]))
             exponentials[j] = mpmath.exp(factor * dot + extra)
         for j, exponential in exponentials.items():
             weights[b, h, i, j] = exponential / sum(exponentials.values())
@@ -147,6 +143,4 @@ def assert_within(computed, expected, bound, ceiling):
             assert np.isnan(computed[index]), index
             continue
         error = abs(mpmath.mpf(float(computed[index])) - expected[index])
-        assert error <= bounds[index], (
-            f"{index}: {computed[index]!r}, error {float(error)}, bound {bounds[index]}"
-        )
+        assert error <= bounds[index], f"{index}: {computed[index]!r}, error {float(error)}, bound {bounds[index]}"

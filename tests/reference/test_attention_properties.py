@@ -121,9 +121,7 @@ def test_an_infinite_hidden_value_is_part_of_the_mean_only(arrays, empty_row, re
     np.testing.assert_array_equal(output, np.full_like(output, np.inf if reached else 0.0))
 
 
-@pytest.mark.parametrize(
-    ("empty_row", "expected"), [("zeros", 0.0), ("nan", np.nan), ("mean_of_values", 0.0)]
-)
+@pytest.mark.parametrize(("empty_row", "expected"), [("zeros", 0.0), ("nan", np.nan), ("mean_of_values", 0.0)])
 def test_no_keys_at_all(arrays, empty_row, expected):
     query, key, value = arrays
     output = scaled_dot_product_attention(query, key[:, :, :0], value[:, :, :0], empty_row=empty_row)

@@ -72,9 +72,7 @@ def test_grouped_query():
     visible = np.tril(np.ones((2, 4), dtype=bool), 2)
     compare(
         lambda q, k, v: grouped_query_attention(q, k, v, is_causal=True, causal_alignment="bottom_right"),
-        lambda q, k, v: plain_attention(
-            q, k.repeat_interleave(2, dim=1), v.repeat_interleave(2, dim=1), visible
-        ),
+        lambda q, k, v: plain_attention(q, k.repeat_interleave(2, dim=1), v.repeat_interleave(2, dim=1), visible),
         drawn((1, 4, 2, 2), (1, 2, 4, 2), (1, 2, 4, 1)),
     )
 
@@ -133,7 +131,5 @@ def test_values_of_torch_attention():
 
 def test_values_of_torch_layer_norm():
     x, gamma, beta = drawn((2, 3, 8), (8,), (8,))
-    output = torch.nn.functional.layer_norm(
-        *map(torch.tensor, (x,)), (8,), *map(torch.tensor, (gamma, beta)), 1e-5
-    )
+    output = torch.nn.functional.layer_norm(*map(torch.tensor, (x,)), (8,), *map(torch.tensor, (gamma, beta)), 1e-5)
     np.testing.assert_allclose(layer_norm(x, gamma, beta, eps=1e-5), output.numpy(), rtol=1e-12, atol=1e-14)

@@ -5,9 +5,7 @@ import pytest
 from veriformer.reference import causal_mask, padding_mask
 
 
-@pytest.mark.parametrize(
-    ("query_length", "key_length"), [(4, 4), (3, 5), (5, 3), (1, 4), (4, 1), (0, 3), (3, 0)]
-)
+@pytest.mark.parametrize(("query_length", "key_length"), [(4, 4), (3, 5), (5, 3), (1, 4), (4, 1), (0, 3), (3, 0)])
 def test_causal(query_length, key_length):
     top_left = [[j <= i for j in range(key_length)] for i in range(query_length)]
     offset = key_length - query_length

@@ -25,9 +25,7 @@ def rounding_bound(x, gamma, beta, eps):
     centred = np.abs(x - x.mean(axis=-1, keepdims=True))
     centred_error = width * UNIT_ROUNDOFF * np.abs(x).mean(axis=-1, keepdims=True) + UNIT_ROUNDOFF * centred
     variance = np.square(centred).mean(axis=-1, keepdims=True)
-    variance_error = (
-        2 * (centred * centred_error).mean(axis=-1, keepdims=True) + (width + 2) * UNIT_ROUNDOFF * variance
-    )
+    variance_error = 2 * (centred * centred_error).mean(axis=-1, keepdims=True) + (width + 2) * UNIT_ROUNDOFF * variance
     variance_error += np.square(centred_error).mean(axis=-1, keepdims=True)
     # √ halves a relative error; both placements of eps only dilute it.
     divisor_error = variance_error / (2 * variance) + 3 * UNIT_ROUNDOFF
@@ -63,9 +61,7 @@ def test_the_bound_refuses_the_one_pass_variance(exact):
     rows = [exact_layer_norm(row, gamma, beta, 1e-5, "inside_root") for row in x.reshape(-1, 7)]
     expected = np.array(rows, dtype=object).reshape(x.shape)
     with pytest.raises(AssertionError, match="error"):
-        exact.assert_within(
-            one_pass(x, gamma, beta, 1e-5), expected, rounding_bound(x, gamma, beta, 1e-5), 1e-7
-        )
+        exact.assert_within(one_pass(x, gamma, beta, 1e-5), expected, rounding_bound(x, gamma, beta, 1e-5), 1e-7)
 
 
 @pytest.mark.parametrize("eps_placement", ["inside_root", "outside_root"])

@@ -31,9 +31,7 @@ def attend(x, context, *arrays):
 
 
 def attend_masked(query, key, value, bias):
-    return scaled_dot_product_attention(
-        query, key, value, bias=bias, mask=np.eye(4, 5, dtype=bool), is_causal=True
-    )
+    return scaled_dot_product_attention(query, key, value, bias=bias, mask=np.eye(4, 5, dtype=bool), is_causal=True)
 
 
 CALLS = {

@@ -44,10 +44,7 @@ KEYWORDS = {"layer_norm": {"eps": 0.1}, "multi_head_attention": {"num_heads": 4,
 
 
 def modules():
-    return [
-        importlib.import_module(f"veriformer.reference.{m.name}")
-        for m in pkgutil.iter_modules(reference.__path__)
-    ]
+    return [importlib.import_module(f"veriformer.reference.{m.name}") for m in pkgutil.iter_modules(reference.__path__)]
 
 
 def functions():
@@ -116,7 +113,5 @@ def test_the_reference_needs_numpy_alone():
         "try: r.scaled_dot_product_attention(np.ones((1, 1, 2, 3)), np.ones((1, 1, 2, 4)), np.ones((1, 1, 2, 3)))\n"
         "except ValueError as error: print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("0.25\nkey must have shape (B, H, S, D) with D = 3")

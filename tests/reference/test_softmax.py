@@ -49,14 +49,10 @@ def test_masked_is_softmax_of_what_is_visible():
 def test_hidden_entries_change_no_bit(garbage):
     x = np.random.default_rng(3).normal(size=(2, 5))
     visible = np.array([[True, False, True, True, False], [False, False, True, False, False]])
-    np.testing.assert_array_equal(
-        masked_softmax(np.where(visible, x, garbage), visible), masked_softmax(x, visible)
-    )
+    np.testing.assert_array_equal(masked_softmax(np.where(visible, x, garbage), visible), masked_softmax(x, visible))
 
 
-@pytest.mark.parametrize(
-    ("empty_row", "weight"), [("zeros", 0.0), ("nan", np.nan), ("mean_of_values", 1 / 3)]
-)
+@pytest.mark.parametrize(("empty_row", "weight"), [("zeros", 0.0), ("nan", np.nan), ("mean_of_values", 1 / 3)])
 def test_empty_row(empty_row, weight):
     visible = np.array([[False, False, False], [True, False, False]])
     weights = masked_softmax(np.full((2, 3), np.nan), visible & False, empty_row)

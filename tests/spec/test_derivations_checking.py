@@ -49,9 +49,7 @@ class AlwaysYes:
 
 
 FALSE_EQUALITIES = {
-    "index sums": Step(
-        "false", Partial(p(i), x[k]), p(i) * (KroneckerDelta(i, k) + p(k)), "", context=CONTEXT
-    ),
+    "index sums": Step("false", Partial(p(i), x[k]), p(i) * (KroneckerDelta(i, k) + p(k)), "", context=CONTEXT),
     "trigonometry": Step(
         "false",
         cos(angle - other_angle),
@@ -118,9 +116,7 @@ def test_false_or_unclear_certificates_are_rejected(certificate, detail):
 
 
 def test_false_inequality_is_refuted_by_evaluation():
-    step = Inequality(
-        "false", cos(angle), Integer(1), "", prover=TRIGONOMETRY, certificate=-2 * sin(angle / 2) ** 2
-    )
+    step = Inequality("false", cos(angle), Integer(1), "", prover=TRIGONOMETRY, certificate=-2 * sin(angle / 2) ** 2)
     result = step.check()
     assert not result.proved
     assert not result.spot_checked

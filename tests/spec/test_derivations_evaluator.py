@@ -46,9 +46,7 @@ query, key, value = array("Q"), array("K"), array("V")
 def test_attention_agrees_with_plain_loops():
     random = Random(3)
     rows, keys, inner = 2, 3, 2
-    q, k, v = (
-        [[random.uniform(-1, 1) for _ in range(inner)] for _ in range(count)] for count in (rows, keys, keys)
-    )
+    q, k, v = ([[random.uniform(-1, 1) for _ in range(inner)] for _ in range(count)] for count in (rows, keys, keys))
     arrays = {
         (base, (r + 1, c + 1)): table[r][c]
         for base, table in ((query, q), (key, k), (value, v))
@@ -91,9 +89,7 @@ def test_expectations_enumerate_the_law():
 def test_intervals_enclose_the_value():
     symbol = Symbol("t")
     world = World(symbols={symbol: Fraction(1, 3)})
-    enclosure = mpmath.iv.mpf(
-        Evaluator(world, INTERVALS).value(exp(symbol) ** 2 + sqrt(symbol) * Rational(1, 7))
-    )
+    enclosure = mpmath.iv.mpf(Evaluator(world, INTERVALS).value(exp(symbol) ** 2 + sqrt(symbol) * Rational(1, 7)))
     with mpmath.workdps(40):
         third = mpmath.mpf(1) / 3
         exact = mpmath.exp(third) ** 2 + mpmath.sqrt(third) / 7

@@ -64,9 +64,7 @@ def test_a_failure_is_not_hidden():
 
 
 def test_a_display_replaces_what_sympy_has_evaluated():
-    even = next(
-        step for step in load_derivation("sinusoid_relative_position").steps if "sign of i − j" in step.name
-    )
+    even = next(step for step in load_derivation("sinusoid_relative_position").steps if "sign of i − j" in step.name)
     assert even.left == even.right
     left, right = step_latex(even).split(" = ")
     assert left != right

@@ -29,10 +29,7 @@ def softmax(x: Any) -> Any:
 
 def weights_of_head(query: Matrix, key: Matrix, mask: Any, is_causal: bool, scale: float | None) -> Matrix:
     factor = 1 / math.sqrt(len(query[0])) if scale is None else scale
-    scores = [
-        [factor * score for score in row]
-        for row in multiply(query, [list(c) for c in zip(*key, strict=True)])
-    ]
+    scores = [[factor * score for score in row] for row in multiply(query, [list(c) for c in zip(*key, strict=True)])]
     for i, row in enumerate(scores):
         for j in range(len(row)):
             if (is_causal and j > i) or (mask is not None and not mask[i][j]):
@@ -40,9 +37,7 @@ def weights_of_head(query: Matrix, key: Matrix, mask: Any, is_causal: bool, scal
     return [softmax_row(row) for row in scores]
 
 
-def attention_weights(
-    query: Any, key: Any, mask: Any = None, is_causal: bool = False, scale: Any = None
-) -> Any:
+def attention_weights(query: Any, key: Any, mask: Any = None, is_causal: bool = False, scale: Any = None) -> Any:
     return [[weights_of_head(query[0][0], key[0][0], mask, is_causal, scale)]]
 
 
@@ -69,9 +64,7 @@ def layer_norm(x: Any, gamma: Any, beta: Any, eps: float) -> Any:
 
 def sinusoids(length: int, d_model: int) -> Any:
     turn = (math.sin, math.cos)
-    return [
-        [turn[j % 2](p * 10000 ** (-(j - j % 2) / d_model)) for j in range(d_model)] for p in range(length)
-    ]
+    return [[turn[j % 2](p * 10000 ** (-(j - j % 2) / d_model)) for j in range(d_model)] for p in range(length)]
 
 
 OPERATIONS: dict[str, Any] = {
@@ -81,9 +74,7 @@ OPERATIONS: dict[str, Any] = {
     "multi_head_attention": multi_head_attention,
     "layer_norm": layer_norm,
     "sinusoidal_positions": sinusoids,
-    "causal_mask": lambda query_length, key_length: [
-        [j <= i for j in range(key_length)] for i in range(query_length)
-    ],
+    "causal_mask": lambda query_length, key_length: [[j <= i for j in range(key_length)] for i in range(query_length)],
     "padding_mask": lambda lengths, max_length: [[j < n for j in range(max_length)] for n in lengths],
 }
 

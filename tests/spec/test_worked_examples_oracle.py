@@ -27,9 +27,7 @@ def read(document: str, first: int, last: int) -> list[Row]:
 
 
 def big(value: Any) -> Any:
-    return (
-        mpmath.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpmath.mpf(value)
-    )
+    return mpmath.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpmath.mpf(value)
 
 
 def softmax(row: Sequence[Any]) -> Row:
@@ -37,15 +35,12 @@ def softmax(row: Sequence[Any]) -> Row:
     return [power / mpmath.fsum(powers) for power in powers]
 
 
-def attend(
-    query: list[Row], key: list[Row], value: list[Row], *, causal: bool = False
-) -> tuple[list[Row], list[Row]]:
+def attend(query: list[Row], key: list[Row], value: list[Row], *, causal: bool = False) -> tuple[list[Row], list[Row]]:
     weights, outputs = [], []
     for i, asked in enumerate(query):
         seen = key[: i + 1] if causal else key
         scores = [
-            big(sum((a * b for a, b in zip(asked, offered, strict=True)), Fraction(0)))
-            / mpmath.sqrt(len(asked))
+            big(sum((a * b for a, b in zip(asked, offered, strict=True)), Fraction(0))) / mpmath.sqrt(len(asked))
             for offered in seen
         ]
         weights.append(softmax(scores) + [mpmath.mpf(0)] * (len(key) - len(seen)))
@@ -163,9 +158,7 @@ ORACLES: dict[str, Callable[[], Any]] = {
     "seed_002.weights": car_weights,
     "seed_002.weights_from_queries": car_weights,
     "seed_002.output": lambda: [mix(row, read("002", 170, 173)) for row in car_weights()],
-    "seed_002.output_from_printed_weights": lambda: [
-        mix(row, read("002", 170, 173)) for row in read("002", 162, 165)
-    ],
+    "seed_002.output_from_printed_weights": lambda: [mix(row, read("002", 170, 173)) for row in read("002", 162, 165)],
     "seed_002.shares_of_the": lambda: [car_weights()[0][word] for word in (1, 3, 2)],
     "seed_002.attention_is_linear": lambda: 2 * softmax([0, 4])[1] / softmax([0, 1])[1],
     "seed_002.layer_norm_of_token_1": lambda: token(195),
@@ -235,6 +228,4 @@ def test_arguments_are_the_documents_own_numbers(name: str, inputs: Callable[[],
     execution = load_worked_example(name).execution
     assert execution is not None
     for argument, rows in zip(("query", "key", "value"), inputs(), strict=True):
-        assert [
-            Fraction(int(entry.p), int(entry.q)) for entry in entries(execution.arguments[argument])
-        ] == flat(rows)
+        assert [Fraction(int(entry.p), int(entry.q)) for entry in entries(execution.arguments[argument])] == flat(rows)

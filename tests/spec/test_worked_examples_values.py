@@ -88,8 +88,7 @@ def test_floats_are_the_nearest_to_the_exact_result(example: ExecutableExample) 
             continue
         near = Fraction(str(sympy.N(one, 60)))
         errors = [
-            abs(Fraction(other) - near)
-            for other in (value, math.nextafter(value, 9e9), math.nextafter(value, -9e9))
+            abs(Fraction(other) - near) for other in (value, math.nextafter(value, 9e9), math.nextafter(value, -9e9))
         ]
         assert errors[0] == min(errors)
 

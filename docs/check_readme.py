@@ -79,7 +79,7 @@ def _output(command: str) -> str:
     )
     if completed.stderr:
         raise SystemExit(f"{command} wrote to standard error:\n{completed.stderr}")
-    return completed.stdout.rstrip()
+    return "\n".join(line.rstrip() for line in completed.stdout.rstrip().splitlines())
 
 
 def _comparable(page: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.tolerances.softmax import log_rise, normaliser_error, weight_error
+from veriformer.conformance_tests.tolerances.softmax import disturbed, normaliser_error, weight_error
 
 Array = np.ndarray
 
@@ -64,7 +64,7 @@ def _propagated(terms: AttentionTerms, query: Array, key: Array) -> Array | floa
 
 def attention_weights_bound(terms: AttentionTerms, precision: Precision) -> Array:
     """Return the largest rounding error of correct attention weights, entry by entry."""
-    return weight_error(terms.logits, logit_error(terms, precision), precision)
+    return weight_error(disturbed(terms.logits, logit_error(terms, precision)), precision)
 
 
 def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
@@ -75,33 +75,30 @@ def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
     """
     if terms.value is None or terms.output is None:
         raise ValueError("the bound of an attention output needs its values and its output")
-    moved, reached = _moved(terms, logit_error(terms, precision))
-    magnitude = _average(terms, reached, np.abs(terms.value))
-    growth = precision.growth(terms.weights.shape[-1])
-    shared = growth + precision.stored + precision.output + normaliser_error(terms.logits, precision)
-    bound = moved + (precision.stored + growth) * magnitude + shared * (np.abs(terms.output) + moved)
-    visible = np.isfinite(terms.logits).astype(float)
-    bound += precision.tiny * (1.0 + visible @ np.abs(terms.value))
+    softmax = disturbed(terms.logits, logit_error(terms, precision))
+    visible = np.isfinite(terms.logits)
+    moved = _moved(softmax.rise, np.abs(terms.value[..., None, :, :] - terms.output[..., :, None, :]), visible)
+    reached = np.minimum(softmax.weights + softmax.gain, 1.0)
+    growth = precision.growth(terms.logits.shape[-1])
+    shared = growth + precision.stored + precision.output + normaliser_error(softmax.normaliser, precision)
+    magnitude = np.abs(terms.value)
+    bound = moved + (precision.stored + growth) * _largest_average(reached, magnitude, visible)
+    bound += shared * (np.abs(terms.output) + moved)
+    bound += precision.tiny * (1.0 + visible.astype(float) @ magnitude)
     if terms.value_error is not None:
-        bound += _average(terms, reached, terms.value_error)
+        bound += _largest_average(reached, terms.value_error, visible)
     result: Array = bound
     return result
 
 
-def _moved(terms: AttentionTerms, error: Array) -> tuple[Array, Array]:
-    """Return how far wrong logits move the output, and the largest weights that they may lead to."""
-    value, output = np.asarray(terms.value), np.asarray(terms.output)
-    spread = np.abs(value[..., None, :, :] - output[..., :, None, :])
-    visible = np.isfinite(terms.logits)
-    rise = np.exp(log_rise(terms.logits, error))
+def _moved(rise: Array, spread: Array, visible: Array) -> Array:
+    """Return how far wrong logits move the output: no further than to the farthest visible value."""
     linear = np.einsum("...ls,...lsd->...ld", rise, spread)
     farthest = np.max(np.where(visible[..., None], spread, 0.0), axis=-2, initial=0.0)
-    reached = np.exp(log_rise(terms.logits, error, both_ways=True)) + terms.weights
-    return np.minimum(linear, farthest), np.minimum(reached, 1.0)
+    return np.asarray(np.minimum(linear, farthest))
 
 
-def _average(terms: AttentionTerms, reached: Array, amounts: Array) -> Array:
+def _largest_average(reached: Array, amounts: Array, visible: Array) -> Array:
     """Return the largest average of nonnegative amounts (..., S, Dv) over visible keys that the weights allow."""
-    visible = np.isfinite(terms.logits)[..., None]
-    largest = np.max(np.where(visible, amounts[..., None, :, :], 0.0), axis=-2, initial=0.0)
+    largest = np.max(np.where(visible[..., None], amounts[..., None, :, :], 0.0), axis=-2, initial=0.0)
     return np.asarray(np.minimum(reached @ amounts, largest))

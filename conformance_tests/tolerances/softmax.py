@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from veriformer.conformance_tests.tolerances.precision import Precision
 
@@ -11,32 +13,42 @@ Array = np.ndarray
 _LARGEST_LOGARITHM = 300.0
 
 
-def softmax_bound(logits: Array, precision: Precision) -> Array:
-    """Return the largest rounding error of a correct softmax, entry by entry.
+@dataclass(frozen=True)
+class Disturbed:
+    """What a softmax may become when its logits are wrong by up to ε.
 
-    The subtraction of the maximum errs by u (max x − x), exp and the division by 2 u, all relative; the sum of
-    n terms by γ(n). |δp| ≤ p (e^ε / Σ p e^(−ε) − 1) + (γ(n) + 2u + u′ |log Σ e^x|) p + tiny.
+    Weights are at most p e^ε / Σ p e^(−ε): `gain` is by how much more than p that is. `rise` is the part
+    p (e^ε − 1) / Σ p e^(−ε), which moves averages. `normaliser` is log Σ e^z of each row.
     """
-    highest = logits.max(axis=-1, keepdims=True)
-    distance = np.where(np.isfinite(logits), highest - logits, 0.0)
-    return weight_error(logits, precision.stored * (distance + 3.0), precision)
+
+    weights: Array
+    gain: Array
+    rise: Array
+    normaliser: Array
 
 
-def weight_error(logits: Array, error: Array, precision: Precision) -> Array:
-    """Return the error of the softmax of logits (−∞ where hidden) whose own error is `error`.
+def disturbed(logits: Array, error: Array) -> Disturbed:
+    """Return what the softmax of logits (−∞ where hidden) may become when they are wrong by `error`."""
+    normaliser = log_normaliser(logits)
+    logarithms = logits - normaliser
+    weights = np.exp(logarithms)
+    if np.max(error, initial=0.0) < 1.0:
+        # Σ p e^(−ε) = 1 − Σ p (1 − e^(−ε)), which keeps errors of a few roundoffs exact.
+        lowest = np.log1p(-np.sum(weights * -np.expm1(-error), axis=-1, keepdims=True))
+        return Disturbed(
+            weights, weights * np.expm1(error - lowest), weights * np.expm1(error) * np.exp(-lowest), normaliser
+        )
+    # In logarithms: an error of some hundred, which logits of 16 bits do have, lifts a weight that is nothing in
+    # float64 to one that counts.
+    lowest = log_normaliser(logarithms - error)
+    gain, rise = _log_growth(logarithms, error - lowest), _log_growth(logarithms, error) - lowest
+    return Disturbed(weights, *(np.exp(np.minimum(part, _LARGEST_LOGARITHM)) for part in (gain, rise)), normaliser)
 
-    p changes to at most p e^ε / Σ p e^(−ε), and to nothing less than zero; a weight is never above one.
-    """
-    weights = np.exp(log_weights(logits))
-    moved = np.minimum(np.exp(log_rise(logits, error, both_ways=True)), 1.0)
-    rounding = precision.growth(weights.shape[-1]) + precision.stored + precision.output
-    bound: Array = moved + (rounding + normaliser_error(logits, precision)) * weights + 2.0 * precision.tiny
-    return bound
 
-
-def log_weights(logits: Array) -> Array:
-    """Return the logarithms of the softmax, −∞ where hidden: a weight that float64 cannot hold still has one."""
-    return np.asarray(logits - log_normaliser(logits))
+def _log_growth(logarithms: Array, exponent: Array) -> Array:
+    """Return log p (e^x − 1) from log p, by e^x − 1 = e^x (1 − e^(−x))."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(logarithms + exponent + np.log(-np.expm1(-np.maximum(exponent, 0.0))))
 
 
 def log_normaliser(logits: Array) -> Array:
@@ -47,32 +59,29 @@ def log_normaliser(logits: Array) -> Array:
     return np.asarray(shift + np.log(np.where(total > 0, total, 1.0)))
 
 
-def normaliser_error(logits: Array, precision: Precision) -> Array:
+def normaliser_error(normaliser: Array, precision: Precision) -> Array:
     """Return the relative error that a row's weights share when the normaliser is kept as its logarithm.
 
     p = exp(z − log Σ e^z), as in log_softmax and in kernels that hand the logarithm on, which is never of less than
     float32: rounding it to |log Σ e^z| (1 ± u′) multiplies the whole row by e^(± u′ |log Σ e^z|).
     """
-    error = precision.logarithm * np.abs(log_normaliser(logits))
-    return np.asarray(np.expm1(np.minimum(error, _LARGEST_LOGARITHM)))
+    return np.asarray(np.expm1(np.minimum(precision.logarithm * np.abs(normaliser), _LARGEST_LOGARITHM)))
 
 
-def log_rise(logits: Array, error: Array, *, both_ways: bool = False) -> Array:
-    """Return the logarithm of p (e^ε − 1) / Σ p e^(−ε), or `both_ways` that of p (e^ε / Σ p e^(−ε) − 1).
+def softmax_bound(logits: Array, precision: Precision) -> Array:
+    """Return the largest rounding error of a correct softmax, entry by entry.
 
-    In logarithms, because an error of some hundred, which logits of 16 bits do have, lifts a weight that is nothing
-    in float64 to one that counts. e^x − 1 = e^x (1 − e^(−x)) keeps small errors exact.
+    The subtraction of the maximum errs by u (max x − x), exp and the division by 2 u, all relative; the sum of
+    n terms by γ(n). |δp| ≤ p (e^ε / Σ p e^(−ε) − 1) + (γ(n) + 2u + u′ |log Σ e^x|) p + tiny.
     """
-    weights = log_weights(logits)
-    lowest = _log_lowest(weights, error)
-    exponent = error - lowest if both_ways else error
-    with np.errstate(divide="ignore"):
-        rise = weights + exponent + np.log(-np.expm1(-exponent))
-    return np.asarray(np.minimum(rise if both_ways else rise - lowest, _LARGEST_LOGARITHM))
+    highest = logits.max(axis=-1, keepdims=True)
+    distance = np.where(np.isfinite(logits), highest - logits, 0.0)
+    return weight_error(disturbed(logits, precision.stored * (distance + 3.0)), precision)
 
 
-def _log_lowest(weights: Array, error: Array) -> Array:
-    """Return log Σ p e^(−ε) from log p, exact for errors of some roundoffs and for errors of some hundred."""
-    lost = np.sum(np.exp(weights) * -np.expm1(-error), axis=-1, keepdims=True)
-    direct = log_normaliser(weights - error)
-    return np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), direct)
+def weight_error(softmax: Disturbed, precision: Precision) -> Array:
+    """Return the error of weights whose logits are wrong: none falls below zero or rises above one."""
+    rounding = precision.growth(softmax.weights.shape[-1]) + precision.stored + precision.output
+    rounding = rounding + normaliser_error(softmax.normaliser, precision)
+    bound: Array = np.minimum(softmax.gain, 1.0) + rounding * softmax.weights + 2.0 * precision.tiny
+    return bound

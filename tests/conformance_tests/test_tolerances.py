@@ -22,7 +22,7 @@ from veriformer.conformance_tests.inputs.tables import PositionInputs
 from veriformer.conformance_tests.inputs.vectors import LayerNormInputs, SoftmaxInputs
 from veriformer.conformance_tests.subject import standard_conventions
 from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.tolerances.softmax import log_rise, log_weights
+from veriformer.conformance_tests.tolerances.softmax import Disturbed, disturbed, log_normaliser
 
 Array = np.ndarray
 DTYPES = ("float32", "float64", "bfloat16", "float16")
@@ -324,22 +324,46 @@ def test_positions_that_count_from_one_are_accused() -> None:
 # The parts of the bounds
 
 
-def test_weights_that_float64_cannot_hold_have_logarithms() -> None:
-    logits = np.array([[0.0, -2000.0, -np.inf]])
-    np.testing.assert_allclose(log_weights(logits), [[0.0, -2000.0, -np.inf]])
+def test_the_normaliser_is_that_of_the_visible_keys() -> None:
+    logits = np.array([[0.0, np.log(3.0), -np.inf], [1000.0, 1000.0, -2000.0], [-np.inf, -np.inf, -np.inf]])
+    np.testing.assert_allclose(log_normaliser(logits), [[np.log(4.0)], [1000.0 + np.log(2.0)], [0.0]])
 
 
 def test_a_large_error_lifts_a_weight_that_is_nothing() -> None:
     """Two logits 1000 apart, each wrong by up to 600, may stand in either order."""
-    logits, error = np.array([[0.0, -1000.0]]), np.array([[600.0, 600.0]])
-    assert np.exp(log_rise(logits, error))[0, 1] > 1.0
+    softmax = disturbed(np.array([[0.0, -1000.0]]), np.array([[600.0, 600.0]]))
+    assert softmax.weights[0, 1] == 0.0
+    assert softmax.rise[0, 1] > 1.0
+    assert softmax.gain[0, 1] > 1.0
 
 
 def test_a_small_error_moves_a_weight_in_proportion() -> None:
-    logits, error = np.log(np.array([[0.25, 0.75]])), np.array([[1e-12, 1e-12]])
-    np.testing.assert_allclose(np.exp(log_rise(logits, error)), [[0.25e-12, 0.75e-12]], rtol=1e-9)
-    both = np.exp(log_rise(logits, error, both_ways=True))
-    np.testing.assert_allclose(both, [[0.5e-12, 1.5e-12]], rtol=1e-9)
+    softmax = disturbed(np.log(np.array([[0.25, 0.75]])), np.array([[1e-12, 1e-12]]))
+    np.testing.assert_allclose(softmax.rise, [[0.25e-12, 0.75e-12]], rtol=1e-9)
+    np.testing.assert_allclose(softmax.gain, [[0.5e-12, 1.5e-12]], rtol=1e-9)
+
+
+def test_small_and_large_errors_are_computed_alike() -> None:
+    """A row with a large error elsewhere takes the other way to the same numbers."""
+    generator = np.random.default_rng(4)
+    logits, error = generator.normal(size=(50, 7)) * 3, generator.random((50, 7)) * 0.9
+    logits[:, 2], error[:, 2] = -np.inf, 0.0
+    alone = disturbed(logits, error)
+    beside = disturbed(np.append(logits, logits[:1], axis=0), np.append(error, np.full((1, 7), 2.0), axis=0))
+    for part in ("weights", "gain", "rise", "normaliser"):
+        np.testing.assert_allclose(getattr(beside, part)[:-1], getattr(alone, part), rtol=1e-9)
+
+
+def test_no_softmax_of_wrong_logits_exceeds_what_it_may_become() -> None:
+    generator = np.random.default_rng(5)
+    logits, error = (
+        generator.normal(size=(400, 6)) * 4,
+        generator.random((400, 6)) * generator.choice([0.1, 3.0], (400, 1)),
+    )
+    softmax: Disturbed = disturbed(logits, error)
+    signs = generator.choice([-1.0, 1.0], logits.shape)
+    for wrong in (logits + signs * error, logits - error + 2 * error * (logits == logits.max(-1, keepdims=True))):
+        assert (softmax_by_exponentials(wrong) <= (softmax.weights + softmax.gain) * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize("terms", (1, 8, 64))

@@ -41,14 +41,19 @@ def disturbed(logits: Array, error: Array) -> Disturbed:
     # In logarithms: an error of some hundred, which logits of 16 bits do have, lifts a weight that is nothing in
     # float64 to one that counts.
     lowest = log_normaliser(logarithms - error)
-    gain, rise = _log_growth(logarithms, error - lowest), _log_growth(logarithms, error) - lowest
-    return Disturbed(weights, *(np.exp(np.minimum(part, _LARGEST_LOGARITHM)) for part in (gain, rise)), normaliser)
+    gain = _exponential(_log_growth(logarithms, error - lowest))
+    rise = _exponential(_log_growth(logarithms, error) - lowest)
+    return Disturbed(weights, gain, rise, normaliser)
 
 
 def _log_growth(logarithms: Array, exponent: Array) -> Array:
     """Return log p (e^x − 1) from log p, by e^x − 1 = e^x (1 − e^(−x))."""
     with np.errstate(divide="ignore"):
         return np.asarray(logarithms + exponent + np.log(-np.expm1(-np.maximum(exponent, 0.0))))
+
+
+def _exponential(logarithm: Array) -> Array:
+    return np.asarray(np.exp(np.minimum(logarithm, _LARGEST_LOGARITHM)))
 
 
 def log_normaliser(logits: Array) -> Array:
@@ -82,6 +87,6 @@ def softmax_bound(logits: Array, precision: Precision) -> Array:
 def weight_error(softmax: Disturbed, precision: Precision) -> Array:
     """Return the error of weights whose logits are wrong: none falls below zero or rises above one."""
     rounding = precision.growth(softmax.weights.shape[-1]) + precision.stored + precision.output
-    rounding = rounding + normaliser_error(softmax.normaliser, precision)
-    bound: Array = np.minimum(softmax.gain, 1.0) + rounding * softmax.weights + 2.0 * precision.tiny
+    shared = rounding + normaliser_error(softmax.normaliser, precision)
+    bound: Array = np.minimum(softmax.gain, 1.0) + shared * softmax.weights + 2.0 * precision.tiny
     return bound

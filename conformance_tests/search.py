@@ -73,7 +73,7 @@ class Search:
         self.subject.calls.clear()
         inputs = None if case is None else draw_inputs(self.subject.operation.name, case)
         try:
-            verdict = self.law.check(Trial(self.subject, case or AttentionCase(1, 1, 1, 1, 1, 1, 1), inputs))
+            verdict = self.law.check(Trial(self.subject, case, inputs))
         except (AdapterError, WrongShape) as error:
             return Outcome("errors", case, error=str(error), traceback=_traceback(error))
         return Outcome("holds" if verdict.holds else "fails", case, verdict)

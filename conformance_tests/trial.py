@@ -27,13 +27,13 @@ def everything(result: Array) -> Array:
 
 @dataclass
 class Trial:
-    """A case and the operation under test; `inputs` are those that the case describes.
+    """A case and the operation under test; `inputs` are those that the case describes, None without a case.
 
     `inputs` is Any because each law is written for one family of operations, whose inputs it knows.
     """
 
     subject: Subject
-    case: Case
+    case: Case | None
     inputs: Any
 
     @property
@@ -44,7 +44,7 @@ class Trial:
     @property
     def generator(self) -> np.random.Generator:
         """A generator for the law's own choices, the same at every replay and apart from the inputs'."""
-        return np.random.default_rng([self.case.seed, 1])
+        return np.random.default_rng([self.case.seed if self.case else 0, 1])
 
     def permutation(self, length: int) -> Array:
         """Return an order of `length` things that moves at least one of them when that is possible."""

@@ -74,7 +74,7 @@ def history_independence(trial: Trial) -> Verdict:
     """Calls with other values in between leave the answer as it was."""
     first = trial.subject.call(trial.inputs)
     for seed in (1, 2):
-        trial.subject.call(draw_inputs(trial.inputs.operation, _reseeded(trial.case, seed)))
+        trial.subject.call(draw_inputs(trial.inputs.operation, _reseeded(trial, seed)))
     return _repeats(trial, first, trial.subject.call(trial.inputs))
 
 
@@ -97,6 +97,8 @@ def _repeats(trial: Trial, first: np.ndarray, second: np.ndarray) -> Verdict:
     return compare(first, second, 2.0 * allowed, expected.judged)
 
 
-def _reseeded(case: Case, by: int) -> Case:
+def _reseeded(trial: Trial, by: int) -> Case:
     """Return a case of the same sizes with other values; tables of lengths have no values to change."""
-    return replace(case, seed=case.seed + by)
+    if trial.case is None:
+        raise TypeError("this law is tried on cases")
+    return replace(trial.case, seed=trial.case.seed + by)

@@ -27,7 +27,4 @@ def not_offered(law: Law, profile: Profile) -> str:
     name = law.statement.operation.name
     if space.widths == "unequal" and profile.subject.implementation.limited(name, "value_width"):
         return f"{name} declares that values are as wide as keys"
-    refuses = profile.subject.conventions.get("causal_with_mask") == "rejects"
-    if refuses and space.causal == "always" and "always" in (space.mask, space.bias):
-        return f"{name} refuses a mask beside the causal flag"
     return ""

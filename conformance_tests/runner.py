@@ -21,7 +21,6 @@ from veriformer.conformance_tests.law import Law, laws
 from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.search import Outcome, Search
 from veriformer.conformance_tests.selection import Effort, Selection
-from veriformer.conformance_tests.trial import NotOffered
 
 _LONGEST_OUTPUT = 10_000
 
@@ -117,10 +116,7 @@ class Run:
             reason = not_offered(law, profile)
             if reason:
                 return LawResult(law.statement, "not_declared", reason=reason)
-            try:
-                result = self._searched(law, profile)
-            except NotOffered as error:
-                return LawResult(law.statement, "not_declared", reason=str(error))
+            result = self._searched(law, profile)
         return replace(result, seconds=time.monotonic() - started)
 
     def _results(self, chosen: list[Law]) -> Iterator[LawResult]:
@@ -143,6 +139,8 @@ class Run:
         tried = max(search.cases_tried, 1)
         if outcome.kind == "holds":
             return LawResult(law.statement, "passed", tried, largest_excess=search.largest_excess)
+        if outcome.kind == "not_offered":
+            return LawResult(law.statement, "not_declared", reason=outcome.error)
         return self._broken(law, search, outcome, tried)
 
     def _broken(self, law: Law, search: Search, outcome: Outcome, tried: int) -> LawResult:

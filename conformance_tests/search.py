@@ -21,19 +21,19 @@ from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import Law
 from veriformer.conformance_tests.subject import Subject, WrongShape
-from veriformer.conformance_tests.trial import Trial
+from veriformer.conformance_tests.trial import NotOffered, Trial
 from veriformer.conformance_tests.verdict import Verdict, words
 
 # A counterexample is worth some seconds of shrinking, not a minute: frameworks that compile need a time limit.
 SHRINKING_SECONDS = 6.0
 _SMALL_SEARCH = 60
 
-Kind = Literal["holds", "fails", "errors"]
+Kind = Literal["holds", "fails", "errors", "not_offered"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one case, or a whole search, came to: a verdict, or the error that prevented one."""
+    """What one case, or a whole search, came to: a verdict, or in `error` why there is none."""
 
     kind: Kind
     case: Case | None = None
@@ -63,7 +63,7 @@ class Search:
     def run(self) -> Outcome:
         """Return the outcome: `holds`, or the smallest case that fails or cannot be judged."""
         found = self._find(self.limits, self.examples)
-        if found.kind == "holds" or not isinstance(found.case, AttentionCase | VectorCase):
+        if found.kind not in ("fails", "errors") or not isinstance(found.case, AttentionCase | VectorCase):
             return found
         small = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
         return min((found, small), key=_size) if small.kind == found.kind else found
@@ -74,6 +74,8 @@ class Search:
         inputs = None if case is None else draw_inputs(self.subject.operation.name, case)
         try:
             verdict = self.law.check(Trial(self.subject, case, inputs))
+        except NotOffered as reason:
+            return Outcome("not_offered", case, error=str(reason))
         except (AdapterError, WrongShape) as error:
             return Outcome("errors", case, error=str(error), traceback=_traceback(error))
         return Outcome("holds" if verdict.holds else "fails", case, verdict)

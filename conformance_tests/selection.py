@@ -12,7 +12,7 @@ from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 
 Effort = Literal["quick", "standard", "thorough"]
-EXAMPLES: dict[Effort, int] = {"quick": 8, "standard": 25, "thorough": 150}
+EXAMPLES: dict[Effort, int] = {"quick": 8, "standard": 20, "thorough": 120}
 # Compilations for each law, where a framework compiles for each shape.
 COMPILATIONS: dict[Effort, int] = {"quick": 2, "standard": 2, "thorough": 6}
 

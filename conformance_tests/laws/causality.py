@@ -6,19 +6,36 @@ from dataclasses import replace
 
 import numpy as np
 from veriformer import reference
+from veriformer.adapters.errors import OperationRaised
 from veriformer.conformance_tests.cases.spaces import AttentionSpace
 from veriformer.conformance_tests.law import judges
-from veriformer.conformance_tests.trial import Trial
-from veriformer.conformance_tests.verdict import Verdict
+from veriformer.conformance_tests.trial import NotOffered, Trial
+from veriformer.conformance_tests.verdict import Verdict, words
 
 _CAUSAL = AttentionSpace(causal="always", least_queries=2, least_keys=2)
 
 
 @judges("causal.unequal_lengths", space=replace(_CAUSAL, lengths="unequal"))
-@judges("causal.with_padding", space=replace(_CAUSAL, mask="always", mask_kinds=("random", "padding")))
-def agrees_with_formula(trial: Trial) -> Verdict:
-    """The result is that of a softmax over the keys that flag and mask both leave visible."""
+def unequal_lengths(trial: Trial) -> Verdict:
+    """The result is that of a softmax over the keys that the flag leaves visible."""
     return trial.agrees()
+
+
+@judges("causal.with_padding", space=replace(_CAUSAL, mask="always", mask_kinds=("random", "padding")))
+def with_padding(trial: Trial) -> Verdict:
+    """The result is that of a softmax over the keys that flag and mask both leave visible, as the convention says.
+
+    An implementation that refuses the pair does not offer the law, but it must really refuse.
+    """
+    if trial.conventions["causal_with_mask"] != "rejects":
+        return trial.agrees()
+    inputs = trial.inputs
+    mask = np.ones((inputs.query_length, inputs.key_length), dtype=bool)
+    try:
+        trial.output(replace(inputs, mask=mask))
+    except OperationRaised as refusal:
+        raise NotOffered(f"{inputs.operation} refuses a mask beside the causal flag") from refusal
+    return words("a refusal, by the convention causal_with_mask: rejects", "a result", holds=False)
 
 
 @judges("causal.no_future_leak", space=replace(_CAUSAL, lengths="equal"))

@@ -64,7 +64,6 @@ GROUPED_WEIGHTS = Property(
     source=AINSLIE,
     derivation="grouped_query",
     features=("num_kv_heads",),
-    conventions=("kv_grouping",),
 )
 
 GROUPED_LAWS = (REPEATED_HEADS, ONE_HEAD_EACH, SHARED_HEAD)

@@ -6,18 +6,17 @@ holds on all cases tried.
 
 from __future__ import annotations
 
-import random
 import time
 import traceback
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from hypothesis import Phase, Verbosity, find, settings
 from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import AdapterError, OperationRaised
 from veriformer.conformance_tests.cases.case import AttentionCase, Case, VectorCase
 from veriformer.conformance_tests.cases.strategies import Limits, cases
 from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.drawing import find_case
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import Law
 from veriformer.conformance_tests.subject import Subject, WrongShape
@@ -88,12 +87,7 @@ class Search:
 
     def _find(self, limits: Limits, examples: int) -> Outcome:
         try:
-            case = find(
-                cases(self.law.space, limits),
-                self._is_wanted,
-                settings=_settings(examples),
-                random=random.Random(self.seed),
-            )
+            case = find_case(cases(self.law.space, limits), self._is_wanted, self.seed, examples)
         except NoSuchExample:
             return Outcome("holds")
         except Flaky:
@@ -134,16 +128,6 @@ def _size(outcome: Outcome) -> int:
         widths = case.head_width + case.value_width
         return case.batch * case.heads * case.query_length * case.key_length * widths
     return case.batch * case.rows * case.width if isinstance(case, VectorCase) else 0
-
-
-def _settings(examples: int) -> settings:
-    return settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate, Phase.shrink),
-        verbosity=Verbosity.quiet,
-    )
 
 
 def _traceback(error: BaseException) -> str:

@@ -21,6 +21,7 @@ _TITLES = {
     "grouped_query": "Grouped-query attention is attention with repeated key/value heads",
     "independence": "Batch entries and heads do not see each other",
     "layer_norm": "What layer normalisation keeps and what it removes",
+    "cross_entropy": "Cross entropy: its gradient, its symmetries, and what smoothing and ignoring do",
 }
 
 
@@ -53,6 +54,4 @@ def _require(derivation_id: str) -> None:
     if derivation_id in _TITLES:
         return
     close = difflib.get_close_matches(derivation_id, _TITLES) or list(_TITLES)
-    raise UnknownDerivationError(
-        f"no derivation is called {derivation_id!r}; did you mean {', '.join(close)}?"
-    )
+    raise UnknownDerivationError(f"no derivation is called {derivation_id!r}; did you mean {', '.join(close)}?")

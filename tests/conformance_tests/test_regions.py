@@ -82,8 +82,15 @@ REGIONS: Mapping[str, Mapping[str, Region]] = {
         "without biases": lambda c: not c.biases,
     },
     "softmax": {**VECTORS, "one entry": lambda c: c.width == 1},
-    "layer_norm": {**VECTORS, "eps that matters": lambda c: c.eps == 0.1, "eps that hardly does": lambda c: c.eps < 1e-4},
-    "causal_mask": {**{k: v for k, v in LENGTHS.items() if "32" not in k}, "beyond a block": lambda c: c.key_length > 8},
+    "layer_norm": {
+        **VECTORS,
+        "eps that matters": lambda c: c.eps == 0.1,
+        "eps that hardly does": lambda c: c.eps < 1e-4,
+    },
+    "causal_mask": {
+        **{k: v for k, v in LENGTHS.items() if "32" not in k},
+        "beyond a block": lambda c: c.key_length > 8,
+    },
     "padding_mask": {
         "several lengths": lambda c: len(set(c.lengths)) > 1,
         "no padding at all": lambda c: set(c.lengths) == {c.max_length},
@@ -96,6 +103,27 @@ REGIONS: Mapping[str, Mapping[str, Region]] = {
         "wide": lambda c: c.d_model > 32,
         "one position": lambda c: c.length == 1,
         "many positions": lambda c: c.length > 20,
+    },
+    "token_embedding": {
+        "one word": lambda c: c.vocabulary == 1,
+        "more tokens than words": lambda c: c.batch * c.length > c.vocabulary > 1,
+        "more words than tokens": lambda c: c.batch * c.length < c.vocabulary,
+        "as many words as components": lambda c: c.vocabulary == c.width > 1,
+        "several samples of several tokens": lambda c: c.batch > 1 < c.length,
+        "scaled": lambda c: c.scaled and c.width > 1,
+    },
+    "cross_entropy": {
+        "nothing ignored": lambda c: c.ignore == "none",
+        "ignored value is no class": lambda c: c.ignore == "outside",
+        "ignored value is minus one": lambda c: c.ignore == "minus_one",
+        "ignored value is a class": lambda c: c.ignore == "inside",
+        "ignored and smoothed": lambda c: c.ignore != "none" and c.label_smoothing,
+        "smoothed by nothing": lambda c: c.label_smoothing == 0.0,
+        "one class": lambda c: c.classes == 1,
+        "many classes": lambda c: c.classes == 65,
+        "one position": lambda c: c.batch * c.length == 1,
+        "several samples of several positions": lambda c: c.batch > 1 < c.length,
+        "large": lambda c: c.amplitude >= 30,
     },
 }
 

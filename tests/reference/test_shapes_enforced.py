@@ -26,8 +26,10 @@ WRONG = {
     "attention_logits": (Q, K[..., :4]),
     "attention_weights": (Q, K[:1]),
     "causal_mask": (2.0, 3),
+    "cross_entropy": (X, np.ones((2, 4), dtype=int)),
     "grouped_query_attention": (Q, K[:, :2], V),
     "layer_norm": (X, np.ones(5), np.ones(6)),
+    "log_sum_exp": (np.ones(3, dtype=int),),
     "masked_softmax": (LOGITS, SEEN[..., :6]),
     "merge_heads": (X,),
     "multi_head_attention": (X, np.ones((2, 7, 5)), WEIGHTS),
@@ -37,6 +39,7 @@ WRONG = {
     "sinusoidal_positions": (3, 6.0),
     "softmax": (np.ones(3, dtype=int),),
     "split_heads": (Q, 2),
+    "token_embedding": (np.ones((2, 3), dtype=int), X),
     "visible_keys": ((2, 4, 3),),
     "weighted_sum": (LOGITS, V, SEEN[:, :, :2]),
 }
@@ -44,10 +47,7 @@ KEYWORDS = {"layer_norm": {"eps": 0.1}, "multi_head_attention": {"num_heads": 4,
 
 
 def modules():
-    return [
-        importlib.import_module(f"veriformer.reference.{m.name}")
-        for m in pkgutil.iter_modules(reference.__path__)
-    ]
+    return [importlib.import_module(f"veriformer.reference.{m.name}") for m in pkgutil.iter_modules(reference.__path__)]
 
 
 def functions():
@@ -116,7 +116,5 @@ def test_the_reference_needs_numpy_alone():
         "try: r.scaled_dot_product_attention(np.ones((1, 1, 2, 3)), np.ones((1, 1, 2, 4)), np.ones((1, 1, 2, 3)))\n"
         "except ValueError as error: print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("0.25\nkey must have shape (B, H, S, D) with D = 3")

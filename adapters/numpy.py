@@ -115,6 +115,19 @@ def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, eps: float
     return _like(x, reference.layer_norm(x, gamma, beta, eps=eps))
 
 
+def token_embedding(tokens: np.ndarray, table: np.ndarray, *, scale_by_sqrt_d_model: bool = False) -> np.ndarray:
+    """Look up the vector of each token."""
+    return _like(table, reference.token_embedding(tokens, table, scale_by_sqrt_d_model=scale_by_sqrt_d_model))
+
+
+def cross_entropy(
+    logits: np.ndarray, targets: np.ndarray, *, ignore_index: int | None = None, label_smoothing: float = 0.0
+) -> np.ndarray:
+    """Average how improbable the model found the tokens that came."""
+    loss = reference.cross_entropy(logits, targets, ignore_index=ignore_index, label_smoothing=label_smoothing)
+    return _like(logits, loss)
+
+
 def _like(argument: np.ndarray, result: np.ndarray) -> np.ndarray:
     """Return the result in the argument's dtype."""
     return result.astype(argument.dtype, copy=False)

@@ -3,8 +3,8 @@
 What a query without a visible key gets, and what NaN behind a mask does, depends on the kernel that PyTorch picks and
 is left to be found out.
 
-Source: torch.nn.functional.scaled_dot_product_attention, torch.nn.MultiheadAttention and torch.nn.functional.layer_norm
-in PyTorch's documentation.
+Source: torch.nn.functional.scaled_dot_product_attention, torch.nn.MultiheadAttention, torch.nn.functional.layer_norm,
+torch.nn.functional.embedding and torch.nn.functional.cross_entropy in PyTorch's documentation.
 """
 
 from __future__ import annotations
@@ -82,6 +82,18 @@ def multi_head_attention(
 def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, *, eps: float) -> Tensor:
     """Bring each vector to zero mean and unit variance, then scale and shift it."""
     return functional.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+
+
+def token_embedding(tokens: Tensor, table: Tensor) -> Tensor:
+    """Look up the vector of each token; torch does not scale it."""
+    return functional.embedding(tokens, table)
+
+
+def cross_entropy(logits: Tensor, targets: Tensor, *, ignore_index: int = -100, label_smoothing: float = 0.0) -> Tensor:
+    """Average how improbable the model found the tokens that came; torch ignores −100 unless told otherwise."""
+    return functional.cross_entropy(
+        logits.flatten(0, 1), targets.flatten(), ignore_index=ignore_index, label_smoothing=label_smoothing
+    )
 
 
 def _attn_mask(mask: Tensor | None, bias: Tensor | None, is_causal: bool) -> Tensor | None:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import AdapterError, OperationRaised
-from veriformer.conformance_tests.cases.case import AttentionCase, Case, VectorCase
+from veriformer.conformance_tests.cases.case import AttentionCase, Case, EmbeddingCase, LossCase, VectorCase
 from veriformer.conformance_tests.cases.strategies import Limits, cases
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.drawing import find_case
@@ -26,6 +26,7 @@ from veriformer.conformance_tests.verdict import Verdict, words
 # A counterexample is worth some seconds of shrinking, not a minute: frameworks that compile need a time limit.
 SHRINKING_SECONDS = 6.0
 _SMALL_SEARCH = 60
+_SIZED = AttentionCase | VectorCase | LossCase | EmbeddingCase
 
 Kind = Literal["holds", "fails", "errors", "not_offered"]
 
@@ -62,7 +63,7 @@ class Search:
     def run(self) -> Outcome:
         """Return the outcome: `holds`, or the smallest case that fails or cannot be judged."""
         found = self._find(self.limits, self.examples)
-        if found.kind not in ("fails", "errors") or not isinstance(found.case, AttentionCase | VectorCase):
+        if found.kind not in ("fails", "errors") or not isinstance(found.case, _SIZED):
             return found
         small = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
         return min((found, small), key=_size) if small.kind == found.kind else found
@@ -127,6 +128,10 @@ def _size(outcome: Outcome) -> int:
     if isinstance(case, AttentionCase):
         widths = case.head_width + case.value_width
         return case.batch * case.heads * case.query_length * case.key_length * widths
+    if isinstance(case, EmbeddingCase):
+        return case.batch * case.length * case.vocabulary * case.width
+    if isinstance(case, LossCase):
+        return case.batch * case.length * case.classes
     return case.batch * case.rows * case.width if isinstance(case, VectorCase) else 0
 
 

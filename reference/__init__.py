@@ -11,12 +11,14 @@ from veriformer.reference.attention import (
     visible_keys,
     weighted_sum,
 )
+from veriformer.reference.embedding import token_embedding
 from veriformer.reference.grouped_query import grouped_query_attention
+from veriformer.reference.loss import cross_entropy
 from veriformer.reference.masks import causal_mask, padding_mask
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
 from veriformer.reference.normalisation import layer_norm
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
-from veriformer.reference.softmax import masked_softmax, softmax
+from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
 from veriformer.reference.weights import MultiHeadWeights
 
 __all__ = [
@@ -24,8 +26,10 @@ __all__ = [
     "attention_logits",
     "attention_weights",
     "causal_mask",
+    "cross_entropy",
     "grouped_query_attention",
     "layer_norm",
+    "log_sum_exp",
     "masked_softmax",
     "merge_heads",
     "multi_head_attention",
@@ -35,6 +39,7 @@ __all__ = [
     "sinusoidal_positions",
     "softmax",
     "split_heads",
+    "token_embedding",
     "visible_keys",
     "weighted_sum",
 ]

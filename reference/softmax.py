@@ -58,3 +58,24 @@ def masked_softmax(
     if empty_row == "mean_of_values":
         return weights
     return np.where(empty, 0.0 if empty_row == "zeros" else np.nan, weights)
+
+
+def log_sum_exp(x: Float[Array, "*rows n"]) -> Float64[Array, "*rows"]:
+    """Take the logarithm of each row's sum of exponentials: the logarithm of the denominator of softmax.
+
+    lse(x) = m + ln Σ_j exp(x_j − m),  m = max x
+
+    A row of nothing but −∞, or of nothing at all, has the logarithm −∞.
+
+    Shapes: (..., n) to (...).
+    Raises: ValueError when x has no axis or does not hold real numbers.
+    Source: Blanchard, Higham & Higham 2021, section 1.
+    Conventions: the natural logarithm; some kernels return the one of base 2.
+    """
+    logits = as_float64("x", x)
+    if logits.ndim == 0:
+        raise ValueError("x must have at least one axis, the one to sum over; got a scalar; pass a vector")
+    highest = logits.max(axis=-1, keepdims=True, initial=-np.inf)
+    shift = np.where(np.isneginf(highest), 0.0, highest)
+    with np.errstate(divide="ignore"):
+        return np.asarray(shift[..., 0] + np.log(np.exp(logits - shift).sum(axis=-1)))

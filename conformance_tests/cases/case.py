@@ -10,6 +10,7 @@ from typing import Literal
 
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
 MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "empty_rows"]
+IgnoreKind = Literal["none", "outside", "minus_one", "inside"]
 MaskShape = Literal["full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only"]
 
 
@@ -116,4 +117,47 @@ class PositionCase:
         return f"length {self.length}, d_model {self.d_model}"
 
 
-Case = AttentionCase | VectorCase | CausalMaskCase | PaddingMaskCase | PositionCase
+@dataclass(frozen=True)
+class LossCase:
+    """One call of `cross_entropy`; `ignore` says where the ignored value lies: outside the classes or among them."""
+
+    batch: int
+    length: int
+    classes: int
+    dtype: str = "float32"
+    palette: Palette = "bits"
+    amplitude: int = 1
+    ignore: IgnoreKind = "none"
+    label_smoothing: float | None = None
+    seed: int = 0
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        settings = [f"batch {self.batch}", f"L = {self.length}", f"N = {self.classes}", self.dtype]
+        if self.ignore != "none":
+            settings.append(f"ignored value {self.ignore.replace('_', ' ')}")
+        if self.label_smoothing is not None:
+            settings.append(f"label smoothing {self.label_smoothing:g}")
+        return ", ".join(settings)
+
+
+@dataclass(frozen=True)
+class EmbeddingCase:
+    """One call of `token_embedding`."""
+
+    batch: int
+    length: int
+    vocabulary: int
+    width: int
+    dtype: str = "float32"
+    palette: Palette = "bits"
+    scaled: bool = False
+    seed: int = 0
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        sizes = f"batch {self.batch}, L = {self.length}, N = {self.vocabulary}, E = {self.width}, {self.dtype}"
+        return f"{sizes}, scaled" if self.scaled else sizes
+
+
+Case = AttentionCase | VectorCase | CausalMaskCase | PaddingMaskCase | PositionCase | LossCase | EmbeddingCase

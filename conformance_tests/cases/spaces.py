@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from veriformer.conformance_tests.cases.case import MaskKind, MaskShape, Palette
+from veriformer.conformance_tests.cases.case import IgnoreKind, MaskKind, MaskShape, Palette
 
 How = Literal["never", "sometimes", "always"]
 EVERY_PALETTE: tuple[Palette, ...] = ("bits", "integers", "normal", "offset", "repeated")
 EXACT_PALETTES: tuple[Palette, ...] = ("bits", "integers")
 MASK_SHAPES: tuple[MaskShape, ...] = ("full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only")
+IGNORE_KINDS: tuple[IgnoreKind, ...] = ("outside", "minus_one", "inside")
 MASK_KINDS: tuple[MaskKind, ...] = ("random", "padding", "left_padding", "one_visible")
 
 
@@ -77,6 +78,32 @@ class PositionSpace:
 
 
 @dataclass(frozen=True)
+class LossSpace:
+    """Cases of `cross_entropy`; where a target is ignored another is kept, so that there are two at least.
+
+    Smoothed cases stay small: torch sums over all classes and positions before it divides, and float16 ends at 65504.
+    """
+
+    ignore: How = "never"
+    smoothing: How = "never"
+    shares: tuple[float, ...] = (0.1, 0.25, 0.5)
+    palettes: tuple[Palette, ...] = EVERY_PALETTE
+    amplitudes: tuple[int, ...] = (1, 4)
+    least_batch: int = 1
+    least_length: int = 1
+    least_classes: int = 1
+
+
+@dataclass(frozen=True)
+class EmbeddingSpace:
+    """Cases of `token_embedding`; a vocabulary of two has another token to change to."""
+
+    scaled: How = "never"
+    least_positions: int = 1
+    least_vocabulary: int = 1
+
+
+@dataclass(frozen=True)
 class OwnSpace:
     """Cases of whatever kind the operation has, for laws that hold of every operation alike."""
 
@@ -88,4 +115,14 @@ class NoSpace:
     """No cases at all: a law about the signature or about fixed examples is tried once."""
 
 
-Space = AttentionSpace | VectorSpace | CausalMaskSpace | PaddingMaskSpace | PositionSpace | OwnSpace | NoSpace
+Space = (
+    AttentionSpace
+    | VectorSpace
+    | CausalMaskSpace
+    | PaddingMaskSpace
+    | PositionSpace
+    | LossSpace
+    | EmbeddingSpace
+    | OwnSpace
+    | NoSpace
+)

@@ -9,6 +9,8 @@ import numpy as np
 from veriformer.conformance_tests.cases.case import Case
 from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.inputs.attention import AttentionInputs
+from veriformer.conformance_tests.inputs.embedding import EmbeddingInputs
+from veriformer.conformance_tests.inputs.loss import CrossEntropyInputs
 from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PaddingMaskInputs, PositionInputs
 from veriformer.conformance_tests.inputs.vectors import LayerNormInputs, SoftmaxInputs
@@ -23,6 +25,8 @@ _INPUTS: dict[str, Any] = {
     "padding_mask": PaddingMaskInputs,
     "sinusoidal_positions": PositionInputs,
     "layer_norm": LayerNormInputs,
+    "token_embedding": EmbeddingInputs,
+    "cross_entropy": CrossEntropyInputs,
 }
 
 

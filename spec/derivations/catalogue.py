@@ -21,6 +21,7 @@ _TITLES = {
     "grouped_query": "Grouped-query attention is attention with repeated key/value heads",
     "independence": "Batch entries and heads do not see each other",
     "layer_norm": "What layer normalisation keeps and what it removes",
+    "cross_entropy": "Cross entropy: its gradient, its symmetries, and what smoothing and ignoring do",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from veriformer.spec.laws import attention, heads, interface, masking, softmax, symmetry
+from veriformer.spec.laws import attention, embedding, heads, interface, loss, masking, softmax, symmetry
 from veriformer.spec.laws import masks_and_positions as other
 from veriformer.spec.laws.law import LawStatement, Property, Tier, state
 
@@ -18,7 +18,8 @@ _MULTI_HEAD = "multi_head_attention"
 _AVERAGING = (_PLAIN, _GROUPED)
 _PER_HEAD = (_PLAIN, _GROUPED, _WEIGHTS)
 _ATTENTION = (*_PER_HEAD, _MULTI_HEAD)
-_FLOAT = ("softmax", *_ATTENTION, "layer_norm")
+_FLOAT = ("softmax", *_ATTENTION, "layer_norm", "token_embedding", "cross_entropy")
+_WITHOUT_EXAMPLES = (_GROUPED, "token_embedding", "cross_entropy")
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions")
 
 _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
@@ -34,8 +35,8 @@ _STATEMENTS = (
     *state(interface.EVERY_OPERATION, *_ALL),
     *state(interface.EVERY_FLOAT_OPERATION, *_FLOAT),
     *state((interface.BOOLEAN,), "causal_mask", "padding_mask"),
-    # The seed documents have no numeric example of grouped attention.
-    *state((interface.WORKED_EXAMPLES,), *(name for name in _ALL if name != _GROUPED)),
+    # The seed documents have no numeric example of the others.
+    *state((interface.WORKED_EXAMPLES,), *(name for name in _ALL if name not in _WITHOUT_EXAMPLES)),
     *state(softmax.SOFTMAX_LAWS, "softmax"),
     *state(softmax.DISTRIBUTION, _WEIGHTS),
     *state(_COMMON_LOGIT_LAWS, *_ATTENTION),
@@ -52,6 +53,8 @@ _STATEMENTS = (
     *state(other.PADDING_MASK_LAWS, "padding_mask"),
     *state(other.SINUSOID_LAWS, "sinusoidal_positions"),
     *state(other.LAYER_NORM_LAWS, "layer_norm"),
+    *state(embedding.EMBEDDING_LAWS, "token_embedding"),
+    *state(loss.CROSS_ENTROPY_LAWS, "cross_entropy"),
 )
 
 

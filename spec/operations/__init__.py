@@ -16,6 +16,7 @@ from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
 from veriformer.spec.operations.normalisation import LAYER_NORM
 from veriformer.spec.operations.operation import Kind, Operation, Parameter, Requirement
 from veriformer.spec.operations.positions import SINUSOIDAL_POSITIONS
+from veriformer.spec.operations.training import CROSS_ENTROPY, TOKEN_EMBEDDING
 
 __all__ = ["OPERATIONS", "Kind", "Operation", "Parameter", "Requirement"]
 
@@ -29,6 +30,8 @@ _CATALOGUE = (
     PADDING_MASK,
     SINUSOIDAL_POSITIONS,
     LAYER_NORM,
+    TOKEN_EMBEDDING,
+    CROSS_ENTROPY,
 )
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType({operation.name: operation for operation in _CATALOGUE})

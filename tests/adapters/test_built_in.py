@@ -246,6 +246,39 @@ def test_layer_norm(name, dtype):
     check(name, "layer_norm", dtype, expected, x=x, gamma=gamma, beta=beta, eps=0.5)
 
 
+TOKENS = np.array([[4, 0, 2], [2, 2, 1]])
+TARGETS = {"plain": TOKENS, "ignored": np.where(TOKENS == 2, -1, TOKENS)}
+
+
+@pytest.mark.parametrize(("name", "dtype"), [pair for pair in EVERY_DTYPE if pair[0] != "jax"])
+def test_token_embedding(name, dtype):
+    table = numbers(5, D)
+    result = run(name, "token_embedding", dtype, tokens=TOKENS, table=table)
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result.value, [[table[token] for token in row] for row in TOKENS])
+
+
+def test_numpy_scales_a_token_embedding():
+    table = numbers(5, 9)
+    arguments = {"tokens": TOKENS, "table": table, "scale_by_sqrt_d_model": True}
+    check("numpy", "token_embedding", "float64", 3.0 * table[TOKENS], **arguments)
+
+
+@pytest.mark.parametrize("label_smoothing", [None, 0.25])
+@pytest.mark.parametrize("targets", TARGETS)
+@pytest.mark.parametrize(("name", "dtype"), [pair for pair in EVERY_DTYPE if pair[0] != "jax"])
+def test_cross_entropy(name, dtype, targets, label_smoothing):
+    logits, share = numbers(B, L, 5), label_smoothing or 0.0
+    losses = []
+    for b, i in np.ndindex(B, L):
+        if TARGETS[targets][b, i] >= 0:
+            surprise = -np.log(plain_softmax(logits[b, i]))
+            losses.append((1 - share) * surprise[TARGETS[targets][b, i]] + share * surprise.mean())
+    features = {"label_smoothing": label_smoothing, "ignore_index": -1 if targets == "ignored" else None}
+    expected = np.mean(losses)
+    check(name, "cross_entropy", dtype, expected, logits=logits, targets=TARGETS[targets], **features)
+
+
 def test_numpy_masks_and_positions():
     causal = run("numpy", "causal_mask", "float32", query_length=2, key_length=3)
     assert (causal.dtype, causal.value.tolist()) == ("bool", [[True, False, False], [True, True, False]])

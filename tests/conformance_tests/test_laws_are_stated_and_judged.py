@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from veriformer.conformance_tests import law as registry
-from veriformer.conformance_tests.cases.spaces import AttentionSpace, NoSpace
+from veriformer.conformance_tests.cases.spaces import AttentionSpace, EmbeddingSpace, LossSpace, NoSpace
 from veriformer.conformance_tests.law import Law, judges, laws
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.derivations import derivation_ids
@@ -61,9 +61,13 @@ def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
 
 def always_given(law: Law) -> set[str]:
     space = law.space
-    if not isinstance(space, AttentionSpace):
-        return set()
-    asked = {"mask": space.mask, "bias": space.bias, "is_causal": space.causal, "scale": space.scale}
+    asked: dict[str, str] = {}
+    if isinstance(space, AttentionSpace):
+        asked = {"mask": space.mask, "bias": space.bias, "is_causal": space.causal, "scale": space.scale}
+    elif isinstance(space, LossSpace):
+        asked = {"ignore_index": space.ignore, "label_smoothing": space.smoothing}
+    elif isinstance(space, EmbeddingSpace):
+        asked = {"scale_by_sqrt_d_model": space.scaled}
     return {name for name, how in asked.items() if how == "always"}
 
 

@@ -104,6 +104,27 @@ REGIONS: Mapping[str, Mapping[str, Region]] = {
         "one position": lambda c: c.length == 1,
         "many positions": lambda c: c.length > 20,
     },
+    "token_embedding": {
+        "one word": lambda c: c.vocabulary == 1,
+        "more tokens than words": lambda c: c.batch * c.length > c.vocabulary > 1,
+        "more words than tokens": lambda c: c.batch * c.length < c.vocabulary,
+        "as many words as components": lambda c: c.vocabulary == c.width > 1,
+        "several samples of several tokens": lambda c: c.batch > 1 < c.length,
+        "scaled": lambda c: c.scaled and c.width > 1,
+    },
+    "cross_entropy": {
+        "nothing ignored": lambda c: c.ignore == "none",
+        "ignored value is no class": lambda c: c.ignore == "outside",
+        "ignored value is minus one": lambda c: c.ignore == "minus_one",
+        "ignored value is a class": lambda c: c.ignore == "inside",
+        "ignored and smoothed": lambda c: c.ignore != "none" and c.label_smoothing,
+        "smoothed by nothing": lambda c: c.label_smoothing == 0.0,
+        "one class": lambda c: c.classes == 1,
+        "many classes": lambda c: c.classes == 65,
+        "one position": lambda c: c.batch * c.length == 1,
+        "several samples of several positions": lambda c: c.batch > 1 < c.length,
+        "large": lambda c: c.amplitude >= 30,
+    },
 }
 
 

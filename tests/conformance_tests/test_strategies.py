@@ -14,6 +14,8 @@ from hypothesis.errors import NoSuchExample
 from veriformer.conformance_tests.cases.case import (
     AttentionCase,
     CausalMaskCase,
+    EmbeddingCase,
+    LossCase,
     PaddingMaskCase,
     PositionCase,
     VectorCase,
@@ -22,6 +24,8 @@ from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, smal
 from veriformer.conformance_tests.cases.spaces import (
     AttentionSpace,
     CausalMaskSpace,
+    EmbeddingSpace,
+    LossSpace,
     NoSpace,
     OwnSpace,
     PaddingMaskSpace,
@@ -157,6 +161,22 @@ def check_features(case: AttentionCase, space: AttentionSpace, limits: Limits) -
     assert case.biases or space.biases != "always"
 
 
+def check_loss(case: LossCase, space: LossSpace, limits: Limits) -> None:
+    assert case.batch >= space.least_batch
+    assert case.length >= space.least_length
+    assert case.classes >= space.least_classes
+    assert case.palette in space.palettes
+    for given, wish, name in (
+        (case.ignore != "none", space.ignore, "ignore_index"),
+        (case.label_smoothing is not None, space.smoothing, "label_smoothing"),
+    ):
+        assert given or wish != "always"
+        assert not given or (wish != "never" and name in limits.features)
+    assert case.ignore == "none" or case.batch * case.length >= 2
+    assert case.ignore != "inside" or case.classes >= 2
+    assert case.label_smoothing is None or case.label_smoothing in space.shares
+
+
 def check_case(case: Any, space: Space, limits: Limits) -> None:
     if isinstance(space, AttentionSpace):
         assert isinstance(case, AttentionCase)
@@ -175,6 +195,15 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
         assert isinstance(case, PaddingMaskCase)
         assert len(case.lengths) >= space.least_batch
         assert 1 <= max(case.lengths) <= case.max_length
+    elif isinstance(space, LossSpace):
+        assert isinstance(case, LossCase)
+        check_loss(case, space, limits)
+    elif isinstance(space, EmbeddingSpace):
+        assert isinstance(case, EmbeddingCase)
+        assert case.batch * case.length >= space.least_positions
+        assert case.vocabulary >= space.least_vocabulary
+        assert case.scaled or space.scaled != "always"
+        assert not case.scaled or (space.scaled != "never" and "scale_by_sqrt_d_model" in limits.features)
     else:
         assert isinstance(space, PositionSpace)
         assert isinstance(case, PositionCase)
@@ -199,6 +228,8 @@ def check_small(case: Any) -> None:
     if isinstance(case, AttentionCase):
         assert max(case.query_length, case.key_length, case.heads, case.value_width) <= 4
         assert case.batch <= 2
+    if isinstance(case, LossCase | EmbeddingCase):
+        assert case.batch * case.length <= 6
     if isinstance(case, VectorCase | PositionCase):
         assert max(getattr(case, "width", 0), getattr(case, "length", 0), getattr(case, "d_model", 0)) <= 6
 

@@ -7,6 +7,7 @@ import pytest
 from veriformer.reference import (
     MultiHeadWeights,
     attention_weights,
+    cross_entropy,
     grouped_query_attention,
     layer_norm,
     merge_heads,
@@ -14,6 +15,7 @@ from veriformer.reference import (
     scaled_dot_product_attention,
     softmax,
     split_heads,
+    token_embedding,
 )
 
 
@@ -44,6 +46,11 @@ CALLS = {
         lambda x, gamma, beta: layer_norm(x, gamma, beta, eps=1e-5),
         [drawn(2, 6), drawn(6), drawn(6)],
     ),
+    "cross_entropy": (
+        lambda logits: cross_entropy(logits, np.array([[0, 3, -1], [2, 2, 1]]), ignore_index=-1, label_smoothing=0.1),
+        [drawn(2, 3, 4)],
+    ),
+    "token_embedding": (lambda table: token_embedding(np.array([[0, 3], [2, 2]]), table), [drawn(4, 6)]),
     "split_heads": (lambda x: split_heads(x, 3), [drawn(2, 4, 6)]),
     "merge_heads": (merge_heads, [drawn(2, 4, 6, 3)]),
 }

@@ -26,8 +26,10 @@ WRONG = {
     "attention_logits": (Q, K[..., :4]),
     "attention_weights": (Q, K[:1]),
     "causal_mask": (2.0, 3),
+    "cross_entropy": (X, np.ones((2, 4), dtype=int)),
     "grouped_query_attention": (Q, K[:, :2], V),
     "layer_norm": (X, np.ones(5), np.ones(6)),
+    "log_sum_exp": (np.ones(3, dtype=int),),
     "masked_softmax": (LOGITS, SEEN[..., :6]),
     "merge_heads": (X,),
     "multi_head_attention": (X, np.ones((2, 7, 5)), WEIGHTS),
@@ -37,6 +39,7 @@ WRONG = {
     "sinusoidal_positions": (3, 6.0),
     "softmax": (np.ones(3, dtype=int),),
     "split_heads": (Q, 2),
+    "token_embedding": (np.ones((2, 3), dtype=int), X),
     "visible_keys": ((2, 4, 3),),
     "weighted_sum": (LOGITS, V, SEEN[:, :, :2]),
 }

@@ -29,6 +29,7 @@ EXPECTED = {
     "grouped_query",
     "independence",
     "layer_norm",
+    "cross_entropy",
 }
 
 

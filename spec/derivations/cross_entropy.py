@@ -1,0 +1,270 @@
+"""CE(z, y) = −Σ_k y_k ln softmax(z)_k: its gradient, its symmetries, its values, and the mean over kept targets."""
+
+from __future__ import annotations
+
+from sympy import Expr, Function, Integer, KroneckerDelta, exp, log, oo
+from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.derivation import (
+    Derivation,
+    Difference,
+    Inequality,
+    Limit,
+    Scope,
+    Source,
+    Step,
+)
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Partial, total
+from veriformer.spec.derivations.formulas import (
+    Entries,
+    array,
+    entry_of,
+    index,
+    positive,
+    real,
+    size,
+    up_to,
+    weights,
+)
+
+n, count = size("n"), size("m")
+CLASSES, POSITIONS = up_to(n), up_to(count)
+k, target = index("k"), index("t")
+i, j = index("i"), index("j")
+z, y = array("z"), array("y")
+shift, share, gap = real("c"), real("epsilon"), positive("g")
+renumbering = Function("pi", integer=True)
+CONTEXT = Context(ranges={k: CLASSES, target: CLASSES}, bijections={renumbering: CLASSES})
+
+own = entry_of(z)
+p = weights(own, CLASSES)
+
+
+def surprise(logits: Entries, place: Expr) -> Expr:
+    """ℓ_t = ln Σ_l e^(z_l) − z_t = −ln softmax(z)_t."""
+    return log(total(lambda m: exp(logits(m)), "l", CLASSES)) - logits(place)
+
+
+def cross_entropy(distribution: Entries) -> Expr:
+    """CE(z, y) = Σ_k y_k ℓ_k."""
+    return total(lambda m: distribution(m) * surprise(own, m), "k", CLASSES)
+
+
+def smoothed(place: Expr) -> Expr:
+    """Return the smoothed target: y = (1 − ε) one-hot(t) + ε/n."""
+    return (1 - share) * KroneckerDelta(place, target) + share / n
+
+
+def one_hot(place: Expr) -> Expr:
+    """Return the target without smoothing: y = one-hot(t)."""
+    return KroneckerDelta(place, target)
+
+
+GRADIENT = (
+    Step(
+        "The loss of a class is minus the logarithm of its weight",
+        exp(-surprise(own, target)),
+        p(target),
+        "e^(−ln S + z_t) = e^(z_t) / S.",
+        context=CONTEXT,
+        display=r"e^{-\ell_t} = e^{z_t - \ln \sum_l e^{z_l}} = p_t",
+    ),
+    Step(
+        "The gradient for any targets",
+        Partial(cross_entropy(entry_of(y)), z[k]),
+        p(k) * total(entry_of(y), "j", CLASSES) - y[k],
+        "∂ ln S/∂z_k = p_k, once for every y_j.",
+        context=CONTEXT,
+        display=r"\frac{\partial}{\partial z_k} \sum_j y_j \Bigl(\ln \sum_l e^{z_l} - z_j\Bigr)"
+        r" = p_k \sum_j y_j - y_k",
+    ),
+    Step(
+        "The gradient for one class",
+        Partial(surprise(own, target), z[k]),
+        p(k) - KroneckerDelta(k, target),
+        "The case y = one-hot(t), where Σ y = 1: p − y.",
+        context=CONTEXT,
+        display=r"\frac{\partial \ell_t}{\partial z_k} = p_k - \delta_{kt}",
+    ),
+    Step(
+        "Smoothed targets sum to 1",
+        total(smoothed, "k", CLASSES),
+        Integer(1),
+        "1 − ε and n times ε/n: so p − y is their gradient too.",
+        context=CONTEXT,
+    ),
+    Step(
+        "The gradient for smoothed targets",
+        Partial(cross_entropy(smoothed), z[k]),
+        p(k) - smoothed(k),
+        "By the two steps before.",
+        context=CONTEXT,
+        display=r"\frac{\partial}{\partial z_k} \sum_j y_j \ell_j = p_k - y_k, \qquad"
+        r" y_j = (1 - \epsilon)\,\delta_{jt} + \tfrac{\epsilon}{n}",
+    ),
+    Difference(
+        "Where Σ y is not 1, p − y is not the gradient",
+        p(k) * total(entry_of(y), "j", CLASSES) - y[k],
+        p(k) - y[k],
+        "Two classes with z = (0, 0) and y = (1, 1): the gradient is 0, and p − y = −1/2.",
+        example=World(symbols={n: 2, k: 1}, arrays={(z, (1,)): 0, (z, (2,)): 0, (y, (1,)): 1, (y, (2,)): 1}),
+    ),
+)
+
+SYMMETRIES = (
+    Step(
+        "Adding a constant to all logits changes nothing",
+        exp(surprise(lambda m: z[m] + shift, target)),
+        exp(surprise(own, target)),
+        "S gains the factor e^c and loses it to e^(−z_t − c). The exponential is one-to-one.",
+        context=CONTEXT,
+        display=r"e^{\ell_t(z + c)} = e^{\ell_t(z)}",
+    ),
+    Step(
+        "Renumbering the classes changes nothing",
+        surprise(lambda m: z[renumbering(m)], target),
+        surprise(own, renumbering(target)),
+        "S runs over the same terms in another order, and the target keeps its logit.",
+        context=CONTEXT,
+    ),
+)
+
+
+def odds(place: Expr) -> Expr:
+    """e^ℓ = Σ_l e^(z_l − z_t)."""
+    return total(lambda m: exp(z[m] - z[place]), "l", CLASSES)
+
+
+VALUES = (
+    Step(
+        "The loss from differences of logits",
+        exp(surprise(own, target)),
+        odds(target),
+        "Divide S by e^(z_t).",
+        context=CONTEXT,
+        display=r"e^{\ell_t} = \sum_l e^{z_l - z_t}",
+    ),
+    Inequality(
+        "No loss is negative",
+        odds(target),
+        Integer(1),
+        "e^ℓ is 1, for the target itself, and what its rivals add.",
+        context=CONTEXT,
+        certificate=total(lambda m: (1 - KroneckerDelta(m, target)) ** 2 * exp(z[m] - z[target]), "l", CLASSES),
+    ),
+    Step(
+        "Equal logits cost ln n",
+        exp(surprise(lambda m: shift, target)),
+        n,
+        "S = n e^c.",
+        context=CONTEXT,
+        display=r"z_l = c: \quad e^{\ell_t} = n",
+    ),
+    Step(
+        "A target that leads equal rivals by g",
+        exp(surprise(lambda m: gap * KroneckerDelta(m, target), target)),
+        1 + (n - 1) * exp(-gap),
+        "The target contributes 1, each of its n − 1 rivals e^(−g).",
+        context=CONTEXT,
+        display=r"z_l = g\,\delta_{lt}: \quad e^{\ell_t} = 1 + (n - 1)\,e^{-g}",
+    ),
+    Limit(
+        "A wide lead costs nothing",
+        log(1 + (n - 1) * exp(-gap)),
+        Integer(0),
+        "So the loss of a right and confident answer is not bounded away from 0.",
+        variable=gap,
+        point=oo,
+    ),
+    Difference(
+        "A second softmax bounds the loss away from 0",
+        log(1 + (n - 1) * exp(-Integer(1))),
+        log(1 + (n - 1) * exp(-gap)),
+        "Weights differ by 1 at most: with logits softmax(z) the lead is at most 1, however large g is. "
+        "Two classes and g = 20: 0.3133 and 2·10⁻⁹.",
+        example=World(symbols={n: 2, gap: 20}),
+    ),
+)
+
+SMOOTHING = (
+    Step(
+        "Smoothing mixes the target's loss with the mean over all classes",
+        cross_entropy(smoothed),
+        (1 - share) * surprise(own, target) + share * total(lambda m: surprise(own, m), "k", CLASSES) / n,
+        "The loss is linear in y, and Σ_k δ_kt ℓ_k = ℓ_t.",
+        context=CONTEXT,
+        display=r"\sum_k \bigl((1 - \epsilon)\,\delta_{kt} + \tfrac{\epsilon}{n}\bigr) \ell_k"
+        r" = (1 - \epsilon)\,\ell_t + \tfrac{\epsilon}{n} \sum_k \ell_k",
+    ),
+    Step(
+        "Without smoothing only the target counts",
+        cross_entropy(one_hot),
+        surprise(own, target),
+        "The case ε = 0.",
+        context=CONTEXT,
+        display=r"\sum_k \delta_{kt}\,\ell_k = \ell_t",
+    ),
+)
+
+keep, loss = array("w"), array("ell")
+order = Function("sigma", integer=True)
+MEAN = Context(ranges={i: POSITIONS, j: POSITIONS}, bijections={order: POSITIONS})
+IGNORED = Context(ranges={i: POSITIONS}, facts={keep[i]: Integer(0)})
+
+
+def mean(indicator: Entries, losses: Entries) -> Expr:
+    """Σ_i w_i ℓ_i / Σ_i w_i: w_i is 1 where the target is kept and 0 where it is ignored."""
+    kept = total(indicator, "i", POSITIONS)
+    return total(lambda m: indicator(m) * losses(m), "i", POSITIONS) / kept
+
+
+AVERAGE = (
+    Step(
+        "What a position contributes to the mean",
+        Partial(mean(entry_of(keep), entry_of(loss)), loss[i]),
+        keep[i] / total(entry_of(keep), "j", POSITIONS),
+        "Every kept position has the same part in the mean, in whichever sample it stands.",
+        context=MEAN,
+    ),
+    Step(
+        "An ignored position contributes nothing",
+        Partial(mean(entry_of(keep), entry_of(loss)), loss[i]),
+        Integer(0),
+        "The case w_i = 0: no logit there changes the loss.",
+        context=IGNORED,
+    ),
+    Step(
+        "The order of the positions does not matter",
+        mean(lambda m: keep[order(m)], lambda m: loss[order(m)]),
+        mean(entry_of(keep), entry_of(loss)),
+        "Both sums run over the same terms in another order.",
+        context=MEAN,
+    ),
+)
+
+DERIVATION = Derivation(
+    id="cross_entropy",
+    title="Cross entropy: its gradient, its symmetries, and what smoothing and ignoring do",
+    scope=Scope.SYMBOLIC,
+    assumptions=(
+        "n ≥ 1 real logits z_1, …, z_n; p = softmax(z); ℓ_k = ln Σ_l e^(z_l) − z_k; a target class t.",
+        "The mean runs over m positions with weights w_i, 1 where a target is kept and 0 where it is ignored, "
+        "of which at least one is kept.",
+    ),
+    sources=(
+        Source(
+            "Goodfellow, Bengio & Courville 2016, Deep Learning, section 6.2.2.3",
+            comment="the logarithm of softmax, its invariance under shifts, and its limit for a confident answer",
+        ),
+        Source(
+            "Szegedy et al. 2016, Rethinking the Inception Architecture for Computer Vision, section 7",
+            comment="smoothing: the target distribution is mixed with the uniform one",
+        ),
+    ),
+    steps=GRADIENT + SYMMETRIES + VALUES + SMOOTHING + AVERAGE,
+    remarks=(
+        "e^x = e^y only if x = y, so that a step about e^ℓ is one about ℓ.",
+        "A mean of the means of samples gives a position the weight 1/(samples · kept in its sample), which depends on "
+        "its sample.",
+    ),
+)

@@ -1,0 +1,34 @@
+"""What turns tokens into vectors, and logits into the number that is trained on."""
+
+from __future__ import annotations
+
+from veriformer.spec.operations.operation import Operation, Parameter
+
+TOKEN_EMBEDDING = Operation(
+    name="token_embedding",
+    prefix="embedding",
+    summary="Look up the vector of each token.",
+    parameters=(
+        Parameter("tokens", "(B, L)", "int", "positional", "numbers 0 to N − 1"),
+        Parameter("table", "(N, E)", "float", "positional", "one row for each word of the vocabulary"),
+        Parameter("scale_by_sqrt_d_model", "", "flag", "feature", "multiply by √E; False by default"),
+    ),
+    result="(B, L, E)",
+    formula="y[b, i] = table[tokens[b, i]], times √E where scaled",
+    source="Vaswani et al. 2017, section 3.4; Phuong & Hutter 2022, algorithm 1",
+)
+
+CROSS_ENTROPY = Operation(
+    name="cross_entropy",
+    prefix="cross_entropy",
+    summary="Average how improbable the model found the tokens that came.",
+    parameters=(
+        Parameter("logits", "(B, L, N)", "float", "positional", "one row for each position, not yet normalised"),
+        Parameter("targets", "(B, L)", "int", "positional", "the class of each position, already shifted"),
+        Parameter("ignore_index", "", "scalar", "feature", "targets of this value are not counted; None by default"),
+        Parameter("label_smoothing", "", "scalar", "feature", "ε, spread evenly over all N classes; 0 by default"),
+    ),
+    result="scalar",
+    formula="Σ_kept −Σ_k y_k ln softmax(z)_k / number of kept targets, y = (1 − ε) one-hot(target) + ε/N",
+    source="Goodfellow, Bengio & Courville 2016, section 6.2.2.3; Szegedy et al. 2016, section 7 (smoothing)",
+)

@@ -15,8 +15,16 @@ from typing import Literal
 from hypothesis import Phase, Verbosity, find, settings
 from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import AdapterError, OperationRaised
-from veriformer.conformance_tests.cases.case import AttentionCase, Case, VectorCase
-from veriformer.conformance_tests.cases.strategies import Limits, cases
+from veriformer.conformance_tests.cases.case import (
+    AlibiCase,
+    AttentionCase,
+    BucketCase,
+    Case,
+    RotaryCase,
+    VectorCase,
+)
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.strategies import cases
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import Law
@@ -27,6 +35,7 @@ from veriformer.conformance_tests.verdict import Verdict, words
 # A counterexample is worth some seconds of shrinking, not a minute: frameworks that compile need a time limit.
 SHRINKING_SECONDS = 6.0
 _SMALL_SEARCH = 60
+_DRAWN_SMALL = (AttentionCase, VectorCase, RotaryCase, AlibiCase, BucketCase)
 
 Kind = Literal["holds", "fails", "errors"]
 
@@ -63,7 +72,7 @@ class Search:
     def run(self) -> Outcome:
         """Return the outcome: `holds`, or the smallest case that fails or cannot be judged."""
         found = self._find(self.limits, self.examples)
-        if found.kind == "holds" or not isinstance(found.case, AttentionCase | VectorCase):
+        if found.kind == "holds" or not isinstance(found.case, _DRAWN_SMALL):
             return found
         small = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
         return min((found, small), key=_size) if small.kind == found.kind else found
@@ -131,6 +140,13 @@ def _size(outcome: Outcome) -> int:
     if isinstance(case, AttentionCase):
         widths = case.head_width + case.value_width
         return case.batch * case.heads * case.query_length * case.key_length * widths
+    if isinstance(case, RotaryCase):
+        # A wider vector is harder to read than one row more: every component has an angle of its own.
+        return case.batch * case.heads * case.length * case.width**2
+    if isinstance(case, AlibiCase):
+        return case.heads * case.query_length * case.key_length
+    if isinstance(case, BucketCase):
+        return case.rows * case.columns
     return case.batch * case.rows * case.width if isinstance(case, VectorCase) else 0
 
 

@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any, get_args
 
 import numpy as np
-from veriformer.reference.array_types import Array, Bool, Float64
+from veriformer.reference.array_types import Array, Bool, Float64, Int
 
 Sizes = dict[str, int]
 
@@ -15,9 +15,7 @@ def as_float64(name: str, numbers: Any) -> Float64[Array, "*shape"]:
     """Return `numbers` in double precision; ValueError when they are not real numbers."""
     array = np.asarray(numbers)
     if array.dtype.kind in "cOSUmM":
-        raise ValueError(
-            f"{name} must hold real numbers; got dtype {array.dtype}; convert it to a float dtype"
-        )
+        raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}; convert it to a float dtype")
     return array.astype(np.float64, copy=False)
 
 
@@ -47,9 +45,7 @@ def require_choice(name: str, value: object, choices: Any) -> None:
     """Raise ValueError unless `value` is one of the values of the Literal type `choices`."""
     valid = get_args(choices)
     if value not in valid:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}; pass one of these"
-        )
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}; pass one of these")
 
 
 def require_count(name: str, value: object, minimum: int) -> None:
@@ -82,9 +78,7 @@ def as_mask(mask: Any, shape: tuple[int, ...]) -> Bool[Array, "*shape"]:
 def as_bias(bias: Any, shape: tuple[int, ...]) -> Float64[Array, "*shape"]:
     """Return `bias` in double precision, broadcasting to `shape`; ValueError when it is boolean or does not fit."""
     if np.asarray(bias).dtype == np.bool_:
-        raise ValueError(
-            "bias must hold numbers to add to the logits; got dtype bool; pass a boolean array as mask"
-        )
+        raise ValueError("bias must hold numbers to add to the logits; got dtype bool; pass a boolean array as mask")
     array = as_float64("bias", bias)
     _require_broadcastable("bias", array, shape)
     return array
@@ -103,3 +97,11 @@ def _require_broadcastable(name: str, array: Array, shape: tuple[int, ...]) -> N
             f"{name} must be broadcastable to {expected}; got shape {array.shape}; "
             "give every axis the length expected there, or 1"
         )
+
+
+def as_integers(name: str, numbers: Any) -> Int[Array, "*shape"]:
+    """Return `numbers` as an array of integers; ValueError when they are of another kind."""
+    array = np.asarray(numbers)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers; got dtype {array.dtype}; convert it to an integer dtype")
+    return array.astype(np.int64, copy=False)

@@ -116,4 +116,69 @@ class PositionCase:
         return f"length {self.length}, d_model {self.d_model}"
 
 
-Case = AttentionCase | VectorCase | CausalMaskCase | PaddingMaskCase | PositionCase
+@dataclass(frozen=True)
+class RotaryCase:
+    """One call of `rotary_embedding`; positions are drawn from 0 to `furthest`, for each sample if `per_sample`."""
+
+    batch: int
+    heads: int
+    length: int
+    width: int
+    dtype: str = "float32"
+    palette: Palette = "bits"
+    amplitude: int = 1
+    per_sample: bool = False
+    furthest: int = 2
+    base: float | None = None
+    rotary_dim: int | None = None
+    seed: int = 0
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        sizes = f"batch {self.batch}, heads {self.heads}, L = {self.length}, D = {self.width}, {self.dtype}"
+        given = (("base", self.base), ("rotary_dim", self.rotary_dim))
+        settings = [f"{name} {value:g}" for name, value in given if value is not None]
+        whose = "of each sample" if self.per_sample else "of all samples"
+        return ", ".join([sizes, f"positions {whose} up to {self.furthest}", *settings])
+
+
+@dataclass(frozen=True)
+class AlibiCase:
+    """One call of `alibi_bias`."""
+
+    heads: int
+    query_length: int
+    key_length: int
+    dtype: str = "float32"
+    seed: int = 0
+
+    def describe(self) -> str:
+        """Return the sizes in one line."""
+        return f"heads {self.heads}, L = {self.query_length}, S = {self.key_length}"
+
+
+@dataclass(frozen=True)
+class BucketCase:
+    """One call of `relative_position_bucket`; relative positions are drawn between −`furthest` and `furthest`."""
+
+    rows: int
+    columns: int
+    furthest: int
+    bidirectional: bool | None = None
+    num_buckets: int | None = None
+    max_distance: int | None = None
+    dtype: str = "float32"
+    seed: int = 0
+
+    def describe(self) -> str:
+        """Return the shape and the settings in one line."""
+        given = (("num_buckets", self.num_buckets), ("max_distance", self.max_distance))
+        settings = [f"{name} {value}" for name, value in given if value is not None]
+        if self.bidirectional is not None:
+            settings.append("bidirectional" if self.bidirectional else "one direction")
+        return ", ".join([f"relative positions {self.rows} × {self.columns}, up to ±{self.furthest}", *settings])
+
+
+Case = (
+    AttentionCase | VectorCase | CausalMaskCase | PaddingMaskCase | PositionCase | RotaryCase | AlibiCase | BucketCase
+)

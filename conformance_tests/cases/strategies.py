@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -17,42 +16,24 @@ from veriformer.conformance_tests.cases.case import (
     PositionCase,
     VectorCase,
 )
+from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
+from veriformer.conformance_tests.cases.positional_strategies import alibi_cases, bucket_cases, rotary_cases
 from veriformer.conformance_tests.cases.sizes import POOL, Compiled, Sizes, fit, free_sizes, small_sizes
 from veriformer.conformance_tests.cases.spaces import (
+    AlibiSpace,
     AttentionSpace,
+    BucketSpace,
     CausalMaskSpace,
     How,
     OwnSpace,
     PaddingMaskSpace,
     PositionSpace,
+    RotarySpace,
     Space,
     VectorSpace,
 )
 
-# Float16 holds logits up to 65504; larger amplitudes would ask of it what no kernel can give.
-_LARGEST_AMPLITUDE = {"float16": 8, "bfloat16": 100, "float32": 100, "float64": 100}
 _SCALES = (1.0, 0.25, 2.0, 0.3)
-_SEEDS = st.integers(0, 2**16)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What may be drawn for an operation of an implementation.
-
-    Sizes are chosen by `seed`. `compiles_per_shape` takes them from the first `pool` entries of a pool; `small`
-    overrides both and draws the smallest sizes only, to find a counterexample that can be read.
-    `causal_excludes_mask` keeps the causal flag away from masks and biases.
-    """
-
-    operation: str
-    dtypes: tuple[str, ...]
-    features: frozenset[str]
-    equal_widths: bool = False
-    causal_excludes_mask: bool = False
-    compiles_per_shape: bool = False
-    pool: int = 2
-    small: bool = False
-    seed: int = 0
 
 
 def cases(space: Space, limits: Limits) -> st.SearchStrategy[Any]:
@@ -69,6 +50,12 @@ def cases(space: Space, limits: Limits) -> st.SearchStrategy[Any]:
         return padding_mask_cases(space)
     if isinstance(space, PositionSpace):
         return position_cases(space, limits)
+    if isinstance(space, RotarySpace):
+        return rotary_cases(space, limits)
+    if isinstance(space, AlibiSpace):
+        return alibi_cases(space, limits)
+    if isinstance(space, BucketSpace):
+        return bucket_cases(space, limits)
     raise TypeError(f"no cases are drawn from {type(space).__name__}")
 
 
@@ -81,6 +68,9 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
         "causal_mask": CausalMaskSpace(),
         "padding_mask": PaddingMaskSpace(),
         "sinusoidal_positions": PositionSpace(),
+        "rotary_embedding": RotarySpace(),
+        "alibi_bias": AlibiSpace(),
+        "relative_position_bucket": BucketSpace(),
     }
     return own.get(operation, AttentionSpace(mask=how, causal=how, bias=how, scale=how))
 
@@ -97,7 +87,7 @@ def attention_cases(space: AttentionSpace, limits: Limits) -> st.SearchStrategy[
         sizes = small_sizes(space, grouped=grouped) if limits.small else free_sizes(space, limits.seed)
         compiled = st.tuples(*map(st.sampled_from, (_flags(space, limits), sizes, limits.dtypes)))
     values = st.sampled_from(tuple(product(space.amplitudes, space.palettes, space.mask_kinds)))
-    return st.builds(lambda *drawn: _case(limits, space, *drawn), compiled, values, _SEEDS)
+    return st.builds(lambda *drawn: _case(limits, space, *drawn), compiled, values, SEEDS)
 
 
 def _case(
@@ -120,7 +110,7 @@ def _case(
         value_width=sizes.width if equal_widths else sizes.value_width,
         dtype=dtype,
         palette=palette,
-        amplitude=min(amplitude, _LARGEST_AMPLITUDE[dtype]),
+        amplitude=min(amplitude, LARGEST_AMPLITUDE[dtype]),
         mask=kind if "mask_shape" in flags else "none",
         seed=seed,
         **flags,
@@ -205,7 +195,7 @@ def vector_cases(space: VectorSpace, limits: Limits) -> st.SearchStrategy[Vector
             max(shape[2], space.least_width),
             dtype,
             palette,
-            min(amplitude, _LARGEST_AMPLITUDE[dtype]),
+            min(amplitude, LARGEST_AMPLITUDE[dtype]),
             eps,
             seed,
         ),
@@ -214,7 +204,7 @@ def vector_cases(space: VectorSpace, limits: Limits) -> st.SearchStrategy[Vector
         st.sampled_from(space.palettes),
         st.sampled_from(space.amplitudes),
         st.sampled_from((1e-5, 1e-3, 1e-1)),
-        _SEEDS,
+        SEEDS,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from veriformer.conformance_tests import law as registry
-from veriformer.conformance_tests.cases.spaces import AttentionSpace, NoSpace
+from veriformer.conformance_tests.cases.spaces import AttentionSpace, BucketSpace, NoSpace, RotarySpace
 from veriformer.conformance_tests.law import Law, judges, laws
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.derivations import derivation_ids
@@ -46,7 +46,11 @@ def test_what_its_cases_always_have_is_a_feature_that_it_needs() -> None:
 
 def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
     """The flag's law of an explicit mask, and the mask's law of an additive one, build the second form themselves."""
-    added_by_the_check = {"causal.explicit_mask": {"mask"}, "mask.additive": {"bias"}, "grouped_heads": {"num_kv_heads"}}
+    added_by_the_check = {
+        "causal.explicit_mask": {"mask"},
+        "mask.additive": {"bias"},
+        "grouped_heads": {"num_kv_heads"},
+    }
 
     def has(law: Law) -> bool:
         added: set[str] = added_by_the_check.get(law.statement.claim.key, set())
@@ -57,6 +61,11 @@ def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
 
 def always_given(law: Law) -> set[str]:
     space = law.space
+    if isinstance(space, RotarySpace):
+        return {name for name in ("base", "rotary_dim") if getattr(space, name) == "always"}
+    if isinstance(space, BucketSpace):
+        # Its keywords come together: an implementation that lacks one is given none of them.
+        return {"bidirectional", "num_buckets", "max_distance"}
     if not isinstance(space, AttentionSpace):
         return set()
     asked = {"mask": space.mask, "bias": space.bias, "is_causal": space.causal, "scale": space.scale}

@@ -11,6 +11,7 @@ from veriformer.reference import (
     layer_norm,
     merge_heads,
     multi_head_attention,
+    rotary_embedding,
     scaled_dot_product_attention,
     softmax,
     split_heads,
@@ -31,9 +32,7 @@ def attend(x, context, *arrays):
 
 
 def attend_masked(query, key, value, bias):
-    return scaled_dot_product_attention(
-        query, key, value, bias=bias, mask=np.eye(4, 5, dtype=bool), is_causal=True
-    )
+    return scaled_dot_product_attention(query, key, value, bias=bias, mask=np.eye(4, 5, dtype=bool), is_causal=True)
 
 
 CALLS = {
@@ -46,6 +45,7 @@ CALLS = {
         lambda x, gamma, beta: layer_norm(x, gamma, beta, eps=1e-5),
         [drawn(2, 6), drawn(6), drawn(6)],
     ),
+    "rotary": (lambda x: rotary_embedding(x, np.array([3, 1, 2, 0]), rotary_dim=4), [drawn(2, 3, 4, 6)]),
     "split_heads": (lambda x: split_heads(x, 3), [drawn(2, 4, 6)]),
     "merge_heads": (merge_heads, [drawn(2, 4, 6, 3)]),
 }

@@ -23,6 +23,8 @@ X = np.ones((2, 3, 6))
 
 WRONG = {
     "MultiHeadWeights": (np.ones((6, 8)), np.ones((5, 4)), np.ones((6, 6)), np.ones((12, 6))),
+    "alibi_bias": (2.0, 3, 3),
+    "alibi_slopes": (2.0,),
     "attention_logits": (Q, K[..., :4]),
     "attention_weights": (Q, K[:1]),
     "causal_mask": (2.0, 3),
@@ -32,6 +34,10 @@ WRONG = {
     "merge_heads": (X,),
     "multi_head_attention": (X, np.ones((2, 7, 5)), WEIGHTS),
     "padding_mask": (np.ones((2, 1), dtype=int), 3),
+    "pair_places": (4, "quarter"),
+    "relative_position_bucket": (np.ones((2, 3)),),
+    "rotary_embedding": (Q, np.arange(4)),
+    "rotary_frequencies": (6.0,),
     "scaled_dot_product_attention": (Q, K, V[:, :, :6]),
     "sinusoidal_frequencies": (6.0,),
     "sinusoidal_positions": (3, 6.0),
@@ -44,10 +50,7 @@ KEYWORDS = {"layer_norm": {"eps": 0.1}, "multi_head_attention": {"num_heads": 4,
 
 
 def modules():
-    return [
-        importlib.import_module(f"veriformer.reference.{m.name}")
-        for m in pkgutil.iter_modules(reference.__path__)
-    ]
+    return [importlib.import_module(f"veriformer.reference.{m.name}") for m in pkgutil.iter_modules(reference.__path__)]
 
 
 def functions():
@@ -116,7 +119,5 @@ def test_the_reference_needs_numpy_alone():
         "try: r.scaled_dot_product_attention(np.ones((1, 1, 2, 3)), np.ones((1, 1, 2, 4)), np.ones((1, 1, 2, 3)))\n"
         "except ValueError as error: print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("0.25\nkey must have shape (B, H, S, D) with D = 3")

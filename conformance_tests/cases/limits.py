@@ -1,0 +1,31 @@
+"""What an implementation can do, as far as it bears on what may be drawn for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+# Float16 holds logits up to 65504; larger amplitudes would ask of it what no kernel can give.
+LARGEST_AMPLITUDE = {"float16": 8, "bfloat16": 100, "float32": 100, "float64": 100}
+SEEDS = st.integers(0, 2**16)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be drawn for an operation of an implementation.
+
+    Sizes are chosen by `seed`. `compiles_per_shape` takes them from the first `pool` entries of a pool; `small`
+    overrides both and draws the smallest sizes only, to find a counterexample that can be read.
+    `causal_excludes_mask` keeps the causal flag away from masks and biases.
+    """
+
+    operation: str
+    dtypes: tuple[str, ...]
+    features: frozenset[str]
+    equal_widths: bool = False
+    causal_excludes_mask: bool = False
+    compiles_per_shape: bool = False
+    pool: int = 2
+    small: bool = False
+    seed: int = 0

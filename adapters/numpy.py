@@ -19,6 +19,7 @@ conventions = {
     "masked_nonfinite": "ignored",
     "layout": "bhld",
     "kv_grouping": "repeat_each",
+    "rotary_pairing": "interleaved",
     "sinusoidal_layout": "interleaved",
     "layer_norm_eps": "inside_root",
     "softmax_dtype": "at_least_float32",
@@ -108,6 +109,31 @@ def padding_mask(lengths: np.ndarray, max_length: int) -> np.ndarray:
 def sinusoidal_positions(length: int, d_model: int) -> np.ndarray:
     """Encode each position as the phases of d_model/2 clocks."""
     return reference.sinusoidal_positions(length, d_model)
+
+
+def rotary_embedding(
+    x: np.ndarray, positions: np.ndarray, *, base: float = 10000.0, rotary_dim: int | None = None
+) -> np.ndarray:
+    """Turn each pair of components by an angle proportional to the position."""
+    return _like(x, reference.rotary_embedding(x, positions, base=base, rotary_dim=rotary_dim))
+
+
+def alibi_bias(num_heads: int, query_length: int, key_length: int) -> np.ndarray:
+    """Let the logits fall linearly with the distance, in each head at a slope of its own."""
+    return reference.alibi_bias(num_heads, query_length, key_length)
+
+
+def relative_position_bucket(
+    relative_position: np.ndarray,
+    *,
+    bidirectional: bool = True,
+    num_buckets: int = 32,
+    max_distance: int = 128,
+) -> np.ndarray:
+    """Sort relative positions into buckets."""
+    return reference.relative_position_bucket(
+        relative_position, bidirectional=bidirectional, num_buckets=num_buckets, max_distance=max_distance
+    )
 
 
 def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, eps: float) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.adapters.errors import AdapterError
 from veriformer.adapters.implementation import Implementation
-from veriformer.conformance_tests.cases.case import AttentionCase
+from veriformer.conformance_tests.cases.case import AttentionCase, RotaryCase
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PositionInputs
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, standard_conventions
@@ -74,6 +74,7 @@ class _Probe:
             "causal_with_mask": self._causal_with_mask,
             "empty_row": self._empty_row,
             "masked_nonfinite": self._masked_nonfinite,
+            "rotary_pairing": self._rotary_pairing,
             "sinusoidal_layout": self._sinusoidal_layout,
             "softmax_dtype": self._softmax_dtype,
         }
@@ -233,6 +234,11 @@ class _Probe:
     def _unchanged(self, clean: Array, inputs: Inputs) -> bool:
         output = self._output(inputs)
         return output is not None and bool(np.allclose(clean, output, rtol=0.0, atol=1e-2))
+
+    def _rotary_pairing(self) -> str | None:
+        # Four pairs at positions up to 9, where no two pairings agree; the keywords stay at what they are by default.
+        case = RotaryCase(2, 3, 4, 8, self.dtype, "integers", furthest=9, seed=7)
+        return self._which("rotary_pairing", [draw_inputs(self.operation.name, case)])
 
     def _sinusoidal_layout(self) -> str | None:
         return self._which("sinusoidal_layout", [PositionInputs(5, 8, self.dtype)])

@@ -13,8 +13,8 @@ from veriformer.adapters.errors import LoadError
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.applicability import not_declared, not_offered
+from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import NoSpace
-from veriformer.conformance_tests.cases.strategies import Limits
 from veriformer.conformance_tests.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.inference import Profile, examine
 from veriformer.conformance_tests.law import Law, laws

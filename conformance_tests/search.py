@@ -13,8 +13,9 @@ from typing import Literal
 
 from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import AdapterError, OperationRaised
-from veriformer.conformance_tests.cases.case import AttentionCase, Case, EmbeddingCase, LossCase, VectorCase
-from veriformer.conformance_tests.cases.strategies import Limits, cases
+from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.strategies import cases
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.drawing import find_case
 from veriformer.conformance_tests.inputs import draw_inputs
@@ -26,7 +27,6 @@ from veriformer.conformance_tests.verdict import Verdict, words
 # A counterexample is worth some seconds of shrinking, not a minute: frameworks that compile need a time limit.
 SHRINKING_SECONDS = 6.0
 _SMALL_SEARCH = 60
-_SIZED = AttentionCase | VectorCase | LossCase | EmbeddingCase
 
 Kind = Literal["holds", "fails", "errors", "not_offered"]
 
@@ -63,7 +63,7 @@ class Search:
     def run(self) -> Outcome:
         """Return the outcome: `holds`, or the smallest case that fails or cannot be judged."""
         found = self._find(self.limits, self.examples)
-        if found.kind not in ("fails", "errors") or not isinstance(found.case, _SIZED):
+        if found.kind not in ("fails", "errors"):
             return found
         small = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
         return min((found, small), key=_size) if small.kind == found.kind else found
@@ -123,16 +123,7 @@ class Search:
 
 
 def _size(outcome: Outcome) -> int:
-    """Return how much there is to read in a case: the product of its sizes."""
-    case = outcome.case
-    if isinstance(case, AttentionCase):
-        widths = case.head_width + case.value_width
-        return case.batch * case.heads * case.query_length * case.key_length * widths
-    if isinstance(case, EmbeddingCase):
-        return case.batch * case.length * case.vocabulary * case.width
-    if isinstance(case, LossCase):
-        return case.batch * case.length * case.classes
-    return case.batch * case.rows * case.width if isinstance(case, VectorCase) else 0
+    return outcome.case.size if outcome.case else 0
 
 
 def _traceback(error: BaseException) -> str:

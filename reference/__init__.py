@@ -18,11 +18,15 @@ from veriformer.reference.masks import causal_mask, padding_mask
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
 from veriformer.reference.normalisation import layer_norm
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
+from veriformer.reference.relative_positions import alibi_bias, alibi_slopes, relative_position_bucket
+from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_frequencies
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
 from veriformer.reference.weights import MultiHeadWeights
 
 __all__ = [
     "MultiHeadWeights",
+    "alibi_bias",
+    "alibi_slopes",
     "attention_logits",
     "attention_weights",
     "causal_mask",
@@ -34,6 +38,10 @@ __all__ = [
     "merge_heads",
     "multi_head_attention",
     "padding_mask",
+    "pair_places",
+    "relative_position_bucket",
+    "rotary_embedding",
+    "rotary_frequencies",
     "scaled_dot_product_attention",
     "sinusoidal_frequencies",
     "sinusoidal_positions",

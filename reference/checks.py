@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any, get_args
 
 import numpy as np
-from veriformer.reference.array_types import Array, Bool, Float64
+from veriformer.reference.array_types import Array, Bool, Float64, Int
 
 Sizes = dict[str, int]
 
@@ -97,3 +97,11 @@ def _require_broadcastable(name: str, array: Array, shape: tuple[int, ...]) -> N
             f"{name} must be broadcastable to {expected}; got shape {array.shape}; "
             "give every axis the length expected there, or 1"
         )
+
+
+def as_integers(name: str, numbers: Any) -> Int[Array, "*shape"]:
+    """Return `numbers` as an array of integers; ValueError when they are of another kind."""
+    array = np.asarray(numbers)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers; got dtype {array.dtype}; convert it to an integer dtype")
+    return array.astype(np.int64, copy=False)

@@ -6,5 +6,6 @@ from typing import Literal
 
 CausalAlignment = Literal["top_left", "bottom_right"]
 EmptyRow = Literal["zeros", "nan", "mean_of_values"]
+RotaryPairing = Literal["interleaved", "half"]
 SinusoidalLayout = Literal["interleaved", "concatenated"]
 EpsPlacement = Literal["inside_root", "outside_root"]

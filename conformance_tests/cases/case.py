@@ -40,6 +40,12 @@ class AttentionCase:
     biases: bool = False
     seed: int = 0
 
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        widths = self.head_width + self.value_width
+        return self.batch * self.heads * self.query_length * self.key_length * widths
+
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
         sizes = [f"batch {self.batch}", f"heads {self.heads}"]
@@ -70,6 +76,11 @@ class VectorCase:
     eps: float = 1e-5
     seed: int = 0
 
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        return self.batch * self.rows * self.width
+
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
         return f"batch {self.batch}, rows {self.rows}, width {self.width}, {self.dtype}"
@@ -83,6 +94,11 @@ class CausalMaskCase:
     key_length: int
     dtype: str = "float32"
     seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        return self.query_length * self.key_length
 
     def describe(self) -> str:
         """Return the sizes in one line."""
@@ -98,6 +114,11 @@ class PaddingMaskCase:
     dtype: str = "float32"
     seed: int = 0
 
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        return len(self.lengths) * self.max_length
+
     def describe(self) -> str:
         """Return the lengths in one line."""
         return f"lengths {list(self.lengths)}, max_length {self.max_length}"
@@ -111,6 +132,11 @@ class PositionCase:
     d_model: int
     dtype: str = "float32"
     seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        return self.length * self.d_model
 
     def describe(self) -> str:
         """Return the sizes in one line."""
@@ -130,6 +156,11 @@ class LossCase:
     ignore: IgnoreKind = "none"
     label_smoothing: float | None = None
     seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        return self.batch * self.length * self.classes
 
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
@@ -154,10 +185,105 @@ class EmbeddingCase:
     scaled: bool = False
     seed: int = 0
 
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        return self.batch * self.length * self.vocabulary * self.width
+
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
         sizes = f"batch {self.batch}, L = {self.length}, N = {self.vocabulary}, E = {self.width}, {self.dtype}"
         return f"{sizes}, scaled" if self.scaled else sizes
 
 
-Case = AttentionCase | VectorCase | CausalMaskCase | PaddingMaskCase | PositionCase | LossCase | EmbeddingCase
+@dataclass(frozen=True)
+class RotaryCase:
+    """One call of `rotary_embedding`; positions are drawn from 0 to `furthest`, for each sample if `per_sample`."""
+
+    batch: int
+    heads: int
+    length: int
+    width: int
+    dtype: str = "float32"
+    palette: Palette = "bits"
+    amplitude: int = 1
+    per_sample: bool = False
+    furthest: int = 2
+    base: float | None = None
+    rotary_dim: int | None = None
+    seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        # A wider vector is harder to read than one row more: every component has an angle of its own.
+        return self.batch * self.heads * self.length * self.width**2
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        sizes = f"batch {self.batch}, heads {self.heads}, L = {self.length}, D = {self.width}, {self.dtype}"
+        given = (("base", self.base), ("rotary_dim", self.rotary_dim))
+        settings = [f"{name} {value:g}" for name, value in given if value is not None]
+        whose = "of each sample" if self.per_sample else "of all samples"
+        return ", ".join([sizes, f"positions {whose} up to {self.furthest}", *settings])
+
+
+@dataclass(frozen=True)
+class AlibiCase:
+    """One call of `alibi_bias`."""
+
+    heads: int
+    query_length: int
+    key_length: int
+    dtype: str = "float32"
+    seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        return self.heads * self.query_length * self.key_length
+
+    def describe(self) -> str:
+        """Return the sizes in one line."""
+        return f"heads {self.heads}, L = {self.query_length}, S = {self.key_length}"
+
+
+@dataclass(frozen=True)
+class BucketCase:
+    """One call of `relative_position_bucket`; relative positions are drawn between −`furthest` and `furthest`."""
+
+    rows: int
+    columns: int
+    furthest: int
+    bidirectional: bool | None = None
+    num_buckets: int | None = None
+    max_distance: int | None = None
+    dtype: str = "float32"
+    seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        return self.rows * self.columns
+
+    def describe(self) -> str:
+        """Return the shape and the settings in one line."""
+        given = (("num_buckets", self.num_buckets), ("max_distance", self.max_distance))
+        settings = [f"{name} {value}" for name, value in given if value is not None]
+        if self.bidirectional is not None:
+            settings.append("bidirectional" if self.bidirectional else "one direction")
+        return ", ".join([f"relative positions {self.rows} × {self.columns}, up to ±{self.furthest}", *settings])
+
+
+Case = (
+    AttentionCase
+    | VectorCase
+    | CausalMaskCase
+    | PaddingMaskCase
+    | PositionCase
+    | RotaryCase
+    | AlibiCase
+    | BucketCase
+    | LossCase
+    | EmbeddingCase
+)

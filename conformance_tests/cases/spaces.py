@@ -104,6 +104,39 @@ class EmbeddingSpace:
 
 
 @dataclass(frozen=True)
+class RotarySpace:
+    """Cases of `rotary_embedding`. A rotary dimension that is always given is smaller than the width."""
+
+    base: How = "sometimes"
+    rotary_dim: How = "sometimes"
+    per_sample: How = "sometimes"
+    palettes: tuple[Palette, ...] = EVERY_PALETTE
+    least_batch: int = 1
+    least_heads: int = 1
+    least_length: int = 1
+    least_width: int = 2
+
+
+@dataclass(frozen=True)
+class AlibiSpace:
+    """Cases of `alibi_bias`, with at least as many keys as queries unless they are `square`."""
+
+    heads: Literal["any", "power_of_two", "other"] = "any"
+    square: bool = False
+    more_keys: bool = False
+    least_heads: int = 1
+    least_length: int = 1
+
+
+@dataclass(frozen=True)
+class BucketSpace:
+    """Cases of `relative_position_bucket`."""
+
+    direction: Literal["any", "both", "one"] = "any"
+    least_columns: int = 1
+
+
+@dataclass(frozen=True)
 class OwnSpace:
     """Cases of whatever kind the operation has, for laws that hold of every operation alike."""
 
@@ -121,6 +154,9 @@ Space = (
     | CausalMaskSpace
     | PaddingMaskSpace
     | PositionSpace
+    | RotarySpace
+    | AlibiSpace
+    | BucketSpace
     | LossSpace
     | EmbeddingSpace
     | OwnSpace

@@ -17,9 +17,12 @@ from veriformer.conformance_tests.cases.case import (
     VectorCase,
 )
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
+from veriformer.conformance_tests.cases.positional_strategies import alibi_cases, bucket_cases, rotary_cases
 from veriformer.conformance_tests.cases.sizes import POOL, Compiled, Sizes, fit, free_sizes, small_sizes
 from veriformer.conformance_tests.cases.spaces import (
+    AlibiSpace,
     AttentionSpace,
+    BucketSpace,
     CausalMaskSpace,
     EmbeddingSpace,
     How,
@@ -27,6 +30,7 @@ from veriformer.conformance_tests.cases.spaces import (
     OwnSpace,
     PaddingMaskSpace,
     PositionSpace,
+    RotarySpace,
     Space,
     VectorSpace,
 )
@@ -55,6 +59,12 @@ def cases(space: Space, limits: Limits) -> st.SearchStrategy[Any]:
         return loss_cases(space, limits)
     if isinstance(space, EmbeddingSpace):
         return embedding_cases(space, limits)
+    if isinstance(space, RotarySpace):
+        return rotary_cases(space, limits)
+    if isinstance(space, AlibiSpace):
+        return alibi_cases(space, limits)
+    if isinstance(space, BucketSpace):
+        return bucket_cases(space, limits)
     raise TypeError(f"no cases are drawn from {type(space).__name__}")
 
 
@@ -69,6 +79,9 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
         "sinusoidal_positions": PositionSpace(),
         "token_embedding": EmbeddingSpace(scaled=how),
         "cross_entropy": LossSpace(ignore=how, smoothing=how),
+        "rotary_embedding": RotarySpace(),
+        "alibi_bias": AlibiSpace(),
+        "relative_position_bucket": BucketSpace(),
     }
     return own.get(operation, AttentionSpace(mask=how, causal=how, bias=how, scale=how))
 

@@ -12,6 +12,8 @@ from veriformer.conformance_tests.inputs.attention import AttentionInputs
 from veriformer.conformance_tests.inputs.embedding import EmbeddingInputs
 from veriformer.conformance_tests.inputs.loss import CrossEntropyInputs
 from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
+from veriformer.conformance_tests.inputs.relative_positions import AlibiInputs, BucketInputs
+from veriformer.conformance_tests.inputs.rotary import RotaryInputs
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PaddingMaskInputs, PositionInputs
 from veriformer.conformance_tests.inputs.vectors import LayerNormInputs, SoftmaxInputs
 
@@ -24,6 +26,9 @@ _INPUTS: dict[str, Any] = {
     "causal_mask": CausalMaskInputs,
     "padding_mask": PaddingMaskInputs,
     "sinusoidal_positions": PositionInputs,
+    "rotary_embedding": RotaryInputs,
+    "alibi_bias": AlibiInputs,
+    "relative_position_bucket": BucketInputs,
     "layer_norm": LayerNormInputs,
     "token_embedding": EmbeddingInputs,
     "cross_entropy": CrossEntropyInputs,

@@ -46,6 +46,13 @@ def boolean(trial: Trial) -> Verdict:
     return words("bool", result.dtype, holds=result.dtype == "bool")
 
 
+@judges("dtype", space=OwnSpace(), operations=("relative_position_bucket",))
+def integers(trial: Trial) -> Verdict:
+    """Buckets are integers, of whatever width."""
+    result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
+    return words("an integer dtype", result.dtype, holds="int" in result.dtype)
+
+
 @judges("inputs_unchanged", space=OwnSpace())
 def inputs_unchanged(trial: Trial) -> Verdict:
     """No argument is written to."""

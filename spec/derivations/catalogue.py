@@ -20,6 +20,8 @@ _TITLES = {
     "multi_head": "Concatenating heads and projecting is a sum over heads",
     "grouped_query": "Grouped-query attention is attention with repeated key/value heads",
     "independence": "Batch entries and heads do not see each other",
+    "rotary": "Rotary positions enter inner products by their difference only",
+    "alibi": "Under softmax a linear bias of the distance is one of the key's position",
     "layer_norm": "What layer normalisation keeps and what it removes",
     "cross_entropy": "Cross entropy: its gradient, its symmetries, and what smoothing and ignoring do",
 }

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from veriformer.spec.laws import attention, embedding, heads, interface, loss, masking, softmax, symmetry
+from veriformer.spec.laws import (
+    attention,
+    embedding,
+    heads,
+    interface,
+    loss,
+    masking,
+    relative_positions,
+    rotary,
+    softmax,
+    symmetry,
+)
 from veriformer.spec.laws import masks_and_positions as other
 from veriformer.spec.laws.law import LawStatement, Property, Tier, state
 
@@ -18,9 +29,13 @@ _MULTI_HEAD = "multi_head_attention"
 _AVERAGING = (_PLAIN, _GROUPED)
 _PER_HEAD = (_PLAIN, _GROUPED, _WEIGHTS)
 _ATTENTION = (*_PER_HEAD, _MULTI_HEAD)
-_FLOAT = ("softmax", *_ATTENTION, "layer_norm", "token_embedding", "cross_entropy")
-_WITHOUT_EXAMPLES = (_GROUPED, "token_embedding", "cross_entropy")
-_ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions")
+_ROTARY = "rotary_embedding"
+_ALIBI = "alibi_bias"
+_BUCKET = "relative_position_bucket"
+_TRAINING = ("token_embedding", "cross_entropy")
+_WITHOUT_EXAMPLES = (_GROUPED, _ROTARY, _ALIBI, _BUCKET, *_TRAINING)
+_FLOAT = ("softmax", *_ATTENTION, "layer_norm", _ROTARY, *_TRAINING)
+_ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions", _ALIBI, _BUCKET)
 
 _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
 _PER_HEAD_LOGIT_LAWS = (
@@ -35,7 +50,8 @@ _STATEMENTS = (
     *state(interface.EVERY_OPERATION, *_ALL),
     *state(interface.EVERY_FLOAT_OPERATION, *_FLOAT),
     *state((interface.BOOLEAN,), "causal_mask", "padding_mask"),
-    # The seed documents have no numeric example of the others.
+    *state((interface.INPUTS_UNCHANGED, interface.MEMORY_LAYOUT), _BUCKET),
+    # Of the others the seed documents have no numeric example.
     *state((interface.WORKED_EXAMPLES,), *(name for name in _ALL if name not in _WITHOUT_EXAMPLES)),
     *state(softmax.SOFTMAX_LAWS, "softmax"),
     *state(softmax.DISTRIBUTION, _WEIGHTS),
@@ -52,6 +68,9 @@ _STATEMENTS = (
     *state(other.CAUSAL_MASK_LAWS, "causal_mask"),
     *state(other.PADDING_MASK_LAWS, "padding_mask"),
     *state(other.SINUSOID_LAWS, "sinusoidal_positions"),
+    *state(rotary.ROTARY_LAWS, _ROTARY),
+    *state(relative_positions.ALIBI_LAWS, _ALIBI),
+    *state(relative_positions.BUCKET_LAWS, _BUCKET),
     *state(other.LAYER_NORM_LAWS, "layer_norm"),
     *state(embedding.EMBEDDING_LAWS, "token_embedding"),
     *state(loss.CROSS_ENTROPY_LAWS, "cross_entropy"),

@@ -15,7 +15,12 @@ from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
 from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
 from veriformer.spec.operations.normalisation import LAYER_NORM
 from veriformer.spec.operations.operation import Kind, Operation, Parameter, Requirement
-from veriformer.spec.operations.positions import SINUSOIDAL_POSITIONS
+from veriformer.spec.operations.positions import (
+    ALIBI_BIAS,
+    RELATIVE_POSITION_BUCKET,
+    ROTARY_EMBEDDING,
+    SINUSOIDAL_POSITIONS,
+)
 from veriformer.spec.operations.training import CROSS_ENTROPY, TOKEN_EMBEDDING
 
 __all__ = ["OPERATIONS", "Kind", "Operation", "Parameter", "Requirement"]
@@ -29,6 +34,9 @@ _CATALOGUE = (
     CAUSAL_MASK,
     PADDING_MASK,
     SINUSOIDAL_POSITIONS,
+    ROTARY_EMBEDDING,
+    ALIBI_BIAS,
+    RELATIVE_POSITION_BUCKET,
     LAYER_NORM,
     TOKEN_EMBEDDING,
     CROSS_ENTROPY,

@@ -299,7 +299,15 @@ def test_numpy_declares_every_operation_with_every_feature():
 
 def test_torch_declares_only_what_it_has():
     pytest.importorskip("torch")
-    absent = {"attention_weights", "causal_mask", "padding_mask", "sinusoidal_positions"}
+    absent = {
+        "attention_weights",
+        "causal_mask",
+        "padding_mask",
+        "sinusoidal_positions",
+        "rotary_embedding",
+        "alibi_bias",
+        "relative_position_bucket",
+    }
     assert set(load("torch").operations) == set(OPERATIONS) - absent
 
 

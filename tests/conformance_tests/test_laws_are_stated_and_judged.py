@@ -8,7 +8,14 @@ from dataclasses import replace
 
 import pytest
 from veriformer.conformance_tests import law as registry
-from veriformer.conformance_tests.cases.spaces import AttentionSpace, EmbeddingSpace, LossSpace, NoSpace
+from veriformer.conformance_tests.cases.spaces import (
+    AttentionSpace,
+    BucketSpace,
+    EmbeddingSpace,
+    LossSpace,
+    NoSpace,
+    RotarySpace,
+)
 from veriformer.conformance_tests.law import Law, judges, laws
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.derivations import derivation_ids
@@ -68,6 +75,11 @@ def always_given(law: Law) -> set[str]:
         asked = {"ignore_index": space.ignore, "label_smoothing": space.smoothing}
     elif isinstance(space, EmbeddingSpace):
         asked = {"scale_by_sqrt_d_model": space.scaled}
+    elif isinstance(space, RotarySpace):
+        asked = {"base": space.base, "rotary_dim": space.rotary_dim}
+    elif isinstance(space, BucketSpace):
+        # Its keywords come together: an implementation that lacks one is given none of them.
+        asked = dict.fromkeys(("bidirectional", "num_buckets", "max_distance"), "always")
     return {name for name, how in asked.items() if how == "always"}
 
 

@@ -12,17 +12,22 @@ import pytest
 from hypothesis import Phase, find, settings
 from hypothesis.errors import NoSuchExample
 from veriformer.conformance_tests.cases.case import (
+    AlibiCase,
     AttentionCase,
+    BucketCase,
     CausalMaskCase,
     EmbeddingCase,
     LossCase,
     PaddingMaskCase,
     PositionCase,
+    RotaryCase,
     VectorCase,
 )
 from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, small_sizes
 from veriformer.conformance_tests.cases.spaces import (
+    AlibiSpace,
     AttentionSpace,
+    BucketSpace,
     CausalMaskSpace,
     EmbeddingSpace,
     LossSpace,
@@ -30,6 +35,7 @@ from veriformer.conformance_tests.cases.spaces import (
     OwnSpace,
     PaddingMaskSpace,
     PositionSpace,
+    RotarySpace,
     Space,
     VectorSpace,
 )
@@ -204,11 +210,56 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
         assert case.vocabulary >= space.least_vocabulary
         assert case.scaled or space.scaled != "always"
         assert not case.scaled or (space.scaled != "never" and "scale_by_sqrt_d_model" in limits.features)
+    elif isinstance(space, RotarySpace):
+        assert isinstance(case, RotaryCase)
+        check_rotary(case, space, limits)
+    elif isinstance(space, AlibiSpace):
+        assert isinstance(case, AlibiCase)
+        check_alibi(case, space)
+    elif isinstance(space, BucketSpace):
+        assert isinstance(case, BucketCase)
+        check_buckets(case, space, limits)
     else:
         assert isinstance(space, PositionSpace)
         assert isinstance(case, PositionCase)
         assert case.length >= space.least_length
         assert case.d_model % 2 == 0
+
+
+def check_rotary(case: RotaryCase, space: RotarySpace, limits: Limits) -> None:
+    assert case.batch >= space.least_batch
+    assert case.heads >= space.least_heads
+    assert case.length >= space.least_length
+    assert case.width >= space.least_width
+    assert case.width % 2 == 0
+    assert case.palette in space.palettes
+    given = {"base": case.base is not None, "rotary_dim": case.rotary_dim is not None}
+    for name, how in (("base", space.base), ("rotary_dim", space.rotary_dim)):
+        assert not given[name] or (how != "never" and name in limits.features)
+        assert given[name] or how != "always" or name not in limits.features
+    assert case.per_sample in {"never": (False,), "always": (True,)}.get(space.per_sample, (False, True))
+    if case.rotary_dim is not None:
+        assert case.rotary_dim % 2 == 0
+        assert 2 <= case.rotary_dim <= case.width - (2 if space.rotary_dim == "always" else 0)
+
+
+def check_alibi(case: AlibiCase, space: AlibiSpace) -> None:
+    assert case.heads >= space.least_heads
+    is_power = case.heads & (case.heads - 1) == 0
+    assert is_power in {"power_of_two": (True,), "other": (False,)}.get(space.heads, (False, True))
+    assert space.least_length <= case.query_length <= case.key_length
+    assert not space.square or case.query_length == case.key_length
+    assert not space.more_keys or case.query_length < case.key_length
+
+
+def check_buckets(case: BucketCase, space: BucketSpace, limits: Limits) -> None:
+    settings = (case.bidirectional, case.num_buckets, case.max_distance)
+    if not {"bidirectional", "num_buckets", "max_distance"} <= limits.features:
+        assert settings == (None, None, None)
+        return
+    assert None not in settings
+    assert case.bidirectional in {"both": (True,), "one": (False,)}.get(space.direction, (False, True))
+    assert case.columns >= space.least_columns
 
 
 @pytest.mark.parametrize("kind", LIMITS)
@@ -220,7 +271,7 @@ def test_every_case_respects_its_space_and_limits(kind: str) -> None:
         for case in seen:
             check_case(case, drawing.space, limits)
             check_small(case) if limits.small else None
-        if limits.compiles_per_shape and isinstance(drawing.space, AttentionSpace):
+        if limits.compiles_per_shape and isinstance(drawing.space, AttentionSpace | RotarySpace):
             assert len({compiled_for(case) for case in seen}) <= limits.pool, f"{drawing} is compiled too often"
 
 
@@ -230,12 +281,21 @@ def check_small(case: Any) -> None:
         assert case.batch <= 2
     if isinstance(case, LossCase | EmbeddingCase):
         assert case.batch * case.length <= 6
+    if isinstance(case, RotaryCase):
+        assert max(case.batch, case.heads, case.length) <= 3
+        assert case.width <= 6
+    if isinstance(case, AlibiCase):
+        assert case.key_length <= 4
+    if isinstance(case, BucketCase):
+        assert max(case.rows, case.columns) <= 3
     if isinstance(case, VectorCase | PositionCase):
         assert max(getattr(case, "width", 0), getattr(case, "length", 0), getattr(case, "d_model", 0)) <= 6
 
 
-def compiled_for(case: AttentionCase) -> tuple[Any, ...]:
+def compiled_for(case: AttentionCase | RotaryCase) -> tuple[Any, ...]:
     """Return what a compiling framework tells cases apart by: everything but the values."""
+    if isinstance(case, RotaryCase):
+        return astuple(replace(case, palette="bits", amplitude=1, furthest=2, seed=0))
     mask_shape = case.mask_shape if case.mask != "none" else None
     plain = replace(case, palette="bits", amplitude=1, mask="none", mask_shape="full", seed=0)
     return (*astuple(plain), mask_shape)

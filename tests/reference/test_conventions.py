@@ -12,6 +12,7 @@ from veriformer.spec.conventions import CONVENTIONS
     [
         ("causal_alignment", conventions.CausalAlignment),
         ("empty_row", conventions.EmptyRow),
+        ("rotary_pairing", conventions.RotaryPairing),
         ("sinusoidal_layout", conventions.SinusoidalLayout),
         ("layer_norm_eps", conventions.EpsPlacement),
     ],

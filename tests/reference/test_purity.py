@@ -12,6 +12,7 @@ from veriformer.reference import (
     layer_norm,
     merge_heads,
     multi_head_attention,
+    rotary_embedding,
     scaled_dot_product_attention,
     softmax,
     split_heads,
@@ -51,6 +52,7 @@ CALLS = {
         [drawn(2, 3, 4)],
     ),
     "token_embedding": (lambda table: token_embedding(np.array([[0, 3], [2, 2]]), table), [drawn(4, 6)]),
+    "rotary": (lambda x: rotary_embedding(x, np.array([3, 1, 2, 0]), rotary_dim=4), [drawn(2, 3, 4, 6)]),
     "split_heads": (lambda x: split_heads(x, 3), [drawn(2, 4, 6)]),
     "merge_heads": (merge_heads, [drawn(2, 4, 6, 3)]),
 }

@@ -23,6 +23,8 @@ X = np.ones((2, 3, 6))
 
 WRONG = {
     "MultiHeadWeights": (np.ones((6, 8)), np.ones((5, 4)), np.ones((6, 6)), np.ones((12, 6))),
+    "alibi_bias": (2.0, 3, 3),
+    "alibi_slopes": (2.0,),
     "attention_logits": (Q, K[..., :4]),
     "attention_weights": (Q, K[:1]),
     "causal_mask": (2.0, 3),
@@ -34,6 +36,10 @@ WRONG = {
     "merge_heads": (X,),
     "multi_head_attention": (X, np.ones((2, 7, 5)), WEIGHTS),
     "padding_mask": (np.ones((2, 1), dtype=int), 3),
+    "pair_places": (4, "quarter"),
+    "relative_position_bucket": (np.ones((2, 3)),),
+    "rotary_embedding": (Q, np.arange(4)),
+    "rotary_frequencies": (6.0,),
     "scaled_dot_product_attention": (Q, K, V[:, :, :6]),
     "sinusoidal_frequencies": (6.0,),
     "sinusoidal_positions": (3, 6.0),

@@ -30,6 +30,8 @@ EXPECTED = {
     "independence",
     "layer_norm",
     "cross_entropy",
+    "rotary",
+    "alibi",
 }
 
 

@@ -1,0 +1,91 @@
+"""The inputs of rotary embeddings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.cases.case import RotaryCase
+from veriformer.conformance_tests.cases.values import fill, round_to_dtype
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.tolerances.precision import Precision
+from veriformer.conformance_tests.tolerances.rotary import rotary_bound
+
+Array = np.ndarray
+DEFAULT_BASE = 10000.0
+
+
+@dataclass(frozen=True, eq=False)
+class RotaryInputs:
+    """Vectors (B, H, L, D), positions (L,) or (B, L), and the keywords that are given."""
+
+    dtype: str
+    x: Array
+    positions: Array
+    base: float | None = None
+    rotary_dim: int | None = None
+    operation: str = "rotary_embedding"
+
+    @classmethod
+    def draw(cls, operation: str, case: RotaryCase) -> RotaryInputs:
+        """Return the inputs that a case describes; positions neither start at 0 nor come in order."""
+        generator = np.random.default_rng(case.seed)
+        x = fill(generator, (case.batch, case.heads, case.length, case.width), case.palette, case.amplitude)
+        shape = (case.batch, case.length) if case.per_sample else (case.length,)
+        positions = generator.integers(0, case.furthest + 1, shape)
+        return cls(case.dtype, round_to_dtype(x, case.dtype), positions, case.base, case.rotary_dim)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        keywords = {"base": self.base, "rotary_dim": self.rotary_dim}
+        given = {name: value for name, value in keywords.items() if value is not None}
+        return {"x": self.x, "positions": self.positions, **given}
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        return self.x.shape
+
+    @property
+    def turned(self) -> int:
+        """How many leading components turn."""
+        return self.x.shape[-1] if self.rotary_dim is None else self.rotary_dim
+
+    def with_x(self, x: Array) -> RotaryInputs:
+        """Return inputs with other vectors."""
+        return replace(self, x=x)
+
+    def at(self, positions: Array) -> RotaryInputs:
+        """Return inputs at other positions."""
+        return replace(self, positions=positions)
+
+    def other_x(self, generator: np.random.Generator) -> Array:
+        """Return vectors of the same shape, small integers, which every dtype holds and so their small multiples."""
+        return generator.integers(-3, 4, self.x.shape).astype(np.float64)
+
+    def pairs(self, components: Array, conventions: Conventions) -> tuple[Array, Array]:
+        """Return the first and the second components of all pairs that turn."""
+        first, second = reference.pair_places(self.turned, conventions["rotary_pairing"])
+        return components[..., first], components[..., second]
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact result and its error bound; what does not turn has no error."""
+        pairing = conventions["rotary_pairing"]
+        base = DEFAULT_BASE if self.base is None else self.base
+        value = reference.rotary_embedding(
+            self.x, self.positions, base=base, rotary_dim=self.rotary_dim, pairing=pairing
+        )
+        precision = Precision.of(self.dtype)
+        frequencies = reference.rotary_frequencies(self.turned, base=base)
+        angles = np.atleast_2d(self.positions)[:, None, :, None] * frequencies
+        bound = rotary_bound(*self.pairs(self.x, conventions), angles, frequencies, precision)
+        allowed = np.zeros(value.shape)
+        for place in reference.pair_places(self.turned, pairing):
+            allowed[..., place] = bound * precision.with_reference
+        return Expected(value, allowed, np.ones(value.shape, dtype=bool))
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound: nothing can be seen here that should not be."""
+        return self.expected(conventions).allowed

@@ -1,0 +1,129 @@
+"""Under softmax −m(i − j) is m j; what else ALiBi's bias and its slopes guarantee."""
+
+from __future__ import annotations
+
+from sympy import Expr, Integer, Symbol, exp
+from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.formulas import array, entry_of, index, positive, size, up_to, weights
+
+L, S, heads = size("L"), size("S"), size("n")
+i, j, h, r, shift = index("i"), index("j"), index("h"), index("r"), index("Delta")
+slope = positive("m")
+x, keep = array("x"), array("B")
+KEYS = up_to(S)
+MASKED = Context(ranges={j: KEYS}, indicators=frozenset({keep}))
+earlier = Symbol("t", integer=True, nonnegative=True)
+
+
+def bias(query: Expr, key: Expr) -> Expr:
+    """−m(i − j)."""
+    return -slope * (query - key)
+
+
+def head_slope(head: Expr, count: Expr = heads) -> Expr:
+    """2^(−8(h + 1)/n), heads counted from 0."""
+    return Integer(2) ** (-8 * (head + 1) / count)
+
+
+SOFTMAX = (
+    Step(
+        "The bias weighs keys as slope times key position does",
+        weights(lambda key: bias(i, key), KEYS, entry_of(keep))(j),
+        weights(lambda key: slope * key, KEYS, entry_of(keep))(j),
+        "−m(i − j) = −mi + mj, and e^(−mi) cancels in the fraction. B is any mask, the causal one among them.",
+        context=MASKED,
+    ),
+    Step(
+        "Also when it is added to logits",
+        weights(lambda key: x[key] + bias(i, key), KEYS, entry_of(keep))(j),
+        weights(lambda key: x[key] + slope * key, KEYS, entry_of(keep))(j),
+        "The same factor e^(−mi) in every term.",
+        context=MASKED,
+    ),
+    Difference(
+        "A distance in both directions is something else",
+        exp(0) / (exp(0) + exp(-slope)),
+        exp(slope) / (exp(slope) + exp(2 * slope)),
+        "The first of two queries without a causal mask: −m|i − j| gives the nearer key the larger weight, mj the "
+        "later one. Here m = 1.",
+        example=World(symbols={slope: 1}),
+    ),
+)
+
+DISTANCE = (
+    Step(
+        "Moving query and key together changes nothing",
+        bias(i + shift, j + shift),
+        bias(i, j),
+        "The bias is a function of i − j.",
+        display=r"-m\left((i + \Delta) - (j + \Delta)\right) = -m\,(i - j)",
+    ),
+    Step(
+        "The last L of S queries",
+        bias(r + S - L, j),
+        bias(r, j) - slope * (S - L),
+        "Row r of L queries is row r + S − L of S queries. Counting from the first key instead would shift the row, "
+        "which a softmax does not see but a comparison of biases does.",
+        display=r"-m\,(r + S - L - j) = -m\,(r - j) - m\,(S - L)",
+    ),
+    Step(
+        "One key nearer is one slope more",
+        bias(i, j + 1) - bias(i, j),
+        slope,
+        "So the bias rises towards the query, by the same step everywhere, and m > 0.",
+        display=r"-m\,(i - j - 1) + m\,(i - j) = m",
+    ),
+    Inequality(
+        "It is a penalty",
+        Integer(0),
+        bias(i, j),
+        "At a key t places before the query, i = j + t, the bias is −mt ≤ 0, and 0 at its own position.",
+        context=Context(parametrisation={i: j + earlier}),
+        certificate=slope * (i - j),
+    ),
+)
+
+SLOPES = (
+    Step(
+        "The slopes form a geometric sequence",
+        head_slope(h + 1),
+        head_slope(h) * head_slope(Integer(0)),
+        "Its ratio 2^(−8/n) is its first element.",
+    ),
+    Step(
+        "Every second slope for twice as many heads is one for as many",
+        head_slope(2 * h + 1, 2 * heads),
+        head_slope(h),
+        "2^(−8(2h + 2)/(2n)) = 2^(−8(h + 1)/n).",
+        display=r"2^{-8(2h+2)/(2n)} = 2^{-8(h+1)/n}",
+    ),
+    Step(
+        "The others lie halfway between two of them",
+        head_slope(2 * h + 2, 2 * heads) ** 2,
+        head_slope(h) * head_slope(h + 1),
+        "The square of the slope between is the product of its neighbours: these are what head counts that are not "
+        "powers of two take in addition.",
+        display=r"\left(2^{-8(2h+3)/(2n)}\right)^2 = 2^{-8(h+1)/n} \cdot 2^{-8(h+2)/n}",
+    ),
+)
+
+DERIVATION = Derivation(
+    id="alibi",
+    title="Under softmax a linear bias of the distance is one of the key's position",
+    scope=Scope.SYMBOLIC,
+    assumptions=("Query i may see key j ≤ i; the slope m > 0 is the same for all keys of a head.",),
+    sources=(
+        Source(
+            "Press, Smith & Lewis 2022, Train Short, Test Long, section 3",
+            comment="the bias, and slopes that form a geometric sequence starting at 2^(−8/n)",
+        ),
+        Source(
+            "The code of Press, Smith & Lewis 2022, get_slopes",
+            comment="slopes of head counts that are not powers of two",
+        ),
+    ),
+    steps=SOFTMAX + DISTANCE + SLOPES,
+    remarks=("The bias is not divided by √d_k: it is added to the scaled logits.",),
+)

@@ -1,0 +1,223 @@
+"""⟨R_m q, R_n k⟩ depends on n − m only, R_m keeps lengths, R_m R_n = R_{m+n}; and both ways of storing the pairs."""
+
+from __future__ import annotations
+
+from sympy import Expr, ImmutableMatrix, IndexedBase, Integer, KroneckerDelta, Symbol, cos, sin
+from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Quotient, Range, Remainder, total
+from veriformer.spec.derivations.formulas import array, index, real, size
+from veriformer.spec.derivations.provers import EUCLIDEAN_DIVISION, TRIGONOMETRY
+
+pairs_count = size("p")
+k, l = index("k"), index("l")  # noqa: E741
+s, t = index("s"), index("t")
+m, n, shift, a, b = real("m"), real("n"), real("Delta"), real("a"), real("b")
+frequency = IndexedBase("theta", positive=True)
+query, key, x, z = array("Q"), array("K"), array("x"), array("z")
+PAIRS: Range = (Integer(0), pairs_count - 1)
+IN_PAIR: Range = (Integer(0), Integer(1))
+PAIR_INDICES = Context(ranges={k: PAIRS, l: PAIRS})
+
+
+def pair(vector: IndexedBase, which: Expr = k) -> ImmutableMatrix:
+    """The pair (vector[k, 0], vector[k, 1]) as a column."""
+    return ImmutableMatrix([vector[which, 0], vector[which, 1]])
+
+
+def rotation(position: Expr, which: Expr = k) -> ImmutableMatrix:
+    """The block R_k, which turns the k-th pair by position · θ_k."""
+    angle = position * frequency[which]
+    return ImmutableMatrix([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])
+
+
+def turned(position: Expr, vector: IndexedBase, which: Expr = k) -> ImmutableMatrix:
+    """The k-th pair of R_position · vector."""
+    return ImmutableMatrix(rotation(position, which) * pair(vector, which))
+
+
+def inner_product(one: Expr, other: Expr) -> Expr:
+    """⟨R_one q, R_other k⟩, over all p pairs."""
+    return total(lambda i: turned(one, query, i).dot(turned(other, key, i)), "k", PAIRS)
+
+
+def squared_length(column: ImmutableMatrix) -> Expr:
+    """The sum of the squares of a pair."""
+    return column[0] ** 2 + column[1] ** 2
+
+
+RELATIVE = (
+    Step(
+        "The inner product of a turned query and a turned key",
+        inner_product(m, n),
+        total(lambda i: pair(query, i).dot(turned(n - m, key, i)), "k", PAIRS),
+        "R_mᵀ R_n = R_{n−m} in every pair: the positions occur in n − m only. The frequencies may be anything.",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "A common shift changes nothing",
+        inner_product(m + shift, n + shift),
+        inner_product(m, n),
+        "(n + Δ) − (m + Δ) = n − m.",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "Every pair keeps its length",
+        squared_length(turned(m, x)),
+        squared_length(pair(x)),
+        "cos² + sin² = 1; the mixed terms cancel.",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "So does the whole vector",
+        total(lambda i: squared_length(turned(m, x, i)), "k", PAIRS),
+        total(lambda i: squared_length(pair(x, i)), "k", PAIRS),
+        "The sum over the pairs.",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+)
+
+GROUP = (
+    Step(
+        "Turning twice is turning by the sum",
+        rotation(m) * turned(n, x),
+        turned(m + n, x),
+        "The addition theorems of sine and cosine.",
+        display=r"R_k(m)\,R_k(n)\,x_k = R_k(m+n)\,x_k",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "Turning back gives the vector back",
+        rotation(-m) * turned(m, x),
+        pair(x),
+        "R_{−m} R_m = R_0, and R_0 is the identity: position 0 changes nothing.",
+        display=r"R_k(-m)\,R_k(m)\,x_k = x_k",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "Turning is linear",
+        rotation(m) * (a * pair(x) + b * pair(z)),
+        a * turned(m, x) + b * turned(m, z),
+        "It is multiplication by a matrix.",
+        display=r"R_k(m)\,(a\,x_k + b\,z_k) = a\,R_k(m)\,x_k + b\,R_k(m)\,z_k",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+)
+
+
+def matrix_entry(pair_row: Expr, pair_column: Expr, row: Expr, column: Expr) -> Expr:
+    """Entry ((k, s), (l, t)) of R: δ_kl (δ_st cos mθ_k + (s − t) sin mθ_k)."""
+    angle = m * frequency[pair_row]
+    inside = KroneckerDelta(row, column) * cos(angle) + (row - column) * sin(angle)
+    return KroneckerDelta(pair_row, pair_column) * inside
+
+
+def interleaved_entry(row: Expr, column: Expr) -> Expr:
+    """Entry (c, e) where pair k stands at 2k and 2k + 1: c is place c mod 2 of pair ⌊c/2⌋."""
+    quotients = (Quotient(row, 2), Quotient(column, 2))
+    return matrix_entry(*quotients, Remainder(row, 2), Remainder(column, 2))
+
+
+def half_entry(row: Expr, column: Expr) -> Expr:
+    """Entry (c, e) where pair k stands at k and k + p: c is place ⌊c/p⌋ of pair c mod p."""
+    remainders = (Remainder(row, pairs_count), Remainder(column, pairs_count))
+    return matrix_entry(*remainders, Quotient(row, pairs_count), Quotient(column, pairs_count))
+
+
+beyond = Symbol("r", integer=True, nonnegative=True)
+within = Symbol("k", integer=True, nonnegative=True)
+# k + r + 1 = p says that k is at most p − 1.
+IN_RANGE = Context(parametrisation={pairs_count: within + beyond + 1})
+
+INTERLEAVED_PLACES = Context(
+    ranges={k: PAIRS, l: PAIRS, s: IN_PAIR, t: IN_PAIR},
+    facts={
+        Quotient(2 * k + s, 2): k,
+        Remainder(2 * k + s, 2): s,
+        Quotient(2 * l + t, 2): l,
+        Remainder(2 * l + t, 2): t,
+    },
+)
+HALF_PLACES = Context(
+    ranges={k: PAIRS, l: PAIRS, s: IN_PAIR, t: IN_PAIR},
+    facts={
+        Remainder(s * pairs_count + k, pairs_count): k,
+        Quotient(s * pairs_count + k, pairs_count): s,
+        Remainder(t * pairs_count + l, pairs_count): l,
+        Quotient(t * pairs_count + l, pairs_count): t,
+    },
+)
+
+
+def places(
+    name: str, number: Expr, divisor: Expr, quotient: Expr, remainder: Expr, context: Context
+) -> tuple[Step, ...]:
+    """Quotient and remainder of a place, each by uniqueness of division."""
+    why = f"{number} = {divisor}·({quotient}) + ({remainder}), and the remainder lies below the divisor."
+    return (
+        Step(f"{name}: the quotient", Quotient(number, divisor), quotient, why, EUCLIDEAN_DIVISION, context),
+        Step(f"{name}: the remainder", Remainder(number, divisor), remainder, why, EUCLIDEAN_DIVISION, context),
+    )
+
+
+STORAGE = (
+    *places("First of an interleaved pair", 2 * within, Integer(2), within, Integer(0), Context()),
+    *places("Second of an interleaved pair", 2 * within + 1, Integer(2), within, Integer(1), Context()),
+    *places("First half", within, pairs_count, Integer(0), within, IN_RANGE),
+    *places("Second half", pairs_count + within, pairs_count, Integer(1), within, IN_RANGE),
+    Step(
+        "The interleaved matrix in pair coordinates",
+        interleaved_entry(2 * k + s, 2 * l + t),
+        matrix_entry(k, l, s, t),
+        "Place 2k + s holds component s of pair k, for s = 0 and s = 1.",
+        prover=TRIGONOMETRY,
+        context=INTERLEAVED_PLACES,
+    ),
+    Step(
+        "The matrix for halves in pair coordinates",
+        half_entry(s * pairs_count + k, t * pairs_count + l),
+        matrix_entry(k, l, s, t),
+        "Place sp + k holds component s of pair k. The right-hand side is that of the step before: with the "
+        "permutation P that takes place 2k + s to place sp + k, R_half = P R_interleaved Pᵀ. So every law here holds "
+        "for both, and weights stored for one become those for the other by permuting the columns of W_Q and W_K.",
+        prover=TRIGONOMETRY,
+        context=HALF_PLACES,
+    ),
+    Difference(
+        "An interleaved query and a key in halves know no relative position",
+        cos(m) * cos(n),
+        cos(m + 1) * cos(n + 1),
+        "q = k = (1, 0, 0, 0) with θ_0 = 1: the query turns into (cos m, sin m, 0, 0), the key into "
+        "(cos n, 0, sin n, 0). Their inner product is 1 at m = n = 0 and cos² 1 at m = n = 1.",
+        example=World(symbols={m: 0, n: 0}),
+    ),
+)
+
+DERIVATION = Derivation(
+    id="rotary",
+    title="Rotary positions enter inner products by their difference only",
+    scope=Scope.SYMBOLIC,
+    assumptions=(
+        "r = 2p components turn, in p pairs (x[k, 0], x[k, 1]); others stay and add the same to every inner product.",
+        "Positions and frequencies are arbitrary real numbers; θ_k = base^(−2k/r) is one choice.",
+    ),
+    sources=(
+        Source(
+            "Su et al. 2021, RoFormer, section 3.1",
+            comment="the inner product is to be a function of the vectors and of m − n",
+        ),
+        Source("Su et al. 2021, RoFormer, section 3.2.2", comment="the block-diagonal rotation matrix"),
+    ),
+    steps=RELATIVE + GROUP + STORAGE,
+    remarks=(
+        "Turning by −mθ_k instead of mθ_k satisfies every step too: the direction is a matter of the definition.",
+    ),
+)

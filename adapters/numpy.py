@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 from veriformer import reference
-from veriformer.reference.weights import HasMultiHeadWeights
+from veriformer.reference.conventions import Activation
+from veriformer.reference.weights import HasFeedForwardWeights, HasGatedFeedForwardWeights, HasMultiHeadWeights
 
 framework = "numpy"
 dtypes = ("float32", "float64")
@@ -21,6 +22,8 @@ conventions = {
     "kv_grouping": "repeat_each",
     "sinusoidal_layout": "interleaved",
     "layer_norm_eps": "inside_root",
+    "rms_norm_gain": "gamma",
+    "gelu_form": "erf",
     "softmax_dtype": "at_least_float32",
 }
 
@@ -113,6 +116,31 @@ def sinusoidal_positions(length: int, d_model: int) -> np.ndarray:
 def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, eps: float) -> np.ndarray:
     """Bring each vector to zero mean and unit variance, then scale and shift it."""
     return _like(x, reference.layer_norm(x, gamma, beta, eps=eps))
+
+
+def rms_norm(x: np.ndarray, gamma: np.ndarray, *, eps: float) -> np.ndarray:
+    """Bring each vector to unit root mean square, then scale it."""
+    return _like(x, reference.rms_norm(x, gamma, eps=eps))
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """Weigh each entry by how probable it is that a standard normal variable lies below it."""
+    return _like(x, reference.gelu(x))
+
+
+def silu(x: np.ndarray) -> np.ndarray:
+    """Weigh each entry by its own logistic function."""
+    return _like(x, reference.silu(x))
+
+
+def feed_forward(x: np.ndarray, weights: HasFeedForwardWeights, *, activation: Activation) -> np.ndarray:
+    """Pass each position through two matrices with an activation in between."""
+    return _like(x, reference.feed_forward(x, weights, activation=activation))
+
+
+def gated_feed_forward(x: np.ndarray, weights: HasGatedFeedForwardWeights, *, activation: Activation) -> np.ndarray:
+    """Pass each position through two matrices, one gating the other, and a third."""
+    return _like(x, reference.gated_feed_forward(x, weights, activation=activation))
 
 
 def _like(argument: np.ndarray, result: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Literal
 from hypothesis import Phase, Verbosity, find, settings
 from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import AdapterError, OperationRaised
-from veriformer.conformance_tests.cases.case import AttentionCase, Case, VectorCase
+from veriformer.conformance_tests.cases.case import AttentionCase, Case, FeedForwardCase, VectorCase
 from veriformer.conformance_tests.cases.strategies import Limits, cases
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.inputs import draw_inputs
@@ -63,7 +63,7 @@ class Search:
     def run(self) -> Outcome:
         """Return the outcome: `holds`, or the smallest case that fails or cannot be judged."""
         found = self._find(self.limits, self.examples)
-        if found.kind == "holds" or not isinstance(found.case, AttentionCase | VectorCase):
+        if found.kind == "holds" or not isinstance(found.case, AttentionCase | VectorCase | FeedForwardCase):
             return found
         small = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
         return min((found, small), key=_size) if small.kind == found.kind else found
@@ -131,6 +131,8 @@ def _size(outcome: Outcome) -> int:
     if isinstance(case, AttentionCase):
         widths = case.head_width + case.value_width
         return case.batch * case.heads * case.query_length * case.key_length * widths
+    if isinstance(case, FeedForwardCase):
+        return case.batch * case.rows * case.width * case.hidden
     return case.batch * case.rows * case.width if isinstance(case, VectorCase) else 0
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
 MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "empty_rows"]
+Activation = Literal["relu", "gelu", "silu"]
 MaskShape = Literal["full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only"]
 
 
@@ -58,7 +59,7 @@ class AttentionCase:
 
 @dataclass(frozen=True)
 class VectorCase:
-    """One call of an operation on vectors along the last axis: softmax, layer normalisation."""
+    """One call of an operation on vectors along the last axis, or on each entry: softmax, norms, activations."""
 
     batch: int
     rows: int
@@ -72,6 +73,28 @@ class VectorCase:
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
         return f"batch {self.batch}, rows {self.rows}, width {self.width}, {self.dtype}"
+
+
+@dataclass(frozen=True)
+class FeedForwardCase:
+    """One call of a feed-forward network; `hidden` is F, and `biases` says whether there are any."""
+
+    batch: int
+    rows: int
+    width: int
+    hidden: int
+    activation: Activation = "relu"
+    biases: bool = False
+    dtype: str = "float32"
+    palette: Palette = "bits"
+    amplitude: int = 1
+    seed: int = 0
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        biases = ", biases" if self.biases else ""
+        sizes = f"batch {self.batch}, rows {self.rows}, E = {self.width}, F = {self.hidden}"
+        return f"{sizes}, {self.activation}{biases}, {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -116,4 +139,4 @@ class PositionCase:
         return f"length {self.length}, d_model {self.d_model}"
 
 
-Case = AttentionCase | VectorCase | CausalMaskCase | PaddingMaskCase | PositionCase
+Case = AttentionCase | VectorCase | FeedForwardCase | CausalMaskCase | PaddingMaskCase | PositionCase

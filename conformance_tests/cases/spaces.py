@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from veriformer.conformance_tests.cases.case import MaskKind, MaskShape, Palette
+from veriformer.conformance_tests.cases.case import Activation, MaskKind, MaskShape, Palette
 
 How = Literal["never", "sometimes", "always"]
 EVERY_PALETTE: tuple[Palette, ...] = ("bits", "integers", "normal", "offset", "repeated")
@@ -56,6 +56,18 @@ class VectorSpace:
 
 
 @dataclass(frozen=True)
+class FeedForwardSpace:
+    """Cases of feed-forward networks."""
+
+    palettes: tuple[Palette, ...] = EVERY_PALETTE
+    amplitudes: tuple[int, ...] = (1, 4)
+    activations: tuple[Activation, ...] = ("relu", "gelu", "silu")
+    biases: How = "sometimes"
+    least_rows: int = 1
+    least_hidden: int = 1
+
+
+@dataclass(frozen=True)
 class CausalMaskSpace:
     """Cases of `causal_mask`."""
 
@@ -88,4 +100,13 @@ class NoSpace:
     """No cases at all: a law about the signature or about fixed examples is tried once."""
 
 
-Space = AttentionSpace | VectorSpace | CausalMaskSpace | PaddingMaskSpace | PositionSpace | OwnSpace | NoSpace
+Space = (
+    AttentionSpace
+    | VectorSpace
+    | FeedForwardSpace
+    | CausalMaskSpace
+    | PaddingMaskSpace
+    | PositionSpace
+    | OwnSpace
+    | NoSpace
+)

@@ -74,13 +74,12 @@ FLOATS = Arithmetic(
         "log": _lifted(math.log, lambda x: 1 / x),
         "sin": _lifted(math.sin, math.cos),
         "cos": _lifted(math.cos, lambda x: -math.sin(x)),
+        "erf": _lifted(math.erf, lambda x: 2 / math.sqrt(math.pi) * math.exp(-x * x)),
     },
 )
 
 INTERVALS = Arithmetic(
-    fraction=lambda numerator, denominator: (
-        numerator if denominator == 1 else mpmath.iv.mpf(numerator) / denominator
-    ),
+    fraction=lambda numerator, denominator: numerator if denominator == 1 else mpmath.iv.mpf(numerator) / denominator,
     power=_interval_power,
     functions={
         "exp": mpmath.iv.exp,

@@ -21,6 +21,9 @@ _TITLES = {
     "grouped_query": "Grouped-query attention is attention with repeated key/value heads",
     "independence": "Batch entries and heads do not see each other",
     "layer_norm": "What layer normalisation keeps and what it removes",
+    "rms_norm": "What root-mean-square normalisation keeps and what it removes",
+    "gated_activations": "GELU and SiLU are the entry times a gate that its mirror image completes to one",
+    "feed_forward": "Feed-forward networks are sums over hidden units, at each position alone",
 }
 
 
@@ -53,6 +56,4 @@ def _require(derivation_id: str) -> None:
     if derivation_id in _TITLES:
         return
     close = difflib.get_close_matches(derivation_id, _TITLES) or list(_TITLES)
-    raise UnknownDerivationError(
-        f"no derivation is called {derivation_id!r}; did you mean {', '.join(close)}?"
-    )
+    raise UnknownDerivationError(f"no derivation is called {derivation_id!r}; did you mean {', '.join(close)}?")

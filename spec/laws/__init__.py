@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from veriformer.spec.laws import attention, heads, interface, masking, softmax, symmetry
+from veriformer.spec.laws import attention, feed_forward, heads, interface, masking, normalisation, softmax, symmetry
 from veriformer.spec.laws import masks_and_positions as other
 from veriformer.spec.laws.law import LawStatement, Property, Tier, state
 
@@ -18,7 +18,8 @@ _MULTI_HEAD = "multi_head_attention"
 _AVERAGING = (_PLAIN, _GROUPED)
 _PER_HEAD = (_PLAIN, _GROUPED, _WEIGHTS)
 _ATTENTION = (*_PER_HEAD, _MULTI_HEAD)
-_FLOAT = ("softmax", *_ATTENTION, "layer_norm")
+_POSITION_WISE = ("rms_norm", "gelu", "silu", "feed_forward", "gated_feed_forward")
+_FLOAT = ("softmax", *_ATTENTION, "layer_norm", *_POSITION_WISE)
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions")
 
 _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
@@ -34,8 +35,8 @@ _STATEMENTS = (
     *state(interface.EVERY_OPERATION, *_ALL),
     *state(interface.EVERY_FLOAT_OPERATION, *_FLOAT),
     *state((interface.BOOLEAN,), "causal_mask", "padding_mask"),
-    # The seed documents have no numeric example of grouped attention.
-    *state((interface.WORKED_EXAMPLES,), *(name for name in _ALL if name != _GROUPED)),
+    # The seed documents have no numeric example of these.
+    *state((interface.WORKED_EXAMPLES,), *(name for name in _ALL if name not in (_GROUPED, *_POSITION_WISE))),
     *state(softmax.SOFTMAX_LAWS, "softmax"),
     *state(softmax.DISTRIBUTION, _WEIGHTS),
     *state(_COMMON_LOGIT_LAWS, *_ATTENTION),
@@ -51,7 +52,12 @@ _STATEMENTS = (
     *state(other.CAUSAL_MASK_LAWS, "causal_mask"),
     *state(other.PADDING_MASK_LAWS, "padding_mask"),
     *state(other.SINUSOID_LAWS, "sinusoidal_positions"),
-    *state(other.LAYER_NORM_LAWS, "layer_norm"),
+    *state((*other.LAYER_NORM_LAWS, *normalisation.LAYER_NORM_STATISTICS), "layer_norm"),
+    *state(normalisation.RMS_NORM_LAWS, "rms_norm"),
+    *state(feed_forward.GELU_LAWS, "gelu"),
+    *state(feed_forward.SILU_LAWS, "silu"),
+    *state(feed_forward.FEED_FORWARD_LAWS, "feed_forward"),
+    *state(feed_forward.GATED_LAWS, "gated_feed_forward"),
 )
 
 

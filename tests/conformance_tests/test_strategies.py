@@ -14,6 +14,7 @@ from hypothesis.errors import NoSuchExample
 from veriformer.conformance_tests.cases.case import (
     AttentionCase,
     CausalMaskCase,
+    FeedForwardCase,
     PaddingMaskCase,
     PositionCase,
     VectorCase,
@@ -22,6 +23,7 @@ from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, smal
 from veriformer.conformance_tests.cases.spaces import (
     AttentionSpace,
     CausalMaskSpace,
+    FeedForwardSpace,
     NoSpace,
     OwnSpace,
     PaddingMaskSpace,
@@ -162,6 +164,9 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
         assert case.width >= space.least_width
         assert case.palette in space.palettes
         assert case.eps > 0
+    elif isinstance(space, FeedForwardSpace):
+        assert isinstance(case, FeedForwardCase)
+        check_feed_forward(case, space, limits)
     elif isinstance(space, CausalMaskSpace):
         assert isinstance(case, CausalMaskCase)
         assert min(case.query_length, case.key_length) >= 1
@@ -175,6 +180,18 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
         assert isinstance(case, PositionCase)
         assert case.length >= space.least_length
         assert case.d_model % 2 == 0
+
+
+def check_feed_forward(case: FeedForwardCase, space: FeedForwardSpace, limits: Limits) -> None:
+    assert case.rows >= space.least_rows
+    assert case.hidden >= space.least_hidden
+    assert case.palette in space.palettes
+    assert case.activation in space.activations
+    assert case.dtype != "float16" or case.amplitude <= 2
+    if limits.operation == "feed_forward":
+        assert space.biases == "sometimes" or case.biases == (space.biases == "always")
+    else:
+        assert not case.biases
 
 
 @pytest.mark.parametrize("kind", LIMITS)
@@ -194,6 +211,8 @@ def check_small(case: Any) -> None:
     if isinstance(case, AttentionCase):
         assert max(case.query_length, case.key_length, case.heads, case.value_width) <= 4
         assert case.batch <= 2
+    if isinstance(case, FeedForwardCase):
+        assert max(case.rows, case.width, case.hidden) <= 3
     if isinstance(case, VectorCase | PositionCase):
         assert max(getattr(case, "width", 0), getattr(case, "length", 0), getattr(case, "d_model", 0)) <= 6
 

@@ -21,7 +21,19 @@ SEEN = LOGITS > 0
 WEIGHTS = reference.MultiHeadWeights(np.ones((6, 8)), np.ones((6, 4)), np.ones((6, 6)), np.ones((12, 6)))
 X = np.ones((2, 3, 6))
 
+FEED_FORWARD = reference.FeedForwardWeights(np.ones((6, 8)), np.ones((8, 6)))
+GATED = reference.GatedFeedForwardWeights(np.ones((6, 8)), np.ones((6, 8)), np.ones((8, 6)))
+
 WRONG = {
+    "FeedForwardWeights": (np.ones((6, 8)), np.ones((7, 6))),
+    "GatedFeedForwardWeights": (np.ones((6, 8)), np.ones((6, 7)), np.ones((8, 6))),
+    "activate": ("relu", np.ones(3, dtype=int)),
+    "feed_forward": (X.astype(int), FEED_FORWARD),
+    "gated_feed_forward": (X.astype(int), GATED),
+    "gelu": (np.ones(3, dtype=int),),
+    "relu": (np.ones(3, dtype=int),),
+    "rms_norm": (X, np.ones(5)),
+    "silu": (np.ones(3, dtype=int),),
     "MultiHeadWeights": (np.ones((6, 8)), np.ones((5, 4)), np.ones((6, 6)), np.ones((12, 6))),
     "attention_logits": (Q, K[..., :4]),
     "attention_weights": (Q, K[:1]),
@@ -40,14 +52,16 @@ WRONG = {
     "visible_keys": ((2, 4, 3),),
     "weighted_sum": (LOGITS, V, SEEN[:, :, :2]),
 }
-KEYWORDS = {"layer_norm": {"eps": 0.1}, "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2}}
+KEYWORDS = {
+    "layer_norm": {"eps": 0.1},
+    "rms_norm": {"eps": 0.1},
+    "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2},
+}
+KEYWORDS |= {name: {"activation": "relu"} for name in ("feed_forward", "gated_feed_forward")}
 
 
 def modules():
-    return [
-        importlib.import_module(f"veriformer.reference.{m.name}")
-        for m in pkgutil.iter_modules(reference.__path__)
-    ]
+    return [importlib.import_module(f"veriformer.reference.{m.name}") for m in pkgutil.iter_modules(reference.__path__)]
 
 
 def functions():
@@ -116,7 +130,5 @@ def test_the_reference_needs_numpy_alone():
         "try: r.scaled_dot_product_attention(np.ones((1, 1, 2, 3)), np.ones((1, 1, 2, 4)), np.ones((1, 1, 2, 3)))\n"
         "except ValueError as error: print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("0.25\nkey must have shape (B, H, S, D) with D = 3")

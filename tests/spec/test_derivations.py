@@ -29,6 +29,9 @@ EXPECTED = {
     "grouped_query",
     "independence",
     "layer_norm",
+    "rms_norm",
+    "gated_activations",
+    "feed_forward",
 }
 
 
@@ -73,9 +76,7 @@ def test_table_and_module_agree(derivation):
 
 def test_every_module_with_a_derivation_is_in_the_table():
     package = Path(catalogue.__file__).parent
-    with_derivation = {
-        path.stem for path in package.glob("*.py") if "\nDERIVATION = " in path.read_text("utf-8")
-    }
+    with_derivation = {path.stem for path in package.glob("*.py") if "\nDERIVATION = " in path.read_text("utf-8")}
     assert with_derivation == set(derivation_ids()) == EXPECTED
 
 

@@ -4,7 +4,7 @@ jax.nn.standardize is layer normalisation without gain and shift and is left out
 `jax.nn.dot_product_attention` operation by operation takes several times as long for each new shape. Compiled for the
 CPU it refuses float16.
 
-Source: jax.nn.softmax and jax.nn.dot_product_attention in JAX's documentation.
+Source: jax.nn.softmax, jax.nn.dot_product_attention, jax.nn.gelu and jax.nn.silu in JAX's documentation.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ conventions = {
     "causal_with_mask": "intersect",
     "layout": "blhd",
     "kv_grouping": "repeat_each",
+    "gelu_form": "tanh",
 }
 limitations = ("value_width",)
 
@@ -66,6 +67,18 @@ def grouped_query_attention(
     return jax.nn.dot_product_attention(
         query, key, value, bias=_rank_4(bias), mask=_rank_4(mask), is_causal=is_causal, scale=scale
     )
+
+
+@partial(jax.jit)
+def gelu(x: Array) -> Array:
+    """Weigh each entry by the tanh approximation: jax's default form."""
+    return jax.nn.gelu(x)
+
+
+@partial(jax.jit)
+def silu(x: Array) -> Array:
+    """Weigh each entry by its own logistic function."""
+    return jax.nn.silu(x)
 
 
 def _rank_4(table: Array | None) -> Array | None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 from veriformer import reference
-from veriformer.reference.weights import HasMultiHeadWeights
+from veriformer.reference.conventions import Activation
+from veriformer.reference.weights import HasFeedForwardWeights, HasGatedFeedForwardWeights, HasMultiHeadWeights
 
 framework = "numpy"
 dtypes = ("float32", "float64")
@@ -22,6 +23,8 @@ conventions = {
     "rotary_pairing": "interleaved",
     "sinusoidal_layout": "interleaved",
     "layer_norm_eps": "inside_root",
+    "rms_norm_gain": "gamma",
+    "gelu_form": "erf",
     "softmax_dtype": "at_least_float32",
 }
 
@@ -152,6 +155,31 @@ def cross_entropy(
     """Average how improbable the model found the tokens that came."""
     loss = reference.cross_entropy(logits, targets, ignore_index=ignore_index, label_smoothing=label_smoothing)
     return _like(logits, loss)
+
+
+def rms_norm(x: np.ndarray, gamma: np.ndarray, *, eps: float) -> np.ndarray:
+    """Bring each vector to unit root mean square, then scale it."""
+    return _like(x, reference.rms_norm(x, gamma, eps=eps))
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """Weigh each entry by how probable it is that a standard normal variable lies below it."""
+    return _like(x, reference.gelu(x))
+
+
+def silu(x: np.ndarray) -> np.ndarray:
+    """Weigh each entry by its own logistic function."""
+    return _like(x, reference.silu(x))
+
+
+def feed_forward(x: np.ndarray, weights: HasFeedForwardWeights, *, activation: Activation) -> np.ndarray:
+    """Pass each position through two matrices with an activation in between."""
+    return _like(x, reference.feed_forward(x, weights, activation=activation))
+
+
+def gated_feed_forward(x: np.ndarray, weights: HasGatedFeedForwardWeights, *, activation: Activation) -> np.ndarray:
+    """Pass each position through two matrices, one gating the other, and a third."""
+    return _like(x, reference.gated_feed_forward(x, weights, activation=activation))
 
 
 def _like(argument: np.ndarray, result: np.ndarray) -> np.ndarray:

@@ -3,8 +3,8 @@
 What a query without a visible key gets, and what NaN behind a mask does, depends on the kernel that PyTorch picks and
 is left to be found out.
 
-Source: torch.nn.functional.scaled_dot_product_attention, torch.nn.MultiheadAttention, torch.nn.functional.layer_norm,
-torch.nn.functional.embedding and torch.nn.functional.cross_entropy in PyTorch's documentation.
+Source: torch.nn.MultiheadAttention and, of torch.nn.functional, scaled_dot_product_attention, layer_norm, rms_norm,
+gelu, silu, embedding and cross_entropy, in PyTorch's documentation.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ conventions = {
     "layout": "bhld",
     "kv_grouping": "repeat_each",
     "layer_norm_eps": "inside_root",
+    "rms_norm_gain": "gamma",
+    "gelu_form": "erf",
 }
 limitations = ("multi_head_attention.value_width",)
 
@@ -94,6 +96,21 @@ def cross_entropy(logits: Tensor, targets: Tensor, *, ignore_index: int = -100, 
     return functional.cross_entropy(
         logits.flatten(0, 1), targets.flatten(), ignore_index=ignore_index, label_smoothing=label_smoothing
     )
+
+
+def rms_norm(x: Tensor, gamma: Tensor, *, eps: float) -> Tensor:
+    """Bring each vector to unit root mean square, then scale it."""
+    return functional.rms_norm(x, x.shape[-1:], gamma, eps)
+
+
+def gelu(x: Tensor) -> Tensor:
+    """Weigh each entry by the normal distribution function: torch's default form."""
+    return functional.gelu(x)
+
+
+def silu(x: Tensor) -> Tensor:
+    """Weigh each entry by its own logistic function."""
+    return functional.silu(x)
 
 
 def _attn_mask(mask: Tensor | None, bias: Tensor | None, is_causal: bool) -> Tensor | None:

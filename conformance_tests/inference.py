@@ -16,7 +16,14 @@ from veriformer.adapters.errors import AdapterError
 from veriformer.adapters.implementation import Implementation
 from veriformer.conformance_tests.cases.case import AttentionCase, RotaryCase
 from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.inputs.feed_forward import (
+    ActivationInputs,
+    FeedForwardInputs,
+    FeedForwardMatrices,
+    GatedMatrices,
+)
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PositionInputs
+from veriformer.conformance_tests.inputs.vectors import RmsNormInputs
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, standard_conventions
 from veriformer.conformance_tests.verdict import compare
 from veriformer.spec.conventions import CONVENTIONS
@@ -77,6 +84,8 @@ class _Probe:
             "rotary_pairing": self._rotary_pairing,
             "sinusoidal_layout": self._sinusoidal_layout,
             "softmax_dtype": self._softmax_dtype,
+            "gelu_form": self._gelu_form,
+            "rms_norm_gain": self._rms_norm_gain,
         }
 
     def find(self, convention: str) -> Finding:
@@ -242,6 +251,20 @@ class _Probe:
 
     def _sinusoidal_layout(self) -> str | None:
         return self._which("sinusoidal_layout", [PositionInputs(5, 8, self.dtype)])
+
+    def _rms_norm_gain(self) -> str | None:
+        x = np.array([[[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]]])
+        return self._which("rms_norm_gain", [RmsNormInputs(self.dtype, x, np.array([1.0, 2.0, 3.0]), 1e-3)])
+
+    def _gelu_form(self) -> str | None:
+        """Ask at entries where the forms differ most, in networks through identity matrices."""
+        x = np.arange(-4.0, 4.25, 0.25).reshape(1, 1, -1)
+        if self.operation.name == "gelu":
+            return self._which("gelu_form", [ActivationInputs("gelu", self.dtype, x)])
+        identity = np.eye(x.size)
+        gated = self.operation.name == "gated_feed_forward"
+        weights = GatedMatrices(identity, identity, identity) if gated else FeedForwardMatrices(identity, identity)
+        return self._which("gelu_form", [FeedForwardInputs(self.operation.name, self.dtype, x, weights, "gelu")])
 
     def _softmax_dtype(self) -> str | None:
         if "float64" not in self.subject.implementation.dtypes or self.operation.name not in (

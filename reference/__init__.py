@@ -4,6 +4,7 @@ It computes what `veriformer.spec` states and knows no implementation. Row vecto
 second; a boolean mask is True where a query may attend.
 """
 
+from veriformer.reference.activations import activate, gelu, relu, silu
 from veriformer.reference.attention import (
     attention_logits,
     attention_weights,
@@ -12,25 +13,32 @@ from veriformer.reference.attention import (
     weighted_sum,
 )
 from veriformer.reference.embedding import token_embedding
+from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
 from veriformer.reference.grouped_query import grouped_query_attention
 from veriformer.reference.loss import cross_entropy
 from veriformer.reference.masks import causal_mask, padding_mask
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
-from veriformer.reference.normalisation import layer_norm
+from veriformer.reference.normalisation import layer_norm, rms_norm
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
 from veriformer.reference.relative_positions import alibi_bias, alibi_slopes, relative_position_bucket
 from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_frequencies
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
-from veriformer.reference.weights import MultiHeadWeights
+from veriformer.reference.weights import FeedForwardWeights, GatedFeedForwardWeights, MultiHeadWeights
 
 __all__ = [
+    "FeedForwardWeights",
+    "GatedFeedForwardWeights",
     "MultiHeadWeights",
+    "activate",
     "alibi_bias",
     "alibi_slopes",
     "attention_logits",
     "attention_weights",
     "causal_mask",
     "cross_entropy",
+    "feed_forward",
+    "gated_feed_forward",
+    "gelu",
     "grouped_query_attention",
     "layer_norm",
     "log_sum_exp",
@@ -40,9 +48,12 @@ __all__ = [
     "padding_mask",
     "pair_places",
     "relative_position_bucket",
+    "relu",
+    "rms_norm",
     "rotary_embedding",
     "rotary_frequencies",
     "scaled_dot_product_attention",
+    "silu",
     "sinusoidal_frequencies",
     "sinusoidal_positions",
     "softmax",

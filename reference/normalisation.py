@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from veriformer.reference.array_types import Array, Float, Float64
 from veriformer.reference.checks import as_axes, as_float64, require_choice
-from veriformer.reference.conventions import EpsPlacement
+from veriformer.reference.conventions import EpsPlacement, RmsNormGain
 
 
 def layer_norm(
@@ -31,14 +31,48 @@ def layer_norm(
     known to add it outside.
     """
     require_choice("eps_placement", eps_placement, EpsPlacement)
-    if not (np.isfinite(eps) and eps >= 0):
-        raise ValueError(f"eps must be finite and not negative; got {eps}; pass a small number such as 1e-5")
-    numbers = as_float64("x", x)
-    if numbers.ndim == 0 or numbers.shape[-1] == 0:
-        raise ValueError(f"x must have a last axis of at least one component; got shape {numbers.shape}; pass (..., E)")
+    numbers = _vectors(x, eps)
     sizes = {"E": numbers.shape[-1]}
     gain, shift = as_axes("gamma", gamma, "E", sizes), as_axes("beta", beta, "E", sizes)
     centred = numbers - numbers.mean(axis=-1, keepdims=True)
     variance = np.square(centred).mean(axis=-1, keepdims=True)
     divisor = np.sqrt(variance + eps) if eps_placement == "inside_root" else np.sqrt(variance) + eps
     return np.asarray(centred / divisor * gain + shift)
+
+
+def rms_norm(
+    x: Float[Array, "*batch E"],
+    gamma: Float[Array, " E"],
+    *,
+    eps: float,
+    gain: RmsNormGain = "gamma",
+) -> Float64[Array, "*batch E"]:
+    """Bring each vector to unit root mean square, without centring it, and scale it.
+
+    y = x / √(mean(x²) + eps) · gamma                                                     "gamma"
+    y = x / √(mean(x²) + eps) · (1 + gamma)                                               "one_plus_gamma"
+
+    The zero vector stays zero; with eps = 0 it has no direction and becomes NaN.
+
+    Shapes: x (..., E), gamma (E,) to (..., E).
+    Raises: ValueError when the widths differ or are 0, eps is negative or not finite, or gain is unknown.
+    Source: Zhang & Sennrich 2019, section 4 (eps is an implementation's addition).
+    Conventions: rms_norm_gain. torch, jax and Llama store gamma, Gemma gamma − 1.
+    """
+    require_choice("gain", gain, RmsNormGain)
+    numbers = _vectors(x, eps)
+    stored = as_axes("gamma", gamma, "E", {"E": numbers.shape[-1]})
+    mean_square = np.square(numbers).mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        normalised = numbers / np.sqrt(mean_square + eps)
+    return np.asarray(normalised * (stored if gain == "gamma" else 1.0 + stored))
+
+
+def _vectors(x: Float[Array, "*batch E"], eps: float) -> Float64[Array, "*batch E"]:
+    """Return the vectors in double precision; ValueError when they have no component or eps is no number to add."""
+    if not (np.isfinite(eps) and eps >= 0):
+        raise ValueError(f"eps must be finite and not negative; got {eps}; pass a small number such as 1e-5")
+    numbers = as_float64("x", x)
+    if numbers.ndim == 0 or numbers.shape[-1] == 0:
+        raise ValueError(f"x must have a last axis of at least one component; got shape {numbers.shape}; pass (..., E)")
+    return numbers

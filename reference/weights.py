@@ -64,3 +64,72 @@ class HasMultiHeadWeights(Protocol):
     @property
     def b_o(self) -> Float[Array, " E"] | None:
         """Output bias."""
+
+
+@dataclass(frozen=True)
+class FeedForwardWeights:
+    """The two matrices of a feed-forward network, for row vectors: y = x W + b.
+
+    Shapes: w_1 (E, F), w_2 (F, E); b_1 (F,), b_2 (E,), each None where there is no bias.
+    Raises: nothing; `feed_forward` checks the shapes.
+    Source: Vaswani et al. 2017, section 3.3, equation 2.
+    Conventions: torch's Linear stores the transpose, (out, in).
+    """
+
+    w_1: Float[Array, "E F"]
+    w_2: Float[Array, "F E"]
+    b_1: Float[Array, " F"] | None = None
+    b_2: Float[Array, " E"] | None = None
+
+
+@runtime_checkable
+class HasFeedForwardWeights(Protocol):
+    """Any object with the attributes of `FeedForwardWeights`."""
+
+    @property
+    def w_1(self) -> Float[Array, "E F"]:
+        """First matrix."""
+
+    @property
+    def w_2(self) -> Float[Array, "F E"]:
+        """Second matrix."""
+
+    @property
+    def b_1(self) -> Float[Array, " F"] | None:
+        """First bias."""
+
+    @property
+    def b_2(self) -> Float[Array, " E"] | None:
+        """Second bias."""
+
+
+@dataclass(frozen=True)
+class GatedFeedForwardWeights:
+    """The three matrices of a gated feed-forward network, for row vectors; it has no biases.
+
+    Shapes: w_gate (E, F), w_up (E, F), w_down (F, E).
+    Raises: nothing; `gated_feed_forward` checks the shapes.
+    Source: Shazeer 2020, section 2: W, V and W_2 there.
+    Conventions: fused layouts, one (E, 2F) matrix, differ in which half is the gate; here they stand apart.
+    """
+
+    w_gate: Float[Array, "E F"]
+    w_up: Float[Array, "E F"]
+    w_down: Float[Array, "F E"]
+
+
+@runtime_checkable
+class HasGatedFeedForwardWeights(Protocol):
+    """Any object with the attributes of `GatedFeedForwardWeights`."""
+
+    @property
+    def w_gate(self) -> Float[Array, "E F"]:
+        """The matrix whose product is activated."""
+
+    @property
+    def w_up(self) -> Float[Array, "E F"]:
+        """The matrix whose product is gated."""
+
+    @property
+    def w_down(self) -> Float[Array, "F E"]:
+        """The last matrix."""

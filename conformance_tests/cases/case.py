@@ -11,6 +11,7 @@ from typing import Literal
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
 MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "empty_rows"]
 IgnoreKind = Literal["none", "outside", "minus_one", "inside"]
+Activation = Literal["relu", "gelu", "silu"]
 MaskShape = Literal["full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only"]
 
 
@@ -65,7 +66,7 @@ class AttentionCase:
 
 @dataclass(frozen=True)
 class VectorCase:
-    """One call of an operation on vectors along the last axis: softmax, layer normalisation."""
+    """One call of an operation on vectors along the last axis, or on each entry: softmax, norms, activations."""
 
     batch: int
     rows: int
@@ -84,6 +85,33 @@ class VectorCase:
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
         return f"batch {self.batch}, rows {self.rows}, width {self.width}, {self.dtype}"
+
+
+@dataclass(frozen=True)
+class FeedForwardCase:
+    """One call of a feed-forward network; `hidden` is F, and `biases` says whether there are any."""
+
+    batch: int
+    rows: int
+    width: int
+    hidden: int
+    activation: Activation = "relu"
+    biases: bool = False
+    dtype: str = "float32"
+    palette: Palette = "bits"
+    amplitude: int = 1
+    seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: the product of the sizes."""
+        return self.batch * self.rows * self.width * self.hidden
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        biases = ", biases" if self.biases else ""
+        sizes = f"batch {self.batch}, rows {self.rows}, E = {self.width}, F = {self.hidden}"
+        return f"{sizes}, {self.activation}{biases}, {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -287,3 +315,4 @@ Case = (
     | LossCase
     | EmbeddingCase
 )
+Case = AttentionCase | VectorCase | FeedForwardCase | CausalMaskCase | PaddingMaskCase | PositionCase

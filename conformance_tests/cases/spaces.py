@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from veriformer.conformance_tests.cases.case import IgnoreKind, MaskKind, MaskShape, Palette
+from veriformer.conformance_tests.cases.case import Activation, IgnoreKind, MaskKind, MaskShape, Palette
 
 How = Literal["never", "sometimes", "always"]
 EVERY_PALETTE: tuple[Palette, ...] = ("bits", "integers", "normal", "offset", "repeated")
@@ -54,6 +54,18 @@ class VectorSpace:
     amplitudes: tuple[int, ...] = (1, 4)
     least_rows: int = 1
     least_width: int = 1
+
+
+@dataclass(frozen=True)
+class FeedForwardSpace:
+    """Cases of feed-forward networks."""
+
+    palettes: tuple[Palette, ...] = EVERY_PALETTE
+    amplitudes: tuple[int, ...] = (1, 4)
+    activations: tuple[Activation, ...] = ("relu", "gelu", "silu")
+    biases: How = "sometimes"
+    least_rows: int = 1
+    least_hidden: int = 1
 
 
 @dataclass(frozen=True)
@@ -151,6 +163,7 @@ class NoSpace:
 Space = (
     AttentionSpace
     | VectorSpace
+    | FeedForwardSpace
     | CausalMaskSpace
     | PaddingMaskSpace
     | PositionSpace

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from veriformer.conformance_tests.cases.case import (
     AttentionCase,
     CausalMaskCase,
+    FeedForwardCase,
     MaskKind,
     MaskShape,
     PaddingMaskCase,
@@ -25,6 +26,7 @@ from veriformer.conformance_tests.cases.spaces import (
     BucketSpace,
     CausalMaskSpace,
     EmbeddingSpace,
+    FeedForwardSpace,
     How,
     LossSpace,
     OwnSpace,
@@ -49,6 +51,8 @@ def cases(space: Space, limits: Limits) -> st.SearchStrategy[Any]:
         return attention_cases(space, limits)
     if isinstance(space, VectorSpace):
         return vector_cases(space, limits)
+    if isinstance(space, FeedForwardSpace):
+        return feed_forward_cases(space, limits)
     if isinstance(space, CausalMaskSpace):
         return causal_mask_cases(space)
     if isinstance(space, PaddingMaskSpace):
@@ -74,6 +78,11 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
     own: dict[str, Space] = {
         "softmax": VectorSpace(),
         "layer_norm": VectorSpace(least_width=2),
+        "rms_norm": VectorSpace(),
+        "gelu": VectorSpace(),
+        "silu": VectorSpace(),
+        "feed_forward": FeedForwardSpace(),
+        "gated_feed_forward": FeedForwardSpace(),
         "causal_mask": CausalMaskSpace(),
         "padding_mask": PaddingMaskSpace(),
         "sinusoidal_positions": PositionSpace(),
@@ -218,6 +227,38 @@ def vector_cases(space: VectorSpace, limits: Limits) -> st.SearchStrategy[Vector
         st.sampled_from(space.amplitudes),
         st.sampled_from((1e-5, 1e-3, 1e-1)),
         SEEDS,
+    )
+
+
+def feed_forward_cases(space: FeedForwardSpace, limits: Limits) -> st.SearchStrategy[FeedForwardCase]:
+    """Return cases of feed-forward networks; a gated one has no biases."""
+    if limits.compiles_per_shape and not limits.small:
+        shapes = st.sampled_from(((2, 3, 4, 5), (1, 2, 3, 7)))
+    elif limits.small:
+        shapes = st.tuples(*[st.integers(1, 2)] * 4)
+    else:
+        few, wide = st.integers(1, 3), st.one_of(st.integers(1, 9), st.sampled_from((16, 17, 33)))
+        shapes = st.tuples(few, few, wide, wide)
+    wishes: dict[How, tuple[bool, ...]] = {"never": (False,), "sometimes": (False, True), "always": (True,)}
+    biases = wishes[space.biases] if limits.operation == "feed_forward" else (False,)
+    settings = tuple(product(space.activations, biases, limits.dtypes, space.palettes, space.amplitudes))
+    return st.builds(
+        lambda shape, setting, seed: FeedForwardCase(
+            shape[0],
+            max(shape[1], space.least_rows),
+            shape[2],
+            max(shape[3], space.least_hidden),
+            activation=setting[0],
+            biases=setting[1],
+            dtype=setting[2],
+            palette=setting[3],
+            # A gated network multiplies two products: float16 would overflow.
+            amplitude=min(setting[4], 2) if setting[2] == "float16" else setting[4],
+            seed=seed,
+        ),
+        shapes,
+        st.sampled_from(settings),
+        _SEEDS,
     )
 
 

@@ -10,12 +10,18 @@ from veriformer.conformance_tests.cases.case import Case
 from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.inputs.attention import AttentionInputs
 from veriformer.conformance_tests.inputs.embedding import EmbeddingInputs
+from veriformer.conformance_tests.inputs.feed_forward import (
+    ActivationInputs,
+    FeedForwardInputs,
+    FeedForwardMatrices,
+    GatedMatrices,
+)
 from veriformer.conformance_tests.inputs.loss import CrossEntropyInputs
 from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
 from veriformer.conformance_tests.inputs.relative_positions import AlibiInputs, BucketInputs
 from veriformer.conformance_tests.inputs.rotary import RotaryInputs
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PaddingMaskInputs, PositionInputs
-from veriformer.conformance_tests.inputs.vectors import LayerNormInputs, SoftmaxInputs
+from veriformer.conformance_tests.inputs.vectors import LayerNormInputs, RmsNormInputs, SoftmaxInputs
 
 _INPUTS: dict[str, Any] = {
     "softmax": SoftmaxInputs,
@@ -32,7 +38,13 @@ _INPUTS: dict[str, Any] = {
     "layer_norm": LayerNormInputs,
     "token_embedding": EmbeddingInputs,
     "cross_entropy": CrossEntropyInputs,
+    "rms_norm": RmsNormInputs,
+    "gelu": ActivationInputs,
+    "silu": ActivationInputs,
+    "feed_forward": FeedForwardInputs,
+    "gated_feed_forward": FeedForwardInputs,
 }
+_MATRICES: dict[str, Any] = {"feed_forward": FeedForwardMatrices, "gated_feed_forward": GatedMatrices}
 
 
 def draw_inputs(operation: str, case: Case) -> Any:
@@ -58,6 +70,11 @@ def given_inputs(operation: str, dtype: str, arguments: Mapping[str, Any]) -> An
         weights = {name: _array(matrix, dtype) for name, matrix in arrays.pop("weights").items()}
         kv_heads = arrays.pop("num_kv_heads", arrays["num_heads"])
         return MultiHeadInputs(dtype, weights=Projections(**weights), num_kv_heads=kv_heads, **arrays)
+    if operation in ("gelu", "silu"):
+        return ActivationInputs(operation, dtype, **arrays)
+    if operation in _MATRICES:
+        weights = {name: _array(matrix, dtype) for name, matrix in arrays.pop("weights").items()}
+        return FeedForwardInputs(operation, dtype, weights=_MATRICES[operation](**weights), **arrays)
     return _INPUTS[operation](dtype, **arrays)
 
 

@@ -10,7 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.cases.case import VectorCase
 from veriformer.conformance_tests.cases.values import fill, positive_fill, round_to_dtype
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
-from veriformer.conformance_tests.tolerances.normalisation import layer_norm_bound
+from veriformer.conformance_tests.tolerances.normalisation import layer_norm_bound, rms_norm_bound
 from veriformer.conformance_tests.tolerances.precision import Precision
 from veriformer.conformance_tests.tolerances.softmax import softmax_bound
 
@@ -109,6 +109,61 @@ class LayerNormInputs:
         bound = layer_norm_bound(self.x, self.gamma, self.beta, self.eps, precision)
         allowed = bound * precision.with_reference
         return Expected(value, allowed, np.ones(value.shape, dtype=bool))
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound: nothing can be seen here that should not be."""
+        return self.expected(conventions).allowed
+
+
+@dataclass(frozen=True, eq=False)
+class RmsNormInputs:
+    """Vectors (batch, rows, width), what the implementation stores as gain, and eps."""
+
+    dtype: str
+    x: Array
+    gamma: Array
+    eps: float
+
+    @classmethod
+    def draw(cls, operation: str, case: VectorCase) -> RmsNormInputs:
+        """Return the inputs that a case describes; the gain is never trivial."""
+        generator = np.random.default_rng(case.seed)
+        x = fill(generator, (case.batch, case.rows, case.width), case.palette, case.amplitude)
+        return cls(case.dtype, round_to_dtype(x, case.dtype), positive_fill(generator, (case.width,)), case.eps)
+
+    @property
+    def operation(self) -> str:
+        """The operation's name."""
+        return "rms_norm"
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        return {"x": self.x, "gamma": self.gamma, "eps": self.eps}
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        return self.x.shape
+
+    def with_x(self, x: Array) -> RmsNormInputs:
+        """Return inputs with other vectors, rounded to what the dtype holds."""
+        return replace(self, x=round_to_dtype(x, self.dtype))
+
+    def plain(self, conventions: Conventions) -> RmsNormInputs:
+        """Return inputs with unit gain, stored as the implementation stores it."""
+        stored = 1.0 if conventions["rms_norm_gain"] == "gamma" else 0.0
+        return replace(self, gamma=np.full_like(self.gamma, stored))
+
+    def gain(self, conventions: Conventions) -> Array:
+        """Return what the normalised vector is multiplied by."""
+        return self.gamma if conventions["rms_norm_gain"] == "gamma" else 1.0 + self.gamma
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact result and its error bound."""
+        value = reference.rms_norm(self.x, self.gamma, eps=self.eps, gain=conventions["rms_norm_gain"])
+        precision = Precision.of(self.dtype)
+        bound = rms_norm_bound(self.x, self.gain(conventions), self.eps, precision)
+        return Expected(value, bound * precision.with_reference, np.ones(value.shape, dtype=bool))
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound: nothing can be seen here that should not be."""

@@ -1,4 +1,4 @@
-"""Rounding error of layer normalisation."""
+"""Rounding error of layer normalisation and of root-mean-square normalisation."""
 
 from __future__ import annotations
 
@@ -30,4 +30,20 @@ def layer_norm_bound(x: Array, gamma: Array, beta: Array, eps: float, precision:
     result = np.abs(centred * root * gamma + beta)
     bound: Array = np.abs(gamma) * (core + 3.0 * unit * normalised) + unit * np.abs(beta)
     bound += (precision.output + unit) * result + precision.tiny
+    return bound
+
+
+def rms_norm_bound(x: Array, gain: Array, eps: float, precision: Precision) -> Array:
+    """Return the error of a root-mean-square normalisation, entry by entry; it is relative, for nothing cancels.
+
+    The mean square errs by γ(n) + 3u (squares, mean, division), the sum with eps by 2u (the sum, and eps itself), of
+    which the root leaves half: 1/√(1 − ρ) − 1 with ρ = γ(n) + 5u. The root, its reciprocal, the product with x, the
+    gain (which may be 1 + gamma) and the product with it add 5u, the result u′.
+    Squares are taken in float32 at least, as everywhere: those of float16 would underflow beside a small eps.
+    """
+    unit = precision.stored
+    squared = precision.growth(x.shape[-1]) + 5.0 * unit
+    root_error = 1.0 / np.sqrt(1.0 - squared) - 1.0
+    result = np.abs(x / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + eps) * gain)
+    bound: Array = (root_error + 5.0 * unit + precision.output) * result + precision.tiny * (1.0 + np.abs(gain))
     return bound

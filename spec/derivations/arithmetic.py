@@ -74,6 +74,7 @@ FLOATS = Arithmetic(
         "log": _lifted(math.log, lambda x: 1 / x),
         "sin": _lifted(math.sin, math.cos),
         "cos": _lifted(math.cos, lambda x: -math.sin(x)),
+        "erf": _lifted(math.erf, lambda x: 2 / math.sqrt(math.pi) * math.exp(-x * x)),
     },
 )
 

@@ -8,10 +8,12 @@ from types import MappingProxyType
 from veriformer.spec.laws import (
     attention,
     embedding,
+    feed_forward,
     heads,
     interface,
     loss,
     masking,
+    normalisation,
     relative_positions,
     rotary,
     softmax,
@@ -33,8 +35,9 @@ _ROTARY = "rotary_embedding"
 _ALIBI = "alibi_bias"
 _BUCKET = "relative_position_bucket"
 _TRAINING = ("token_embedding", "cross_entropy")
-_WITHOUT_EXAMPLES = (_GROUPED, _ROTARY, _ALIBI, _BUCKET, *_TRAINING)
-_FLOAT = ("softmax", *_ATTENTION, "layer_norm", _ROTARY, *_TRAINING)
+_POSITION_WISE = ("rms_norm", "gelu", "silu", "feed_forward", "gated_feed_forward")
+_WITHOUT_EXAMPLES = (_GROUPED, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING)
+_FLOAT = ("softmax", *_ATTENTION, "layer_norm", *_POSITION_WISE, _ROTARY, *_TRAINING)
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions", _ALIBI, _BUCKET)
 
 _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
@@ -71,7 +74,12 @@ _STATEMENTS = (
     *state(rotary.ROTARY_LAWS, _ROTARY),
     *state(relative_positions.ALIBI_LAWS, _ALIBI),
     *state(relative_positions.BUCKET_LAWS, _BUCKET),
-    *state(other.LAYER_NORM_LAWS, "layer_norm"),
+    *state((*other.LAYER_NORM_LAWS, *normalisation.LAYER_NORM_STATISTICS), "layer_norm"),
+    *state(normalisation.RMS_NORM_LAWS, "rms_norm"),
+    *state(feed_forward.GELU_LAWS, "gelu"),
+    *state(feed_forward.SILU_LAWS, "silu"),
+    *state(feed_forward.FEED_FORWARD_LAWS, "feed_forward"),
+    *state(feed_forward.GATED_LAWS, "gated_feed_forward"),
     *state(embedding.EMBEDDING_LAWS, "token_embedding"),
     *state(loss.CROSS_ENTROPY_LAWS, "cross_entropy"),
 )

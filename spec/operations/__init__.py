@@ -11,9 +11,10 @@ from veriformer.spec.operations.attention import (
     SCALED_DOT_PRODUCT_ATTENTION,
     SOFTMAX,
 )
+from veriformer.spec.operations.feed_forward import FEED_FORWARD, GATED_FEED_FORWARD, GELU, SILU
 from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
 from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
-from veriformer.spec.operations.normalisation import LAYER_NORM
+from veriformer.spec.operations.normalisation import LAYER_NORM, RMS_NORM
 from veriformer.spec.operations.operation import Kind, Operation, Parameter, Requirement
 from veriformer.spec.operations.positions import (
     ALIBI_BIAS,
@@ -40,6 +41,11 @@ _CATALOGUE = (
     LAYER_NORM,
     TOKEN_EMBEDDING,
     CROSS_ENTROPY,
+    RMS_NORM,
+    GELU,
+    SILU,
+    FEED_FORWARD,
+    GATED_FEED_FORWARD,
 )
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType({operation.name: operation for operation in _CATALOGUE})

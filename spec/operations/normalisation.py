@@ -19,3 +19,18 @@ LAYER_NORM = Operation(
     source="Ba, Kiros & Hinton 2016, section 3 (eps is an implementation's addition)",
     conventions=("layer_norm_eps",),
 )
+
+RMS_NORM = Operation(
+    name="rms_norm",
+    prefix="rms_norm",
+    summary="Bring each vector to unit root mean square, without centring it, then scale it.",
+    parameters=(
+        Parameter("x", "(..., E)", "float", "positional", "vectors along the last axis"),
+        Parameter("gamma", "(E,)", "float", "positional", "gain"),
+        Parameter("eps", "", "scalar", "keyword", "added to the mean square"),
+    ),
+    result="(..., E)",
+    formula="y = x / √(mean x² + eps) · gamma, or · (1 + gamma)",
+    source="Zhang & Sennrich 2019, section 4 (eps is an implementation's addition)",
+    conventions=("rms_norm_gain",),
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -279,6 +280,61 @@ def test_cross_entropy(name, dtype, targets, label_smoothing):
     check(name, "cross_entropy", dtype, expected, logits=logits, targets=TARGETS[targets], **features)
 
 
+@pytest.mark.parametrize(("name", "dtype"), [pair for pair in EVERY_DTYPE if pair[0] != "jax"])
+def test_rms_norm(name, dtype):
+    x, gamma = numbers(B, L, D), numbers(D)
+    expected = x / np.sqrt((x**2).mean(-1, keepdims=True) + 0.5) * gamma
+    check(name, "rms_norm", dtype, expected, x=x, gamma=gamma, eps=0.5)
+
+
+def plain_gelu(x, form):
+    if form == "tanh":
+        return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+@pytest.mark.parametrize(("name", "dtype"), EVERY_DTYPE)
+def test_gelu_in_the_form_that_is_declared(name, dtype):
+    form = load(name).declared_convention("gelu_form", "gelu")
+    assert form == ("tanh" if name == "jax" else "erf")
+    check(name, "gelu", dtype, plain_gelu(2 * QUERY, form), x=2 * QUERY)
+
+
+def test_the_two_forms_of_gelu_differ_by_more_than_is_allowed_for():
+    difference = np.abs(plain_gelu(2 * QUERY, "tanh") - plain_gelu(2 * QUERY, "erf"))
+    assert difference.max() > 50 * CLOSE["float32"]
+
+
+@pytest.mark.parametrize(("name", "dtype"), EVERY_DTYPE)
+def test_silu(name, dtype):
+    check(name, "silu", dtype, QUERY / (1 + np.exp(-QUERY)), x=QUERY)
+
+
+ACTIVATIONS = {
+    "relu": lambda z: np.where(z > 0, z, 0.0),
+    "gelu": lambda z: plain_gelu(z, "erf"),
+    "silu": lambda z: z / (1 + np.exp(-z)),
+}
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("biases", [(None, None), (numbers(7), numbers(D))], ids=["none", "both"])
+def test_numpy_feed_forward(activation, biases):
+    x, w_1, w_2 = numbers(B, L, D), numbers(D, 7), numbers(7, D)
+    b_1, b_2 = (0 if bias is None else bias for bias in biases)
+    expected = ACTIVATIONS[activation](x @ w_1 + b_1) @ w_2 + b_2
+    weights = SimpleNamespace(w_1=w_1, w_2=w_2, b_1=biases[0], b_2=biases[1])
+    check("numpy", "feed_forward", "float64", expected, x=x, weights=weights, activation=activation)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_numpy_gated_feed_forward(activation):
+    x, w_gate, w_up, w_down = numbers(B, L, D), numbers(D, 7), numbers(D, 7), numbers(7, D)
+    expected = (ACTIVATIONS[activation](x @ w_gate) * (x @ w_up)) @ w_down
+    weights = SimpleNamespace(w_gate=w_gate, w_up=w_up, w_down=w_down)
+    check("numpy", "gated_feed_forward", "float64", expected, x=x, weights=weights, activation=activation)
+
+
 def test_numpy_masks_and_positions():
     causal = run("numpy", "causal_mask", "float32", query_length=2, key_length=3)
     assert (causal.dtype, causal.value.tolist()) == ("bool", [[True, False, False], [True, True, False]])
@@ -307,13 +363,16 @@ def test_torch_declares_only_what_it_has():
         "rotary_embedding",
         "alibi_bias",
         "relative_position_bucket",
+        "feed_forward",
+        "gated_feed_forward",
     }
     assert set(load("torch").operations) == set(OPERATIONS) - absent
 
 
 def test_jax_declares_only_what_it_has():
     pytest.importorskip("jax")
-    assert set(load("jax").operations) == {"softmax", "scaled_dot_product_attention", "grouped_query_attention"}
+    attention = {"scaled_dot_product_attention", "grouped_query_attention"}
+    assert set(load("jax").operations) == {"softmax", "gelu", "silu"} | attention
 
 
 @pytest.mark.parametrize("name", NAMES)

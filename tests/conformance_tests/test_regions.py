@@ -71,6 +71,17 @@ VECTORS: Mapping[str, Region] = {
     "several rows of several samples": lambda c: c.batch > 1 < c.rows,
     "large": lambda c: c.amplitude == 4,
 }
+NETWORKS: Mapping[str, Region] = {
+    "wider than long": lambda c: c.hidden > c.width,
+    "narrower than long": lambda c: c.hidden < c.width,
+    "one hidden unit": lambda c: c.hidden == 1,
+    "beyond a block of 16": lambda c: max(c.hidden, c.width) > 16,
+    "several rows of several samples": lambda c: c.batch > 1 < c.rows,
+    "large": lambda c: c.amplitude == 4,
+    "relu": lambda c: c.activation == "relu",
+    "gelu": lambda c: c.activation == "gelu",
+    "silu": lambda c: c.activation == "silu",
+}
 REGIONS: Mapping[str, Mapping[str, Region]] = {
     "scaled_dot_product_attention": {**SIZES, **FLAGS, **LOGITS},
     "grouped_query_attention": {**SIZES, **FLAGS, **LOGITS, **GROUPS},
@@ -87,6 +98,11 @@ REGIONS: Mapping[str, Mapping[str, Region]] = {
         "eps that matters": lambda c: c.eps == 0.1,
         "eps that hardly does": lambda c: c.eps < 1e-4,
     },
+    "rms_norm": {**VECTORS, "one component": lambda c: c.width == 1, "eps that matters": lambda c: c.eps == 0.1},
+    "gelu": {**VECTORS, "one entry": lambda c: c.width == 1},
+    "silu": {**VECTORS, "one entry": lambda c: c.width == 1},
+    "feed_forward": {**NETWORKS, "biases": lambda c: c.biases, "no biases": lambda c: not c.biases},
+    "gated_feed_forward": NETWORKS,
     "causal_mask": {
         **{k: v for k, v in LENGTHS.items() if "32" not in k},
         "beyond a block": lambda c: c.key_length > 8,

@@ -17,6 +17,7 @@ from veriformer.conformance_tests.cases.case import (
     BucketCase,
     CausalMaskCase,
     EmbeddingCase,
+    FeedForwardCase,
     LossCase,
     PaddingMaskCase,
     PositionCase,
@@ -30,6 +31,7 @@ from veriformer.conformance_tests.cases.spaces import (
     BucketSpace,
     CausalMaskSpace,
     EmbeddingSpace,
+    FeedForwardSpace,
     LossSpace,
     NoSpace,
     OwnSpace,
@@ -193,6 +195,9 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
         assert case.width >= space.least_width
         assert case.palette in space.palettes
         assert case.eps > 0
+    elif isinstance(space, FeedForwardSpace):
+        assert isinstance(case, FeedForwardCase)
+        check_feed_forward(case, space, limits)
     elif isinstance(space, CausalMaskSpace):
         assert isinstance(case, CausalMaskCase)
         assert min(case.query_length, case.key_length) >= 1
@@ -262,6 +267,18 @@ def check_buckets(case: BucketCase, space: BucketSpace, limits: Limits) -> None:
     assert case.columns >= space.least_columns
 
 
+def check_feed_forward(case: FeedForwardCase, space: FeedForwardSpace, limits: Limits) -> None:
+    assert case.rows >= space.least_rows
+    assert case.hidden >= space.least_hidden
+    assert case.palette in space.palettes
+    assert case.activation in space.activations
+    assert case.dtype != "float16" or case.amplitude <= 2
+    if limits.operation == "feed_forward":
+        assert space.biases == "sometimes" or case.biases == (space.biases == "always")
+    else:
+        assert not case.biases
+
+
 @pytest.mark.parametrize("kind", LIMITS)
 def test_every_case_respects_its_space_and_limits(kind: str) -> None:
     for drawing in DRAWINGS:
@@ -288,6 +305,8 @@ def check_small(case: Any) -> None:
         assert case.key_length <= 4
     if isinstance(case, BucketCase):
         assert max(case.rows, case.columns) <= 3
+    if isinstance(case, FeedForwardCase):
+        assert max(case.rows, case.width, case.hidden) <= 3
     if isinstance(case, VectorCase | PositionCase):
         assert max(getattr(case, "width", 0), getattr(case, "length", 0), getattr(case, "d_model", 0)) <= 6
 

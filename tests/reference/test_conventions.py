@@ -15,6 +15,8 @@ from veriformer.spec.conventions import CONVENTIONS
         ("rotary_pairing", conventions.RotaryPairing),
         ("sinusoidal_layout", conventions.SinusoidalLayout),
         ("layer_norm_eps", conventions.EpsPlacement),
+        ("rms_norm_gain", conventions.RmsNormGain),
+        ("gelu_form", conventions.GeluForm),
     ],
 )
 def test_the_reference_can_follow_every_value_that_the_specification_names(name, choices):

@@ -8,10 +8,15 @@ import re
 import numpy as np
 import pytest
 from veriformer.reference import (
+    FeedForwardWeights,
+    GatedFeedForwardWeights,
     MultiHeadWeights,
     alibi_bias,
     attention_weights,
     causal_mask,
+    feed_forward,
+    gated_feed_forward,
+    gelu,
     grouped_query_attention,
     layer_norm,
     masked_softmax,
@@ -19,6 +24,7 @@ from veriformer.reference import (
     multi_head_attention,
     padding_mask,
     relative_position_bucket,
+    rms_norm,
     rotary_embedding,
     scaled_dot_product_attention,
     sinusoidal_positions,
@@ -37,6 +43,17 @@ X, CONTEXT = np.ones((2, 3, 6)), np.ones((2, 7, 6))
 def multi_head(num_heads=4, num_kv_heads=2, x=X, context=CONTEXT, **replaced):
     weights = dataclasses.replace(WEIGHTS, **replaced)
     return multi_head_attention(x, context, weights, num_heads=num_heads, num_kv_heads=num_kv_heads)
+
+
+def forward(x=X, activation="relu", **replaced):
+    weights = dataclasses.replace(FeedForwardWeights(np.ones((6, 8)), np.ones((8, 6))), **replaced)
+    return feed_forward(x, weights, activation=activation)
+
+
+def gated(gelu_form="erf", **replaced):
+    weights = GatedFeedForwardWeights(np.ones((6, 8)), np.ones((6, 8)), np.ones((8, 6)))
+    weights = dataclasses.replace(weights, **replaced)
+    return gated_feed_forward(X, weights, activation="silu", gelu_form=gelu_form)
 
 
 def attend(query=Q, key=K, value=V, **options):
@@ -229,6 +246,27 @@ CASES = {
         "'outside'",
         "'inside_root', 'outside_root'",
     ),
+    "rms gamma": (lambda: rms_norm(X, np.ones(5), eps=0.1), "gamma must have", "E = 5", "agree in E"),
+    "rms eps": (lambda: rms_norm(X, np.ones(6), eps=np.nan), "finite", "nan", "1e-5"),
+    "rms no components": (lambda: rms_norm(X[..., :0], X[0, 0], eps=0.1), "last axis", "(2, 3, 0)", "pass"),
+    "rms gain": (
+        lambda: rms_norm(X, np.ones(6), eps=0.1, gain="plus"),
+        "gain",
+        "'plus'",
+        "'gamma', 'one_plus_gamma'",
+    ),
+    "gelu form": (lambda: gelu(X, "quick"), "form", "'quick'", "'erf', 'tanh', 'sigmoid'"),
+    "complex gelu": (lambda: gelu(X * 1j), "real numbers", "complex128", "convert"),
+    "activation": (lambda: forward(activation="swish"), "activation", "'swish'", "'relu', 'gelu', 'silu'"),
+    "torch's w_1": (lambda: forward(w_1=np.ones((8, 6))), "w_1 must have", "E = 8", "agree in E"),
+    "w_2": (lambda: forward(w_2=np.ones((7, 6))), "w_2 must have", "F = 7", "agree in F"),
+    "b_1": (lambda: forward(b_1=np.ones(6)), "b_1 must have", "F = 6", "agree in F"),
+    "b_2": (lambda: forward(b_2=np.ones(8)), "b_2 must have", "E = 8", "agree in E"),
+    "x without axes": (lambda: forward(x=np.array(1.0)), "last axis", "scalar", "pass (..., E)"),
+    "w_gate": (lambda: gated(w_gate=np.ones((5, 8))), "w_gate must have", "E = 5", "agree in E"),
+    "w_up": (lambda: gated(w_up=np.ones((6, 7))), "w_up must have", "F = 7", "agree in F"),
+    "w_down": (lambda: gated(w_down=np.ones((8, 5))), "w_down must have", "E = 5", "agree in E"),
+    "gated form": (lambda: gated(gelu_form="fast"), "gelu_form", "'fast'", "'erf', 'tanh', 'sigmoid'"),
     "scalar": (lambda: softmax(np.array(1.0)), "at least one axis", "scalar", "vector"),
     "visible shape": (
         lambda: masked_softmax(np.ones((2, 3)), np.ones(3, bool)),
@@ -251,3 +289,4 @@ def test_message(name):
 def test_the_unspoiled_calls_succeed():
     assert attend().shape == (2, 4, 3, 6)
     assert multi_head().shape == (2, 3, 6)
+    assert forward().shape == gated().shape == (2, 3, 6)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from veriformer.reference import (
+    FeedForwardWeights,
+    GatedFeedForwardWeights,
     MultiHeadWeights,
+    feed_forward,
+    gated_feed_forward,
+    gelu,
     grouped_query_attention,
     layer_norm,
     multi_head_attention,
+    rms_norm,
     scaled_dot_product_attention,
+    silu,
     softmax,
 )
 
@@ -112,6 +119,53 @@ def test_layer_norm(eps_placement):
         formula,
         drawn((2, 3, 5), (5,), (5,)),
     )
+
+
+@pytest.mark.parametrize("gain", ["gamma", "one_plus_gamma"])
+def test_rms_norm(gain):
+    def formula(x, gamma):
+        return x * (x.square().mean(dim=-1, keepdim=True) + 0.1).rsqrt() * (gamma + (gain != "gamma"))
+
+    compare(lambda x, gamma: rms_norm(x, gamma, eps=0.1, gain=gain), formula, drawn((2, 3, 5), (5,)))
+
+
+FORMULAS = {
+    "erf": torch.nn.functional.gelu,
+    "tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+    "sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
+}
+
+
+@pytest.mark.parametrize("form", FORMULAS)
+def test_gelu(form):
+    compare(lambda x: gelu(2.0 * x, form), lambda x: FORMULAS[form](2.0 * x), drawn((3, 5)))
+
+
+def test_silu():
+    compare(silu, torch.nn.functional.silu, drawn((3, 5)))
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu"])
+def test_feed_forward(activation):
+    def reference(x, *weights):
+        return feed_forward(x, FeedForwardWeights(*weights), activation=activation)
+
+    def formula(x, w_1, w_2, b_1, b_2):
+        hidden = getattr(torch.nn.functional, activation)(torch.nn.functional.linear(x, w_1.T, b_1))
+        return torch.nn.functional.linear(hidden, w_2.T, b_2)
+
+    compare(reference, formula, drawn((2, 2, 3), (3, 4), (4, 3), (4,), (3,)))
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu"])
+def test_gated_feed_forward(activation):
+    def reference(x, *weights):
+        return gated_feed_forward(x, GatedFeedForwardWeights(*weights), activation=activation)
+
+    def formula(x, w_gate, w_up, w_down):
+        return (getattr(torch.nn.functional, activation)(x @ w_gate) * (x @ w_up)) @ w_down
+
+    compare(reference, formula, drawn((2, 2, 3), (3, 4), (3, 4), (4, 3)))
 
 
 def test_softmax():

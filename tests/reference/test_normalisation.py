@@ -3,7 +3,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from veriformer.reference import layer_norm
+from veriformer.reference import layer_norm, rms_norm
 
 UNIT_ROUNDOFF = 2.0**-53
 
@@ -81,3 +81,43 @@ def test_any_leading_axes(shape):
     _, gamma, beta = drawn(0.0)
     x = np.random.default_rng(0).normal(size=shape)
     assert layer_norm(x, gamma, beta, eps=1e-5).shape == shape
+
+
+def exact_rms_norm(row, gamma, eps, gain):
+    numbers = [mpmath.mpf(float(x)) for x in row]
+    divisor = mpmath.sqrt(sum(x * x for x in numbers) / len(numbers) + mpmath.mpf(eps))
+    factors = [mpmath.mpf(float(g)) + (gain == "one_plus_gamma") for g in gamma]
+    return [x / divisor * factor for x, factor in zip(numbers, factors, strict=True)]
+
+
+@pytest.mark.parametrize("gain", ["gamma", "one_plus_gamma"])
+@pytest.mark.parametrize("eps", [0.0, 1e-12, 1e-5, 0.1])
+@pytest.mark.parametrize(("offset", "spread"), [(0.0, 1.0), (5.0, 1e-3), (1e6, 1.0), (-3.0, 1e8), (0.0, 1e-3)])
+def test_rms_norm_exact(exact, gain, eps, offset, spread):
+    """Relative errors: half of (E + 2) u in the mean square, and seven roundings; nothing cancels but in 1 + gamma."""
+    x, gamma, _ = drawn(offset, spread)
+    got = rms_norm(x, gamma, eps=eps, gain=gain)
+    rows = [exact_rms_norm(row, gamma, eps, gain) for row in x.reshape(-1, 7)]
+    expected = np.array(rows, dtype=object).reshape(x.shape)
+    bound = 1.01 * UNIT_ROUNDOFF * ((7 + 2) / 2 + 7) * np.abs(expected.astype(np.float64))
+    exact.assert_within(got, expected, bound, 1e-13)
+
+
+def test_rms_norm_of_the_zero_vector_is_zero_and_without_eps_undefined():
+    x, gamma = np.zeros((2, 7)), np.arange(1.0, 8.0)
+    np.testing.assert_array_equal(rms_norm(x, gamma, eps=1e-5), x)
+    assert np.isnan(rms_norm(x, gamma, eps=0.0)).all()
+
+
+def test_rms_norm_is_layer_norm_of_a_centred_vector():
+    x, gamma, _ = drawn(3.0)
+    centred = x - x.mean(axis=-1, keepdims=True)
+    np.testing.assert_allclose(
+        rms_norm(centred, gamma, eps=1e-3), layer_norm(x, gamma, np.zeros(7), eps=1e-3), rtol=1e-13, atol=1e-14
+    )
+
+
+@pytest.mark.parametrize("shape", [(7,), (0, 7), (2, 0, 7), (2, 1, 3, 7)])
+def test_rms_norm_any_leading_axes(shape):
+    _, gamma, _ = drawn(0.0)
+    assert rms_norm(np.random.default_rng(0).normal(size=shape), gamma, eps=1e-5).shape == shape

@@ -5,15 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from veriformer.reference import (
+    FeedForwardWeights,
+    GatedFeedForwardWeights,
     MultiHeadWeights,
     attention_weights,
     cross_entropy,
+    feed_forward,
+    gated_feed_forward,
+    gelu,
     grouped_query_attention,
     layer_norm,
     merge_heads,
     multi_head_attention,
+    relu,
+    rms_norm,
     rotary_embedding,
     scaled_dot_product_attention,
+    silu,
     softmax,
     split_heads,
     token_embedding,
@@ -37,7 +45,21 @@ def attend_masked(query, key, value, bias):
     return scaled_dot_product_attention(query, key, value, bias=bias, mask=np.eye(4, 5, dtype=bool), is_causal=True)
 
 
+def feed(x, *arrays):
+    return feed_forward(x, FeedForwardWeights(*arrays), activation="gelu")
+
+
+def feed_gated(x, *arrays):
+    return gated_feed_forward(x, GatedFeedForwardWeights(*arrays), activation="silu")
+
+
 CALLS = {
+    "rms_norm": (lambda x, gamma: rms_norm(x, gamma, eps=1e-5), [drawn(2, 6), drawn(6)]),
+    "gelu": (gelu, [drawn(2, 6)]),
+    "silu": (silu, [drawn(2, 6)]),
+    "relu": (relu, [drawn(2, 6)]),
+    "feed_forward": (feed, [drawn(2, 6), drawn(6, 5), drawn(5, 6), drawn(5), drawn(6)]),
+    "gated_feed_forward": (feed_gated, [drawn(2, 6), drawn(6, 5), drawn(6, 5, seed=1), drawn(5, 6)]),
     "softmax": (softmax, [drawn(3, 4)]),
     "attention": (attend_masked, [drawn(2, 3, 4, 2), drawn(2, 3, 5, 2), drawn(2, 3, 5, 6), drawn(4, 5)]),
     "weights": (attention_weights, [drawn(2, 3, 4, 2), drawn(2, 3, 5, 2)]),
@@ -102,7 +124,8 @@ def test_a_broadcast_mask_is_left_alone():
 def test_the_output_is_a_new_array():
     x = drawn(2, 4, 6)
     assert layer_norm(x, np.ones(6), np.zeros(6), eps=1e-5) is not x
-    assert not np.shares_memory(softmax(x), x)
+    for function in (softmax, gelu, silu, relu):
+        assert not np.shares_memory(function(x), x)
 
 
 @pytest.mark.usefixtures("shapes_unchecked")

@@ -21,7 +21,19 @@ SEEN = LOGITS > 0
 WEIGHTS = reference.MultiHeadWeights(np.ones((6, 8)), np.ones((6, 4)), np.ones((6, 6)), np.ones((12, 6)))
 X = np.ones((2, 3, 6))
 
+FEED_FORWARD = reference.FeedForwardWeights(np.ones((6, 8)), np.ones((8, 6)))
+GATED = reference.GatedFeedForwardWeights(np.ones((6, 8)), np.ones((6, 8)), np.ones((8, 6)))
+
 WRONG = {
+    "FeedForwardWeights": (np.ones((6, 8)), np.ones((7, 6))),
+    "GatedFeedForwardWeights": (np.ones((6, 8)), np.ones((6, 7)), np.ones((8, 6))),
+    "activate": ("relu", np.ones(3, dtype=int)),
+    "feed_forward": (X.astype(int), FEED_FORWARD),
+    "gated_feed_forward": (X.astype(int), GATED),
+    "gelu": (np.ones(3, dtype=int),),
+    "relu": (np.ones(3, dtype=int),),
+    "rms_norm": (X, np.ones(5)),
+    "silu": (np.ones(3, dtype=int),),
     "MultiHeadWeights": (np.ones((6, 8)), np.ones((5, 4)), np.ones((6, 6)), np.ones((12, 6))),
     "alibi_bias": (2.0, 3, 3),
     "alibi_slopes": (2.0,),
@@ -49,7 +61,12 @@ WRONG = {
     "visible_keys": ((2, 4, 3),),
     "weighted_sum": (LOGITS, V, SEEN[:, :, :2]),
 }
-KEYWORDS = {"layer_norm": {"eps": 0.1}, "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2}}
+KEYWORDS = {
+    "layer_norm": {"eps": 0.1},
+    "rms_norm": {"eps": 0.1},
+    "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2},
+}
+KEYWORDS |= {name: {"activation": "relu"} for name in ("feed_forward", "gated_feed_forward")}
 
 
 def modules():

@@ -32,6 +32,9 @@ EXPECTED = {
     "cross_entropy",
     "rotary",
     "alibi",
+    "rms_norm",
+    "gated_activations",
+    "feed_forward",
 }
 
 

@@ -1,0 +1,146 @@
+"""What normalisation does to the statistics of a vector, and root-mean-square normalisation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from veriformer.conformance_tests.cases.spaces import EXACT_PALETTES, VectorSpace
+from veriformer.conformance_tests.cases.values import round_to_dtype
+from veriformer.conformance_tests.inputs.vectors import LayerNormInputs, RmsNormInputs
+from veriformer.conformance_tests.law import judges
+from veriformer.conformance_tests.tolerances.precision import UNIT_ROUNDOFF
+from veriformer.conformance_tests.trial import Trial
+from veriformer.conformance_tests.verdict import Verdict, compare
+
+Array = np.ndarray
+_LAYER_NORM = ("layer_norm",)
+_RMS_NORM = ("rms_norm",)
+_NORMS = (*_LAYER_NORM, *_RMS_NORM)
+_VARIED = VectorSpace(least_width=2, palettes=("integers", "normal", "offset", "bits"))
+_REFLECTED = 4
+
+
+@judges("value", space=VectorSpace(), operations=_RMS_NORM)
+def agrees_with_formula(trial: Trial) -> Verdict:
+    """The result is the formula's."""
+    return trial.agrees()
+
+
+@judges("eps", space=_VARIED, operations=_NORMS)
+def small_as_eps(trial: Trial) -> Verdict:
+    """Vectors whose components are as small as √eps, where eps is half of what stands under the root."""
+    inputs = trial.inputs
+    return trial.agrees(inputs.with_x(round_to_dtype(np.sqrt(inputs.eps) * inputs.x, inputs.dtype)))
+
+
+@judges("unit_variance", space=_VARIED, operations=_LAYER_NORM)
+def unit_variance(trial: Trial) -> Verdict:
+    """With unit gain and no shift the variance is v / (v + eps)."""
+    plain: LayerNormInputs = trial.inputs.plain()
+    return _mean_square(trial, plain, plain.x.var(axis=-1))
+
+
+@judges("unit_mean_square", space=VectorSpace(), operations=_RMS_NORM)
+def unit_mean_square(trial: Trial) -> Verdict:
+    """With unit gain the mean square is v / (v + eps)."""
+    plain: RmsNormInputs = trial.inputs.plain(trial.conventions)
+    return _mean_square(trial, plain, np.square(plain.x).mean(axis=-1))
+
+
+def _mean_square(trial: Trial, inputs: LayerNormInputs | RmsNormInputs, before: Array) -> Verdict:
+    """Compare the mean square with v / (v + eps); an error δ of an entry y changes its square by 2yδ + δ²."""
+    expected = inputs.expected(trial.conventions)
+    allowed = 2.0 * np.abs(expected.value) * expected.allowed + expected.allowed**2
+    squares = np.square(trial.output(inputs)).mean(axis=-1)
+    return compare(before / (before + inputs.eps), squares, allowed.mean(axis=-1))
+
+
+@judges(
+    "large_mean",
+    space=VectorSpace(least_width=2, palettes=("integers", "bits"), amplitudes=(1,)),
+    operations=_LAYER_NORM,
+)
+def large_mean(trial: Trial) -> Verdict:
+    """A number whose square the dtype cannot hold beside one is added to all components, and changes nothing."""
+    inputs: LayerNormInputs = trial.inputs
+    digits = -np.log2(UNIT_ROUNDOFF[inputs.dtype])
+    return trial.equal(inputs, inputs.with_x(inputs.x + 2.0 ** (digits // 2 + 1)))
+
+
+@judges("scale", space=VectorSpace(), operations=_RMS_NORM)
+def scale(trial: Trial) -> Verdict:
+    """A vector scaled by a power of two, and eps by its square, give the same."""
+    inputs: RmsNormInputs = trial.inputs
+    factor = float(trial.generator.choice([0.25, 0.5, 2.0, 4.0]))
+    scaled = replace(inputs, x=factor * inputs.x, eps=factor**2 * inputs.eps)
+    return trial.equal(inputs, scaled)
+
+
+@judges("odd", space=VectorSpace(), operations=_RMS_NORM)
+def odd(trial: Trial) -> Verdict:
+    """The negated vector gives the negated result."""
+    inputs: RmsNormInputs = trial.inputs
+    one, other = inputs, inputs.with_x(-inputs.x)
+    allowed = one.expected(trial.conventions).allowed + other.expected(trial.conventions).allowed
+    return compare(-trial.output(one), trial.output(other), allowed)
+
+
+@judges("permutation", space=VectorSpace(least_width=2), operations=_RMS_NORM)
+def permutation(trial: Trial) -> Verdict:
+    """Components and gain in another order give the result in that order."""
+    inputs: RmsNormInputs = trial.inputs
+    order = trial.permutation(inputs.x.shape[-1])
+    reordered = replace(inputs, x=inputs.x[..., order], gamma=inputs.gamma[order])
+    return trial.equal(inputs, reordered, of_first=lambda result: result[..., order])
+
+
+@judges("reflection", space=VectorSpace(least_width=_REFLECTED, palettes=EXACT_PALETTES), operations=_RMS_NORM)
+def reflection(trial: Trial) -> Verdict:
+    """The reflection along (1, 1, 1, −1) in four components, whose entries ±1/2 every dtype holds.
+
+    Along (1, 1, 1, 1) it would commute with taking the mean away, and not tell centring.
+    """
+    plain: RmsNormInputs = trial.inputs.plain(trial.conventions)
+    matrix = np.eye(plain.x.shape[-1])
+    along = np.array([1.0, 1.0, 1.0, -1.0])
+    matrix[:_REFLECTED, :_REFLECTED] -= np.outer(along, along) / 2.0
+    reflected = plain.with_x(plain.x @ matrix)
+    allowed = plain.expected(trial.conventions).allowed @ np.abs(matrix)
+    allowed = allowed + reflected.expected(trial.conventions).allowed
+    return compare(trial.output(plain) @ matrix, trial.output(reflected), allowed)
+
+
+@judges("constant_vector", space=VectorSpace(), operations=_RMS_NORM)
+def constant_vector(trial: Trial) -> Verdict:
+    """Vectors of equal components, not zero."""
+    inputs: RmsNormInputs = trial.inputs
+    first = inputs.x[..., :1]
+    equal = np.broadcast_to(np.where(first == 0.0, 1.0, first), inputs.x.shape)
+    return trial.agrees(inputs.with_x(equal.copy()))
+
+
+@judges("zero_vector", space=VectorSpace(), operations=_RMS_NORM)
+def zero_vector(trial: Trial) -> Verdict:
+    """One vector of zeros among others gives zeros."""
+    inputs: RmsNormInputs = trial.inputs
+    x = inputs.x.copy()
+    x[-1, -1] = 0.0
+    return trial.agrees(inputs.with_x(x))
+
+
+@judges("gain", space=VectorSpace(), operations=_RMS_NORM)
+def gain(trial: Trial) -> Verdict:
+    """The gain applied afterwards gives the same."""
+    inputs: RmsNormInputs = trial.inputs
+    plain, factor = inputs.plain(trial.conventions), inputs.gain(trial.conventions)
+    allowed = plain.expected(trial.conventions).allowed * np.abs(factor)
+    allowed = allowed + inputs.expected(trial.conventions).allowed
+    return compare(trial.output(plain) * factor, trial.output(inputs), allowed)
+
+
+@judges("batch.independence", space=VectorSpace(least_rows=2), operations=_RMS_NORM)
+def rows_alone(trial: Trial) -> Verdict:
+    """The last vector alone gives what it gives beside the others."""
+    alone = trial.inputs.with_x(trial.inputs.x[-1:, -1:])
+    return trial.equal(alone, trial.inputs, of_second=lambda result: result[-1:, -1:])

@@ -1,0 +1,162 @@
+"""GELU and SiLU are x times a gate, and the gates of x and −x sum to one."""
+
+from __future__ import annotations
+
+from sympy import Expr, Integer, erf, exp, oo, sqrt
+from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Scope, Source, Step
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Partial
+from veriformer.spec.derivations.formulas import positive, real
+from veriformer.spec.derivations.inequalities import Inequality
+
+x, s, t = real("x"), real("s"), real("t")
+above = positive("x")
+beta = positive("beta")
+
+
+def logistic(argument: Expr) -> Expr:
+    """σ(s) = 1/(1 + e^(−s))."""
+    return 1 / (1 + exp(-argument))
+
+
+def hyperbolic_tangent(argument: Expr) -> Expr:
+    """Tanh t = (e^(2t) − 1)/(e^(2t) + 1)."""
+    return (exp(2 * argument) - 1) / (exp(2 * argument) + 1)
+
+
+def normal(argument: Expr) -> Expr:
+    """Φ(x) = (1 + erf(x/√2))/2."""
+    return (1 + erf(argument / sqrt(2))) / 2
+
+
+def swish(argument: Expr) -> Expr:
+    """Return x σ(β x): SiLU at β = 1, the sigmoid form of GELU at β = 1.702."""
+    return argument * logistic(beta * argument)
+
+
+def gelu(argument: Expr) -> Expr:
+    """Return x Φ(x)."""
+    return argument * normal(argument)
+
+
+GATES = (
+    Step(
+        "The logistic gates of s and −s sum to one",
+        logistic(s) + logistic(-s),
+        Integer(1),
+        "Multiply the second fraction by e^(−s)/e^(−s).",
+    ),
+    Step(
+        "The tanh gate is a logistic one",
+        (1 + hyperbolic_tangent(t)) / 2,
+        logistic(2 * t),
+        "Divide by e^(2t). So the tanh form of GELU is x σ(2t) with t = √(2/π) (x + 0.044715 x³), which is odd in x.",
+    ),
+    Step(
+        "x σ(β x): what an entry gets beyond its mirror image is the entry",
+        swish(x) - swish(-x),
+        x,
+        "x (σ(β x) + σ(−β x)) = x. It holds of every odd argument of σ.",
+    ),
+    Step(
+        "x Φ(x): what an entry gets beyond its mirror image is the entry",
+        gelu(x) - gelu(-x),
+        x,
+        "erf is odd, being the integral of an even function from 0: Φ(x) + Φ(−x) = 1.",
+    ),
+)
+
+BOUNDS = (
+    Inequality(
+        "The gate is not negative, so the result has the sign of the entry",
+        swish(above),
+        Integer(0),
+        "A product of positive numbers; for −x it is x − f(x), of the next step, with the sign changed.",
+        certificate=swish(above),
+    ),
+    Inequality(
+        "The gate is not above one, so the result does not go beyond the entry",
+        above,
+        swish(above),
+        "1 − σ(s) = e^(−s)/(1 + e^(−s)). Zero stays zero: it is a multiple of the entry.",
+        certificate=above * exp(-beta * above) / (1 + exp(-beta * above)),
+    ),
+    Step(
+        "The derivative of x σ(β x)",
+        Partial(swish(x), x),
+        logistic(beta * x) + beta * x * exp(-beta * x) * logistic(beta * x) ** 2,
+        "The product rule, and σ′ = σ (1 − σ).",
+    ),
+    Inequality(
+        "It is not negative where x is not: the result increases there",
+        Partial(swish(above), above),
+        Integer(0),
+        "Both terms of the derivative are positive at x > 0.",
+        certificate=logistic(beta * above) + beta * above * exp(-beta * above) * logistic(beta * above) ** 2,
+    ),
+    Difference(
+        "It does not increase everywhere",
+        2 * x * logistic(2 * x),
+        x * logistic(x),
+        "SiLU at −2 is −0.2384 and at −1 it is −0.2689: below its minimum near −1.278 it falls.",
+        example=World(symbols={x: -1}),
+    ),
+)
+
+TAILS = (
+    Limit(
+        "x σ(x) vanishes on the left",
+        x * logistic(x),
+        Integer(0),
+        "e^(−x) grows faster than x.",
+        variable=x,
+        point=-oo,
+    ),
+    Limit(
+        "x σ(x) becomes x on the right",
+        x * logistic(x) - x,
+        Integer(0),
+        "By the reflection this is the limit on the left.",
+        variable=x,
+        point=oo,
+    ),
+    Limit(
+        "x Φ(x) vanishes on the left",
+        gelu(x),
+        Integer(0),
+        "1 + erf decays as e^(−x²/2)/x.",
+        variable=x,
+        point=-oo,
+    ),
+    Limit(
+        "x Φ(x) becomes x on the right",
+        gelu(x) - x,
+        Integer(0),
+        "By the reflection this is the limit on the left.",
+        variable=x,
+        point=oo,
+    ),
+)
+
+DERIVATION = Derivation(
+    id="gated_activations",
+    title="GELU and SiLU are the entry times a gate that its mirror image completes to one",
+    scope=Scope.SYMBOLIC,
+    assumptions=(
+        "σ(s) = 1/(1 + e^(−s)), and β > 0. SiLU has β = 1; the sigmoid form of GELU has β = 1.702.",
+        "Φ(x) = (1 + erf(x/√2))/2, a distribution function: it increases from 0 to 1, which gives the bounds that are "
+        "proved here for σ.",
+    ),
+    sources=(
+        Source(
+            "Hendrycks & Gimpel 2016, Gaussian Error Linear Units, section 2",
+            comment="both functions, and both approximations of GELU",
+        ),
+        Source("Ramachandran et al. 2017, Searching for Activation Functions", comment="x σ(β x), called Swish"),
+    ),
+    steps=GATES + BOUNDS + TAILS,
+    remarks=(
+        "A missing factor x, 0.5 (1 + tanh t), leaves one half at zero and violates the reflection.",
+        "The erf and tanh forms obey the same laws and differ by up to 4.7·10⁻⁴: only their values tell them apart.",
+    ),
+)

@@ -1,0 +1,191 @@
+"""Laws of the activation functions and of the networks that are applied to each position alone."""
+
+from __future__ import annotations
+
+from veriformer.spec.laws.law import Property
+
+HENDRYCKS = "Hendrycks & Gimpel 2016, section 2"
+VASWANI = "Vaswani et al. 2017, section 3.3"
+SHAZEER = "Shazeer 2020, section 2"
+
+GELU_VALUE = Property(
+    key="value",
+    statement="Each entry is multiplied by the normal distribution function, or by its stated approximation.",
+    formula="x Φ(x), or x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, or x σ(1.702 x)",
+    source=HENDRYCKS,
+    reason="the definition",
+    conventions=("gelu_form",),
+)
+SILU_VALUE = Property(
+    key="value",
+    statement="Each entry is multiplied by its logistic function.",
+    formula="x / (1 + e^(−x))",
+    source=HENDRYCKS,
+    reason="the definition",
+)
+ZERO = Property(
+    key="zero",
+    statement="Zero stays zero.",
+    formula="f(0) = 0",
+    source="zero times a finite gate",
+    derivation="gated_activations",
+)
+REFLECTION = Property(
+    key="reflection",
+    statement="What an entry gets beyond what its mirror image gets is the entry itself.",
+    formula="f(x) − f(−x) = x",
+    source="the gates of x and −x sum to one: Φ(x) + Φ(−x) = 1, σ(x) + σ(−x) = 1",
+    derivation="gated_activations",
+)
+BETWEEN = Property(
+    key="between",
+    statement="The result lies between zero and the entry.",
+    formula="min(0, x) ≤ f(x) ≤ max(0, x)",
+    source="the gate lies between 0 and 1",
+    derivation="gated_activations",
+)
+INCREASING = Property(
+    key="increasing",
+    statement="Of two entries that are not negative, the larger has the larger result.",
+    formula="0 ≤ x ≤ z: f(x) ≤ f(z)",
+    source="the gate increases",
+    derivation="gated_activations",
+)
+TAILS = Property(
+    key="tails",
+    statement="Far from zero a positive entry stays as it is, and a negative one vanishes.",
+    formula="f(x) − x → 0 for x → ∞, f(x) → 0 for x → −∞",
+    source="the gate tends to 1 on the right, and to 0 faster than x grows on the left",
+    derivation="gated_activations",
+)
+ELEMENTWISE = Property(
+    key="elementwise",
+    statement="An entry's result does not depend on the other entries.",
+    formula="f(x)[i] = f(x[i])",
+    source=HENDRYCKS,
+    reason="the formula has one number as its argument",
+)
+
+FEED_FORWARD_VALUE = Property(
+    key="value",
+    statement="The first matrix and bias, the activation, the second matrix and bias, in this order.",
+    formula="f(x) = activation(x W_1 + b_1) W_2 + b_2",
+    source=f"{VASWANI}, equation 2",
+    reason="the definition",
+    conventions=("gelu_form",),
+)
+NO_BIAS = Property(
+    key="biases",
+    statement="A bias that is None is a bias of zeros.",
+    formula="f(x; b_1 = b_2 = None) = f(x; b_1 = b_2 = 0)",
+    source="docs/interface.md",
+    reason="part of the interface: what None stands for",
+)
+OUTPUT_BIAS = Property(
+    key="output_bias",
+    statement="Where the second matrix is zero only its bias is left.",
+    formula="W_2 = 0: f(x) = b_2",
+    source=f"{VASWANI}, equation 2",
+    derivation="feed_forward",
+)
+HIDDEN_ORDER = Property(
+    key="hidden.permutation",
+    statement="Hidden units in another order, weights and all, give the same.",
+    formula="f(x; W_1 P, b_1 P, Pᵀ W_2) = f(x; W_1, b_1, W_2)",
+    source="a sum does not depend on the order of its terms",
+    derivation="feed_forward",
+)
+HIDDEN_SUM = Property(
+    key="hidden.sum",
+    statement="Two networks made of a part of the hidden units each add up to the whole.",
+    formula="f(x) = Σ_units activation(⟨x, w_1⟩ + b_1) w_2 + b_2",
+    source="a matrix product is a sum over the inner index",
+    derivation="feed_forward",
+)
+HOMOGENEITY = Property(
+    key="relu_homogeneity",
+    statement="With ReLU and without biases, scaling the input scales the result.",
+    formula="α > 0: f(α x) = α f(x)",
+    source="max(0, α z) = α max(0, z)",
+    derivation="feed_forward",
+)
+POSITIONS = Property(
+    key="batch.independence",
+    statement="A position's result does not depend on the other positions.",
+    formula="f(x)[r] = f(x[r])",
+    source=f"{VASWANI}: applied to each position separately and identically",
+    derivation="feed_forward",
+)
+
+GATED_VALUE = Property(
+    key="value",
+    statement="The activated gate multiplies the other branch, unit by unit, before the last matrix.",
+    formula="f(x) = (activation(x W_gate) ⊙ x W_up) W_down",
+    source=SHAZEER,
+    reason="the definition",
+    conventions=("gelu_form",),
+)
+UP_LINEAR = Property(
+    key="up_branch.linear",
+    statement="The result is linear in the matrix that is not activated.",
+    formula="f(x; W_up + W′) = f(x; W_up) + f(x; W′)",
+    source=f"{SHAZEER}: the gate alone passes through the activation",
+    derivation="feed_forward",
+)
+UP_SIGN = Property(
+    key="up_branch.sign",
+    statement="Negating the matrix that is not activated negates the result, so gate and branch are not swapped.",
+    formula="f(x; −W_up) = −f(x; W_up)",
+    source=f"{SHAZEER}: the gate alone passes through the activation",
+    derivation="feed_forward",
+)
+ZERO_GATE = Property(
+    key="zero_gate",
+    statement="A gate whose matrix is zero lets nothing through.",
+    formula="W_gate = 0: f(x) = 0",
+    source="activation(0) = 0",
+    derivation="feed_forward",
+)
+GATED_HIDDEN_ORDER = Property(
+    key="hidden.permutation",
+    statement="Hidden units in another order, weights and all, give the same.",
+    formula="f(x; W_gate P, W_up P, Pᵀ W_down) = f(x; W_gate, W_up, W_down)",
+    source="a sum does not depend on the order of its terms",
+    derivation="feed_forward",
+)
+GATED_HIDDEN_SUM = Property(
+    key="hidden.sum",
+    statement="Two networks made of a part of the hidden units each add up to the whole.",
+    formula="f(x) = Σ_units activation(⟨x, w_gate⟩) ⟨x, w_up⟩ w_down",
+    source="a matrix product is a sum over the inner index",
+    derivation="feed_forward",
+)
+GATED_POSITIONS = Property(
+    key="batch.independence",
+    statement="A position's result does not depend on the other positions.",
+    formula="f(x)[r] = f(x[r])",
+    source=SHAZEER,
+    derivation="feed_forward",
+)
+
+_ACTIVATION_LAWS = (ZERO, REFLECTION, BETWEEN, INCREASING, TAILS, ELEMENTWISE)
+GELU_LAWS = (GELU_VALUE, *_ACTIVATION_LAWS)
+SILU_LAWS = (SILU_VALUE, *_ACTIVATION_LAWS)
+FEED_FORWARD_LAWS = (
+    FEED_FORWARD_VALUE,
+    NO_BIAS,
+    OUTPUT_BIAS,
+    HIDDEN_ORDER,
+    HIDDEN_SUM,
+    HOMOGENEITY,
+    POSITIONS,
+)
+GATED_LAWS = (
+    GATED_VALUE,
+    UP_LINEAR,
+    UP_SIGN,
+    ZERO_GATE,
+    GATED_HIDDEN_ORDER,
+    GATED_HIDDEN_SUM,
+    GATED_POSITIONS,
+)

@@ -1,0 +1,132 @@
+"""Laws of root-mean-square normalisation, and those of layer normalisation that speak of its statistics."""
+
+from __future__ import annotations
+
+from veriformer.spec.laws.law import Property
+
+ZHANG = "Zhang & Sennrich 2019, section 4"
+BA = "Ba, Kiros & Hinton 2016, section 3"
+
+LAYER_NORM_VARIANCE = Property(
+    key="unit_variance",
+    statement="With unit gain and no shift the result has variance one, but for what eps takes away.",
+    formula="gamma = 1, beta = 0, v = var x: var y = v / (v + eps), with divisor E",
+    source=BA,
+    derivation="layer_norm",
+    conventions=("layer_norm_eps",),
+)
+LAYER_NORM_EPS = Property(
+    key="eps",
+    statement="Eps is added to the variance, which shows where the deviation is as small as √eps.",
+    formula="x = √eps · z: y = (z − mean z) / √(var z + 1) · gamma + beta",
+    source="Ba, Kiros & Hinton 2016 have no eps; every library adds it",
+    derivation="layer_norm",
+    conventions=("layer_norm_eps",),
+)
+LAYER_NORM_LARGE_MEAN = Property(
+    key="large_mean",
+    statement="A mean far larger than the deviation is removed without loss: the variance is that of what remains.",
+    formula="f(x + c 1) = f(x), c beyond the root of the largest whole number that the dtype counts to",
+    source=f"{BA}; mean(x²) − (mean x)² loses all digits there (Higham 2002, section 1.9)",
+    derivation="layer_norm",
+    tier="should",
+)
+
+RMS_NORM_VALUE = Property(
+    key="value",
+    statement="Each vector is divided by its root mean square and multiplied by the gain.",
+    formula="y = x / √(mean x² + eps) · gamma, or · (1 + gamma)",
+    source=ZHANG,
+    reason="the definition",
+    conventions=("rms_norm_gain",),
+)
+RMS_NORM_MEAN_SQUARE = Property(
+    key="unit_mean_square",
+    statement="With unit gain the result has mean square one, but for what eps takes away.",
+    formula="unit gain, v = mean x²: mean y² = v / (v + eps)",
+    source=ZHANG,
+    derivation="rms_norm",
+    conventions=("rms_norm_gain",),
+)
+RMS_NORM_SCALE = Property(
+    key="scale",
+    statement="Scaling a vector is scaling eps the other way, so that without eps it changes nothing.",
+    formula="α > 0: f(α x; α² eps) = f(x; eps)",
+    source="Zhang & Sennrich 2019, section 4 (re-scaling invariance)",
+    derivation="rms_norm",
+)
+RMS_NORM_EPS = Property(
+    key="eps",
+    statement="Eps is added to the mean square, which shows where the components are as small as √eps.",
+    formula="x = √eps · z: y = z / √(mean z² + 1) · gain",
+    source="Zhang & Sennrich 2019 have no eps; every library adds it",
+    derivation="rms_norm",
+    conventions=("rms_norm_gain",),
+)
+RMS_NORM_ODD = Property(
+    key="odd",
+    statement="The negated vector gives the negated result.",
+    formula="f(−x) = −f(x)",
+    source="a square does not see the sign",
+    derivation="rms_norm",
+)
+RMS_NORM_PERMUTATION = Property(
+    key="permutation",
+    statement="Reordering components and gain reorders the result alike.",
+    formula="f(x[π]; gamma[π]) = f(x; gamma)[π]",
+    source="a mean does not depend on the order of its terms",
+    derivation="rms_norm",
+)
+RMS_NORM_REFLECTION = Property(
+    key="reflection",
+    statement="With unit gain it commutes with a reflection, as with every map that keeps lengths.",
+    formula="unit gain, Q = I − 2 u uᵀ / ⟨u, u⟩: f(x Q) = f(x) Q",
+    source="only the length of the vector enters the divisor",
+    derivation="rms_norm",
+    conventions=("rms_norm_gain",),
+)
+RMS_NORM_CONSTANT = Property(
+    key="constant_vector",
+    statement="A vector of equal components keeps them: nothing is centred.",
+    formula="x = c 1: y = c / √(c² + eps) · gain",
+    source="Zhang & Sennrich 2019, section 4: re-centring is left out",
+    derivation="rms_norm",
+    conventions=("rms_norm_gain",),
+)
+RMS_NORM_ZERO = Property(
+    key="zero_vector",
+    statement="The zero vector gives zero, because eps keeps the divisor from vanishing.",
+    formula="eps > 0: f(0) = 0",
+    source="0 / √eps = 0",
+    derivation="rms_norm",
+)
+RMS_NORM_GAIN = Property(
+    key="gain",
+    statement="The gain acts on each component after normalisation.",
+    formula="f(x; gamma) = f(x; unit gain) · gain",
+    source=ZHANG,
+    derivation="rms_norm",
+    conventions=("rms_norm_gain",),
+)
+RMS_NORM_POSITIONS = Property(
+    key="batch.independence",
+    statement="A vector's result does not depend on the other vectors.",
+    formula="f(x)[r] = f(x[r])",
+    source="the mean square is that of one vector",
+    derivation="rms_norm",
+)
+
+LAYER_NORM_STATISTICS = (LAYER_NORM_VARIANCE, LAYER_NORM_EPS, LAYER_NORM_LARGE_MEAN)
+RMS_NORM_LAWS = (
+    RMS_NORM_VALUE,
+    RMS_NORM_MEAN_SQUARE,
+    RMS_NORM_SCALE,
+    RMS_NORM_EPS,
+    RMS_NORM_ODD,
+    RMS_NORM_PERMUTATION,
+    RMS_NORM_REFLECTION,
+    RMS_NORM_CONSTANT,
+    RMS_NORM_ZERO,
+    RMS_NORM_GAIN,
+    RMS_NORM_POSITIONS,
+)

@@ -33,4 +33,4 @@ def token_embedding(
         raise ValueError(
             f"tokens must be numbers 0 to {sizes['N'] - 1}; got {int(wrong[0])}; give the table a row for every token"
         )
-    return rows[numbers] * (np.sqrt(sizes["E"]) if scale_by_sqrt_d_model else 1.0)
+    return np.asarray(rows[numbers] * (np.sqrt(sizes["E"]) if scale_by_sqrt_d_model else 1.0))

@@ -306,6 +306,7 @@ class BucketCase:
 Case = (
     AttentionCase
     | VectorCase
+    | FeedForwardCase
     | CausalMaskCase
     | PaddingMaskCase
     | PositionCase
@@ -315,4 +316,3 @@ Case = (
     | LossCase
     | EmbeddingCase
 )
-Case = AttentionCase | VectorCase | FeedForwardCase | CausalMaskCase | PaddingMaskCase | PositionCase

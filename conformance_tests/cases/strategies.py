@@ -258,7 +258,7 @@ def feed_forward_cases(space: FeedForwardSpace, limits: Limits) -> st.SearchStra
         ),
         shapes,
         st.sampled_from(settings),
-        _SEEDS,
+        SEEDS,
     )
 
 

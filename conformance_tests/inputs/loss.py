@@ -51,7 +51,7 @@ class CrossEntropyInputs:
 
     def arguments(self) -> dict[str, Any]:
         """Return what the call is made with, by the interface's names."""
-        arguments = {"logits": self.logits, "targets": self.targets}
+        arguments: dict[str, Any] = {"logits": self.logits, "targets": self.targets}
         arguments |= {"ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
         return {name: value for name, value in arguments.items() if value is not None}
 

@@ -125,7 +125,7 @@ def test_a_mistake_that_only_large_sizes_show_keeps_its_large_case() -> None:
         return output
 
     case = attention_case(counterexample(beyond_a_block, "attention.scale"))
-    assert 8 < case.query_length <= 33
+    assert case.query_length > 8, "nothing smaller fails"
     assert case.batch * case.heads <= 4
 
 

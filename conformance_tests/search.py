@@ -73,14 +73,16 @@ class Search:
 
     def _plainest(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the roundest values that fail at its sizes, which need another seed than others."""
-        if not hasattr(outcome.case, "palette"):
+        case: Any = outcome.case
+        if not hasattr(case, "palette"):
             return outcome
+        plain = {"amplitude": 1} if hasattr(case, "amplitude") else {}
         for palette, seed in product(EXACT_PALETTES, range(_PLAIN_SEEDS)):
-            case: Any = replace(outcome.case, palette=palette, amplitude=1, seed=seed)  # type: ignore[type-var]
-            if case == outcome.case:
+            plainer = replace(case, palette=palette, seed=seed, **plain)
+            if plainer == case:
                 break
-            if self._is_wanted(case):
-                return self._known[case]
+            if self._is_wanted(plainer):
+                return self._known[plainer]
         return outcome
 
     def judge(self, case: Case | None) -> Outcome:

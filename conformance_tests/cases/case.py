@@ -43,9 +43,9 @@ class AttentionCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
-        widths = self.head_width + self.value_width
-        return self.batch * self.heads * self.query_length * self.key_length * widths
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        lengths, widths = self.query_length + self.key_length, self.head_width + self.value_width
+        return self.batch + self.heads + lengths + widths
 
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
@@ -79,8 +79,8 @@ class VectorCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
-        return self.batch * self.rows * self.width
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return self.batch + self.rows + self.width
 
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
@@ -104,8 +104,8 @@ class FeedForwardCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
-        return self.batch * self.rows * self.width * self.hidden
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return self.batch + self.rows + self.width + self.hidden
 
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
@@ -125,8 +125,8 @@ class CausalMaskCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
-        return self.query_length * self.key_length
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return self.query_length + self.key_length
 
     def describe(self) -> str:
         """Return the sizes in one line."""
@@ -144,8 +144,8 @@ class PaddingMaskCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
-        return len(self.lengths) * self.max_length
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return len(self.lengths) + self.max_length
 
     def describe(self) -> str:
         """Return the lengths in one line."""
@@ -163,8 +163,8 @@ class PositionCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
-        return self.length * self.d_model
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return self.length + self.d_model
 
     def describe(self) -> str:
         """Return the sizes in one line."""
@@ -187,8 +187,8 @@ class LossCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
-        return self.batch * self.length * self.classes
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return self.batch + self.length + self.classes
 
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
@@ -215,8 +215,8 @@ class EmbeddingCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
-        return self.batch * self.length * self.vocabulary * self.width
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return self.batch + self.length + self.vocabulary + self.width
 
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
@@ -243,9 +243,9 @@ class RotaryCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
         # A wider vector is harder to read than one row more: every component has an angle of its own.
-        return self.batch * self.heads * self.length * self.width**2
+        return self.batch + self.heads + self.length + 2 * self.width
 
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
@@ -268,8 +268,8 @@ class AlibiCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
-        return self.heads * self.query_length * self.key_length
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return self.heads + self.query_length + self.key_length
 
     def describe(self) -> str:
         """Return the sizes in one line."""
@@ -291,8 +291,8 @@ class BucketCase:
 
     @property
     def size(self) -> int:
-        """How much there is to read: the product of the sizes."""
-        return self.rows * self.columns
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return self.rows + self.columns
 
     def describe(self) -> str:
         """Return the shape and the settings in one line."""

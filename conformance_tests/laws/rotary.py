@@ -51,13 +51,20 @@ def relative(trial: Trial) -> Verdict:
 
 
 def _inner_products(trial: Trial, query: RotaryInputs, key: RotaryInputs) -> tuple[Array, Array]:
-    """Return the products of all queries and keys, (B, H, L, L), and their error."""
-    exact = [inputs.expected(trial.conventions) for inputs in (query, key)]
-    sizes = [np.abs(expected.value) + expected.allowed for expected in exact]
+    """Return the products of all queries and keys, (B, H, L, L), and their error.
+
+    No component is larger than its vector is long, nor its error than the largest: so the bound holds for any pairing.
+    """
+    width = query.x.shape[-1]
+    errors = [inputs.expected(trial.conventions).allowed.max(axis=-1, keepdims=True) for inputs in (query, key)]
+    sizes = [
+        np.linalg.norm(inputs.x, axis=-1, keepdims=True) + error
+        for inputs, error in zip((query, key), errors, strict=True)
+    ]
     products = trial.output(query) @ trial.output(key).swapaxes(-1, -2)
-    error = exact[0].allowed @ sizes[1].swapaxes(-1, -2) + sizes[0] @ exact[1].allowed.swapaxes(-1, -2)
-    own = (query.x.shape[-1] + 1) * _OWN_ROUNDING * (sizes[0] @ sizes[1].swapaxes(-1, -2))
-    return products, error + own
+    error = errors[0] @ sizes[1].swapaxes(-1, -2) + sizes[0] @ errors[1].swapaxes(-1, -2)
+    own = (width + 1) * _OWN_ROUNDING * (sizes[0] @ sizes[1].swapaxes(-1, -2))
+    return products, width * (error + own)
 
 
 @judges("additive", space=RotarySpace(), operations=_ROTARY)

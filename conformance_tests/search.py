@@ -1,7 +1,7 @@
 """Trying one law on drawn cases and, where it fails, finding the smallest case on which it does.
 
-Hypothesis draws and shrinks. It is asked to *find* a case on which the law fails: none found means that the law
-holds on all cases tried.
+Cases are drawn plainly at random until the law fails on one. Then Hypothesis is asked to *find* a case on which it
+fails in the same way, among small ones first, and shrinks what it finds.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 import traceback
 from dataclasses import dataclass, field, replace
 from itertools import product
+from random import Random
 from typing import Any, Literal
 
 from hypothesis.errors import Flaky, NoSuchExample
@@ -29,6 +30,8 @@ from veriformer.conformance_tests.verdict import Verdict, words
 # A counterexample is worth some seconds of shrinking, not a minute: frameworks that compile need a time limit.
 SHRINKING_SECONDS = 6.0
 _SMALL_SEARCH = 60
+# Where there are few different cases, some draws repeat one; after so many there are no others.
+_DRAWS_PER_CASE = 3
 _PLAIN_SEEDS = 8
 
 Kind = Literal["holds", "fails", "errors", "not_offered"]
@@ -65,11 +68,24 @@ class Search:
 
     def run(self) -> Outcome:
         """Return the outcome: `holds`, or the smallest case that fails or cannot be judged."""
-        found = self._find(self.limits, self.examples)
+        found = self._explored()
         if found.kind not in ("fails", "errors"):
             return found
         small = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
+        if small.kind != found.kind:
+            small = self._find(self.limits, self.examples)
         return self._plainest(min((found, small), key=_size) if small.kind == found.kind else found)
+
+    def _explored(self) -> Outcome:
+        """Return the first outcome that the law does not hold on, or `holds` when there is none among the cases."""
+        random, choice = Random(self.seed), cases(self.law.space, self.limits)
+        for _ in range(_DRAWS_PER_CASE * self.examples):
+            if self.cases_tried == self.examples:
+                break
+            case = choice.sample(random)
+            if case not in self._known and self._is_wanted(case):
+                return self._known[case]
+        return Outcome("holds")
 
     def _plainest(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the roundest values that fail at its sizes, which need another seed than others."""
@@ -105,7 +121,7 @@ class Search:
 
     def _find(self, limits: Limits, examples: int) -> Outcome:
         try:
-            case = find_case(cases(self.law.space, limits), self._is_wanted, self.seed, examples)
+            case = find_case(cases(self.law.space, limits).strategy, self._is_wanted, self.seed, examples)
         except NoSuchExample:
             return Outcome("holds")
         except Flaky:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pages.conventions import conventions_page
 from pages.derivations import FOLDER, derivation_pages
+from pages.field_tests import field_tests_page
 from pages.interface import interface_page
 from pages.laws import laws_page
 from pages.operations import operations_page
@@ -30,6 +31,7 @@ def generated_pages() -> dict[str, str]:
         **operations_page(),
         **derivation_pages(),
         **worked_examples_page(),
+        **field_tests_page(),
         **interface_page(HERE),
         **seeds_page(HERE),
     }

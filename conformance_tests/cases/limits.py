@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import strategies as st
+from veriformer.conformance_tests.cases import choices as st
 
 # Float16 holds logits up to 65504; larger amplitudes would ask of it what no kernel can give.
 LARGEST_AMPLITUDE = {"float16": 8, "bfloat16": 100, "float32": 100, "float64": 100}

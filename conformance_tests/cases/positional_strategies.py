@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from hypothesis import strategies as st
+from veriformer.conformance_tests.cases import choices as st
 from veriformer.conformance_tests.cases.case import AlibiCase, BucketCase, RotaryCase
 from veriformer.conformance_tests.cases.limits import SEEDS, Limits
 from veriformer.conformance_tests.cases.spaces import AlibiSpace, BucketSpace, How, RotarySpace
@@ -41,7 +41,7 @@ _BUCKETS: tuple[Settings, ...] = (
 )
 
 
-def rotary_cases(space: RotarySpace, limits: Limits) -> st.SearchStrategy[RotaryCase]:
+def rotary_cases(space: RotarySpace, limits: Limits) -> st.Choice[RotaryCase]:
     """Return cases of rotary embeddings: shapes and keywords first, then values."""
     if limits.compiles_per_shape and not limits.small:
         compiled = st.sampled_from([_compiled_rotary(index, space, limits) for index in range(limits.pool)])
@@ -70,7 +70,7 @@ def _fitted(shape: Sequence[int], space: RotarySpace) -> tuple[int, ...]:
     return tuple(max(pair) for pair in zip(shape, least, strict=True))
 
 
-def _keywords(space: RotarySpace, limits: Limits) -> st.SearchStrategy[dict[str, Any]]:
+def _keywords(space: RotarySpace, limits: Limits) -> st.Choice[dict[str, Any]]:
     """Return the optional inputs: a base, how much of the rotary dimension is left out, positions of each sample."""
     bases = _choices(space.base, _BASES, "base" in limits.features)
     parts = _choices(space.rotary_dim, (1, 2), "rotary_dim" in limits.features)
@@ -112,7 +112,7 @@ def _rotary_case(compiled: RotaryCase, values: tuple[int, Any, int], seed: int) 
     return RotaryCase(**{**vars(compiled), **changed})
 
 
-def alibi_cases(space: AlibiSpace, limits: Limits) -> st.SearchStrategy[AlibiCase]:
+def alibi_cases(space: AlibiSpace, limits: Limits) -> st.Choice[AlibiCase]:
     """Return head counts and lengths of linear biases."""
     counts = {"any": tuple(range(1, 17)), "power_of_two": _POWERS_OF_TWO, "other": _OTHER_COUNTS}[space.heads]
     counts = tuple(count for count in counts if count >= space.least_heads)
@@ -135,7 +135,7 @@ def _alibi_case(sizes: tuple[int, int, int], space: AlibiSpace) -> AlibiCase:
     return AlibiCase(heads, queries, keys + int(space.more_keys and queries == keys))
 
 
-def bucket_cases(space: BucketSpace, limits: Limits) -> st.SearchStrategy[BucketCase]:
+def bucket_cases(space: BucketSpace, limits: Limits) -> st.Choice[BucketCase]:
     """Return shapes, settings and reaches of relative positions, near ones and such as exceed the last bucket."""
     settings = _BUCKETS
     if space.direction != "any":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from hypothesis import strategies as st
+from veriformer.conformance_tests.cases import choices as st
 from veriformer.conformance_tests.cases.case import (
     AttentionCase,
     CausalMaskCase,
@@ -43,7 +43,7 @@ __all__ = ["Limits", "attention_cases", "cases", "own_space", "vector_cases"]
 _SCALES = (1.0, 0.25, 2.0, 0.3)
 
 
-def cases(space: Space, limits: Limits) -> st.SearchStrategy[Any]:
+def cases(space: Space, limits: Limits) -> st.Choice[Any]:
     """Return the strategy of a space; TypeError when nothing is drawn from it."""
     if isinstance(space, OwnSpace):
         space = own_space(limits.operation, extras=space.extras)
@@ -95,7 +95,7 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
     return own.get(operation, AttentionSpace(mask=how, causal=how, bias=how, scale=how))
 
 
-def attention_cases(space: AttentionSpace, limits: Limits) -> st.SearchStrategy[AttentionCase]:
+def attention_cases(space: AttentionSpace, limits: Limits) -> st.Choice[AttentionCase]:
     """Return cases of attention: flags first, then sizes, then values, the order that shrinks best.
 
     Each draw costs more than a call of a small attention, so what belongs together is drawn together.
@@ -203,7 +203,7 @@ def _settled(
     return flags
 
 
-def vector_cases(space: VectorSpace, limits: Limits) -> st.SearchStrategy[VectorCase]:
+def vector_cases(space: VectorSpace, limits: Limits) -> st.Choice[VectorCase]:
     """Return cases of operations on vectors."""
     if limits.compiles_per_shape and not limits.small:
         shapes = st.sampled_from(((1, 2, 3), (2, 3, 5), (3, 2, 17)))
@@ -230,7 +230,7 @@ def vector_cases(space: VectorSpace, limits: Limits) -> st.SearchStrategy[Vector
     )
 
 
-def feed_forward_cases(space: FeedForwardSpace, limits: Limits) -> st.SearchStrategy[FeedForwardCase]:
+def feed_forward_cases(space: FeedForwardSpace, limits: Limits) -> st.Choice[FeedForwardCase]:
     """Return cases of feed-forward networks; a gated one has no biases."""
     if limits.compiles_per_shape and not limits.small:
         shapes = st.sampled_from(((2, 3, 4, 5), (1, 2, 3, 7)))
@@ -262,7 +262,7 @@ def feed_forward_cases(space: FeedForwardSpace, limits: Limits) -> st.SearchStra
     )
 
 
-def causal_mask_cases(space: CausalMaskSpace) -> st.SearchStrategy[CausalMaskCase]:
+def causal_mask_cases(space: CausalMaskSpace) -> st.Choice[CausalMaskCase]:
     """Return lengths of causal masks."""
     lengths = st.integers(1, 9)
     if space.square:
@@ -271,13 +271,13 @@ def causal_mask_cases(space: CausalMaskSpace) -> st.SearchStrategy[CausalMaskCas
 
 
 @st.composite
-def padding_mask_cases(draw: st.DrawFn, space: PaddingMaskSpace) -> PaddingMaskCase:
+def padding_mask_cases(draw: st.Draw, space: PaddingMaskSpace) -> PaddingMaskCase:
     """Return lengths and the length that they are padded to."""
     lengths = draw(st.lists(st.integers(1, 7), min_size=space.least_batch, max_size=4))
     return PaddingMaskCase(tuple(lengths), max(lengths) + draw(st.integers(0, 3)))
 
 
-def position_cases(space: PositionSpace, limits: Limits) -> st.SearchStrategy[PositionCase]:
+def position_cases(space: PositionSpace, limits: Limits) -> st.Choice[PositionCase]:
     """Return lengths and even widths."""
     lengths = st.integers(space.least_length, 6 if limits.small else 40)
     widths = st.integers(1, 3 if limits.small else 32).map(lambda half: 2 * half)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from hypothesis import strategies as st
+from veriformer.conformance_tests.cases import choices as st
 from veriformer.conformance_tests.cases.case import EmbeddingCase, IgnoreKind, LossCase, Palette
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE, IGNORE_KINDS, EmbeddingSpace, LossSpace
@@ -29,10 +29,10 @@ Options = tuple[IgnoreKind, float | None]
 Compiled = tuple[tuple[int, int, int], Options, str]
 
 
-def loss_cases(space: LossSpace, limits: Limits) -> st.SearchStrategy[LossCase]:
+def loss_cases(space: LossSpace, limits: Limits) -> st.Choice[LossCase]:
     """Return cases of `cross_entropy`; what belongs together is drawn together, as for attention."""
     options = _options(space, limits)
-    compiled: st.SearchStrategy[Compiled]
+    compiled: st.Choice[Compiled]
     if limits.compiles_per_shape and not limits.small:
         compiled = st.sampled_from(_pooled(options, limits))
     else:
@@ -79,12 +79,12 @@ def _loss_case(space: LossSpace, given: Compiled, regime: tuple[int, Palette], s
     )
 
 
-def embedding_cases(space: EmbeddingSpace, limits: Limits) -> st.SearchStrategy[EmbeddingCase]:
+def embedding_cases(space: EmbeddingSpace, limits: Limits) -> st.Choice[EmbeddingCase]:
     """Return cases of `token_embedding`."""
     scaled = [False] if space.scaled != "always" else []
     if space.scaled != "never" and "scale_by_sqrt_d_model" in limits.features:
         scaled.append(True)
-    given: st.SearchStrategy[tuple[Embedding, bool, str]]
+    given: st.Choice[tuple[Embedding, bool, str]]
     if limits.compiles_per_shape and not limits.small:
         places = range(limits.seed, limits.seed + limits.pool)
         given = st.sampled_from(

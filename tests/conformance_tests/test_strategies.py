@@ -88,7 +88,7 @@ def drawn(space: Space, limits: Limits, count: int = CASES_EACH, seed: int = 0) 
 
     with pytest.raises(NoSuchExample):
         find(
-            cases(space, limits),
+            cases(space, limits).strategy,
             looked_at,
             settings=settings(max_examples=count, database=None, deadline=None, phases=(Phase.generate,)),
             random=random.Random(seed),

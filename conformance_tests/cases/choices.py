@@ -1,0 +1,113 @@
+"""Choices: what can be drawn plainly at random, thousands in a second, or by Hypothesis, which can shrink it.
+
+A law that holds needs cases and nothing else; only one that fails needs the smallest of them. Drawing a case with
+Hypothesis takes longer than judging it, so cases are drawn plainly and Hypothesis is called in for counterexamples.
+The functions have the names and meanings of those in `hypothesis.strategies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from random import Random
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
+
+from hypothesis import strategies as st
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+U = TypeVar("U")
+P = ParamSpec("P")
+
+
+class Draw(Protocol):
+    """Draws from a choice: the first argument of a composite one."""
+
+    def __call__(self, choice: Choice[T]) -> T:
+        """Return something drawn."""
+        ...
+
+
+class Choice(Generic[T_co]):
+    """Something to draw: `sample` at random, or by the Hypothesis strategy, which is made when it is first needed."""
+
+    def __init__(self, sample: Callable[[Random], T_co], strategy: Callable[[], st.SearchStrategy[T_co]]) -> None:
+        self.sample = sample
+        self._strategy = strategy
+
+    @cached_property
+    def strategy(self) -> st.SearchStrategy[T_co]:
+        """The Hypothesis strategy that draws the same."""
+        return self._strategy()
+
+    def map(self, function: Callable[[T_co], U]) -> Choice[U]:
+        """Return the choice of what the function makes of this one."""
+        sample = self.sample
+        return Choice(lambda random: function(sample(random)), lambda: self.strategy.map(function))
+
+
+def sampled_from(elements: Sequence[T]) -> Choice[T]:
+    """Return the choice among elements, the first the smallest; ValueError when there are none."""
+    if not elements:
+        raise ValueError("there is nothing to choose from")
+    count = len(elements)
+    return Choice(lambda random: elements[int(random.random() * count)], lambda: st.sampled_from(elements))
+
+
+def integers(least: int, most: int) -> Choice[int]:
+    """Return the choice of an integer, both ends included."""
+    count = most - least + 1
+    return Choice(lambda random: least + int(random.random() * count), lambda: st.integers(least, most))
+
+
+def booleans() -> Choice[bool]:
+    """Return the choice of a truth value."""
+    return Choice(lambda random: random.random() < 0.5, st.booleans)
+
+
+def one_of(*choices: Choice[T]) -> Choice[T]:
+    """Return the choice of one of the choices, each as likely as another."""
+    chosen = sampled_from(choices)
+    return Choice(
+        lambda random: chosen.sample(random).sample(random), lambda: st.one_of(*(item.strategy for item in choices))
+    )
+
+
+def tuples(*choices: Choice[Any]) -> Choice[tuple[Any, ...]]:
+    """Return the choice of one of each."""
+    return Choice(
+        lambda random: tuple(choice.sample(random) for choice in choices),
+        lambda: st.tuples(*(choice.strategy for choice in choices)),
+    )
+
+
+def lists(elements: Choice[T], *, min_size: int, max_size: int) -> Choice[list[T]]:
+    """Return the choice of a list, every length as likely as another."""
+    length = integers(min_size, max_size)
+    return Choice(
+        lambda random: [elements.sample(random) for _ in range(length.sample(random))],
+        lambda: st.lists(elements.strategy, min_size=min_size, max_size=max_size),
+    )
+
+
+def builds(function: Callable[..., T], *choices: Choice[Any]) -> Choice[T]:
+    """Return the choice of what the function makes of one of each."""
+    return Choice(
+        lambda random: function(*(choice.sample(random) for choice in choices)),
+        lambda: st.builds(function, *(choice.strategy for choice in choices)),
+    )
+
+
+def composite(function: Callable[Concatenate[Draw, P], T]) -> Callable[P, Choice[T]]:
+    """Return the function of choices that draws from others, step by step, with the `draw` it is given."""
+
+    def choice(*arguments: P.args, **keywords: P.kwargs) -> Choice[T]:
+        @st.composite
+        def strategy(draw: st.DrawFn) -> T:
+            return function(cast(Draw, lambda inner: draw(inner.strategy)), *arguments, **keywords)
+
+        return Choice(
+            lambda random: function(cast(Draw, lambda inner: inner.sample(random)), *arguments, **keywords), strategy
+        )
+
+    return choice

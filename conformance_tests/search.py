@@ -1,13 +1,15 @@
 """Trying one law on drawn cases and, where it fails, finding the smallest case on which it does.
 
-Cases are drawn plainly at random until the law fails on one. Then Hypothesis is asked to *find* a case on which it
-fails in the same way, among small ones first, and shrinks what it finds.
+Cases are drawn plainly at random until the law fails on one. Then cases are tried in the order of their sizes, those
+that a person takes in at a glance first, until one fails in the same way. Where none of the small ones does, Hypothesis
+is asked to *find* a case on which the law fails, and shrinks what it finds.
 """
 
 from __future__ import annotations
 
 import time
 import traceback
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import product
 from random import Random
@@ -29,7 +31,9 @@ from veriformer.conformance_tests.verdict import Verdict, words
 
 # A counterexample is worth some seconds of shrinking, not a minute: frameworks that compile need a time limit.
 SHRINKING_SECONDS = 6.0
-_SMALL_SEARCH = 60
+# So many small cases are drawn, of which so many of each size are tried, the plainest first.
+_SWEPT_DRAWS = 400
+_TRIED_OF_A_SIZE = 8
 # Where there are few different cases, some draws repeat one; after so many there are no others.
 _DRAWS_PER_CASE = 3
 _PLAIN_SEEDS = 8
@@ -71,10 +75,11 @@ class Search:
         found = self._explored()
         if found.kind not in ("fails", "errors"):
             return found
-        small = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
-        if small.kind != found.kind:
-            small = self._find(self.limits, self.examples)
-        return self._plainest(min((found, small), key=_size) if small.kind == found.kind else found)
+        small = self._swept(replace(self.limits, small=True))
+        if small is None:
+            others = (found, self._swept(self.limits), self._find(self.limits, self.examples))
+            small = min((other for other in others if other and other.kind == found.kind), key=_reading)
+        return self._plainest(small)
 
     def _explored(self) -> Outcome:
         """Return the first outcome that the law does not hold on, or `holds` when there is none among the cases."""
@@ -86,6 +91,17 @@ class Search:
             if case not in self._known and self._is_wanted(case):
                 return self._known[case]
         return Outcome("holds")
+
+    def _swept(self, limits: Limits) -> Outcome | None:
+        """Return the first outcome of the kind first seen, in the order of how much there is to read; None if none."""
+        random, choice = Random(self.seed), cases(self.law.space, limits)
+        drawn = dict.fromkeys(choice.sample(random) for _ in range(_SWEPT_DRAWS))
+        tried: Counter[int] = Counter()
+        for case in sorted(drawn, key=_length):
+            tried[case.size] += 1
+            if tried[case.size] <= _TRIED_OF_A_SIZE and self._is_wanted(case):
+                return self._known[case]
+        return None
 
     def _plainest(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the roundest values that fail at its sizes, which need another seed than others."""
@@ -155,8 +171,13 @@ class Search:
         return failing[-1]
 
 
-def _size(outcome: Outcome) -> int:
-    return outcome.case.size if outcome.case else 0
+def _length(case: Case) -> tuple[int, int]:
+    """Return how much there is to read: sizes first, then settings, each of which has its words."""
+    return case.size, len(case.describe())
+
+
+def _reading(outcome: Outcome) -> tuple[int, int]:
+    return _length(outcome.case) if outcome.case else (0, 0)
 
 
 def _traceback(error: BaseException) -> str:

@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import AdapterError, OperationRaised
-from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.cases.case import AttentionCase, Case
 from veriformer.conformance_tests.cases.limits import Limits
-from veriformer.conformance_tests.cases.spaces import EXACT_PALETTES
-from veriformer.conformance_tests.cases.strategies import cases
+from veriformer.conformance_tests.cases.sizes import AXES, SEPARATE_WIDTHS, shorter
+from veriformer.conformance_tests.cases.spaces import EXACT_PALETTES, AttentionSpace
+from veriformer.conformance_tests.cases.strategies import cases, resolved
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.drawing import find_case
 from veriformer.conformance_tests.inputs import draw_inputs
@@ -69,7 +70,18 @@ class Search:
         if found.kind not in ("fails", "errors"):
             return found
         small = self._find(replace(self.limits, small=True), _SMALL_SEARCH)
-        return self._plainest(min((found, small), key=_size) if small.kind == found.kind else found)
+        least = min((found, small), key=_size) if small.kind == found.kind else self._shortened(found)
+        return self._plainest(least)
+
+    def _shortened(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of the shortest case of attention, axis by axis, where none that is small is wanted."""
+        space = resolved(self.law.space, self.limits.operation)
+        if not isinstance(outcome.case, AttentionCase) or not isinstance(space, AttentionSpace):
+            return outcome
+        for axes in AXES if self.limits.equal_widths else AXES + SEPARATE_WIDTHS:
+            wanted = filter(self._is_wanted, shorter(outcome.case, axes, space))
+            outcome = next((self._known[case] for case in wanted), outcome)
+        return outcome
 
     def _plainest(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the roundest values that fail at its sizes, which need another seed than others."""

@@ -24,16 +24,26 @@ Each line is a mistake that `tests/conformance_tests/test_planted_mistakes.py` m
 that very thing: run on the changed file, the law fails, and its counterexample is small enough to be read. The issues
 are public reports of the mistake; there are more than are shown. A mistake without an issue is of the same sort, and
 shows that a law bites which no reported mistake reaches."""
+_REST = "The other mistakes of the catalogue, by the reason why they are not planted. They are:"
 
 
 def mistakes_page(root: Path) -> dict[str, str]:
     """Return the page of planted mistakes, by its path; `root` is the folder of the repository."""
     folder = root / FOLDER
-    catalogue = json.loads((folder / "catalogue.json").read_text(encoding="utf-8"))
+    catalogue, remarks, left_out = (_read(folder / f"{name}.json") for name in ("catalogue", "remarks", "not_planted"))
     caught = _caught(folder)
-    sections = (_section(name, caught[name], catalogue) for name in OPERATIONS if name in caught)
-    totals = _totals(caught, catalogue)
-    return {PATH: page(notice(FOLDER), "# Mistakes caught", _INTRODUCTION, totals, *sections)}
+    sections = (
+        page(f"## {code(name)}", remarks.get(name, ""), _table(caught[name], catalogue))
+        for name in OPERATIONS
+        if name in caught
+    )
+    rest = page("## Reported and not planted", _REST, _not_planted(left_out, caught))
+    return {PATH: page(notice(FOLDER), "# Mistakes caught", _INTRODUCTION, _totals(caught, catalogue), *sections, rest)}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return content
 
 
 def _caught(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
@@ -64,12 +74,19 @@ def _totals(caught: dict[str, dict[str, dict[str, Any]]], catalogue: dict[str, A
     )
 
 
-def _section(name: str, mistakes: dict[str, dict[str, Any]], catalogue: dict[str, Any]) -> str:
+def _not_planted(left_out: dict[str, list[str]], caught: dict[str, dict[str, dict[str, Any]]]) -> str:
+    """Return a line for each reason, without the mistakes that have been planted since."""
+    planted = {slug for mistakes in caught.values() for slug in mistakes}
+    kept = {reason: [slug for slug in slugs if slug not in planted] for reason, slugs in left_out.items()}
+    return "\n".join(f"- {reason}: {', '.join(map(code, slugs))}" for reason, slugs in kept.items() if slugs)
+
+
+def _table(mistakes: dict[str, dict[str, Any]], catalogue: dict[str, Any]) -> str:
     # Those with issues come first.
     ordered = sorted(mistakes.items(), key=lambda item: item[0] not in catalogue)
     rows = (_row(slug, mistake, catalogue.get(slug)) for slug, mistake in ordered)
     header = ("mistake", "what goes wrong", "issues", "planted in", "law that catches it")
-    return page(f"## {code(name)}", table(header, rows))
+    return table(header, rows)
 
 
 def _row(slug: str, mistake: dict[str, Any], known: dict[str, Any] | None) -> tuple[str, ...]:

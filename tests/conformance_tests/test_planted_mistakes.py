@@ -11,7 +11,8 @@ The mistakes are data, in the files of `planted/`, one for each family of operat
     laws = ["attention.scale"]      the laws about that very thing: each must fail
 
 The operations are those of the laws. A counterexample must be small enough to be read: `planted/readable.json` says
-how large a case of each kind may be.
+how large a case of each kind may be. `planted/not_planted.json` says of the rest of the catalogue why it is not
+planted, and `planted/remarks.json` what there is to say of an operation.
 """
 
 from __future__ import annotations
@@ -120,6 +121,13 @@ def test_mistakes_of_the_catalogue_are_caught_in_every_operation(operation: str)
         mistake.slug for mistake in MISTAKES for law in mistake.laws if LAWS[law].operation.name == operation
     } & CATALOGUE.keys()
     assert len(found) >= LEAST_CATALOGUED, f"{operation}: only {sorted(found)}"
+
+
+def test_a_mistake_of_the_catalogue_is_planted_or_it_is_said_why_not() -> None:
+    reasons: dict[str, list[str]] = json.loads((HERE / "planted/not_planted.json").read_text(encoding="utf-8"))
+    left_out = [slug for slugs in reasons.values() for slug in slugs]
+    assert len(left_out) == len(set(left_out))
+    assert {mistake.slug for mistake in MISTAKES} & CATALOGUE.keys() | set(left_out) == CATALOGUE.keys()
 
 
 def test_what_the_catalogue_does_not_have_is_said_once() -> None:

@@ -2,7 +2,8 @@
 
 Cases are drawn plainly at random until the law fails on one. Then cases are tried in the order of their sizes, those
 that a person takes in at a glance first, until one fails in the same way. Where none of the small ones does, Hypothesis
-is asked to *find* a case on which the law fails, and shrinks what it finds.
+is asked to *find* a case on which the law fails, and shrinks what it finds; what is then still long is made shorter
+axis by axis.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from typing import Any, Literal
 
 from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import AdapterError, OperationRaised
-from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.cases.case import AttentionCase, Case
 from veriformer.conformance_tests.cases.limits import Limits
-from veriformer.conformance_tests.cases.spaces import EXACT_PALETTES
-from veriformer.conformance_tests.cases.strategies import cases
+from veriformer.conformance_tests.cases.sizes import AXES, SEPARATE_WIDTHS, shorter
+from veriformer.conformance_tests.cases.spaces import EXACT_PALETTES, AttentionSpace
+from veriformer.conformance_tests.cases.strategies import cases, resolved
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.drawing import find_case
 from veriformer.conformance_tests.inputs import draw_inputs
@@ -78,7 +80,8 @@ class Search:
         small = self._swept(replace(self.limits, small=True))
         if small is None:
             others = (found, self._swept(self.limits), self._find(self.limits, self.examples))
-            small = min((other for other in others if other and other.kind == found.kind), key=_reading)
+            least = min((other for other in others if other and other.kind == found.kind), key=_reading)
+            small = self._shortened(least)
         return self._plainest(small)
 
     def _explored(self) -> Outcome:
@@ -102,6 +105,16 @@ class Search:
             if tried[case.size] <= _TRIED_OF_A_SIZE and self._is_wanted(case):
                 return self._known[case]
         return None
+
+    def _shortened(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of the shortest case of attention, axis by axis, where none that is small is wanted."""
+        space = resolved(self.law.space, self.limits.operation)
+        if not isinstance(outcome.case, AttentionCase) or not isinstance(space, AttentionSpace):
+            return outcome
+        for axes in AXES if self.limits.equal_widths else AXES + SEPARATE_WIDTHS:
+            wanted = filter(self._is_wanted, shorter(outcome.case, axes, space))
+            outcome = next((self._known[case] for case in wanted), outcome)
+        return outcome
 
     def _plainest(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the roundest values that fail at its sizes, which need another seed than others."""

@@ -3,7 +3,7 @@
     python docs/build.py            write the pages
     python docs/build.py --check    write nothing; exit status 1 and the names of the pages that are stale
 
-The pages are drawn from the catalogues of `veriformer.spec` and from nothing else.
+The pages are drawn from the catalogues of `veriformer.spec`, and from the mistakes that the tests plant.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pages.derivations import FOLDER, derivation_pages
 from pages.field_tests import field_tests_page
 from pages.interface import interface_page
 from pages.laws import laws_page
+from pages.mistakes import mistakes_page
 from pages.operations import operations_page
 from pages.worked_examples import seeds_page, worked_examples_page
 
@@ -34,6 +35,7 @@ def generated_pages() -> dict[str, str]:
         **field_tests_page(),
         **interface_page(HERE),
         **seeds_page(HERE),
+        **mistakes_page(HERE.parent),
     }
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from itertools import cycle, product
 from math import prod
 
-from veriformer.conformance_tests.cases.case import MaskShape
+from veriformer.conformance_tests.cases.case import AttentionCase, MaskShape
 from veriformer.conformance_tests.cases.spaces import AttentionSpace
 
 # Lengths at which blocked kernels go wrong: one below, at, and one above the usual block sizes.
 BLOCK_EDGES = (7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 _WIDTHS = (1, 2, 3, 4, 5, 7, 8, 16)
 _POOL_SIZE = 64
+# What a counterexample is made shorter along, one after the other; a space or an implementation may tie axes together.
+AXES = (("queries", "keys"), ("queries",), ("keys",), ("width", "value_width"), ("batch",), ("kv_heads",), ("group",))
+SEPARATE_WIDTHS = (("width",), ("value_width",))
+_SHORTER = (*range(1, BLOCK_EDGES[0]), *BLOCK_EDGES)
 
 
 @dataclass(frozen=True)
@@ -127,3 +131,35 @@ def _fit_heads(sizes: Sizes, space: AttentionSpace) -> Sizes:
     if kv_heads * group < space.least_heads:
         kv_heads = space.least_heads
     return replace(sizes, kv_heads=kv_heads, group=group)
+
+
+def shorter(case: AttentionCase, axes: tuple[str, ...], space: AttentionSpace) -> Iterator[AttentionCase]:
+    """Yield the cases of a space that are the given one with shorter axes, the shortest first.
+
+    Sizes are drawn from a choice that jumps, in which a search stops at the first entry of a length that is met; here
+    no length is left out but between the edges of blocks.
+    """
+    sizes = Sizes(
+        batch=case.batch,
+        kv_heads=case.kv_heads,
+        group=case.heads // case.kv_heads,
+        queries=case.query_length,
+        keys=case.key_length,
+        width=case.head_width,
+        value_width=case.value_width,
+    )
+    for length in _SHORTER:
+        fitted = fit(replace(sizes, **dict.fromkeys(axes, length)), space)
+        heads = fitted.kv_heads * fitted.group
+        changed = replace(
+            case,
+            batch=fitted.batch,
+            heads=heads,
+            kv_heads=heads if case.kv_heads == case.heads else fitted.kv_heads,
+            query_length=fitted.queries,
+            key_length=fitted.keys,
+            head_width=fitted.width,
+            value_width=fitted.value_width,
+        )
+        if changed.size < case.size:
+            yield changed

@@ -38,15 +38,14 @@ from veriformer.conformance_tests.cases.spaces import (
 )
 from veriformer.conformance_tests.cases.training import embedding_cases, loss_cases
 
-__all__ = ["Limits", "attention_cases", "cases", "own_space", "vector_cases"]
+__all__ = ["Limits", "attention_cases", "cases", "own_space", "resolved", "vector_cases"]
 
 _SCALES = (1.0, 0.25, 2.0, 0.3)
 
 
 def cases(space: Space, limits: Limits) -> st.Choice[Any]:
     """Return the strategy of a space; TypeError when nothing is drawn from it."""
-    if isinstance(space, OwnSpace):
-        space = own_space(limits.operation, extras=space.extras)
+    space = resolved(space, limits.operation)
     if isinstance(space, AttentionSpace):
         return attention_cases(space, limits)
     if isinstance(space, VectorSpace):
@@ -70,6 +69,11 @@ def cases(space: Space, limits: Limits) -> st.Choice[Any]:
     if isinstance(space, BucketSpace):
         return bucket_cases(space, limits)
     raise TypeError(f"no cases are drawn from {type(space).__name__}")
+
+
+def resolved(space: Space, operation: str) -> Space:
+    """Return the space itself, or in place of `OwnSpace` the operation's own."""
+    return own_space(operation, extras=space.extras) if isinstance(space, OwnSpace) else space
 
 
 def own_space(operation: str, *, extras: bool = True) -> Space:

@@ -32,7 +32,7 @@ def repeated_heads(trial: Trial) -> Verdict:
 
 @judges("one_head_each", space=AttentionSpace(mask="sometimes", causal="sometimes", kv_heads="all", least_heads=2))
 @judges("shared_head", space=AttentionSpace(mask="sometimes", causal="sometimes", kv_heads="one"))
-@judges("biases", space=AttentionSpace(biases="always", mask="sometimes", least_heads=2))
+@judges("biases", space=AttentionSpace(mask="sometimes", least_heads=2))
 @judges("one_head", space=AttentionSpace(heads=1, mask="sometimes", causal="sometimes"))
 def agrees_with_formula(trial: Trial) -> Verdict:
     """The result is the formula's."""

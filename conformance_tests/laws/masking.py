@@ -34,6 +34,16 @@ def masked_content(trial: Trial) -> Verdict:
 
 
 @judges(
+    "mask.low_logits",
+    space=AttentionSpace(mask="always", least_keys=2, amplitudes=(100,), palettes=("integers", "normal", "offset")),
+)
+def low_logits(trial: Trial) -> Verdict:
+    """With opposite queries and keys the logits are as low as they can be, and the masked keys still hidden."""
+    inputs = trial.inputs
+    return trial.agrees(replace(inputs, query=np.abs(inputs.query), key=-np.abs(inputs.key)))
+
+
+@judges(
     "mask.nonfinite_behind_mask",
     space=AttentionSpace(mask="always", mask_kinds=_KEY_MASKS, mask_shapes=_SHARED, least_batch=2, least_keys=2),
 )

@@ -47,6 +47,7 @@ _PER_HEAD_LOGIT_LAWS = (
     attention.BIAS_VALUE,
     attention.BIAS_ROW_SHIFT,
     masking.ADDITIVE,
+    masking.LOW_LOGITS,
 )
 
 _STATEMENTS = (

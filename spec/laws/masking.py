@@ -32,6 +32,14 @@ MASKED_CONTENT = Property(
     derivation="masking",
     features=("mask",),
 )
+LOW_LOGITS = Property(
+    key="mask.low_logits",
+    statement="A masked key stays hidden however low the logits of the visible keys are.",
+    formula="z_visible < −10⁴: f(…; mask)[i] = Σ_visible e^z V / Σ_visible e^z, where a fill of −10⁴ would win the row",
+    source=f"{VASWANI}: set to −∞, which is below every number",
+    derivation="masking",
+    features=("mask",),
+)
 NONFINITE = Property(
     key="mask.nonfinite_behind_mask",
     statement="A NaN or an infinity behind the mask reaches no further than the convention says.",

@@ -118,15 +118,21 @@ def test_a_mistake_that_needs_large_logits_is_found_and_small() -> None:
     assert max(case.query_length, case.key_length, case.head_width, case.heads) <= 3
 
 
-def test_a_mistake_that_only_large_sizes_show_keeps_its_large_case() -> None:
+@pytest.mark.parametrize(("block", "law"), [(8, "scale"), (32, "scale"), (8, "tokens.permutation"), (16, "dtype")])
+@pytest.mark.parametrize("seed", (0, 1))
+def test_a_mistake_that_only_large_sizes_show_has_the_shortest_case_that_shows_it(
+    block: int, law: str, seed: int
+) -> None:
     def beyond_a_block(query: Array, key: Array, value: Array) -> Array:
         output = softmax(logits_of(query, key)) @ value
-        output[..., 8:, :] = 0
-        return output
+        output[..., block:, :] = 0
+        return output.astype(np.float64) if law == "dtype" and query.shape[2] > block else output
 
-    case = attention_case(counterexample(beyond_a_block, "attention.scale"))
-    assert case.query_length > 8, "nothing smaller fails"
-    assert case.batch * case.heads <= 4
+    case = attention_case(counterexample(beyond_a_block, f"attention.{law}", seed=seed))
+    assert case.query_length == block + 1, "nothing shorter fails"
+    assert case.key_length == (block + 1 if law == "tokens.permutation" else min(case.key_length, 2))
+    assert max(case.head_width, case.value_width) <= 2
+    assert case.batch * case.heads <= 2
 
 
 def test_the_verdict_is_that_of_the_case_that_is_shown() -> None:

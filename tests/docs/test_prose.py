@@ -81,7 +81,7 @@ def test_the_guide_names_what_the_code_has() -> None:
         "conformance_tests/inference.py": "class _Probe",
         "adapters/loading.py": "BUILT_IN",
         "adapters/arrays.py": "class ArrayFramework",
-        "tests/conformance_tests/test_mistakes.py": "class Mistake",
+        "tests/conformance_tests/test_planted_mistakes.py": "class Mistake",
     }
     for path, name in code.items():
         assert name in (ROOT / path).read_text(encoding="utf-8"), path

@@ -3,6 +3,12 @@
 import numpy as np
 
 
+def softmax(x):
+    highest = x.max(axis=-1, keepdims=True)
+    exponentials = np.exp(x - highest)
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
 def attention_weights(query, key, *, mask=None, bias=None, is_causal=False, scale=None):
     scale = 1.0 / np.sqrt(query.shape[-1]) if scale is None else scale
     logits = (query @ key.swapaxes(-1, -2)) * query.dtype.type(scale)
@@ -47,6 +53,10 @@ def multi_head_attention(x, context, weights, *, num_heads, mask=None, is_causal
 
 def causal_mask(query_length, key_length):
     return np.tri(query_length, key_length, dtype=bool)
+
+
+def padding_mask(lengths, max_length):
+    return np.arange(max_length) < lengths[:, None]
 
 
 def sinusoidal_positions(length, d_model):

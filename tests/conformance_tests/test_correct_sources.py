@@ -1,0 +1,67 @@
+"""The sources that mistakes are planted in conform as they stand, at every law that their operations have."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from veriformer.conformance_tests import check
+
+SOURCES = Path(__file__).parent / "sources"
+LAYERS = ("layer_norm", "rms_norm", "gelu", "silu", "feed_forward", "gated_feed_forward")
+
+
+def imported(source: str) -> ModuleType:
+    """Import a source once, so that what JAX compiled serves every seed."""
+    framework = source.rpartition("_")[2]
+    if framework != "numpy":
+        pytest.importorskip(framework)
+    specification = importlib.util.spec_from_file_location(source, SOURCES / f"{source}.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("source", "tier", "seeds"),
+    [
+        ("attention_numpy", "quick", 1),
+        ("attention_torch", "quick", 1),
+        ("layers_numpy", "standard", 2),
+        ("layers_torch", "standard", 2),
+        ("positions_numpy", "quick", 5),
+        ("positions_torch", "quick", 5),
+        ("positions_jax", "quick", 2),
+        ("training_numpy", "standard", 5),
+        ("training_torch", "standard", 5),
+        ("training_jax", "quick", 5),
+    ],
+)
+def test_the_file_without_a_mistake_conforms(source: str, tier: Any, seeds: int) -> None:
+    module = imported(source)
+    for seed in range(seeds):
+        report = check(module, tier=tier, seed=seed)
+        broken = [result.law.id for result in report.results if result.status in ("failed", "error")]
+        assert (seed, broken, report.exit_status) == (seed, [], 0)
+
+
+@pytest.mark.parametrize("source", ["positions_numpy", "positions_torch", "positions_jax"])
+def test_no_law_of_positions_is_left_out(source: str) -> None:
+    """These sources have every keyword, so that each law of their operations is judged."""
+    operations = ("rotary_embedding", "alibi_bias", "relative_position_bucket")
+    report = check(imported(source), operations=operations, tier="quick")
+    assert {result.status for result in report.results} == {"passed"}
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_built_in_layers_conform(name: str, seed: int) -> None:
+    pytest.importorskip(name)
+    report = check(name, operations=LAYERS, tier="quick", seed=seed)
+    assert [result.law.id for result in report.results if result.status in ("failed", "error")] == []
+    assert report.counts["passed"] >= 28

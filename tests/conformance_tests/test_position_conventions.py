@@ -1,0 +1,57 @@
+"""What is found out about position encodings: the pairing of rotary components, and keywords that are not there."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from veriformer.conformance_tests import check
+
+SOURCES = Path(__file__).parent / "sources"
+
+
+def imported(name: str) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(f"positions_{name}", SOURCES / f"positions_{name}.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_pairing_is_found() -> None:
+    pytest.importorskip("torch")
+    for source, pairing in (("numpy", "interleaved"), ("torch", "half")):
+        report = check(imported(source), laws=("rotary.signature",))
+        found = {finding.convention: (finding.value, finding.how) for finding in report.findings}
+        assert found["rotary_pairing"] == (pairing, "inferred")
+
+
+def test_a_pairing_declared_otherwise_is_a_violation() -> None:
+    module = imported("numpy")
+    module.__dict__["conventions"] = {"rotary_pairing": "half"}
+    report = check(module, laws=("rotary.value", "rotary.relative"), tier="quick")
+    assert {result.law.id: result.status for result in report.results} == {
+        "rotary.value": "failed",
+        "rotary.relative": "passed",
+    }
+
+
+def test_what_needs_a_keyword_that_is_not_there_is_not_declared() -> None:
+    module = imported("numpy")
+
+    def rotary_embedding(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        return np.asarray(module.rotary_embedding(x, positions))
+
+    def relative_position_bucket(relative_position: np.ndarray, *, num_buckets: int = 32) -> np.ndarray:
+        return np.asarray(module.relative_position_bucket(relative_position, num_buckets=num_buckets))
+
+    target = SimpleNamespace(rotary_embedding=rotary_embedding, relative_position_bucket=relative_position_bucket)
+    statuses = {result.law.id: result.status for result in check(target, tier="quick").results}
+    assert set(statuses.values()) == {"passed", "not_declared"}
+    assert statuses["rotary.value"] == statuses["relative_bucket.memory_layout"] == "passed"
+    for law in ("rotary.base", "rotary.rotary_dim.untouched", "relative_bucket.value", "relative_bucket.range"):
+        assert statuses[law] == "not_declared"

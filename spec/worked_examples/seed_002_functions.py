@@ -17,9 +17,9 @@ _X = sympy.Symbol("x", real=True)
 _CAR_SCORES = SCORES[_CAR]
 
 
-def _weight_of_car(row: int) -> sympy.Expr:
-    """Return the weight of "car" in a row of scores at the inverse temperature 7/4."""
-    return softmax(tuple(_INVERSE_TEMPERATURE * score for score in SCORES[row]))[_CAR]
+def _weight(row: int, word: int) -> sympy.Expr:
+    """Return the weight of a word in a row of scores at the inverse temperature 7/4."""
+    return softmax(tuple(_INVERSE_TEMPERATURE * score for score in SCORES[row]))[word]
 
 
 def _gelu(x: sympy.Expr) -> sympy.Expr:
@@ -48,16 +48,16 @@ EXAMPLES: tuple[WorkedExample, ...] = (
         id="seed_002.weights_at_another_temperature",
         document="002",
         line=164,
-        title='The weights of "car" for "is" and for "red" at the inverse temperature 7/4',
+        title='Weights of "red" for "is" and of "car" for "red" at the inverse temperature 7/4',
         fragment=(
             '[0.1, 0.4, 0.2, 0.3], # "is" attention distribution\n[0.2, 0.6, 0.1, 0.1] # "red" attention distribution'
         ),
-        printed=numbers("0.4 0.6"),
-        exact=(_weight_of_car(_IS), _weight_of_car(_RED)),
+        printed=numbers("0.3 0.6"),
+        exact=(_weight(_IS, _RED), _weight(_RED, _CAR)),
         verdict=Verdict.WRONG,
         note=(
-            "One is above 0.45 and the other below 0.55. The largest weight of a row grows with the inverse "
-            "temperature, so the first is wrong from 7/4 on and the second up to there: no temperature gives both."
+            "A weight grows with the inverse temperature where its score is above the row's mean, and falls below it. So "
+            "from 7/4 on the first stays under 0.25 and up to 7/4 the second stays under 0.55: no temperature gives both."
         ),
     ),
     WorkedExample(

@@ -134,6 +134,10 @@ def inverse_temperatures() -> Row:
     return found
 
 
+def warm_weights(line: int) -> Row:
+    return softmax([Fraction(7, 4) * score for score in read("002", line, line)[0]])
+
+
 def gelu(x: int) -> Any:
     return x * mpmath.quad(mpmath.npdf, [-mpmath.inf, -1, 0, x])
 
@@ -179,9 +183,7 @@ ORACLES: dict[str, Callable[[], Any]] = {
     "seed_002.output_from_printed_weights": lambda: [mix(row, read("002", 170, 173)) for row in read("002", 162, 165)],
     "seed_002.shares_of_the": lambda: [car_weights()[0][word] for word in (1, 3, 2)],
     "seed_002.attention_is_linear": lambda: 2 * softmax([0, 4])[1] / softmax([0, 1])[1],
-    "seed_002.weights_at_another_temperature": lambda: [
-        softmax([Fraction(7, 4) * score for score in read("002", line, line)[0]])[1] for line in (134, 135)
-    ],
+    "seed_002.weights_at_another_temperature": lambda: [warm_weights(134)[3], warm_weights(135)[1]],
     "seed_002.feed_forward_is_linear": lambda: gelu(1) + gelu(-1),
     "seed_002.layer_norm_of_token_1": lambda: token(195),
     "seed_002.layer_norm_of_token_2": lambda: token(196),
@@ -238,6 +240,16 @@ def test_every_executable_number_has_an_oracle() -> None:
         "seed_001.causal_mask",
         "seed_001.masked_weight",
     }
+
+
+def test_no_temperature_gives_the_printed_weights() -> None:
+    """A weight's slope in the inverse temperature has the sign of its score minus the row's mean, which only grows."""
+    scores, weights = read("002", 134, 134)[0], warm_weights(134)
+    mean = mpmath.fsum(weight * big(score) for weight, score in zip(weights, scores, strict=True))
+    assert scores[3] < mean
+    assert weights[3] < 0.25
+    assert read("002", 135, 135)[0][1] == max(read("002", 135, 135)[0])
+    assert warm_weights(135)[1] < 0.55
 
 
 @pytest.mark.parametrize(

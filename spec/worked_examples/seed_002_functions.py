@@ -56,8 +56,9 @@ EXAMPLES: tuple[WorkedExample, ...] = (
         exact=(_weight(_IS, _RED), _weight(_RED, _CAR)),
         verdict=Verdict.WRONG,
         note=(
-            "A weight grows with the inverse temperature where its score is above the row's mean, and falls below it. So "
-            "from 7/4 on the first stays under 0.25 and up to 7/4 the second stays under 0.55: no temperature gives both."
+            "A weight grows with the inverse temperature where its score is above the row's mean, and falls below it. "
+            "So from 7/4 on the first stays under 0.25, and up to there the second stays under 0.55: no temperature "
+            "gives both."
         ),
     ),
     WorkedExample(

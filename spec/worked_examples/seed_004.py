@@ -43,7 +43,7 @@ def _squared_norm_variance(width: int) -> sympy.Expr:
 def _distance_error(table: Matrix) -> sympy.Expr:
     """Return p₅ · p₈ − p₀ · p₃, which vanishes where the product depends on the distance alone."""
     first, third, fifth, eighth = table
-    return dot(fifth, eighth) - dot(first, third)
+    return sympy.simplify(dot(fifth, eighth) - dot(first, third))
 
 
 def _residual_slope(inner_slope: int) -> sympy.Expr:

@@ -45,7 +45,7 @@ def _product_of_slopes(second_input: sympy.Expr) -> sympy.Expr:
 def _distance_error(projection: Matrix) -> sympy.Expr:
     """Return (p₅ W) · (p₈ W) − (p₀ W) · (p₃ W), which vanishes where the distance alone counts."""
     first, third, fifth, eighth = product(_POSITIONS, projection)
-    return dot(fifth, eighth) - dot(first, third)
+    return sympy.simplify(dot(fifth, eighth) - dot(first, third))
 
 
 EXAMPLES: tuple[WorkedExample, ...] = (

@@ -105,6 +105,17 @@ EXAMPLES: tuple[WorkedExample, ...] = (
         otherwise=_PAIR_WEIGHTS[0] - _PAIR_WEIGHTS[1] > sympy.Integer(1),
     ),
     WorkedExample(
+        id="seed_004.softmax_difference",
+        document="004",
+        line=242,
+        title="How far apart the weights of two logits are that differ by 1",
+        fragment="these differences are amplified by passing through softmax",
+        printed=None,
+        exact=sympy.simplify(_PAIR_WEIGHTS[0] - _PAIR_WEIGHTS[1]),
+        verdict=Verdict.NOT_GIVEN,
+        note="tanh(1/2): less than 1. A softmax never moves a weight by more than half of what a logit moves.",
+    ),
+    WorkedExample(
         id="seed_004.distance_alone",
         document="004",
         line=260,

@@ -193,6 +193,7 @@ ORACLES: dict[str, Callable[[], Any]] = {
     "seed_003.masked_weights": masked_weights,
     "seed_004.embedding_scale": lambda: [2, 1024],
     "seed_004.dot_product_variance": lambda: big(Fraction(8, 9)),
+    "seed_004.softmax_difference": lambda: mpmath.tanh(mpmath.mpf(1) / 2),
     "seed_004.standard_deviation": lambda: [-mpmath.sqrt(1.5), 0, mpmath.sqrt(1.5), -1, 0, 1],
 }
 

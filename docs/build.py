@@ -17,6 +17,7 @@ from pages.derivations import FOLDER, derivation_pages
 from pages.interface import interface_page
 from pages.laws import laws_page
 from pages.operations import operations_page
+from pages.seeds import seed_pages
 from pages.worked_examples import seeds_page, worked_examples_page
 
 HERE = Path(__file__).resolve().parent
@@ -32,6 +33,7 @@ def generated_pages() -> dict[str, str]:
         **worked_examples_page(),
         **interface_page(HERE),
         **seeds_page(HERE),
+        **seed_pages(),
     }
 
 

@@ -25,6 +25,7 @@ each_claim = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id
 NUMBER = re.compile(r"(?<![\w.,])(\d+\.\d+|\d{1,3}(?:,\d{3})+)( %)?")
 # Claims about words, history and typesetting; whoever adds one here says in the data why nothing decides it.
 UNDECIDABLE = {"001.13", "002.13", "002.16", "002.19", "002.26", "004.4", "004.5"}
+JUDGED = (Verdict.WRONG, Verdict.CONDITIONAL)
 
 
 @cache
@@ -116,6 +117,13 @@ def test_a_printed_number_has_a_worked_example(claim: Claim) -> None:
     """A decimal, an equation between numbers, or a product of sizes in the fragment asks for exact arithmetic."""
     if re.search(r"\d\.\d|[=≈] ?\$?\[*[\d(]|\d ?[×/] ?\d|\dx\d", claim.fragment):
         assert claim.examples or claim.id in UNDECIDABLE
+
+
+def test_every_worked_example_that_judges_something_belongs_to_a_claim() -> None:
+    """A wrong or conditional number is a claim that the audit must not have missed."""
+    cited = {name for claim in CLAIMS for name in claim.examples}
+    judged = {name for name in worked_example_ids() if load_worked_example(name).verdict in JUDGED}
+    assert judged <= cited
 
 
 @each_claim

@@ -88,9 +88,10 @@ def _section_row(section: Section) -> tuple[str, ...]:
     heading = section.heading.replace("`", "")
     if section.reason:
         return place, heading, f"*{section.reason}*", "", "", ""
-    operations = _known((topic.operations for topic in section.topics), OPERATIONS)
+    computed = _known((topic.operations for topic in section.topics), OPERATIONS)
+    operations = computed + _known((topic.black_boxes for topic in section.topics), OPERATIONS)
     derivations = _known((topic.derivations for topic in section.topics), derivation_ids())
-    functions = dict.fromkeys([*operations, *(name for topic in section.topics for name in topic.functions)])
+    functions = dict.fromkeys([*computed, *(name for topic in section.topics for name in topic.functions)])
     globs = dict.fromkeys(glob for topic in section.topics for glob in _globs(topic))
     return (
         place,
@@ -109,7 +110,8 @@ def _known(groups: Iterable[tuple[str, ...]], catalogue: Iterable[str]) -> list[
 
 
 def _globs(topic: Topic) -> tuple[str, ...]:
-    return topic.laws or tuple(f"{OPERATIONS[name].prefix}.*" for name in _known([topic.operations], OPERATIONS))
+    operations = _known([topic.operations, topic.black_boxes], OPERATIONS)
+    return topic.laws or tuple(f"{OPERATIONS[name].prefix}.*" for name in operations)
 
 
 def _matching(glob: str) -> int:

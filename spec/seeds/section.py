@@ -9,13 +9,14 @@ from dataclasses import dataclass
 class Topic:
     """What the project has on one subject: operations, derivations, functions of the reference, globs over laws.
 
-    Every operation has a function of its own name; `functions` are further ones. Without globs of its own, a topic
-    has all laws of its operations.
+    Every operation has a function of its own name, but for `black_boxes`, which only an implementation can fill;
+    `functions` are further ones. Without globs of its own, a topic has all laws of its operations.
     """
 
     name: str
     title: str
     operations: tuple[str, ...] = ()
+    black_boxes: tuple[str, ...] = ()
     derivations: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     laws: tuple[str, ...] = ()

@@ -32,7 +32,17 @@ LATER_OPERATIONS = {
 }
 # The first rows of tables of document 001.
 TABLE_HEADS = {"001": {207, 323}}
-LATER_DERIVATIONS = {"attention_backward", "cost", "decoding_cache", "online_softmax", "residual"}
+LATER_DERIVATIONS = {
+    "attention_backward",
+    "cost",
+    "decoding_cache",
+    "inner_products",
+    "online_softmax",
+    "residual",
+    "sinks",
+    "softcap",
+    "windows",
+}
 
 
 def lines_of(document: str) -> list[str]:
@@ -86,11 +96,11 @@ def test_a_section_has_topics_or_says_why_not(document: str) -> None:
 
 def test_every_topic_has_a_section() -> None:
     used = {topic for document in DOCUMENTS for section in sections(document) for topic in section.topics}
-    assert used == set(TOPICS.values())
+    assert used == set(TOPICS.values()) - {TOPICS["beyond"]}
 
 
 def test_every_operation_stands_under_a_topic() -> None:
-    named = {name for topic in TOPICS.values() for name in topic.operations}
+    named = {name for topic in TOPICS.values() for name in (*topic.operations, *topic.black_boxes)}
     assert set(OPERATIONS) <= named, "put the new operation under a topic of spec/seeds/topics.toml"
     assert named <= set(OPERATIONS) | LATER_OPERATIONS
 

@@ -93,10 +93,11 @@ def _section_row(section: Section) -> tuple[str, ...]:
     derivations = _known((topic.derivations for topic in section.topics), derivation_ids())
     functions = dict.fromkeys([*computed, *(name for topic in section.topics for name in topic.functions)])
     globs = dict.fromkeys(glob for topic in section.topics for glob in _globs(topic))
+    nothing = "" if derivations else f"*{_NOTHING}*"
     return (
         place,
         heading,
-        ", ".join(link(code(name), "operations.md", name) for name in operations) or f"*{_NOTHING}*",
+        ", ".join(link(code(name), "operations.md", name) for name in operations) or nothing,
         ", ".join(map(_derivation, derivations)),
         ", ".join(map(code, functions)),
         ", ".join(f"{code(glob)} {_matching(glob)}" for glob in globs),

@@ -54,7 +54,7 @@ def test_every_claim_has_a_page_that_says_what_decides_it() -> None:
 
 
 def test_the_commands_of_a_page_run() -> None:
-    commands = re.findall(r"^  veriformer (.+)$", shown("seeds.003.3"), re.MULTILINE)
+    commands = re.findall(r"^  veriformer (.+)$", shown("seeds.002.3"), re.MULTILINE)
     assert {command.split()[0] for command in commands} == {"check", "derive", "explain"}
     for command in commands:
         result = CliRunner().invoke(application, command.split(), obj=command.split())

@@ -19,7 +19,8 @@ def explain_command(identifier: str, traceback: bool) -> None:
     """Say what something means, where it comes from, and why it holds.
 
     ID is the name of a law (attention.causal.no_future_leak), an operation (softmax), a convention (empty_row), a
-    derivation (variance_scaling) or a worked example (seed_001.cat_scores).
+    derivation (variance_scaling) or a worked example (seed_001.cat_scores); or `seeds` for all claims of the seed
+    documents, seeds.000 for those of one document, seeds.000.11 for one claim and what decides it.
     """
     from veriformer.cli.output import print_page
 
@@ -33,6 +34,7 @@ def explain_command(identifier: str, traceback: bool) -> None:
 def _pages(identifier: str) -> list[Lines]:
     """Return a page for each thing of that name: an operation and a derivation may share one."""
     from veriformer.cli import pages
+    from veriformer.cli.seed_pages import seed_pages
     from veriformer.spec.conventions import CONVENTIONS
     from veriformer.spec.derivations import derivation_ids
     from veriformer.spec.laws import LAWS
@@ -47,7 +49,7 @@ def _pages(identifier: str) -> list[Lines]:
         found.append(pages.convention_page(CONVENTIONS[identifier]))
     if identifier in derivation_ids():
         found.append(pages.derivation_page(identifier))
-    return found or _example_pages(identifier)
+    return found or seed_pages(identifier) or _example_pages(identifier)
 
 
 def _example_pages(identifier: str) -> list[Lines]:
@@ -58,6 +60,7 @@ def _example_pages(identifier: str) -> list[Lines]:
 
 
 def _unknown(identifier: str) -> str:
+    from veriformer.cli.seed_pages import seed_identifiers
     from veriformer.conformance_tests.reports.text import plain
     from veriformer.spec.conventions import CONVENTIONS
     from veriformer.spec.derivations import derivation_ids
@@ -66,7 +69,7 @@ def _unknown(identifier: str) -> str:
     from veriformer.spec.worked_examples.registry import WORKED_EXAMPLES
 
     examples = (example.id for example in WORKED_EXAMPLES)
-    known = [*LAWS, *OPERATIONS, *CONVENTIONS, *derivation_ids(), *examples]
+    known = [*LAWS, *OPERATIONS, *CONVENTIONS, *derivation_ids(), *examples, *seed_identifiers()]
     close = (
         get_close_matches(identifier, known, n=3) or [name for name in known if identifier and identifier in name][:3]
     )

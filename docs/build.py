@@ -19,6 +19,7 @@ from pages.interface import interface_page
 from pages.laws import laws_page
 from pages.mistakes import mistakes_page
 from pages.operations import operations_page
+from pages.seeds import seed_pages
 from pages.worked_examples import seeds_page, worked_examples_page
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +37,7 @@ def generated_pages() -> dict[str, str]:
         **interface_page(HERE),
         **seeds_page(HERE),
         **mistakes_page(HERE.parent),
+        **seed_pages(),
     }
 
 

@@ -16,6 +16,8 @@ from veriformer.conformance_tests.cases.spaces import AttentionSpace
 BLOCK_EDGES = (7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 _WIDTHS = (1, 2, 3, 4, 5, 7, 8, 16)
 _POOL_SIZE = 64
+# Self-attention is the common case, and what is wrong with one axis for another shows where both are as long.
+_EQUAL_LENGTHS = 0.25
 # What a counterexample is made shorter along, one after the other; a space or an implementation may tie axes together.
 AXES = (("queries", "keys"), ("queries",), ("keys",), ("width", "value_width"), ("batch",), ("kv_heads",), ("group",))
 SEPARATE_WIDTHS = (("width",), ("value_width",))
@@ -76,7 +78,11 @@ def free_sizes(space: AttentionSpace, seed: int) -> tuple[Sizes, ...]:
     def width() -> int:
         return generator.choice(_WIDTHS)
 
-    drawn = (Sizes(few(), few(), few(), length(), length(), width(), width()) for _ in range(_POOL_SIZE))
+    def lengths() -> tuple[int, int]:
+        queries = length()
+        return queries, queries if generator.random() < _EQUAL_LENGTHS else length()
+
+    drawn = (Sizes(few(), few(), few(), *lengths(), width(), width()) for _ in range(_POOL_SIZE))
     return _ordered(drawn, space)
 
 

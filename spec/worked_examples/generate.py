@@ -73,7 +73,8 @@ def _plain(value: Any) -> float | int | bool | str | None:
     """Return the nearest float of an exact number, and what JSON has none for as a string or None."""
     if isinstance(value, bool | int):
         return value
-    if isinstance(value, sympy.logic.boolalg.Boolean):
+    # Not `Boolean`: SymPy's symbols are of that type too.
+    if isinstance(value, sympy.logic.boolalg.BooleanAtom):
         return bool(value)
     if value.free_symbols:
         return None

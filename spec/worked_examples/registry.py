@@ -5,16 +5,24 @@ from __future__ import annotations
 from veriformer.spec.worked_examples import (
     seed_000_attention,
     seed_000_masks,
+    seed_000_padding,
     seed_000_practice,
     seed_000_shapes,
+    seed_000_traces,
     seed_001_cat,
     seed_001_masks,
     seed_001_positions,
+    seed_001_traces,
     seed_002_attention,
+    seed_002_functions,
     seed_002_numbers,
     seed_002_shapes,
+    seed_002_traces,
     seed_003,
+    seed_003_traces,
     seed_004,
+    seed_004_layers,
+    seed_004_traces,
 )
 from veriformer.spec.worked_examples.example import WorkedExample
 
@@ -22,15 +30,23 @@ _MODULES = (
     seed_000_attention,
     seed_000_practice,
     seed_000_shapes,
+    seed_000_traces,
     seed_000_masks,
+    seed_000_padding,
     seed_001_cat,
     seed_001_masks,
     seed_001_positions,
+    seed_001_traces,
     seed_002_attention,
+    seed_002_functions,
     seed_002_numbers,
     seed_002_shapes,
+    seed_002_traces,
     seed_003,
+    seed_003_traces,
     seed_004,
+    seed_004_layers,
+    seed_004_traces,
 )
 
 WORKED_EXAMPLES: tuple[WorkedExample, ...] = tuple(example for module in _MODULES for example in module.EXAMPLES)

@@ -28,6 +28,13 @@ _PRINTED_WEIGHTS = (vector("0.24 0.41 0.35"),)
 _ALL_OUTPUTS = attention(QUERY, KEY, VALUE)
 _CAUSAL_OUTPUTS = attention(QUERY, KEY, VALUE, additive_causal_mask(3))
 
+
+def _inverse_temperature(word: int) -> sympy.Expr:
+    """Return β with exp(β (s_cat − s_word)) = the quotient of the two printed weights."""
+    printed, scores = _PRINTED_WEIGHTS[0], _SCORES[0]
+    return sympy.log(printed[1] / printed[word]) / (scores[1] - scores[word])
+
+
 _STEPS = (
     WorkedExample(
         id="seed_001.cat_scores",
@@ -74,6 +81,17 @@ _STEPS = (
         verdict=Verdict.WRONG,
         note="No rounding and no other temperature gives the printed weights.",
         execution=attention_execution("attention_weights", CAT, KEY, _WEIGHTS),
+    ),
+    WorkedExample(
+        id="seed_001.cat_temperatures",
+        document="001",
+        line=90,
+        title="The inverse temperatures that the printed weights would need",
+        fragment="After softmax: $[0.24, 0.41, 0.35]$",
+        printed=None,
+        exact=(_inverse_temperature(0), _inverse_temperature(2)),
+        verdict=Verdict.NOT_GIVEN,
+        note='For "cat" beside "The", and beside "sat": two numbers where softmax has one, 1/√3 = 0.577350.',
     ),
     WorkedExample(
         id="seed_001.cat_weight_sum",

@@ -43,7 +43,7 @@ def _squared_norm_variance(width: int) -> sympy.Expr:
 def _distance_error(table: Matrix) -> sympy.Expr:
     """Return p₅ · p₈ − p₀ · p₃, which vanishes where the product depends on the distance alone."""
     first, third, fifth, eighth = table
-    return dot(fifth, eighth) - dot(first, third)
+    return sympy.simplify(dot(fifth, eighth) - dot(first, third))
 
 
 def _residual_slope(inner_slope: int) -> sympy.Expr:
@@ -103,6 +103,17 @@ EXAMPLES: tuple[WorkedExample, ...] = (
         note="The weights' ratio is e, but their difference is tanh(1/2) = 0.462.",
         condition="the weights are compared by their ratio",
         otherwise=_PAIR_WEIGHTS[0] - _PAIR_WEIGHTS[1] > sympy.Integer(1),
+    ),
+    WorkedExample(
+        id="seed_004.softmax_difference",
+        document="004",
+        line=242,
+        title="How far apart the weights of two logits are that differ by 1",
+        fragment="these differences are amplified by passing through softmax",
+        printed=None,
+        exact=sympy.simplify(_PAIR_WEIGHTS[0] - _PAIR_WEIGHTS[1]),
+        verdict=Verdict.NOT_GIVEN,
+        note="tanh(1/2): less than 1. A softmax never moves a weight by more than half of what a logit moves.",
     ),
     WorkedExample(
         id="seed_004.distance_alone",

@@ -40,3 +40,13 @@ def concatenated_shape(sizes: Shape, count: sympy.Expr | int, axis: int = -1) ->
     """Return the shape of `count` arrays of one shape joined along `axis`."""
     index = axis % len(sizes)
     return (*sizes[:index], sizes[index] * count, *sizes[index + 1 :])
+
+
+def attention_shape(query: Shape, key: Shape, value: Shape) -> Shape:
+    """Return the shape of (Q Kᵀ) V; ValueError when widths of Q and K or lengths of K and V differ."""
+    return product_shape(product_shape(query, transposed_shape(key)), value)
+
+
+def multiplications(left: Shape, right: Shape) -> sympy.Expr:
+    """Return how many numbers a matrix product multiplies: rows times inner size times columns."""
+    return sympy.Mul(*product_shape(left, right)) * left[-1]

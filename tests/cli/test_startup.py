@@ -10,7 +10,19 @@ import pytest
 HEAVY = "{'numpy', 'sympy', 'torch', 'jax', 'hypothesis', 'mpmath', 'rich.progress'}"
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["check", "--help"], ["list"], ["list", "laws"], ["--version"]])
+LIGHT = [
+    [],
+    ["--help"],
+    ["check", "--help"],
+    ["list"],
+    ["list", "laws"],
+    ["--version"],
+    ["explain", "seeds"],
+    ["explain", "seeds.000.11"],
+]
+
+
+@pytest.mark.parametrize("arguments", LIGHT)
 def test_light_commands_import_no_heavy_package(arguments: list[str]) -> None:
     script = (
         "import sys\nfrom veriformer.cli import main\n"

@@ -1,4 +1,4 @@
-"""The worked examples against their documents, against their own verdicts, and against the audit."""
+"""The worked examples against their documents and against their own verdicts."""
 
 from __future__ import annotations
 
@@ -23,88 +23,6 @@ EXAMPLES = load_worked_examples()
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)
 EXECUTABLE = [example for example in EXAMPLES if example.execution is not None]
 each_executable = pytest.mark.parametrize("example", EXECUTABLE, ids=lambda example: example.id)
-
-# Every audited claim with a number in it (document, line of the claim) and the examples that settle it.
-AUDITED = {
-    ("000", 105): "two_families",
-    ("000", 156): "large_negative_mask",
-    ("000", 204): "head_width_768",
-    ("000", 372): "mask_before_softmax",
-    ("000", 382): "permutation_invariance",
-    ("000", 428): "raw_scores",
-    ("000", 450): "scaled_scores",
-    ("000", 462): "exponential_of_scaled_score",
-    ("000", 464): "softmax_denominator",
-    ("000", 466): "second_row_quotients second_row_weights",
-    ("000", 480): "second_output_terms",
-    ("000", 482): "second_output",
-    ("000", 518): "score_shape",
-    ("000", 572): "causal_mask",
-    ("000", 580): "softmax_of_exponential",
-    ("000", 584): "padding_column padding_mask",
-    ("000", 586): "combined_mask",
-    ("000", 612): "practice_scores",
-    ("000", 624): "practice_output",
-    ("000", 626): "practice_output",
-    ("000", 628): "practice_output",
-    ("000", 638): "head_width_1024",
-    ("000", 642): "score_shape_128",
-    ("001", 70): "projected_shape",
-    ("001", 84): "cat_scores",
-    ("001", 85): "cat_scores",
-    ("001", 86): "cat_scores",
-    ("001", 88): "root_of_three",
-    ("001", 89): "cat_scaled_scores",
-    ("001", 90): "cat_weights cat_weight_sum",
-    ("001", 95): "cat_output cat_output_from_printed_weights",
-    ("001", 96): "cat_percentages cat_mostly_itself",
-    ("001", 123): "head_width",
-    ("001", 124): "parameter_ratio",
-    ("001", 163): "permutation_invariance",
-    ("001", 173): "last_frequency_index",
-    ("001", 201): "position_parameters",
-    ("001", 207): "sinusoids",
-    ("001", 258): "only_earlier_positions",
-    ("001", 288): "mask_inside_scale",
-    ("001", 291): "causal_mask mask_is_lower_triangular",
-    ("001", 293): "masked_weight",
-    ("001", 310): "feed_forward_width",
-    ("001", 346): "exchanged_words exchanged_words_causal",
-    ("002", 12): "previous_tokens",
-    ("002", 126): "car_attends_to_others",
-    ("002", 129): "car_attends_to_others",
-    ("002", 149): "shares_of_the shares_of_the_by_printed_weights",
-    ("002", 160): "weights weight_sums",
-    ("002", 168): "output_from_printed_weights",
-    ("002", 175): "output",
-    ("002", 195): "layer_norm_of_token_1",
-    ("002", 196): "layer_norm_of_token_2",
-    ("002", 197): "layer_norm_of_token_3",
-    ("002", 211): "attention_is_linear",
-    ("002", 240): "square_is_positive",
-    ("002", 276): "head_reduction",
-    ("002", 282): "projection_sizes",
-    ("002", 311): "three_heads_concatenated",
-    ("002", 312): "three_heads_mixed",
-    ("002", 347): "positions_added",
-    ("002", 349): "head_width",
-    ("002", 359): "projected_shape",
-    ("002", 365): "transposed_key_shape",
-    ("002", 380): "concatenated_head_width",
-    ("002", 410): "equal_distance",
-    ("002", 412): "distance_sign",
-    ("003", 137): "row_sums hidden_weights masked_weights",
-    ("003", 155): "projected_shapes",
-    ("003", 186): "output_projection_shape",
-    ("003", 188): "transposed_output_projection_shape",
-    ("004", 81): "embedding_scale",
-    ("004", 116): "dot_product_variance",
-    ("004", 118): "dot_product_variance",
-    ("004", 242): "softmax_amplifies",
-    ("004", 260): "distance_alone",
-    ("004", 309): "residual_path",
-    ("004", 323): "standard_deviation",
-}
 
 
 @each_example
@@ -139,14 +57,6 @@ def test_a_result_contains_the_exact_value(example: WorkedExample) -> None:
         exact = tuple(entry == 0 for entry in exact)
     width = len(exact)
     assert any(result[start : start + width] == exact for start in range(len(result) - width + 1))
-
-
-@pytest.mark.parametrize(("place", "names"), AUDITED.items(), ids=lambda part: str(part))
-def test_every_audited_number_is_covered(place: tuple[str, int], names: str) -> None:
-    document, line = place
-    for name in names.split():
-        example = load_worked_example(f"seed_{document}.{name}")
-        assert example.line <= line <= example.line + example.fragment.count("\n")
 
 
 def test_ids_are_unique_and_name_their_document() -> None:

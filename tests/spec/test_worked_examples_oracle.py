@@ -122,6 +122,26 @@ def distance_product(width: int) -> Any:
     return mpmath.fdot(fifth, eighth) - mpmath.fdot(first, third)
 
 
+def inverse_temperatures() -> Row:
+    """Return what β must be for the quotients of the printed weights, by bisection."""
+    scores, printed = [Fraction(n, 100) for n in (44, 83, 74)], read("001", 90, 90)[0]
+    found = []
+    for word in (0, 2):
+        gap, quotient = big(scores[1] - scores[word]), big(printed[1] / printed[word])
+        found.append(
+            mpmath.findroot(lambda beta, gap=gap, q=quotient: mpmath.exp(beta * gap) - q, (0, 3), solver="ridder")
+        )
+    return found
+
+
+def warm_weights(line: int) -> Row:
+    return softmax([Fraction(7, 4) * score for score in read("002", line, line)[0]])
+
+
+def gelu(x: int) -> Any:
+    return x * mpmath.quad(mpmath.npdf, [-mpmath.inf, -1, 0, x])
+
+
 def cat() -> tuple[list[Row], list[Row]]:
     query, key, value = words()
     return attend(query[1:2], key, value)
@@ -142,11 +162,13 @@ ORACLES: dict[str, Callable[[], Any]] = {
     "seed_000.practice_third_row": lambda: attend(*practice())[0][2],
     "seed_000.practice_weights": lambda: attend(*practice())[0],
     "seed_000.practice_output": lambda: attend(*practice())[1],
+    "seed_000.padding_exception": lambda: softmax([0, 0, 0, 0])[3],
     "seed_000.softmax_of_exponential": lambda: softmax([0, 1])[0],
     "seed_001.cat_scores": lambda: [big(Fraction(n, 100)) for n in (44, 83, 74)],
     "seed_001.cat_scaled_scores": lambda: [big(Fraction(n, 100)) / mpmath.sqrt(3) for n in (44, 83, 74)],
     "seed_001.root_of_three": lambda: mpmath.sqrt(3),
     "seed_001.cat_weights": lambda: cat()[0],
+    "seed_001.cat_temperatures": inverse_temperatures,
     "seed_001.cat_output": lambda: cat()[1],
     "seed_001.cat_output_from_printed_weights": cat_output_of_printed_weights,
     "seed_001.cat_percentages": lambda: [cat()[0][0][word] for word in (1, 2, 0)],
@@ -161,6 +183,8 @@ ORACLES: dict[str, Callable[[], Any]] = {
     "seed_002.output_from_printed_weights": lambda: [mix(row, read("002", 170, 173)) for row in read("002", 162, 165)],
     "seed_002.shares_of_the": lambda: [car_weights()[0][word] for word in (1, 3, 2)],
     "seed_002.attention_is_linear": lambda: 2 * softmax([0, 4])[1] / softmax([0, 1])[1],
+    "seed_002.weights_at_another_temperature": lambda: [warm_weights(134)[3], warm_weights(135)[1]],
+    "seed_002.feed_forward_is_linear": lambda: gelu(1) + gelu(-1),
     "seed_002.layer_norm_of_token_1": lambda: token(195),
     "seed_002.layer_norm_of_token_2": lambda: token(196),
     "seed_002.layer_norm_of_token_3": lambda: token(197),
@@ -169,6 +193,7 @@ ORACLES: dict[str, Callable[[], Any]] = {
     "seed_003.masked_weights": masked_weights,
     "seed_004.embedding_scale": lambda: [2, 1024],
     "seed_004.dot_product_variance": lambda: big(Fraction(8, 9)),
+    "seed_004.softmax_difference": lambda: mpmath.tanh(mpmath.mpf(1) / 2),
     "seed_004.standard_deviation": lambda: [-mpmath.sqrt(1.5), 0, mpmath.sqrt(1.5), -1, 0, 1],
 }
 
@@ -180,6 +205,8 @@ OTHERWISE: dict[str, Callable[[], Any]] = {
     "seed_004.dot_product_variance": lambda: big(Fraction(4, 9)),
     "seed_004.distance_alone": lambda: distance_product(3),
     "seed_004.residual_path": lambda: 1024,
+    "seed_002.layer_that_learns_nothing": lambda: token(196),
+    "seed_004.projected_distance": lambda: mpmath.sin(5) * mpmath.sin(8),
 }
 
 
@@ -214,6 +241,16 @@ def test_every_executable_number_has_an_oracle() -> None:
         "seed_001.causal_mask",
         "seed_001.masked_weight",
     }
+
+
+def test_no_temperature_gives_the_printed_weights() -> None:
+    """A weight's slope in the inverse temperature has the sign of its score minus the row's mean, which only grows."""
+    scores, weights = read("002", 134, 134)[0], warm_weights(134)
+    mean = mpmath.fsum(weight * big(score) for weight, score in zip(weights, scores, strict=True))
+    assert big(scores[3]) < mean
+    assert weights[3] < 0.25
+    assert read("002", 135, 135)[0][1] == max(read("002", 135, 135)[0])
+    assert warm_weights(135)[1] < 0.55
 
 
 @pytest.mark.parametrize(

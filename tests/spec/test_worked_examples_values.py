@@ -93,6 +93,13 @@ def test_floats_are_the_nearest_to_the_exact_result(example: ExecutableExample) 
         assert errors[0] == min(errors)
 
 
+def test_a_symbol_has_no_plain_value() -> None:
+    """SymPy counts symbols among the truth values, so that they could pass for True."""
+    records = {record["id"]: record for record in read_values()}
+    assert records["seed_003.projected_shapes"]["value"] == [[None, None]] * 3
+    assert records["seed_001.mask_is_lower_triangular"]["value"] is False
+
+
 def test_infinite_arguments_are_floats() -> None:
     (example,) = [example for example in EXECUTABLE if example.id == "seed_001.masked_weight"]
     assert example.arguments == {"x": [-math.inf, 0.0]}

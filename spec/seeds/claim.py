@@ -1,0 +1,63 @@
+"""The record of one claim of a seed document, and what can be said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ClaimVerdict(StrEnum):
+    """What is said of a claim. The judgement of a printed number is another one: `worked_examples.Verdict`.
+
+    CORRECT: right as it stands. CONDITIONAL: right under a condition that the document does not state. IMPRECISE:
+    right in what it means, not in what it says. WRONG: an erratum.
+    """
+
+    CORRECT = "correct"
+    CONDITIONAL = "conditional"
+    IMPRECISE = "imprecise"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True)
+class ProofStep:
+    """One step of a derivation, by the name it has there."""
+
+    derivation: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim: where it stands, the verdict, what is right, and what decides that.
+
+    `fragment` is verbatim text of the document that begins on `line`; `passage` is the text around it. `exact` is
+    what is right, to the digits shown, or empty where the claim is right as it stands. Laws, steps of derivations
+    and worked examples decide the claim, by their ids; `reason` says why none of them does, where it is so.
+    """
+
+    id: str
+    line: int
+    fragment: str
+    passage: str
+    verdict: ClaimVerdict
+    exact: str = ""
+    laws: tuple[str, ...] = ()
+    steps: tuple[ProofStep, ...] = ()
+    examples: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def document(self) -> str:
+        """The document's number, with which the id begins."""
+        return self.id.partition(".")[0]
+
+    @property
+    def source(self) -> str:
+        """Where the claim stands."""
+        return f"seed document {self.document}, line {self.line}"
+
+    @property
+    def derivations(self) -> tuple[str, ...]:
+        """The derivations whose steps decide the claim, each once."""
+        return tuple(dict.fromkeys(step.derivation for step in self.steps))

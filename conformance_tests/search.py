@@ -80,8 +80,8 @@ class Search:
         small = self._swept(replace(self.limits, small=True))
         if small is None:
             others = (found, self._swept(self.limits), self._find(self.limits, self.examples))
-            least = min((other for other in others if other and other.kind == found.kind), key=_reading)
-            small = self._shortened(least)
+            wanted = [other for other in others if other and other.kind == found.kind]
+            small = min(map(self._shortened, wanted), key=_reading)
         return self._plainest(small)
 
     def _explored(self) -> Outcome:

@@ -6,14 +6,14 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
-from itertools import cycle, product
+from itertools import chain, cycle, product
 from math import prod
 
 from veriformer.conformance_tests.cases.case import AttentionCase, MaskShape
 from veriformer.conformance_tests.cases.spaces import AttentionSpace
 
 # Lengths at which blocked kernels go wrong: one below, at, and one above the usual block sizes.
-BLOCK_EDGES = (7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
+BLOCK_EDGES = ((7, 8, 9), (15, 16, 17), (31, 32, 33), (63, 64, 65))
 _WIDTHS = (1, 2, 3, 4, 5, 7, 8, 16)
 _POOL_SIZE = 64
 # Self-attention is the common case, and what is wrong with one axis for another shows where both are as long.
@@ -21,7 +21,7 @@ _EQUAL_LENGTHS = 0.25
 # What a counterexample is made shorter along, one after the other; a space or an implementation may tie axes together.
 AXES = (("queries", "keys"), ("queries",), ("keys",), ("width", "value_width"), ("batch",), ("kv_heads",), ("group",))
 SEPARATE_WIDTHS = (("width",), ("value_width",))
-_SHORTER = (*range(1, BLOCK_EDGES[0]), *BLOCK_EDGES)
+_SHORTER = (*range(1, BLOCK_EDGES[0][0]), *chain.from_iterable(BLOCK_EDGES))
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,12 @@ POOL = (
 
 @lru_cache(maxsize=1024)
 def free_sizes(space: AttentionSpace, seed: int) -> tuple[Sizes, ...]:
-    """Return sizes to choose from, smallest first: another choice for another seed.
+    """Return sizes to take in turn: others, or in another order, for another seed.
 
-    One choice among many tuples costs Hypothesis a seventh of seven choices, and finds planted mistakes sooner.
-    Three lengths out of four are small; block edges come in turn, so that a run meets each.
+    Two lengths out of three are small; edges of blocks come in turn, so that twelve cases meet each size of block.
     """
     generator = random.Random(seed)
-    edges = cycle(generator.sample(BLOCK_EDGES, len(BLOCK_EDGES)))
-
-    def length() -> int:
-        return generator.randint(1, 7) if generator.random() < 0.75 else next(edges)
+    queries, keys = _lengths(generator), _lengths(generator)
 
     def few() -> int:
         return generator.randint(1, 3)
@@ -79,11 +75,20 @@ def free_sizes(space: AttentionSpace, seed: int) -> tuple[Sizes, ...]:
         return generator.choice(_WIDTHS)
 
     def lengths() -> tuple[int, int]:
-        queries = length()
-        return queries, queries if generator.random() < _EQUAL_LENGTHS else length()
+        length, other = next(queries), next(keys)
+        return length, length if generator.random() < _EQUAL_LENGTHS else other
 
     drawn = (Sizes(few(), few(), few(), *lengths(), width(), width()) for _ in range(_POOL_SIZE))
-    return _ordered(drawn, space)
+    return tuple(dict.fromkeys(fit(sizes, space) for sizes in drawn))
+
+
+def _lengths(generator: random.Random) -> Iterator[int]:
+    """Yield lengths without end: of each three one at the edge of a block, the block sizes in turn."""
+    blocks = cycle(generator.sample(BLOCK_EDGES, len(BLOCK_EDGES)))
+    while True:
+        places = [generator.choice(next(blocks)), generator.randint(1, 7), generator.randint(1, 7)]
+        generator.shuffle(places)
+        yield from places
 
 
 @lru_cache(maxsize=1024)
@@ -91,12 +96,13 @@ def small_sizes(space: AttentionSpace, *, grouped: bool) -> tuple[Sizes, ...]:
     """Return all sizes that a person takes in at a glance, smallest first; `grouped` if heads share keys."""
     two, three = (1, 2), (1, 2, 3)
     groups = two if grouped else (1,)
-    return _ordered((Sizes(*sizes) for sizes in product(two, two, groups, three, three, three, three)), space)
+    drawn = (Sizes(*sizes) for sizes in product(two, two, groups, three, three, three, three))
+    return smallest_first(dict.fromkeys(fit(sizes, space) for sizes in drawn))
 
 
-def _ordered(drawn: Iterable[Sizes], space: AttentionSpace) -> tuple[Sizes, ...]:
-    fitted = dict.fromkeys(fit(sizes, space) for sizes in drawn)
-    return tuple(sorted(fitted, key=lambda sizes: prod(astuple(sizes))))
+def smallest_first(drawn: Iterable[Sizes]) -> tuple[Sizes, ...]:
+    """Return sizes in the order in which a search should prefer them."""
+    return tuple(sorted(drawn, key=lambda sizes: prod(astuple(sizes))))
 
 
 def fit(sizes: Sizes, space: AttentionSpace) -> Sizes:

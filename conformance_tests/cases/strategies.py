@@ -19,7 +19,7 @@ from veriformer.conformance_tests.cases.case import (
 )
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.cases.positional_strategies import alibi_cases, bucket_cases, rotary_cases
-from veriformer.conformance_tests.cases.sizes import POOL, Compiled, Sizes, fit, free_sizes, small_sizes
+from veriformer.conformance_tests.cases.sizes import POOL, Compiled, Sizes, fit, free_sizes, small_sizes, smallest_first
 from veriformer.conformance_tests.cases.spaces import (
     AlibiSpace,
     AttentionSpace,
@@ -108,8 +108,12 @@ def attention_cases(space: AttentionSpace, limits: Limits) -> st.Choice[Attentio
         compiled = st.sampled_from([_fixed(chosen, space, limits) for chosen in POOL[: limits.pool]])
     else:
         grouped = _is_grouped(space, limits)
-        sizes = small_sizes(space, grouped=grouped) if limits.small else free_sizes(space, limits.seed)
-        compiled = st.tuples(*map(st.sampled_from, (_flags(space, limits), sizes, limits.dtypes)))
+        if limits.small:
+            sizes = st.sampled_from(small_sizes(space, grouped=grouped))
+        else:
+            drawn = free_sizes(space, limits.seed)
+            sizes = st.in_turn(drawn, smallest_first(drawn))
+        compiled = st.tuples(st.sampled_from(_flags(space, limits)), sizes, st.sampled_from(limits.dtypes))
     values = st.sampled_from(tuple(product(space.amplitudes, space.palettes, space.mask_kinds)))
     return st.builds(lambda *drawn: _case(limits, space, *drawn), compiled, values, SEEDS)
 

@@ -24,7 +24,7 @@ from veriformer.conformance_tests.cases.case import (
     RotaryCase,
     VectorCase,
 )
-from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, small_sizes
+from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, small_sizes, smallest_first
 from veriformer.conformance_tests.cases.spaces import (
     AlibiSpace,
     AttentionSpace,
@@ -374,7 +374,8 @@ def test_the_same_seed_gives_the_same_sizes() -> None:
 
 
 def test_sizes_stand_smallest_first() -> None:
-    for sizes in (free_sizes(AttentionSpace(), 0), small_sizes(AttentionSpace(), grouped=True)):
+    space = AttentionSpace()
+    for sizes in (smallest_first(free_sizes(space, 0)), small_sizes(space, grouped=True)):
         one = sizes[0]
         products = [
             s.batch * s.kv_heads * s.group * s.queries * s.keys * s.width * s.value_width for s in (one, *sizes)

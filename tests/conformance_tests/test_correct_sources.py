@@ -11,6 +11,7 @@ import pytest
 from veriformer.conformance_tests import check
 
 SOURCES = Path(__file__).parent / "sources"
+POSITIONS = ("rotary_embedding", "alibi_bias", "relative_position_bucket")
 LAYERS = ("layer_norm", "rms_norm", "gelu", "silu", "feed_forward", "gated_feed_forward")
 
 
@@ -27,35 +28,42 @@ def imported(source: str) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize(
-    ("source", "tier", "seeds"),
-    [
-        ("attention_numpy", "quick", 1),
-        ("attention_torch", "quick", 1),
-        ("layers_numpy", "standard", 2),
-        ("layers_torch", "standard", 2),
-        ("positions_numpy", "quick", 5),
-        ("positions_torch", "quick", 5),
-        ("positions_jax", "quick", 2),
-        ("training_numpy", "standard", 5),
-        ("training_torch", "standard", 5),
-        ("training_jax", "quick", 5),
-    ],
+CHECKED: tuple[tuple[str, Any, int], ...] = (
+    ("attention_numpy", "quick", 1),
+    ("attention_torch", "quick", 1),
+    ("layers_numpy", "standard", 2),
+    ("layers_torch", "standard", 2),
+    ("positions_numpy", "quick", 5),
+    ("positions_torch", "quick", 5),
+    ("positions_jax", "quick", 2),
+    ("training_numpy", "standard", 5),
+    ("training_torch", "standard", 5),
+    ("training_jax", "quick", 5),
 )
+# Of these the laws that compile for a minute are left out: what counts is that the planted ones hold.
+SOME_LAWS = {"attention_jax": ("attention.scale", "*.causal.no_future_leak", "grouped_query.repeated_heads")}
+
+
+def test_no_source_is_left_out() -> None:
+    assert {path.stem for path in SOURCES.glob("*.py")} == {source for source, _, _ in CHECKED} | SOME_LAWS.keys()
+
+
+@pytest.mark.parametrize("source", SOME_LAWS)
+def test_some_laws_hold_of_the_file_without_a_mistake(source: str) -> None:
+    report = check(imported(source), laws=SOME_LAWS[source], tier="quick")
+    assert {result.status for result in report.results} == {"passed", "not_declared"}
+
+
+@pytest.mark.parametrize(("source", "tier", "seeds"), CHECKED)
 def test_the_file_without_a_mistake_conforms(source: str, tier: Any, seeds: int) -> None:
     module = imported(source)
     for seed in range(seeds):
         report = check(module, tier=tier, seed=seed)
         broken = [result.law.id for result in report.results if result.status in ("failed", "error")]
         assert (seed, broken, report.exit_status) == (seed, [], 0)
-
-
-@pytest.mark.parametrize("source", ["positions_numpy", "positions_torch", "positions_jax"])
-def test_no_law_of_positions_is_left_out(source: str) -> None:
-    """These sources have every keyword, so that each law of their operations is judged."""
-    operations = ("rotary_embedding", "alibi_bias", "relative_position_bucket")
-    report = check(imported(source), operations=operations, tier="quick")
-    assert {result.status for result in report.results} == {"passed"}
+        if source.startswith("positions"):
+            # They have every keyword, so that each law of their operations is judged.
+            assert report.counts["passed"] == sum(result.law.operation.name in POSITIONS for result in report.results)
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])

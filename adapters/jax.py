@@ -23,6 +23,7 @@ conventions = {
     "causal_alignment": "top_left",
     "causal_with_mask": "intersect",
     "layout": "blhd",
+    "window_counting": "inclusive",
     "kv_grouping": "repeat_each",
     "gelu_form": "tanh",
 }
@@ -35,7 +36,7 @@ def softmax(x: Array) -> Array:
     return jax.nn.softmax(x, axis=-1)
 
 
-@partial(jax.jit, static_argnames=("is_causal",))
+@partial(jax.jit, static_argnames=("is_causal", "window"))
 def scaled_dot_product_attention(
     query: Array,
     key: Array,
@@ -45,14 +46,22 @@ def scaled_dot_product_attention(
     bias: Array | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
 ) -> Array:
     """Average the values, weighted by how well each key matches the query."""
     return jax.nn.dot_product_attention(
-        query, key, value, bias=_rank_4(bias), mask=_rank_4(mask), is_causal=is_causal, scale=scale
+        query,
+        key,
+        value,
+        bias=_rank_4(bias),
+        mask=_rank_4(mask),
+        is_causal=is_causal,
+        scale=scale,
+        local_window_size=_limited(window, query.shape[1] + key.shape[1]),
     )
 
 
-@partial(jax.jit, static_argnames=("is_causal",))
+@partial(jax.jit, static_argnames=("is_causal", "window"))
 def grouped_query_attention(
     query: Array,
     key: Array,
@@ -62,10 +71,18 @@ def grouped_query_attention(
     bias: Array | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
 ) -> Array:
     """Attend with several query heads to each key/value head."""
     return jax.nn.dot_product_attention(
-        query, key, value, bias=_rank_4(bias), mask=_rank_4(mask), is_causal=is_causal, scale=scale
+        query,
+        key,
+        value,
+        bias=_rank_4(bias),
+        mask=_rank_4(mask),
+        is_causal=is_causal,
+        scale=scale,
+        local_window_size=_limited(window, query.shape[1] + key.shape[1]),
     )
 
 
@@ -79,6 +96,14 @@ def gelu(x: Array) -> Array:
 def silu(x: Array) -> Array:
     """Weigh each entry by its own logistic function."""
     return jax.nn.silu(x)
+
+
+def _limited(window: tuple[int | None, int | None] | None, longest: int) -> tuple[int, int] | None:
+    """Return a window with the length of everything where a side is without limit: jax takes counts only."""
+    if window is None:
+        return None
+    left, right = (longest if side in (None, -1) else side for side in window)
+    return left, right
 
 
 def _rank_4(table: Array | None) -> Array | None:

@@ -36,7 +36,6 @@ def softmax(x: Array) -> Array:
     return jax.nn.softmax(x, axis=-1)
 
 
-@partial(jax.jit, static_argnames=("is_causal", "window"))
 def scaled_dot_product_attention(
     query: Array,
     key: Array,
@@ -49,19 +48,10 @@ def scaled_dot_product_attention(
     window: tuple[int | None, int | None] | None = None,
 ) -> Array:
     """Average the values, weighted by how well each key matches the query."""
-    return jax.nn.dot_product_attention(
-        query,
-        key,
-        value,
-        bias=_rank_4(bias),
-        mask=_rank_4(mask),
-        is_causal=is_causal,
-        scale=scale,
-        local_window_size=_limited(window, query.shape[1] + key.shape[1]),
-    )
+    limited = _limited(window, query.shape[1] + key.shape[1])
+    return _attention(query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale, window=limited)
 
 
-@partial(jax.jit, static_argnames=("is_causal", "window"))
 def grouped_query_attention(
     query: Array,
     key: Array,
@@ -74,6 +64,22 @@ def grouped_query_attention(
     window: tuple[int | None, int | None] | None = None,
 ) -> Array:
     """Attend with several query heads to each key/value head."""
+    limited = _limited(window, query.shape[1] + key.shape[1])
+    return _attention(query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale, window=limited)
+
+
+@partial(jax.jit, static_argnames=("is_causal",))
+def _attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    *,
+    mask: Array | None,
+    bias: Array | None,
+    is_causal: bool,
+    scale: float | None,
+    window: tuple[int, int] | None,
+) -> Array:
     return jax.nn.dot_product_attention(
         query,
         key,
@@ -82,7 +88,7 @@ def grouped_query_attention(
         mask=_rank_4(mask),
         is_causal=is_causal,
         scale=scale,
-        local_window_size=_limited(window, query.shape[1] + key.shape[1]),
+        local_window_size=window,
     )
 
 

@@ -38,7 +38,7 @@ def attention_logits(
     factor = _scale(scale, sizes["D"])
     # A hidden key may hold anything: 0 · ∞ is no reason to warn.
     with np.errstate(invalid="ignore", over="ignore"):
-        logits = soft_cap(factor * (query @ key.swapaxes(-1, -2)), softcap)
+        logits = soft_cap((factor * query) @ key.swapaxes(-1, -2), softcap)
         return logits if bias is None else logits + as_bias(bias, logits.shape)
 
 

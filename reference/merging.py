@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from veriformer.reference.array_types import Array, Bool, Float, Float64
 from veriformer.reference.attention import weighted_sum
-from veriformer.reference.checks import Sizes, as_axes, as_float64
+from veriformer.reference.checks import Sizes, as_axes
 
 
 def attention_over_part(
@@ -45,34 +45,28 @@ def merge_attention(
     m = max(lse_a, lse_b),  w = e^(lse − m) of each part
     output = (w_a output_a + w_b output_b) / (w_a + w_b),  lse = m + ln(w_a + w_b)
 
-    A part without keys has the logarithm −∞ and counts for nothing; two such parts give (0, −∞).
+    A part without keys has the logarithm −∞ and counts for nothing; two such parts give (0, −∞). A logarithm that is
+    NaN or +∞ makes NaN.
 
     Shapes: outputs (B, H, L, Dv), logarithms (B, H, L), to (B, H, L, Dv) and (B, H, L).
-    Raises: ValueError when shapes do not fit, or a logarithm is NaN or +∞.
+    Raises: ValueError when shapes do not fit.
     Source: Milakov & Gimelshein 2018, section 3.1; Dao et al. 2022, section 3.1.
     Conventions: the natural logarithm; layout.
     """
     sizes: Sizes = {}
     output_a = as_axes("output_a", output_a, "B H L Dv", sizes)
-    lse_a = _as_logarithm("lse_a", as_axes("lse_a", lse_a, "B H L", sizes))
+    lse_a = as_axes("lse_a", lse_a, "B H L", sizes)
     output_b = as_axes("output_b", output_b, "B H L Dv", sizes)
-    lse_b = _as_logarithm("lse_b", as_axes("lse_b", lse_b, "B H L", sizes))
+    lse_b = as_axes("lse_b", lse_b, "B H L", sizes)
     # Where both are −∞ any finite shift will do: (−∞) − (−∞) would be NaN.
     highest = _finite(np.maximum(lse_a, lse_b))
-    weight_a, weight_b = np.exp(lse_a - highest), np.exp(lse_b - highest)
+    with np.errstate(invalid="ignore"):
+        weight_a, weight_b = np.exp(lse_a - highest), np.exp(lse_b - highest)
     total = weight_a + weight_b
     share_a, share_b = (weight / np.where(total > 0, total, 1.0) for weight in (weight_a, weight_b))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         return share_a[..., None] * output_a + share_b[..., None] * output_b, np.asarray(highest + np.log(total))
 
 
 def _finite(highest: Float64[Array, "*shape"]) -> Float64[Array, "*shape"]:
     return np.asarray(np.where(np.isneginf(highest), 0.0, highest))
-
-
-def _as_logarithm(name: str, numbers: Float64[Array, "*shape"]) -> Float64[Array, "*shape"]:
-    if np.isnan(numbers).any() or np.isposinf(numbers).any():
-        raise ValueError(
-            f"{name} must hold numbers or −∞ (no keys); got NaN or +∞; pass the log of a sum of exponentials"
-        )
-    return as_float64(name, numbers)

@@ -84,7 +84,7 @@ LIMITS = (
         "A large cap is none",
         capped(z),
         z,
-        "tanh t = t − t³/3 + …",
+        "tanh t = t − t³/3 + …, of which c tanh(z/c) keeps z.",
         variable=cap,
         point=oo,
     ),

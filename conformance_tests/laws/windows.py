@@ -13,7 +13,7 @@ from veriformer.conformance_tests.law import judges
 from veriformer.conformance_tests.trial import Trial
 from veriformer.conformance_tests.verdict import Verdict
 
-_WINDOWED = AttentionSpace(window="always", least_queries=3, least_keys=3)
+_WINDOWED = AttentionSpace(window="always", least_queries=2, least_keys=2)
 _EQUAL = replace(_WINDOWED, lengths="equal")
 
 
@@ -78,7 +78,7 @@ def own_position(trial: Trial) -> Verdict:
     return trial.agrees(replace(inputs, window=(1, 0) if exclusive else (0, 0)))
 
 
-@judges("window.no_leak", space=replace(_EQUAL, least_queries=4, least_keys=4))
+@judges("window.no_leak", space=replace(_EQUAL, least_queries=3, least_keys=3))
 def no_leak(trial: Trial) -> Verdict:
     """Other content in the first key leaves alone the queries whose window begins after it."""
     inputs: AttentionInputs = replace(trial.inputs, window=(1, 1))

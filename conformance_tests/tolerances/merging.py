@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.tolerances.softmax import disturbed, normaliser_error
+from veriformer.conformance_tests.tolerances.softmax import disturbed
 
 Array = np.ndarray
+
+# Beyond any error that a bound is compared with, and far from the largest float64.
+_LARGEST_LOGARITHM = 300.0
 
 
 def merge_bound(
@@ -16,8 +19,8 @@ def merge_bound(
 
     The shares are a softmax of two logits a and b: differences and exponentials err by ε = u (2 |a − b| + 3), with a
     factor 2 because a kernel may go through base 2. As for attention, Σ p (e^ε − 1) |o_part − o| / Σ p e^(−ε) moves the
-    output; sums, products and the quotient add 4u p |o_part|, a normaliser kept as its logarithm u′ |lse|, and the form
-    o_a − σ(b − a) (o_a − o_b), which ring attention has, 2u (|o_a| + |o_b|) without the shares.
+    output; sums, products and the quotient add 4u p |o_part|, shares taken as e^(a − lse) from the rounded result
+    u |lse|, and the form o_a − σ(b − a) (o_a − o_b), which ring attention has, 2u (|o_a| + |o_b|) without the shares.
 
     lse = max + ln(1 + e^(−d)), or a − ln σ(a − b): u |lse| for the last addition, 2u |a − b| + 4u for the logarithm,
     which is at most ln 2 or |a − b| + ln 2.
@@ -30,7 +33,7 @@ def merge_bound(
     error = np.where(present, (unit * (2.0 * distance + 3.0))[..., None], 0.0)
     softmax = disturbed(logits, error)
     kept = np.where(np.isfinite(lse), np.abs(lse), 0.0)
-    shared = 4.0 * unit + normaliser_error(kept[..., None], precision)
+    shared = 4.0 * unit + np.expm1(np.minimum(unit * kept, _LARGEST_LOGARITHM))[..., None]
     bound = unit * 2.0 * sum(np.where(both[..., None], np.abs(part), 0.0) for part in outputs)
     for place, part in enumerate(outputs):
         weight, rise = softmax.weights[..., place, None], softmax.rise[..., place, None]

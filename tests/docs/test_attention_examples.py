@@ -11,12 +11,6 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 NEW = ("*.window.*", "*.softcap.*", "*.sinks.*", "*.order_of_steps", "merge.*")
 # A law about each step is enough where every shape is compiled.
 COMPILED = ("attention.window.value", "attention.softcap.value", "attention.sinks.value", "merge.value", "merge.shift")
-    "attention.window.value",
-    "attention.softcap.value",
-    "attention.sinks.value",
-    "merge.value",
-    "merge.both_empty",
-)
 
 
 @pytest.mark.parametrize(("framework", "laws"), [("torch", NEW), ("jax", COMPILED)])

@@ -23,6 +23,7 @@ conventions = {
     "causal_alignment": "top_left",
     "causal_with_mask": "intersect",
     "layout": "blhd",
+    "window_counting": "inclusive",
     "kv_grouping": "repeat_each",
     "gelu_form": "tanh",
 }
@@ -35,7 +36,6 @@ def softmax(x: Array) -> Array:
     return jax.nn.softmax(x, axis=-1)
 
 
-@partial(jax.jit, static_argnames=("is_causal",))
 def scaled_dot_product_attention(
     query: Array,
     key: Array,
@@ -45,14 +45,13 @@ def scaled_dot_product_attention(
     bias: Array | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
 ) -> Array:
     """Average the values, weighted by how well each key matches the query."""
-    return jax.nn.dot_product_attention(
-        query, key, value, bias=_rank_4(bias), mask=_rank_4(mask), is_causal=is_causal, scale=scale
-    )
+    limited = _limited(window, query.shape[1] + key.shape[1])
+    return _attention(query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale, window=limited)
 
 
-@partial(jax.jit, static_argnames=("is_causal",))
 def grouped_query_attention(
     query: Array,
     key: Array,
@@ -62,10 +61,34 @@ def grouped_query_attention(
     bias: Array | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
 ) -> Array:
     """Attend with several query heads to each key/value head."""
+    limited = _limited(window, query.shape[1] + key.shape[1])
+    return _attention(query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale, window=limited)
+
+
+@partial(jax.jit, static_argnames=("is_causal",))
+def _attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    *,
+    mask: Array | None,
+    bias: Array | None,
+    is_causal: bool,
+    scale: float | None,
+    window: tuple[int, int] | None,
+) -> Array:
     return jax.nn.dot_product_attention(
-        query, key, value, bias=_rank_4(bias), mask=_rank_4(mask), is_causal=is_causal, scale=scale
+        query,
+        key,
+        value,
+        bias=_rank_4(bias),
+        mask=_rank_4(mask),
+        is_causal=is_causal,
+        scale=scale,
+        local_window_size=window,
     )
 
 
@@ -79,6 +102,14 @@ def gelu(x: Array) -> Array:
 def silu(x: Array) -> Array:
     """Weigh each entry by its own logistic function."""
     return jax.nn.silu(x)
+
+
+def _limited(window: tuple[int | None, int | None] | None, longest: int) -> tuple[int, int] | None:
+    """Return a window with the length of everything where a side is without limit: jax takes counts only."""
+    if window is None:
+        return None
+    left, right = (longest if side in (None, -1) else side for side in window)
+    return left, right
 
 
 def _rank_4(table: Array | None) -> Array | None:

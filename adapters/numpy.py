@@ -19,6 +19,8 @@ conventions = {
     "empty_row": "zeros",
     "masked_nonfinite": "ignored",
     "layout": "bhld",
+    "window_counting": "inclusive",
+    "softcap_order": "before_mask",
     "kv_grouping": "repeat_each",
     "rotary_pairing": "interleaved",
     "sinusoidal_layout": "interleaved",
@@ -43,10 +45,22 @@ def scaled_dot_product_attention(
     bias: np.ndarray | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    sinks: np.ndarray | None = None,
 ) -> np.ndarray:
     """Average the values, weighted by how well each key matches the query."""
     result = reference.scaled_dot_product_attention(
-        query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale
+        query,
+        key,
+        value,
+        mask=mask,
+        bias=bias,
+        is_causal=is_causal,
+        scale=scale,
+        window=window,
+        softcap=softcap,
+        sinks=sinks,
     )
     return _like(query, result)
 
@@ -60,10 +74,22 @@ def grouped_query_attention(
     bias: np.ndarray | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    sinks: np.ndarray | None = None,
 ) -> np.ndarray:
     """Attend with several query heads to each key/value head."""
     result = reference.grouped_query_attention(
-        query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale
+        query,
+        key,
+        value,
+        mask=mask,
+        bias=bias,
+        is_causal=is_causal,
+        scale=scale,
+        window=window,
+        softcap=softcap,
+        sinks=sinks,
     )
     return _like(query, result)
 
@@ -180,6 +206,14 @@ def feed_forward(x: np.ndarray, weights: HasFeedForwardWeights, *, activation: A
 def gated_feed_forward(x: np.ndarray, weights: HasGatedFeedForwardWeights, *, activation: Activation) -> np.ndarray:
     """Pass each position through two matrices, one gating the other, and a third."""
     return _like(x, reference.gated_feed_forward(x, weights, activation=activation))
+
+
+def merge_attention(
+    output_a: np.ndarray, lse_a: np.ndarray, output_b: np.ndarray, lse_b: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Join the attention over two disjoint sets of keys to the attention over all of them."""
+    output, lse = reference.merge_attention(output_a, lse_a, output_b, lse_b)
+    return _like(output_a, output), _like(lse_a, lse)
 
 
 def _like(argument: np.ndarray, result: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.adapters.errors import AdapterError
 from veriformer.adapters.implementation import Implementation
-from veriformer.conformance_tests.cases.case import AttentionCase, RotaryCase
+from veriformer.conformance_tests.cases.case import AttentionCase, MergeCase, RotaryCase
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.inputs.feed_forward import (
     ActivationInputs,
@@ -81,6 +81,7 @@ class _Probe:
             "causal_with_mask": self._causal_with_mask,
             "empty_row": self._empty_row,
             "masked_nonfinite": self._masked_nonfinite,
+            "window_counting": self._window_counting,
             "rotary_pairing": self._rotary_pairing,
             "sinusoidal_layout": self._sinusoidal_layout,
             "softmax_dtype": self._softmax_dtype,
@@ -122,6 +123,8 @@ class _Probe:
         return self._output(both) is None and all(self._output(inputs) is not None for inputs in alone)
 
     def _inputs(self, queries: int, keys: int, *, value_width: int = 2, **settings: Any) -> Any:
+        if self.operation.name == "merge_attention":
+            return draw_inputs(self.operation.name, MergeCase(2, 3, queries, keys, 4, self.dtype, "integers", seed=7))
         heads, kv_heads = (4, 2) if self.operation.name == "grouped_query_attention" else (3, 3)
         case = AttentionCase(
             2, heads, kv_heads, queries, keys, 2, value_width, self.dtype, "integers", seed=7, **settings
@@ -174,9 +177,11 @@ class _Probe:
         lengths = ((3, 5), (5, 3), (4, 4))
         if self.operation.name == "causal_mask":
             return self._which("causal_alignment", (CausalMaskInputs(*pair) for pair in lengths))
-        if not self._has("is_causal"):
+        if not self._has("is_causal") and not self._has("window"):
             return None
-        seen = [self._keys_seen(self._inputs(*pair, is_causal=True)) for pair in lengths]
+        # Without limit to the left, a window of nothing to the right is the causal flag.
+        causal: dict[str, Any] = {"is_causal": True} if self._has("is_causal") else {"window": (None, 0)}
+        seen = [self._keys_seen(self._inputs(*pair, **causal)) for pair in lengths]
         alignments: tuple[Any, ...] = CONVENTIONS["causal_alignment"].value_names
         for value in alignments:
             shown = [reference.causal_mask(*pair, causal_alignment=value) for pair in lengths]
@@ -216,6 +221,11 @@ class _Probe:
             self._output(self._inputs(4, 4, mask="padding")),
         )
         return None if any(output is None for output in alone) else "rejects"
+
+    def _window_counting(self) -> str | None:
+        if not self._has("window"):
+            return None
+        return self._which("window_counting", [self._inputs(5, 5, window=(2, None)), self._inputs(6, 6, window=(1, 2))])
 
     def _empty_row(self) -> str | None:
         if not self._has("mask"):

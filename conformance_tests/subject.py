@@ -133,6 +133,8 @@ class Subject:
             table = arguments.get(name)
             if table is not None and table.ndim == 4 and table.shape[1] > 1:
                 reordered[name] = table[:, order]
+        if arguments.get("sinks") is not None:
+            reordered["sinks"] = arguments["sinks"][order]
         return arguments | reordered
 
     def _ungrouped(self, value: Array, inputs: Inputs) -> Array:

@@ -12,6 +12,7 @@ from veriformer.reference.attention import (
     visible_keys,
     weighted_sum,
 )
+from veriformer.reference.blocked import blocked_attention
 from veriformer.reference.embedding import token_embedding
 from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
 from veriformer.reference.grouped_query import grouped_query_attention
@@ -19,13 +20,17 @@ from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayer
 from veriformer.reference.layers import decoder_layer, encoder_layer
 from veriformer.reference.loss import cross_entropy
 from veriformer.reference.masks import causal_mask, padding_mask
+from veriformer.reference.merging import attention_over_part, merge_attention
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
 from veriformer.reference.normalisation import layer_norm, rms_norm
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
 from veriformer.reference.relative_positions import alibi_bias, alibi_slopes, relative_position_bucket
 from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_frequencies
+from veriformer.reference.sinks import softmax_beside_sinks
+from veriformer.reference.softcap import soft_cap
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
 from veriformer.reference.weights import FeedForwardWeights, GatedFeedForwardWeights, MultiHeadWeights
+from veriformer.reference.windows import window_mask, within_window
 
 __all__ = [
     "DecoderLayerWeights",
@@ -38,7 +43,9 @@ __all__ = [
     "alibi_bias",
     "alibi_slopes",
     "attention_logits",
+    "attention_over_part",
     "attention_weights",
+    "blocked_attention",
     "causal_mask",
     "cross_entropy",
     "decoder_layer",
@@ -50,6 +57,7 @@ __all__ = [
     "layer_norm",
     "log_sum_exp",
     "masked_softmax",
+    "merge_attention",
     "merge_heads",
     "multi_head_attention",
     "padding_mask",
@@ -63,9 +71,13 @@ __all__ = [
     "silu",
     "sinusoidal_frequencies",
     "sinusoidal_positions",
+    "soft_cap",
     "softmax",
+    "softmax_beside_sinks",
     "split_heads",
     "token_embedding",
     "visible_keys",
     "weighted_sum",
+    "window_mask",
+    "within_window",
 ]

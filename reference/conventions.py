@@ -6,6 +6,7 @@ from typing import Literal
 
 CausalAlignment = Literal["top_left", "bottom_right"]
 EmptyRow = Literal["zeros", "nan", "mean_of_values"]
+WindowCounting = Literal["inclusive", "exclusive"]
 RotaryPairing = Literal["interleaved", "half"]
 SinusoidalLayout = Literal["interleaved", "concatenated"]
 EpsPlacement = Literal["inside_root", "outside_root"]

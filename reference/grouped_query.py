@@ -6,7 +6,8 @@ import numpy as np
 from veriformer.reference.array_types import Array, Bool, Float, Float64
 from veriformer.reference.attention import scaled_dot_product_attention
 from veriformer.reference.checks import Sizes, as_axes, require_multiple
-from veriformer.reference.conventions import CausalAlignment, EmptyRow
+from veriformer.reference.conventions import CausalAlignment, EmptyRow, WindowCounting
+from veriformer.reference.windows import Window
 
 
 def grouped_query_attention(
@@ -18,8 +19,12 @@ def grouped_query_attention(
     bias: Float[Array, "#B #H #L #S"] | Float[Array, "#L #S"] | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    sinks: Float[Array, " H"] | None = None,
     causal_alignment: CausalAlignment = "top_left",
     empty_row: EmptyRow = "zeros",
+    window_counting: WindowCounting = "inclusive",
 ) -> Float64[Array, "B H L Dv"]:
     """Attend with H query heads to G key/value heads, each shared by H/G consecutive query heads.
 
@@ -28,7 +33,7 @@ def grouped_query_attention(
     G = H is multi-head attention, G = 1 multi-query attention.
 
     Shapes: query (B, H, L, D), key (B, G, S, D), value (B, G, S, Dv), mask and bias broadcastable to (B, H, L, S),
-    to (B, H, L, Dv).
+    sinks (H,), to (B, H, L, Dv).
     Raises: ValueError when H is not a multiple of G, else as `scaled_dot_product_attention`.
     Source: Ainslie et al. 2023, section 2.2; Shazeer 2019, section 3 (G = 1).
     Conventions: kv_grouping. Consecutive heads share in torch, jax, keras, ONNX and Hugging Face; x-transformers
@@ -48,6 +53,10 @@ def grouped_query_attention(
         bias=bias,
         is_causal=is_causal,
         scale=scale,
+        window=window,
+        softcap=softcap,
+        sinks=sinks,
         causal_alignment=causal_alignment,
         empty_row=empty_row,
+        window_counting=window_counting,
     )

@@ -25,9 +25,14 @@ def softmax(x: Float[Array, "*rows n"]) -> Float64[Array, "*rows n"]:
     logits = as_float64("x", x)
     if logits.ndim == 0:
         raise ValueError("x must have at least one axis, the one to normalise over; got a scalar; pass a vector")
-    shifted = logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)
-    exponentials = np.exp(shifted)
-    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
+    return _normalised(logits - logits.max(axis=-1, keepdims=True, initial=-np.inf))
+
+
+def _normalised(shifted: Float64[Array, "*rows n"]) -> Float64[Array, "*rows n"]:
+    """Return exp(x) / Σ exp(x) in the place of x: large arrays cost more to allocate than to compute with."""
+    np.exp(shifted, out=shifted)
+    shifted /= shifted.sum(axis=-1, keepdims=True)
+    return np.asarray(shifted)
 
 
 def masked_softmax(
@@ -52,10 +57,14 @@ def masked_softmax(
         raise ValueError(
             f"visible must have the shape of the logits, {numbers.shape}; got {visible.shape}; broadcast it first"
         )
+    if visible.all() and visible.shape[-1]:
+        return softmax(numbers)
     empty = ~visible.any(axis=-1, keepdims=True)
     # Equal logits make an empty row uniform, and spare the 0/0 of a row of −∞.
-    weights = softmax(np.where(visible, numbers, np.where(empty, 0.0, -np.inf)))
-    if empty_row == "mean_of_values":
+    shown = np.where(visible, numbers, np.where(empty, 0.0, -np.inf))
+    shown -= shown.max(axis=-1, keepdims=True, initial=-np.inf)
+    weights = _normalised(shown)
+    if empty_row == "mean_of_values" or not empty.any():
         return weights
     return np.where(empty, 0.0 if empty_row == "zeros" else np.nan, weights)
 

@@ -117,7 +117,7 @@ _CATALOGUE = (
         "window_counting",
         "How many keys does a sliding window of w show to the left?",
         (
-            ConventionValue("inclusive", "w keys and the query's own", "FlashAttention, ONNX"),
+            ConventionValue("inclusive", "w keys and the query's own", "FlashAttention, jax, ONNX"),
             ConventionValue("exclusive", "w keys in all", "Mistral, Hugging Face"),
         ),
     ),

@@ -11,6 +11,8 @@ from typing import Literal
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
 MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "empty_rows"]
 IgnoreKind = Literal["none", "outside", "minus_one", "inside"]
+Window = tuple[int | None, int | None]
+EmptyParts = Literal["none", "one", "both"]
 Activation = Literal["relu", "gelu", "silu"]
 MaskShape = Literal["full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only"]
 
@@ -39,6 +41,9 @@ class AttentionCase:
     is_causal: bool = False
     scale: float | None = None
     biases: bool = False
+    window: Window | None = None
+    softcap: float | None = None
+    sinks: bool = False
     seed: int = 0
 
     @property
@@ -58,7 +63,13 @@ class AttentionCase:
         settings = [self.dtype]
         if self.mask != "none":
             settings.append(f"mask {self.mask.replace('_', ' ')} ({self.mask_shape.replace('_', ' ')})")
-        settings += [name for name, on in (("bias", self.bias), ("causal", self.is_causal)) if on]
+        settings += [
+            name for name, on in (("bias", self.bias), ("causal", self.is_causal), ("sinks", self.sinks)) if on
+        ]
+        if self.window is not None:
+            settings.append(f"window {self.window}")
+        if self.softcap is not None:
+            settings.append(f"softcap {self.softcap:g}")
         if self.scale is not None:
             settings.append(f"scale {self.scale:g}")
         return ", ".join(sizes + settings)
@@ -303,6 +314,38 @@ class BucketCase:
         return ", ".join([f"relative positions {self.rows} × {self.columns}, up to ±{self.furthest}", *settings])
 
 
+@dataclass(frozen=True)
+class MergeCase:
+    """One call of `merge_attention`: an attention over `keys` keys, divided in two.
+
+    Of half the rows one part, or both, are `empty`.
+    """
+
+    batch: int
+    heads: int
+    length: int
+    keys: int
+    width: int
+    dtype: str = "float32"
+    palette: Palette = "bits"
+    amplitude: int = 1
+    empty: EmptyParts = "none"
+    seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return self.batch + self.heads + self.length + self.keys + self.width
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        sizes = f"batch {self.batch}, heads {self.heads}, L = {self.length}, Dv = {self.width}, {self.dtype}"
+        empty = "" if self.empty == "none" else f", rows of which {self.empty} {_PARTS[self.empty]} no keys"
+        return f"{sizes}, {self.keys} keys divided in two{empty}"
+
+
+_PARTS = {"one": "part has", "both": "parts have"}
+
 Case = (
     AttentionCase
     | VectorCase
@@ -315,4 +358,5 @@ Case = (
     | BucketCase
     | LossCase
     | EmbeddingCase
+    | MergeCase
 )

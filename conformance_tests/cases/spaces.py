@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from veriformer.conformance_tests.cases.case import Activation, IgnoreKind, MaskKind, MaskShape, Palette
+from veriformer.conformance_tests.cases.case import Activation, EmptyParts, IgnoreKind, MaskKind, MaskShape, Palette
 
 How = Literal["never", "sometimes", "always"]
 EVERY_PALETTE: tuple[Palette, ...] = ("bits", "integers", "normal", "offset", "repeated")
@@ -29,6 +29,9 @@ class AttentionSpace:
     causal: How = "never"
     bias: How = "never"
     scale: How = "never"
+    window: How = "never"
+    softcap: How = "never"
+    sinks: How = "never"
     biases: How = "sometimes"
     palettes: tuple[Palette, ...] = EVERY_PALETTE
     amplitudes: tuple[int, ...] = (1, 4)
@@ -149,6 +152,16 @@ class BucketSpace:
 
 
 @dataclass(frozen=True)
+class MergeSpace:
+    """Cases of `merge_attention`."""
+
+    empty: EmptyParts = "none"
+    palettes: tuple[Palette, ...] = EVERY_PALETTE
+    amplitudes: tuple[int, ...] = (1, 2)
+    least_keys: int = 2
+
+
+@dataclass(frozen=True)
 class OwnSpace:
     """Cases of whatever kind the operation has, for laws that hold of every operation alike."""
 
@@ -172,6 +185,7 @@ Space = (
     | BucketSpace
     | LossSpace
     | EmbeddingSpace
+    | MergeSpace
     | OwnSpace
     | NoSpace
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import product, starmap
 from typing import Any
 
 from veriformer.conformance_tests.cases import choices as st
@@ -18,6 +18,7 @@ from veriformer.conformance_tests.cases.case import (
     VectorCase,
 )
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
+from veriformer.conformance_tests.cases.merging import merge_cases
 from veriformer.conformance_tests.cases.positional_strategies import alibi_cases, bucket_cases, rotary_cases
 from veriformer.conformance_tests.cases.sizes import POOL, Compiled, Sizes, fit, free_sizes, small_sizes, smallest_first
 from veriformer.conformance_tests.cases.spaces import (
@@ -29,6 +30,7 @@ from veriformer.conformance_tests.cases.spaces import (
     FeedForwardSpace,
     How,
     LossSpace,
+    MergeSpace,
     OwnSpace,
     PaddingMaskSpace,
     PositionSpace,
@@ -37,6 +39,7 @@ from veriformer.conformance_tests.cases.spaces import (
     VectorSpace,
 )
 from veriformer.conformance_tests.cases.training import embedding_cases, loss_cases
+from veriformer.conformance_tests.cases.windows import SOFTCAPS, WINDOWS, Choice
 
 __all__ = ["Limits", "attention_cases", "cases", "own_space", "resolved", "vector_cases"]
 
@@ -66,6 +69,8 @@ def cases(space: Space, limits: Limits) -> st.Choice[Any]:
         return rotary_cases(space, limits)
     if isinstance(space, AlibiSpace):
         return alibi_cases(space, limits)
+    if isinstance(space, MergeSpace):
+        return merge_cases(space, limits)
     if isinstance(space, BucketSpace):
         return bucket_cases(space, limits)
     raise TypeError(f"no cases are drawn from {type(space).__name__}")
@@ -95,6 +100,7 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
         "rotary_embedding": RotarySpace(),
         "alibi_bias": AlibiSpace(),
         "relative_position_bucket": BucketSpace(),
+        "merge_attention": MergeSpace(),
     }
     return own.get(operation, AttentionSpace(mask=how, causal=how, bias=how, scale=how))
 
@@ -158,11 +164,19 @@ def _flags(space: AttentionSpace, limits: Limits) -> list[dict[str, Any]]:
     for *drawn, with_biases in product(*switches, biases):
         on = {name for name, switch in zip(wishes, drawn, strict=True) if switch}
         shapes = space.mask_shapes if "mask" in on else space.mask_shapes[:1]
-        scales = _SCALES if "scale" in on else _SCALES[:1]
         combinations += [
-            _settled(on, space, limits, shape, scale, biases=with_biases) for shape, scale in product(shapes, scales)
+            _settled(on, space, limits, shape, choice, biases=with_biases)
+            for shape, choice in product(shapes, _choices(on))
         ]
     return combinations
+
+
+def _choices(on: set[str]) -> list[Choice]:
+    """Return the values of the optional inputs that have one; where others are on too, few of each."""
+    scales = _SCALES if "scale" in on else _SCALES[:1]
+    windows = WINDOWS if "window" in on else WINDOWS[:1]
+    softcaps = SOFTCAPS if "softcap" in on else SOFTCAPS[:1]
+    return list(starmap(Choice, product(scales, windows, softcaps)))
 
 
 def _fixed(chosen: Compiled, space: AttentionSpace, limits: Limits) -> tuple[dict[str, Any], Sizes, str]:
@@ -171,7 +185,7 @@ def _fixed(chosen: Compiled, space: AttentionSpace, limits: Limits) -> tuple[dic
     on = {name for name, how in wishes.items() if how == "always" or (how == "sometimes" and name in chosen.extras)}
     shape = chosen.mask_shape if chosen.mask_shape in space.mask_shapes else space.mask_shapes[0]
     biases = space.biases == "always" or (space.biases == "sometimes" and "bias" in chosen.extras)
-    flags = _settled(on & limits.features, space, limits, shape, _SCALES[0], biases=biases)
+    flags = _settled(on & limits.features, space, limits, shape, Choice(_SCALES[0]), biases=biases)
     # With more dtypes than entries another law starts at another dtype, so that a run meets all that are declared.
     rounds = -(-len(limits.dtypes) // limits.pool)
     index = chosen.dtype_index + limits.pool * (limits.seed % rounds)
@@ -179,7 +193,15 @@ def _fixed(chosen: Compiled, space: AttentionSpace, limits: Limits) -> tuple[dic
 
 
 def _wishes(space: AttentionSpace) -> dict[str, How]:
-    return {"mask": space.mask, "bias": space.bias, "is_causal": space.causal, "scale": space.scale}
+    return {
+        "mask": space.mask,
+        "bias": space.bias,
+        "is_causal": space.causal,
+        "scale": space.scale,
+        "window": space.window,
+        "softcap": space.softcap,
+        "sinks": space.sinks,
+    }
 
 
 def _may_have_biases(space: AttentionSpace, limits: Limits) -> bool:
@@ -191,7 +213,7 @@ def _settled(
     space: AttentionSpace,
     limits: Limits,
     mask_shape: MaskShape,
-    scale: float,
+    choice: Choice,
     *,
     biases: bool,
 ) -> dict[str, Any]:
@@ -207,7 +229,12 @@ def _settled(
     if "mask" in on:
         flags["mask_shape"] = mask_shape
     if "scale" in on:
-        flags["scale"] = scale
+        flags["scale"] = choice.scale
+    if "window" in on:
+        flags["window"] = choice.window
+    if "softcap" in on:
+        flags["softcap"] = choice.softcap
+    flags["sinks"] = "sinks" in on
     return flags
 
 

@@ -17,6 +17,7 @@ from veriformer.conformance_tests.inputs.feed_forward import (
     GatedMatrices,
 )
 from veriformer.conformance_tests.inputs.loss import CrossEntropyInputs
+from veriformer.conformance_tests.inputs.merging import MergeInputs
 from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
 from veriformer.conformance_tests.inputs.relative_positions import AlibiInputs, BucketInputs
 from veriformer.conformance_tests.inputs.rotary import RotaryInputs
@@ -43,6 +44,7 @@ _INPUTS: dict[str, Any] = {
     "silu": ActivationInputs,
     "feed_forward": FeedForwardInputs,
     "gated_feed_forward": FeedForwardInputs,
+    "merge_attention": MergeInputs,
 }
 _MATRICES: dict[str, Any] = {"feed_forward": FeedForwardMatrices, "gated_feed_forward": GatedMatrices}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.cases.case import AttentionCase
+from veriformer.conformance_tests.cases.case import AttentionCase, Window
 from veriformer.conformance_tests.cases.masks import draw_mask
 from veriformer.conformance_tests.cases.values import fill, round_to_dtype
 from veriformer.conformance_tests.inputs.empty_rows import softmax_over_visible
@@ -40,6 +40,9 @@ class AttentionInputs:
     bias: Array | None = None
     is_causal: bool = False
     scale: float | None = None
+    window: Window | None = None
+    softcap: float | None = None
+    sinks: Array | None = None
 
     @classmethod
     def draw(cls, operation: str, case: AttentionCase) -> AttentionInputs:
@@ -55,12 +58,15 @@ class AttentionInputs:
         value = values(*keys, case.value_width) if operation != "attention_weights" else None
         mask = draw_mask(case, generator)
         bias = values(batch, case.heads, case.query_length, case.key_length) if case.bias else None
-        return cls(operation, case.dtype, query, key, value, mask, bias, case.is_causal, case.scale)
+        sinks = values(1, case.heads)[0] if case.sinks else None
+        optional = (case.is_causal, case.scale, case.window, case.softcap, sinks)
+        return cls(operation, case.dtype, query, key, value, mask, bias, *optional)
 
     def arguments(self) -> dict[str, Any]:
         """Return what the call is made with, by the interface's names."""
         arguments: dict[str, Any] = {"query": self.query, "key": self.key, "value": self.value}
         arguments |= {"mask": self.mask, "bias": self.bias, "scale": self.scale}
+        arguments |= {"window": self.window, "softcap": self.softcap, "sinks": self.sinks}
         arguments["is_causal"] = self.is_causal or None
         return {name: value for name, value in arguments.items() if value is not None}
 
@@ -111,7 +117,9 @@ class AttentionInputs:
             mask=obeyed.mask,
             bias=obeyed.bias,
             is_causal=obeyed.is_causal,
+            window=obeyed.window,
             causal_alignment=conventions["causal_alignment"],
+            window_counting=conventions.get("window_counting", "inclusive"),
         )
 
     def unseen_keys(self, conventions: Conventions) -> Array:
@@ -139,10 +147,11 @@ class AttentionInputs:
         kv_index = index[:: self.group_size] // self.group_size
         taken = self._mapped(lambda array: array, lambda table: _take(table, index, 1))
         value = None if self.value is None else self.value[:, kv_index]
-        return replace(taken, query=self.query[:, index], key=self.key[:, kv_index], value=value)
+        sinks = None if self.sinks is None else self.sinks[index]
+        return replace(taken, query=self.query[:, index], key=self.key[:, kv_index], value=value, sinks=sinks)
 
     def take_queries(self, index: Array) -> AttentionInputs:
-        """Return the queries at `index`."""
+        """Return the queries at `index`; a window would be counted from other positions then."""
         taken = self._mapped(lambda array: array, lambda table: _take(table, index, -2))
         return replace(taken, query=self.query[:, :, index])
 
@@ -181,14 +190,14 @@ class AttentionInputs:
         allowed = (attention_weights_bound if terms.output is None else attention_bound)(terms, precision)
         value = terms.weights if terms.output is None else terms.output
         empty = ~visible.any(axis=-1, keepdims=True)
-        if conventions["empty_row"] == "nan":
+        if conventions["empty_row"] == "nan" and self.sinks is None:
             value = np.where(empty, np.nan, value)
         return Expected(value, allowed * precision.with_reference, np.broadcast_to(~empty, value.shape))
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of an implementation that sees every key and does not scale: see `Trial.equal`."""
         unscaled = 1.0 if self.scale is None else max(self.scale, 1.0)
-        loosest = replace(self, mask=None, is_causal=False, scale=unscaled)
+        loosest = replace(self, mask=None, is_causal=False, scale=unscaled, window=None, softcap=None, sinks=None)
         if self.bias is not None:
             loosest = replace(loosest, bias=np.where(np.isneginf(self.bias), 0.0, self.bias))
         return loosest.expected(conventions).allowed
@@ -201,11 +210,16 @@ class AttentionInputs:
         key = np.repeat(self.key, self.group_size, axis=1)
         value = None if self.value is None else np.repeat(self.value, self.group_size, axis=1)
         bias = self.obeying(conventions).bias
-        logits = reference.attention_logits(self.query, key, bias=bias, scale=self.scale)
+        logits = reference.attention_logits(self.query, key, bias=bias, scale=self.scale, softcap=self.softcap)
         scale = self.query.shape[-1] ** -0.5 if self.scale is None else self.scale
-        logits, visible, weights = softmax_over_visible(logits, visible, conventions)
+        if self.sinks is None:
+            logits, visible, weights = softmax_over_visible(logits, visible, conventions)
+        else:
+            weights = reference.softmax_beside_sinks(logits, visible, self.sinks)
+            logits = np.where(visible, logits, -np.inf)
         output = None if value is None else reference.weighted_sum(weights, value, visible)
-        return AttentionTerms(self.query, key, value, scale, logits, weights, output)
+        settings = {"softcap": self.softcap, "sinks": self.sinks}
+        return AttentionTerms(self.query, key, value, scale, logits, weights, output, **settings)
 
 
 def _take(table: Array, index: Array, axis: int) -> Array:

@@ -20,7 +20,7 @@ from veriformer.spec.operations import OPERATIONS, Operation
 
 STANDARD: Mapping[str, str] = MappingProxyType({})
 _DIGITS = 7
-_WITH_LAYOUT = ("query", "key", "value")
+_WITH_LAYOUT = ("query", "key", "value", "output_a", "output_b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 # Every second element of a larger buffer, transposed: the view that the law about memory layouts hands over.
@@ -110,6 +110,8 @@ class _Script:
 
     def _variable(self, name: str, value: Any, dtype: str, lines: list[str]) -> str:
         """Return the name that holds an argument, adding the line that makes it unless an earlier call did."""
+        if isinstance(value, tuple):
+            return repr(value)
         if isinstance(value, bool | int | float | str | np.generic):
             return repr(value.item() if isinstance(value, np.generic) else value)
         known = self._known.setdefault(name, [])
@@ -134,7 +136,7 @@ class _Script:
         value = record.arguments[name]
         order = self._head_order(record)
         if order is not None and _has_heads(name, value):
-            variable = f"{variable}[:, {order}]"
+            variable = f"{variable}[{order}]" if name == "sinks" else f"{variable}[:, {order}]"
         if self._has_layout(operation) and name in _WITH_LAYOUT:
             variable = f"{variable}.swapaxes(1, 2)"
         if name == "mask" and self.conventions.get("mask_polarity") == "true_is_masked":
@@ -226,7 +228,7 @@ def _remark(text: str) -> list[str]:
 
 
 def _has_heads(name: str, value: Any) -> bool:
-    if name == "query":
+    if name in ("query", "sinks"):
         return True
     return name in ("mask", "bias") and value.ndim == 4 and value.shape[1] > 1
 

@@ -2,7 +2,7 @@
 
 Changing each weight p_j by a factor e^(η_j) moves the output by Σ p_j (e^(η_j) − 1)(v_j − o) / Σ p_j e^(η_j),
 because Σ p (v − o) = 0. A logit's error therefore counts with |v_j − o|, the distance of a value from the output,
-and never moves the output further than the farthest visible value.
+and never moves the output further than the farthest visible value. A sink is one key more, whose value is zero.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class AttentionTerms:
     """The exact quantities of one attention, all (B, H, ...), from which its error bound follows.
 
     `logits` are −∞ where a key is not visible. The three `*_error` arrays are what the inputs themselves may be
-    wrong by, when they are results of earlier operations (projections).
+    wrong by, when they are results of earlier operations (projections). `sinks` (H,) are logits of their own, and
+    `softcap` is None or 0 where there is none.
     """
 
     query: Array
@@ -34,24 +35,65 @@ class AttentionTerms:
     query_error: Array | None = None
     key_error: Array | None = None
     value_error: Array | None = None
+    softcap: float | None = None
+    sinks: Array | None = None
+
+    @property
+    def all_logits(self) -> Array:
+        """The logits of the keys, and after them that of the sink."""
+        return self.logits if self.sinks is None else np.append(self.logits, self._sink_column, axis=-1)
+
+    @property
+    def all_values(self) -> Array:
+        """The values of the keys, and after them the sink's, which is zero; ValueError where there are none."""
+        if self.value is None:
+            raise ValueError("the bound of an attention output needs its values and its output")
+        return self.value if self.sinks is None else self.beside_sink(self.value, axis=-2)
+
+    def beside_sink(self, amounts: Array, axis: int = -1) -> Array:
+        """Return amounts that belong to keys with a zero for the sink, if there is one."""
+        if self.sinks is None:
+            return amounts
+        return np.append(amounts, np.zeros_like(np.take(amounts, [0], axis=axis)), axis=axis)
+
+    @property
+    def _sink_column(self) -> Array:
+        if self.sinks is None:
+            raise ValueError("there are no sinks")
+        return np.broadcast_to(self.sinks[:, None, None], (*self.logits.shape[:-1], 1))
 
 
 def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
-    """Return the absolute error of each logit plus the relative error of its exponential.
+    """Return the absolute error of each logit, the sink's included, plus the relative error of its exponential.
 
     ε = γ(D) A + 2u A + 3u Z + u (max z − z) + 2u, A = s |q|·|k|, Z = max(|s q·k|, |z|), and the propagated errors
-    of queries and keys.
+    of queries and keys. A soft cap, see `_capped`, stands between the products and what follows.
     """
     unit = precision.stored
     query, key = np.abs(terms.query), np.abs(terms.key).swapaxes(-1, -2)
     magnitude = abs(terms.scale) * (query @ key)
-    visible = np.isfinite(terms.logits)
-    logits = np.where(visible, terms.logits, 0.0)
-    size = np.maximum(np.abs(terms.scale * (terms.query @ terms.key.swapaxes(-1, -2))), np.abs(logits))
-    highest = np.max(np.where(visible, terms.logits, -np.inf), axis=-1, keepdims=True, initial=-np.inf)
+    products = terms.scale * (terms.query @ terms.key.swapaxes(-1, -2))
+    error = (precision.growth(terms.query.shape[-1]) + 2.0 * unit) * magnitude + _propagated(terms, query, key)
+    if terms.softcap:
+        products, error = _capped(products, error + unit * np.abs(products), terms.softcap, unit)
+    visible = np.isfinite(terms.all_logits)
+    logits = np.where(visible, terms.all_logits, 0.0)
+    size = np.maximum(terms.beside_sink(np.abs(products)), np.abs(logits))
+    highest = np.max(terms.all_logits, axis=-1, keepdims=True, initial=-np.inf)
     distance = np.where(visible, highest - logits, 0.0)
-    error = (precision.growth(terms.query.shape[-1]) + 2.0 * unit) * magnitude + unit * (3.0 * size + distance + 2.0)
-    return np.where(visible, error + _propagated(terms, query, key), 0.0)
+    return np.where(visible, terms.beside_sink(error) + unit * (3.0 * size + distance + 2.0), 0.0)
+
+
+def _capped(logits: Array, error: Array, softcap: float, unit: float) -> tuple[Array, Array]:
+    """Return the capped logits y = c tanh(z/c) and their error.
+
+    The slope is 1 − tanh², largest where |z| − ε is nearest to 0; two capped logits differ by 2c at most. The rounding
+    of z/c counts with |z| (1 − tanh²) ≤ |y|; tanh itself errs by 4 units in the last place (8u) in the loosest
+    implementations in use (XLA's rational approximation), and the product by u: 10u |y| in all.
+    """
+    capped = softcap * np.tanh(logits / softcap)
+    slope = 1.0 - np.tanh(np.maximum(np.abs(logits) - error, 0.0) / softcap) ** 2
+    return capped, np.minimum(slope * error, 2.0 * softcap) + 10.0 * unit * np.abs(capped)
 
 
 def _propagated(terms: AttentionTerms, query: Array, key: Array) -> Array | float:
@@ -64,6 +106,8 @@ def _propagated(terms: AttentionTerms, query: Array, key: Array) -> Array | floa
 
 def attention_weights_bound(terms: AttentionTerms, precision: Precision) -> Array:
     """Return the largest rounding error of correct attention weights, entry by entry."""
+    if terms.sinks is not None:
+        raise ValueError("attention weights have no sinks")
     return weight_error(disturbed(terms.logits, logit_error(terms, precision)), precision)
 
 
@@ -73,20 +117,21 @@ def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
     Logits move the output by at most m = min(Σ p (e^ε − 1) |v − o| / Σ p e^(−ε), max |v − o|); the weights, the sums
     and the result are rounded, and the values of multi-head attention are themselves wrong by δv.
     """
-    if terms.value is None or terms.output is None:
+    if terms.output is None:
         raise ValueError("the bound of an attention output needs its values and its output")
-    softmax = disturbed(terms.logits, logit_error(terms, precision))
-    visible = np.isfinite(terms.logits)
-    moved = _moved(softmax.rise, np.abs(terms.value[..., None, :, :] - terms.output[..., :, None, :]), visible)
+    logits, value = terms.all_logits, terms.all_values
+    softmax = disturbed(logits, logit_error(terms, precision))
+    visible = np.isfinite(logits)
+    moved = _moved(softmax.rise, np.abs(value[..., None, :, :] - terms.output[..., :, None, :]), visible)
     reached = np.minimum(softmax.weights + softmax.gain, 1.0)
-    growth = precision.growth(terms.logits.shape[-1])
+    growth = precision.growth(logits.shape[-1])
     shared = growth + precision.stored + precision.output + normaliser_error(softmax.normaliser, precision)
-    magnitude = np.abs(terms.value)
+    magnitude = np.abs(value)
     bound = moved + (precision.stored + growth) * _largest_average(reached, magnitude, visible)
     bound += shared * (np.abs(terms.output) + moved)
     bound += precision.tiny * (1.0 + visible.astype(float) @ magnitude)
     if terms.value_error is not None:
-        bound += _largest_average(reached, terms.value_error, visible)
+        bound += _largest_average(reached, terms.beside_sink(terms.value_error, axis=-2), visible)
     result: Array = bound
     return result
 

@@ -27,6 +27,10 @@ _TITLES = {
     "rms_norm": "What root-mean-square normalisation keeps and what it removes",
     "gated_activations": "GELU and SiLU are the entry times a gate that its mirror image completes to one",
     "feed_forward": "Feed-forward networks are sums over hidden units, at each position alone",
+    "windows": "A sliding window is a mask, and the narrowest one returns the values",
+    "softcap": "A soft cap bounds the logits by c and enlarges no difference",
+    "sinks": "An attention sink is one key more whose value is zero",
+    "inner_products": "Attention sees queries and keys through their inner products only",
 }
 
 

@@ -13,11 +13,15 @@ from veriformer.spec.laws import (
     interface,
     loss,
     masking,
+    merging,
     normalisation,
     relative_positions,
     rotary,
+    sinks,
+    softcap,
     softmax,
     symmetry,
+    windows,
 )
 from veriformer.spec.laws import masks_and_positions as other
 from veriformer.spec.laws.law import LawStatement, Property, Tier, state
@@ -33,11 +37,12 @@ _PER_HEAD = (_PLAIN, _GROUPED, _WEIGHTS)
 _ATTENTION = (*_PER_HEAD, _MULTI_HEAD)
 _ROTARY = "rotary_embedding"
 _ALIBI = "alibi_bias"
+_MERGE = "merge_attention"
 _BUCKET = "relative_position_bucket"
 _TRAINING = ("token_embedding", "cross_entropy")
 _POSITION_WISE = ("rms_norm", "gelu", "silu", "feed_forward", "gated_feed_forward")
-_WITHOUT_EXAMPLES = (_GROUPED, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING)
-_FLOAT = ("softmax", *_ATTENTION, "layer_norm", *_POSITION_WISE, _ROTARY, *_TRAINING)
+_WITHOUT_EXAMPLES = (_GROUPED, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, _MERGE)
+_FLOAT = ("softmax", *_ATTENTION, "layer_norm", *_POSITION_WISE, _ROTARY, *_TRAINING, _MERGE)
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions", _ALIBI, _BUCKET)
 
 _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
@@ -46,8 +51,11 @@ _PER_HEAD_LOGIT_LAWS = (
     attention.EQUAL_KEYS,
     attention.BIAS_VALUE,
     attention.BIAS_ROW_SHIFT,
+    attention.KEY_SHIFT,
+    attention.COMPONENT_ORDER,
     masking.ADDITIVE,
     masking.LOW_LOGITS,
+    masking.COMPOSITION,
 )
 
 _STATEMENTS = (
@@ -63,6 +71,8 @@ _STATEMENTS = (
     *state(_PER_HEAD_LOGIT_LAWS, *_PER_HEAD),
     *state(attention.VALUE_AVERAGES, *_AVERAGING),
     *state((attention.ALL_KEYS_TWICE, attention.VALUE_WIDTH), *_AVERAGING, _MULTI_HEAD),
+    *state((*windows.WINDOW_LAWS, *softcap.SOFTCAP_LAWS, *sinks.SINK_LAWS), *_AVERAGING),
+    *state(merging.MERGE_LAWS, _MERGE),
     *state(masking.MASK_LAWS, *_ATTENTION),
     *state(masking.CAUSAL_LAWS, *_ATTENTION),
     *state((*symmetry.SAMPLES, *symmetry.ORDER), *_ATTENTION),

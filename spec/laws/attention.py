@@ -78,6 +78,27 @@ EQUAL_KEYS = Property(
     source=f"{VASWANI}, equation 1",
     derivation="convex_hull",
 )
+KEY_SHIFT = Property(
+    key="keys.shift",
+    statement="One vector added to every key changes nothing.",
+    formula="f(Q, K + 1 cᵀ, V) = f(Q, K, V): each row of logits moves by q·c / √D",
+    source="shift invariance of softmax, equation 1 of Vaswani et al. 2017",
+    derivation="softmax",
+)
+COMPONENT_ORDER = Property(
+    key="components.permutation",
+    statement="Components of queries and keys reordered and reflected alike change nothing.",
+    formula="f(Q P, K P, V) = f(Q, K, V) for every signed permutation P, because P Pᵀ = 1",
+    source="the inner product in equation 1 of Vaswani et al. 2017",
+    derivation="inner_products",
+)
+VALUE_COMPONENTS = Property(
+    key="values.components",
+    statement="Components of the values in another order give the output's in that order.",
+    formula="f(Q, K, V P) = f(Q, K, V) P for every permutation P",
+    source="the weights in equation 1 of Vaswani et al. 2017 do not depend on the component",
+    derivation="inner_products",
+)
 DUPLICATED_KEY = Property(
     key="keys.duplicated",
     statement="Giving a key and its value twice equals adding log 2 to that key's logits.",
@@ -110,7 +131,7 @@ BIAS_ROW_SHIFT = Property(
     features=("bias",),
 )
 
-VALUE_AVERAGES = (HULL, CONSTANT_VALUES, LINEAR_IN_VALUES, DUPLICATED_KEY)
+VALUE_AVERAGES = (HULL, CONSTANT_VALUES, LINEAR_IN_VALUES, VALUE_COMPONENTS, DUPLICATED_KEY)
 LOGITS = (
     SCALE,
     EXPLICIT_SCALE,

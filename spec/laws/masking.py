@@ -66,6 +66,30 @@ PADDING = Property(
     derivation="masking",
     features=("mask",),
 )
+LEFT_PADDING = Property(
+    key="mask.left_padding",
+    statement="Padding in front of a sample's keys, masked, changes nothing.",
+    formula="f(Q, [pad; K], [pad; V]; mask hides the padding) = f(Q, K, V)",
+    source="the sum over keys splits into kept and masked, and the masked part is zero",
+    derivation="masking",
+    features=("mask",),
+)
+PACKED = Property(
+    key="mask.packed",
+    statement="Documents packed into one sequence under a block-diagonal mask are answered as each alone.",
+    formula="f([Q; Q′], [K; K′], [V; V′]; mask = blocks) = [f(Q, K, V); f(Q′, K′, V′)]",
+    source="Krell et al. 2021, section 3.2.2 (packed sequences)",
+    derivation="masking",
+    features=("mask",),
+)
+COMPOSITION = Property(
+    key="mask.composition",
+    statement="A mask beside a bias of −∞ hides what either hides.",
+    formula="f(…; mask = M, bias = where(N, 0, −∞)) = f(…; mask = M ∧ N)",
+    source="seed document 000: combine causal and padding masks by addition",
+    derivation="masking",
+    features=("mask", "bias"),
+)
 ADDITIVE = Property(
     key="mask.additive",
     statement="A boolean mask equals a bias of 0 where it is True and −∞ where it is False.",
@@ -161,6 +185,8 @@ MASK_LAWS = (
     NONFINITE,
     REMOVED_KEYS,
     PADDING,
+    LEFT_PADDING,
+    PACKED,
     BROADCAST,
     EMPTY_ROW,
     EMPTY_ROW_LOCAL,

@@ -14,6 +14,7 @@ from veriformer.spec.operations.attention import (
 from veriformer.spec.operations.feed_forward import FEED_FORWARD, GATED_FEED_FORWARD, GELU, SILU
 from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
 from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
+from veriformer.spec.operations.merging import MERGE_ATTENTION
 from veriformer.spec.operations.normalisation import LAYER_NORM, RMS_NORM
 from veriformer.spec.operations.operation import Kind, Operation, Parameter, Requirement
 from veriformer.spec.operations.positions import (
@@ -46,6 +47,7 @@ _CATALOGUE = (
     SILU,
     FEED_FORWARD,
     GATED_FEED_FORWARD,
+    MERGE_ATTENTION,
 )
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType({operation.name: operation for operation in _CATALOGUE})

@@ -13,7 +13,12 @@ MASK = Parameter("mask", "(L, S) or rank 4, broadcastable to (B, H, L, S)", "boo
 BIAS = Parameter("bias", "broadcastable to (B, H, L, S)", "float", "feature", "added to the scaled logits")
 IS_CAUSAL = Parameter("is_causal", "", "flag", "feature", "a query sees no later key")
 SCALE = Parameter("scale", "", "scalar", "feature", "positive factor of the logits, 1/√D by default")
+WINDOW = Parameter("window", "(left, right)", "int", "feature", "keys seen on each side, None or −1 without limit")
+SOFTCAP = Parameter("softcap", "", "scalar", "feature", "c in c tanh(logit / c), None or 0 for none")
+SINKS = Parameter("sinks", "(H,)", "float", "feature", "one logit more per head, neither scaled nor capped, no value")
 LOGIT_FEATURES = (MASK, BIAS, IS_CAUSAL, SCALE)
+MODERN_FEATURES = (WINDOW, SOFTCAP, SINKS)
+WINDOW_CONVENTIONS = ("window_counting", "softcap_order")
 MASK_CONVENTIONS = ("mask_polarity", "causal_alignment", "causal_with_mask", "empty_row", "masked_nonfinite")
 
 SOFTMAX = Operation(
@@ -31,11 +36,11 @@ SCALED_DOT_PRODUCT_ATTENTION = Operation(
     name="scaled_dot_product_attention",
     prefix="attention",
     summary="Average the values, weighted by how well each key matches the query.",
-    parameters=(QUERY, KEY, VALUE, *LOGIT_FEATURES),
+    parameters=(QUERY, KEY, VALUE, *LOGIT_FEATURES, *MODERN_FEATURES),
     result="(B, H, L, Dv)",
-    formula="softmax(scale · Q Kᵀ + bias, over the visible keys) V, scale = 1/√D",
+    formula="softmax(cap(scale · Q Kᵀ) + bias, over the visible keys and the sink) V, scale = 1/√D",
     source=f"{VASWANI}, equation 1",
-    conventions=("layout", *MASK_CONVENTIONS, "softmax_dtype"),
+    conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "softmax_dtype"),
 )
 
 GROUPED_QUERY_ATTENTION = Operation(
@@ -47,11 +52,12 @@ GROUPED_QUERY_ATTENTION = Operation(
         Parameter("key", "(B, G, S, D)", "float", "positional", "one key head for each group of query heads"),
         Parameter("value", "(B, G, S, Dv)", "float", "positional", "one value head for each group of query heads"),
         *LOGIT_FEATURES,
+        *MODERN_FEATURES,
     ),
     result="(B, H, L, Dv)",
     formula="head h = attention(Q_h, K_g, V_g) with g = h // (H // G)",
     source="Ainslie et al. 2023, section 2.2; Shazeer 2019 (G = 1)",
-    conventions=("layout", *MASK_CONVENTIONS, "kv_grouping", "softmax_dtype"),
+    conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "kv_grouping", "softmax_dtype"),
 )
 
 ATTENTION_WEIGHTS = Operation(

@@ -56,6 +56,7 @@ def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
     added_by_the_check = {
         "causal.explicit_mask": {"mask"},
         "mask.additive": {"bias"},
+        "window.explicit_mask": {"mask"},
         "grouped_heads": {"num_kv_heads"},
     }
 
@@ -71,6 +72,7 @@ def always_given(law: Law) -> set[str]:
     asked: dict[str, str] = {}
     if isinstance(space, AttentionSpace):
         asked = {"mask": space.mask, "bias": space.bias, "is_causal": space.causal, "scale": space.scale}
+        asked |= {"window": space.window, "softcap": space.softcap, "sinks": space.sinks}
     elif isinstance(space, LossSpace):
         asked = {"ignore_index": space.ignore, "label_smoothing": space.smoothing}
     elif isinstance(space, EmbeddingSpace):

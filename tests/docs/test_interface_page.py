@@ -62,15 +62,8 @@ def test_arguments_keywords_shapes_and_result_agree(operation: Operation) -> Non
 
 def test_later_operations_are_not_in_the_code_and_are_marked() -> None:
     later = {name for row in rows(f"operation ({LATER})") for name in names(row[0])}
-    assert {"merge_attention", "encoder_layer", "model"} <= later
+    assert {"encoder_layer", "model"} <= later
     assert later.isdisjoint(OPERATIONS)
-
-
-def test_later_keywords_are_not_in_the_code() -> None:
-    section = PAGE.partition("### Later version: keywords")[2].partition("###")[0]
-    for name in ("window", "softcap", "sinks"):
-        assert f"`{name}`" in section
-        assert all(name not in operation.features for operation in OPERATIONS.values())
 
 
 def test_conventions_of_the_page_are_those_of_the_code() -> None:

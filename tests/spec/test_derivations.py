@@ -35,6 +35,10 @@ EXPECTED = {
     "rms_norm",
     "gated_activations",
     "feed_forward",
+    "windows",
+    "softcap",
+    "sinks",
+    "inner_products",
 }
 
 

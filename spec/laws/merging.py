@@ -1,0 +1,100 @@
+"""Laws of merging the attention over disjoint sets of keys."""
+
+from __future__ import annotations
+
+from veriformer.spec.laws.law import Property
+
+MILAKOV = "Milakov & Gimelshein 2018, section 3.1"
+DAO = "Dao et al. 2022, section 3.1"
+
+MERGE_VALUE = Property(
+    key="value",
+    statement="The parts are averaged with the exponentials of their log-sum-exps.",
+    formula="lse = ln(e^a + e^b), output = e^(a − lse) output_a + e^(b − lse) output_b",
+    source=f"{MILAKOV}; {DAO}",
+    derivation="online_softmax",
+)
+MERGE_UNION = Property(
+    key="union",
+    statement="Merging the attention over two disjoint sets of keys gives the attention over their union.",
+    formula="merge(f(Q, K_a, V_a), f(Q, K_b, V_b)) = f(Q, [K_a; K_b], [V_a; V_b])",
+    source=f"{MILAKOV}; {DAO}",
+    derivation="online_softmax",
+)
+MERGE_ANY_SPLIT = Property(
+    key="any_split",
+    statement="Wherever the keys are divided, the merged parts are the same.",
+    formula="merge(f(K[:m]), f(K[m:])) = merge(f(K[:n]), f(K[n:]))",
+    source=DAO,
+    derivation="online_softmax",
+)
+MERGE_COMMUTATIVE = Property(
+    key="commutative",
+    statement="The order of the two parts does not matter.",
+    formula="merge(a, b) = merge(b, a)",
+    source=MILAKOV,
+    derivation="online_softmax",
+)
+MERGE_ASSOCIATIVE = Property(
+    key="associative",
+    statement="Three parts merge to the same, whichever two come first.",
+    formula="merge(merge(a, b), c) = merge(a, merge(b, c))",
+    source=MILAKOV,
+    derivation="online_softmax",
+)
+MERGE_EMPTY_PART = Property(
+    key="empty_part",
+    statement="A part without keys changes nothing.",
+    formula="merge(a, (0, −∞)) = merge((0, −∞), a) = a",
+    source="ln(e^a + 0) = a; vllm-project/vllm#39148",
+    derivation="online_softmax",
+)
+MERGE_BOTH_EMPTY = Property(
+    key="both_empty",
+    statement="Two parts without keys merge to one without keys, not to NaN.",
+    formula="merge((0, −∞), (0, −∞)) = (0, −∞)",
+    source="the sum over no keys; flashinfer-ai/flashinfer#4051; docs/interface.md",
+    reason="a definition: the weights are 0/0, and 0 is the empty sum",
+)
+MERGE_LARGE = Property(
+    key="large_logarithms",
+    statement="Log-sum-exps far beyond the range of exp give a finite result.",
+    formula="|lse| > 88: e^(a − max) and e^(b − max) are at most 1",
+    source=MILAKOV,
+    derivation="online_softmax",
+)
+MERGE_NATURAL = Property(
+    key="natural_logarithm",
+    statement="Two parts of equal weight have together the logarithm of one plus ln 2.",
+    formula="merge((o, a), (o, a)) = (o, a + ln 2); with base 2 it would be a + 1",
+    source="docs/interface.md; vllm-project/vllm#28840",
+    derivation="online_softmax",
+)
+MERGE_SHIFT = Property(
+    key="shift",
+    statement="One number added to both log-sum-exps is added to the result's, and changes no output.",
+    formula="merge((o_a, a + c), (o_b, b + c)) = (output, lse + c)",
+    source="shift invariance of softmax",
+    derivation="online_softmax",
+)
+MERGE_CONVEX = Property(
+    key="convex",
+    statement="Each component of the output lies between those of the two parts.",
+    formula="min(o_a, o_b) ≤ output ≤ max(o_a, o_b)",
+    source="the weights e^(a − lse) and e^(b − lse) are positive and sum to one",
+    derivation="convex_hull",
+)
+
+MERGE_LAWS = (
+    MERGE_VALUE,
+    MERGE_UNION,
+    MERGE_ANY_SPLIT,
+    MERGE_COMMUTATIVE,
+    MERGE_ASSOCIATIVE,
+    MERGE_EMPTY_PART,
+    MERGE_BOTH_EMPTY,
+    MERGE_LARGE,
+    MERGE_NATURAL,
+    MERGE_SHIFT,
+    MERGE_CONVEX,
+)

@@ -1,0 +1,22 @@
+"""Merging what two disjoint sets of keys contribute to one attention."""
+
+from __future__ import annotations
+
+from veriformer.spec.operations.operation import Operation, Parameter
+
+MERGE_ATTENTION = Operation(
+    name="merge_attention",
+    prefix="merge",
+    summary="Join the attention over two disjoint sets of keys to the attention over all of them.",
+    parameters=(
+        Parameter("output_a", "(B, H, L, Dv)", "float", "positional", "attention over the first set of keys"),
+        Parameter("lse_a", "(B, H, L)", "float", "positional", "natural log of its sum of exponentials, −∞ if empty"),
+        Parameter("output_b", "(B, H, L, Dv)", "float", "positional", "attention over the second set of keys"),
+        Parameter("lse_b", "(B, H, L)", "float", "positional", "natural log of its sum of exponentials, −∞ if empty"),
+    ),
+    result="((B, H, L, Dv), (B, H, L))",
+    formula="lse = ln(e^lse_a + e^lse_b), output = e^(lse_a − lse) output_a + e^(lse_b − lse) output_b",
+    source="Milakov & Gimelshein 2018, section 3.1; Dao et al. 2022, section 3.1",
+    conventions=("layout",),
+    results=("output", "lse"),
+)

@@ -35,6 +35,7 @@ EXPECTED = {
     "rms_norm",
     "gated_activations",
     "feed_forward",
+    "online_softmax",
 }
 
 

@@ -28,6 +28,7 @@ output, other_output, third_output = real("a"), real("b"), real("c")
 lse, other_lse, third_lse = real("alpha"), real("beta"), real("gamma")
 pivot, new_pivot, shift = real("m"), real("m'"), real("t")
 KEYS, WHOLE, FIRST, SECOND = up_to(S), up_to(first + second), up_to(first), (first + 1, first + second)
+ORIGIN = Integer(0)
 VALUES = Context(ranges={e: up_to(d_v)})
 SPLIT = Context(ranges={e: up_to(d_v)}, splits={WHOLE: first})
 NEWEST = Context(ranges={e: up_to(d_v)}, splits={up_to(first + 1): first})
@@ -60,7 +61,7 @@ def attended(keys: Range, keep: Entries = everything) -> Pair:
     return Pair(weighted_values(keys, keep) / mass(keys, keep), log(mass(keys, keep)))
 
 
-def merge(one: Pair, other: Pair, reference: Expr = Integer(0)) -> Pair:
+def merge(one: Pair, other: Pair, reference: Expr = ORIGIN) -> Pair:
     """((e^α a + e^β b)/(e^α + e^β), ln(e^α + e^β)), all exponents taken relative to a reference value."""
     weight, other_weight = exp(one.lse - reference), exp(other.lse - reference)
     both = weight + other_weight
@@ -150,8 +151,8 @@ STREAM = (
         "A running denominator, moved to another reference value",
         exp(pivot - new_pivot) * relative_mass(FIRST, pivot) + exp(score[first + 1] - new_pivot),
         relative_mass(up_to(first + 1), new_pivot),
-        "The recurrence of online softmax: whatever m was, e^(m − m') brings the old sum to the new reference value m', "
-        "such as the larger maximum.",
+        "The recurrence of online softmax: e^(m − m') brings the old sum from any m to the new reference value m', such "
+        "as the larger maximum.",
         context=NEWEST,
     ),
     Step(
@@ -184,8 +185,8 @@ ALGEBRA = (
         merge(MERGED, THIRD).output,
         merge(ONE, merge(OTHER, THIRD)).output,
         "Both are (e^α a + e^β b + e^γ c)/(e^α + e^β + e^γ).",
-        display=r"\frac{(e^{\alpha} + e^{\beta})\,\frac{e^{\alpha} a + e^{\beta} b}{e^{\alpha} + e^{\beta}} + e^{\gamma} c}"
-        r"{(e^{\alpha} + e^{\beta}) + e^{\gamma}} = \frac{e^{\alpha} a + (e^{\beta} + e^{\gamma})\,"
+        display=r"\frac{(e^{\alpha} + e^{\beta})\,"
+        r"\frac{e^{\alpha} a + e^{\beta} b}{e^{\alpha} + e^{\beta}} + e^{\gamma} c}{(e^{\alpha} + e^{\beta}) + e^{\gamma}} = \frac{e^{\alpha} a + (e^{\beta} + e^{\gamma})\,"
         r"\frac{e^{\beta} b + e^{\gamma} c}{e^{\beta} + e^{\gamma}}}{e^{\alpha} + (e^{\beta} + e^{\gamma})}",
     ),
     Step(
@@ -232,8 +233,8 @@ EMPTY = (
         "Two empty parts have no output",
         merge(ONE, Pair(other_output, lse + shift)).output,
         (output + exp(shift) * other_output) / (1 + exp(shift)),
-        "Let both log-sum-exps tend to −∞ at the fixed distance t. The output does not depend on α, but on t: it is 0/0 in "
-        "the end, and (0, −∞) is a convention, the one that keeps merging associative.",
+        "Let both log-sum-exps tend to −∞ at the fixed distance t. The output depends on t but not on α: it is 0/0 in "
+        "the end. That it be (0, −∞) is a convention, the one that keeps merging associative.",
         display=r"\frac{e^{\alpha} a + e^{\alpha+t} b}{e^{\alpha} + e^{\alpha+t}} = \frac{a + e^t b}{1 + e^t}",
     ),
 )

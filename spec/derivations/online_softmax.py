@@ -151,8 +151,8 @@ STREAM = (
         "A running denominator, moved to another reference value",
         exp(pivot - new_pivot) * relative_mass(FIRST, pivot) + exp(score[first + 1] - new_pivot),
         relative_mass(up_to(first + 1), new_pivot),
-        "The recurrence of online softmax: e^(m − m') brings the old sum from any m to the new reference value m', such "
-        "as the larger maximum.",
+        "The recurrence of online softmax: e^(m − m') brings the old sum from any m to a new reference value m', "
+        "such as the larger maximum.",
         context=NEWEST,
     ),
     Step(
@@ -185,9 +185,9 @@ ALGEBRA = (
         merge(MERGED, THIRD).output,
         merge(ONE, merge(OTHER, THIRD)).output,
         "Both are (e^α a + e^β b + e^γ c)/(e^α + e^β + e^γ).",
-        display=r"\frac{(e^{\alpha} + e^{\beta})\,"
-        r"\frac{e^{\alpha} a + e^{\beta} b}{e^{\alpha} + e^{\beta}} + e^{\gamma} c}{(e^{\alpha} + e^{\beta}) + e^{\gamma}} = \frac{e^{\alpha} a + (e^{\beta} + e^{\gamma})\,"
-        r"\frac{e^{\beta} b + e^{\gamma} c}{e^{\beta} + e^{\gamma}}}{e^{\alpha} + (e^{\beta} + e^{\gamma})}",
+        display=r"\frac{(e^{\alpha} + e^{\beta})\,o + e^{\gamma} c}{(e^{\alpha} + e^{\beta}) + e^{\gamma}}"
+        r" = \frac{e^{\alpha} a + (e^{\beta} + e^{\gamma})\,o'}{e^{\alpha} + (e^{\beta} + e^{\gamma})}, \quad "
+        rf"o = {SHOWN}, \quad o' = \frac{{e^{{\beta}} b + e^{{\gamma}} c}}{{e^{{\beta}} + e^{{\gamma}}}}",
     ),
     Step(
         "Merging is associative: the log-sum-exp",

@@ -28,6 +28,7 @@ _TITLES = {
     "gated_activations": "GELU and SiLU are the entry times a gate that its mirror image completes to one",
     "feed_forward": "Feed-forward networks are sums over hidden units, at each position alone",
     "online_softmax": "Attention can be merged from the parts of its keys, in any order and grouping",
+    "attention_backward": "The gradients of attention",
 }
 
 

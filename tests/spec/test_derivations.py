@@ -36,6 +36,7 @@ EXPECTED = {
     "gated_activations",
     "feed_forward",
     "online_softmax",
+    "attention_backward",
 }
 
 

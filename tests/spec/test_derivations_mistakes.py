@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from sympy import exp
-from veriformer.spec.derivations import load_derivation, online_softmax
+from veriformer.spec.derivations import attention_backward, load_derivation, online_softmax
 from veriformer.spec.derivations.steps import Step
 
 WRONG_MERGES: dict[str, tuple[str, Any]] = {
@@ -28,6 +28,25 @@ WRONG_MERGES: dict[str, tuple[str, Any]] = {
         / (1 + exp(online_softmax.other_lse - online_softmax.lse)),
     ),
 }
+_BACK = attention_backward
+WRONG_GRADIENTS: dict[str, tuple[str, Any]] = {
+    "no D": (
+        "The gradient of the logits: dS = P ∘ (dP − D)",
+        _BACK.weight(_BACK.s, _BACK.t, _BACK.free_score) * _BACK.grad_weight(_BACK.s, _BACK.t),
+    ),
+    "no scale in dQ": (
+        "The gradient of the queries: dQ = σ dS K",
+        _BACK.grad_query(_BACK.s, _BACK.a) / _BACK.scale,
+    ),
+    "scale applied twice in dK": (
+        "The gradient of the keys: dK = σ dSᵀ Q",
+        _BACK.scale * _BACK.grad_key(_BACK.s, _BACK.a),
+    ),
+    "the mean over query heads": (
+        "Heads that share a value add up their gradients",
+        next(step for step in _BACK.SHARED).right / _BACK.heads,
+    ),
+}
 
 
 def step_of(derivation: str, name: str) -> Step:
@@ -43,3 +62,8 @@ def assert_rejected(derivation: str, name: str, wrong: Any) -> None:
 @pytest.mark.parametrize(("name", "wrong"), WRONG_MERGES.values(), ids=WRONG_MERGES)
 def test_wrong_merges_are_found(name: str, wrong: Any) -> None:
     assert_rejected("online_softmax", name, wrong)
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG_GRADIENTS.values(), ids=WRONG_GRADIENTS)
+def test_wrong_gradients_are_found(name: str, wrong: Any) -> None:
+    assert_rejected("attention_backward", name, wrong)

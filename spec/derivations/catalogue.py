@@ -29,6 +29,7 @@ _TITLES = {
     "feed_forward": "Feed-forward networks are sums over hidden units, at each position alone",
     "online_softmax": "Attention can be merged from the parts of its keys, in any order and grouping",
     "attention_backward": "The gradients of attention",
+    "residual": "Residual connections: pre-norm keeps the identity, post-norm does not",
 }
 
 

@@ -37,6 +37,7 @@ EXPECTED = {
     "feed_forward",
     "online_softmax",
     "attention_backward",
+    "residual",
 }
 
 

@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sympy import exp
-from veriformer.spec.derivations import attention_backward, load_derivation, online_softmax
+from sympy import Integer, KroneckerDelta, exp
+from veriformer.spec.derivations import attention_backward, load_derivation, online_softmax, residual
+from veriformer.spec.derivations.expressions import Partial
 from veriformer.spec.derivations.steps import Step
+
+x, i, k = residual.x, residual.i, residual.k
 
 WRONG_MERGES: dict[str, tuple[str, Any]] = {
     "the mean of the outputs": (
@@ -44,8 +47,21 @@ WRONG_GRADIENTS: dict[str, tuple[str, Any]] = {
     ),
     "the mean over query heads": (
         "Heads that share a value add up their gradients",
-        next(step for step in _BACK.SHARED).right / _BACK.heads,
+        _BACK.SHARED[0].right / _BACK.heads,
     ),
+}
+WRONG_RESIDUALS: dict[str, tuple[str, Any]] = {
+    "no identity": ("The Jacobian of a residual layer is I + ∂f", Partial(residual.network(i, residual.OWN), x[k])),
+    "identity counted twice": (
+        "One layer more: the identity term stays, with coefficient 1",
+        KroneckerDelta(i, k) + residual.product(i, k),
+    ),
+    "post-norm keeps the identity": (
+        "Post-norm: the norm's Jacobian multiplies the identity too",
+        residual.identity_plus(residual.sublayer, i, k),
+    ),
+    "one direction lost": ("Two of d directions are lost", residual.d - 1),
+    "zero sublayer gives zero": ("A residual layer whose sublayer is zero is the identity", Integer(0)),
 }
 
 
@@ -67,3 +83,8 @@ def test_wrong_merges_are_found(name: str, wrong: Any) -> None:
 @pytest.mark.parametrize(("name", "wrong"), WRONG_GRADIENTS.values(), ids=WRONG_GRADIENTS)
 def test_wrong_gradients_are_found(name: str, wrong: Any) -> None:
     assert_rejected("attention_backward", name, wrong)
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG_RESIDUALS.values(), ids=WRONG_RESIDUALS)
+def test_wrong_residuals_are_found(name: str, wrong: Any) -> None:
+    assert_rejected("residual", name, wrong)

@@ -30,6 +30,7 @@ _TITLES = {
     "online_softmax": "Attention can be merged from the parts of its keys, in any order and grouping",
     "attention_backward": "The gradients of attention",
     "residual": "Residual connections: pre-norm keeps the identity, post-norm does not",
+    "decoding_cache": "Decoding with a cache gives what the full pass gives",
 }
 
 

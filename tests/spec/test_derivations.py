@@ -38,6 +38,7 @@ EXPECTED = {
     "online_softmax",
     "attention_backward",
     "residual",
+    "decoding_cache",
 }
 
 

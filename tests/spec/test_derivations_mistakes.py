@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 from sympy import Integer, KroneckerDelta, exp
-from veriformer.spec.derivations import attention_backward, load_derivation, online_softmax, residual
+from veriformer.spec.derivations import (
+    attention_backward,
+    decoding_cache,
+    load_derivation,
+    online_softmax,
+    residual,
+)
 from veriformer.spec.derivations.expressions import Partial
 from veriformer.spec.derivations.steps import Step
 
@@ -63,6 +69,24 @@ WRONG_RESIDUALS: dict[str, tuple[str, Any]] = {
     "one direction lost": ("Two of d directions are lost", residual.d - 1),
     "zero sublayer gives zero": ("A residual layer whose sublayer is zero is the identity", Integer(0)),
 }
+WRONG_STEPS: dict[str, tuple[str, Any]] = {
+    "the new keys are not cached": (
+        "A new token's output in the full pass is attention to cached and new keys",
+        decoding_cache.from_parts(decoding_cache.CACHED),
+    ),
+    "the cache is not read": (
+        "A new token's output in the full pass is attention to cached and new keys",
+        decoding_cache.from_parts(decoding_cache.NEW),
+    ),
+    "the mask of a step starts at the top left": (
+        "The mask of a step is the bottom right one",
+        decoding_cache.full_margin(decoding_cache.row, decoding_cache.j),
+    ),
+    "the prompt is cut short": (
+        "Two steps are one",
+        decoding_cache.attended(decoding_cache.WHOLE)(decoding_cache.i, decoding_cache.e),
+    ),
+}
 
 
 def step_of(derivation: str, name: str) -> Step:
@@ -88,3 +112,8 @@ def test_wrong_gradients_are_found(name: str, wrong: Any) -> None:
 @pytest.mark.parametrize(("name", "wrong"), WRONG_RESIDUALS.values(), ids=WRONG_RESIDUALS)
 def test_wrong_residuals_are_found(name: str, wrong: Any) -> None:
     assert_rejected("residual", name, wrong)
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG_STEPS.values(), ids=WRONG_STEPS)
+def test_wrong_decoding_steps_are_found(name: str, wrong: Any) -> None:
+    assert_rejected("decoding_cache", name, wrong)

@@ -31,6 +31,7 @@ _TITLES = {
     "attention_backward": "The gradients of attention",
     "residual": "Residual connections: pre-norm keeps the identity, post-norm does not",
     "decoding_cache": "Decoding with a cache gives what the full pass gives",
+    "cost": "What the operations of a Transformer cost",
 }
 
 

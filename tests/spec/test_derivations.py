@@ -39,6 +39,7 @@ EXPECTED = {
     "attention_backward",
     "residual",
     "decoding_cache",
+    "cost",
 }
 
 

@@ -112,7 +112,7 @@ class CountingMachine:
 
     def apply(self, function: str, *values: float) -> float:
         """The value of an operation on floats."""
-        return _FLOATS[function](*values)
+        return float(_FLOATS[function](*values))
 
     def constant(self, value: float) -> Number:
         """A number that does not depend on the inputs."""

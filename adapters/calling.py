@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from veriformer.adapters.errors import OperationRaised, UnjudgeableResult
 from veriformer.adapters.implementation import Implementation
-from veriformer.adapters.results import Result, read_result
+from veriformer.adapters.results import OPAQUE, Result, Shape, read_results
 from veriformer.adapters.weights import arrays_in, convert_weights
 from veriformer.spec.operations import OPERATIONS, Operation
 
 __all__ = ["OperationRaised", "PreparedCall", "Result", "UnjudgeableResult", "prepare"]
 
-_WITH_LAYOUT = ("query", "key", "value")
+# Masks, biases, weights and log-sum-exps keep their axes whatever the layout.
+_WITH_LAYOUT = ("query", "key", "value", "grad_output", "output_a", "output_b")
+_RESULTS_WITH_LAYOUT = ("output", "grad_query", "grad_key", "grad_value")
 _HEADS_AND_LENGTH = (0, 2, 1, 3)
+# A configuration has no arrays, and a cache is what the implementation itself returned.
+_AS_GIVEN = ("configuration", "cache")
 
 
 @dataclass(frozen=True)
@@ -28,20 +32,20 @@ class PreparedCall:
     framework_arguments: Mapping[str, Any]
     layout: str = "bhld"
 
-    def run(self, expected_shape: tuple[int, ...] | None = None) -> Result:
+    def run(self, expected_shapes: Sequence[Shape] | None = None) -> Result:
         """Call the operation and return its result in the canonical layout.
 
-        `expected_shape` is canonical too and only completes an error's sentence; a result of another shape is
-        returned like any other.
+        `expected_shapes` are canonical too, one for each array that is returned, and only complete an error's sentence;
+        a result of another shape is returned like any other.
         OperationRaised when the operation ends with an exception (SystemExit and its like too; KeyboardInterrupt
         passes), UnjudgeableResult when it returns no array of its framework with real numbers or bool in it.
         """
         returned = self._returned()
-        shape = self._exchanged(expected_shape) if expected_shape else expected_shape
-        result = read_result(self.implementation.framework, self.operation.name, returned, shape)
-        if self._result_has_layout and result.value.ndim == 4:
-            return Result(np.ascontiguousarray(result.value.transpose(_HEADS_AND_LENGTH)), result.dtype)
-        return result
+        parts = self._parts_with_layout
+        shapes = [_exchanged(s, m) for s, m in zip(expected_shapes, parts, strict=True)] if expected_shapes else None
+        read, opaque = read_results(self.implementation.framework, self.operation, returned, shapes)
+        canonical = [_canonical(result, moved) for result, moved in zip(read, parts, strict=True)]
+        return Result.joined(canonical, opaque) if self.operation.results else canonical[0]
 
     def arguments_now(self) -> dict[str, np.ndarray]:
         """Return what the framework's arrays hold at this moment, as handed over, weights as "weights.w_q".
@@ -56,14 +60,12 @@ class PreparedCall:
         }
 
     @property
-    def _result_has_layout(self) -> bool:
-        """Return whether the result is laid out like the values that it averages."""
-        return self.layout == "blhd" and _obeys_layout(self.operation) and "value" in self.framework_arguments
-
-    def _exchanged(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        if not self._result_has_layout or len(shape) != 4:
-            return shape
-        return tuple(shape[axis] for axis in _HEADS_AND_LENGTH)
+    def _parts_with_layout(self) -> list[bool]:
+        """Return for each array that is returned whether it is laid out like the values."""
+        exchanged = self.layout == "blhd" and _obeys_layout(self.operation)
+        if not self.operation.results:
+            return [exchanged and "value" in self.framework_arguments]
+        return [exchanged and name in _RESULTS_WITH_LAYOUT for name in self.operation.results if name not in OPAQUE]
 
     def _returned(self) -> object:
         arguments = dict(self.framework_arguments)
@@ -76,6 +78,16 @@ class PreparedCall:
             raise
         except BaseException as error:
             raise OperationRaised(self.operation.name, error) from error
+
+
+def _exchanged(shape: Shape, moved: bool) -> Shape:
+    return tuple(shape[axis] for axis in _HEADS_AND_LENGTH) if moved and len(shape) == 4 else shape
+
+
+def _canonical(result: Result, moved: bool) -> Result:
+    if not moved or result.value.ndim != 4:
+        return result
+    return Result.of(np.ascontiguousarray(result.value.transpose(_HEADS_AND_LENGTH)), result.dtype)
 
 
 def prepare(
@@ -150,8 +162,11 @@ def _moved(operation: Operation, given: Mapping[str, Any], layout: str, mask_pol
 
 
 def _handed_over(operation: Operation, name: str, value: Any, convert: Callable[[np.ndarray], Any]) -> Any:
-    if operation.parameter(name).kind == "weights":
+    kind = operation.parameter(name).kind
+    if kind == "weights":
         return convert_weights(value, convert)
+    if kind in _AS_GIVEN:
+        return value
     if isinstance(value, np.ndarray):
         return convert(value)
     return value.item() if isinstance(value, np.generic) else value

@@ -1,28 +1,83 @@
-"""What an operation returned, as NumPy values that can be judged."""
+"""What an operation returned, as NumPy values that can be judged.
+
+What comes as a tuple is judged as one array too, its parts one after the other in one axis, so that a law compares
+every kind of result alike; the parts' shapes are kept beside it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from veriformer.adapters.arrays import DTYPES, ArrayFramework
 from veriformer.adapters.errors import UnjudgeableResult, describe
+from veriformer.spec.operations import Operation
 
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+OPAQUE = ("cache",)
 _JUDGEABLE = frozenset({*DTYPES, *_INTEGERS, "bool", "longdouble", "float96", "float128"})
+
+
+Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Result:
-    """A result: its values as float64, bool or int64, and the dtype in which the framework returned them."""
+    """A result: its values as float64, bool or int64, and the dtype in which the framework returned them.
+
+    `shapes` are those of a tuple's parts, which `value` has one after the other; of one array, its own. `opaque` holds
+    the parts that are handed on as they came: a cache.
+    """
 
     value: np.ndarray
     dtype: str
+    shapes: tuple[Shape, ...]
+    opaque: Mapping[str, object] = field(default_factory=dict)
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         """The shape of the values."""
         return tuple(self.value.shape)
+
+    @classmethod
+    def of(cls, value: np.ndarray, dtype: str) -> Result:
+        """Return the result that is one array."""
+        return cls(value, dtype, (tuple(value.shape),))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Result], opaque: Mapping[str, object]) -> Result:
+        """Return the result whose parts are those given; dtypes that differ are all named."""
+        dtype = ", ".join(dict.fromkeys(part.dtype for part in parts))
+        shapes = tuple(shape for part in parts for shape in part.shapes)
+        return cls(join([part.value for part in parts]), dtype, shapes, opaque)
+
+
+def join(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the entries of several arrays one after the other, in one axis."""
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def read_results(
+    framework: ArrayFramework, operation: Operation, returned: object, expected: Sequence[Shape] | None
+) -> tuple[list[Result], dict[str, object]]:
+    """Return the arrays of what an operation returned, and its opaque parts by name.
+
+    UnjudgeableResult when it is no tuple of as many parts as the operation has, or as `read_result` says.
+    """
+    if not operation.results:
+        return [read_result(framework, operation.name, returned, expected[0] if expected else None)], {}
+    names = operation.results
+    if not isinstance(returned, tuple | list) or len(returned) != len(names):
+        raise UnjudgeableResult(operation.name, _described(returned), f"a tuple of {len(names)}: {', '.join(names)}")
+    parts = dict(zip(names, returned, strict=True))
+    opaque = {name: parts.pop(name) for name in OPAQUE if name in parts}
+    shapes: Sequence[Shape | None] = expected or [None] * len(parts)
+    read = [
+        read_result(framework, f"{operation.name}, its {name}", part, shape)
+        for (name, part), shape in zip(parts.items(), shapes, strict=True)
+    ]
+    return read, opaque
 
 
 def read_result(
@@ -40,7 +95,7 @@ def read_result(
     if dtype not in _JUDGEABLE:
         raise UnjudgeableResult(operation, f"an array of dtype {dtype}", f"{expected} of real numbers or bool")
     try:
-        return Result(framework.to_numpy(returned), dtype)
+        return Result.of(framework.to_numpy(returned), dtype)
     except Exception as error:
         message = f"{_noun(framework)} that cannot be read ({describe(error)})"
         raise UnjudgeableResult(operation, message, expected) from error

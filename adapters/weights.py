@@ -13,18 +13,21 @@ import numpy as np
 def convert_weights(weights: object, convert: Callable[[np.ndarray], Any]) -> SimpleNamespace:
     """Return an object with the same attributes, each array converted; None, numbers and names stay.
 
-    Groups of weights inside (an object or a mapping) are converted likewise.
+    Groups of weights inside (an object or a mapping) are converted likewise, and so are lists of them: layers.
     """
     return SimpleNamespace(**{name: _converted(value, convert) for name, value in _members(weights)})
 
 
 def arrays_in(name: str, value: object, is_array: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
-    """Yield every array of an argument with its dotted name: ("query", …) or ("weights.w_q", …)."""
+    """Yield every array of an argument with its dotted name: "query", "weights.w_q", "weights.layers.0.w_1"."""
     if is_array(value):
         yield name, value
     elif isinstance(value, SimpleNamespace):
         for member, inner in vars(value).items():
             yield from arrays_in(f"{name}.{member}", inner, is_array)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from arrays_in(f"{name}.{place}", inner, is_array)
 
 
 def _converted(value: object, convert: Callable[[np.ndarray], Any]) -> Any:
@@ -32,6 +35,9 @@ def _converted(value: object, convert: Callable[[np.ndarray], Any]) -> Any:
         return convert(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    # A named tuple is a group with names, any other sequence one of layers.
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return [_converted(item, convert) for item in value]
     return convert_weights(value, convert)
 
 

@@ -14,6 +14,7 @@ from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import Operation
 
 Array = np.ndarray
+Shape = tuple[int, ...]
 
 
 class Inputs(Protocol):
@@ -30,8 +31,8 @@ class Inputs(Protocol):
         ...
 
     @property
-    def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
+    def result_shape(self) -> Shape:
+        """The shape of a correct result; of a tuple, that of its parts one after the other in one axis."""
         ...
 
     def arguments(self) -> dict[str, Any]:
@@ -47,11 +48,22 @@ class Inputs(Protocol):
         ...
 
 
-class WrongShape(Exception):
-    """The operation returned an array of a shape other than the interface's."""
+def result_shapes(inputs: Inputs) -> tuple[Shape, ...]:
+    """Return the shapes of the arrays that a correct call returns: one, or those of a tuple's parts."""
+    shapes: tuple[Shape, ...] = getattr(inputs, "result_shapes", None) or (inputs.result_shape,)
+    return shapes
 
-    def __init__(self, operation: str, expected: tuple[int, ...], received: tuple[int, ...]) -> None:
-        super().__init__(f"{operation} returned shape {received}; expected {expected}")
+
+def shape_words(shapes: tuple[Shape, ...]) -> str:
+    """Return shapes as a sentence names them."""
+    return f"shape{'s' if len(shapes) > 1 else ''} {', '.join(map(str, shapes))}"
+
+
+class WrongShape(Exception):
+    """The operation returned arrays of shapes other than the interface's."""
+
+    def __init__(self, operation: str, expected: tuple[Shape, ...], received: tuple[Shape, ...]) -> None:
+        super().__init__(f"{operation} returned {shape_words(received)}; expected {shape_words(expected)}")
         self.expected = expected
         self.received = received
 
@@ -96,15 +108,15 @@ class Subject:
         """Make a prepared call, remember it, and return what came back, whatever its shape."""
         record = CallRecord(inputs.operation, inputs.dtype, inputs.arguments(), None)
         self.calls.append(record)
-        result = prepared.run(inputs.result_shape)
+        result = prepared.run(result_shapes(inputs))
         self.calls[-1] = replace(record, result=result.value)
         return result
 
     def call(self, inputs: Inputs, *, strided: bool = False) -> Array:
         """Call the operation; WrongShape when the result does not have the interface's shape."""
         result = self.run(self.prepare(inputs, strided=strided), inputs)
-        if result.value.shape != inputs.result_shape:
-            raise WrongShape(inputs.operation, inputs.result_shape, result.value.shape)
+        if result.shapes != result_shapes(inputs):
+            raise WrongShape(inputs.operation, result_shapes(inputs), result.shapes)
         return self._ungrouped(result.value, inputs)
 
     @property

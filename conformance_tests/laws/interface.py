@@ -9,6 +9,7 @@ from veriformer.conformance_tests.cases.case import Case
 from veriformer.conformance_tests.cases.spaces import NoSpace, OwnSpace
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import judges
+from veriformer.conformance_tests.subject import result_shapes, shape_words
 from veriformer.conformance_tests.trial import Trial
 from veriformer.conformance_tests.verdict import Verdict, compare, words
 
@@ -28,8 +29,8 @@ def signature(trial: Trial) -> Verdict:
 def shape(trial: Trial) -> Verdict:
     """The result has the shape of the interface."""
     result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
-    expected, received = trial.inputs.result_shape, result.value.shape
-    return words(f"shape {expected}", f"shape {received}", holds=expected == received)
+    expected, received = result_shapes(trial.inputs), result.shapes
+    return words(shape_words(expected), shape_words(received), holds=expected == received)
 
 
 @judges("dtype", space=OwnSpace())

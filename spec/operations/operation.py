@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["float", "bool", "int", "scalar", "flag", "weights"]
+Kind = Literal["float", "bool", "int", "scalar", "flag", "weights", "configuration", "cache"]
 Requirement = Literal["positional", "keyword", "feature"]
 
 
@@ -26,7 +26,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of the interface: signature, shapes, formula, source and the conventions that bear on it."""
+    """One operation of the interface: signature, shapes, formula, source and the conventions that bear on it.
+
+    `results` names what an operation returns as a tuple; it is empty where the result is one array.
+    """
 
     name: str
     prefix: str
@@ -36,6 +39,7 @@ class Operation:
     formula: str
     source: str
     conventions: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
 
     def parameter(self, name: str) -> Parameter:
         """Return the parameter called `name`; KeyError when the operation has none of that name."""

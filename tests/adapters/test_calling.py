@@ -262,7 +262,7 @@ def test_a_signature_that_does_not_fit_is_reported_as_raised():
 )
 def test_what_cannot_be_judged(value, described):
     with pytest.raises(UnjudgeableResult) as caught:
-        returning(value).run((2, 3, 5, 7))
+        returning(value).run([(2, 3, 5, 7)])
     message = str(caught.value)
     assert message.startswith(f"scaled_dot_product_attention returned {described}; expected a numpy array of shape (2,")
 
@@ -272,7 +272,7 @@ def test_arrays_of_another_framework_cannot_be_judged():
     with pytest.raises(UnjudgeableResult, match=r"returned a torch Tensor; expected a numpy array$"):
         returning(torch.ones(2)).run()
     with pytest.raises(UnjudgeableResult, match=r"a numpy ndarray; expected a torch tensor of shape \(2, 3\)$"):
-        returning(np.ones(2), "torch").run((2, 3))
+        returning(np.ones(2), "torch").run([(2, 3)])
 
 
 def test_a_numpy_array_is_no_jax_array():
@@ -291,11 +291,11 @@ def test_a_tensor_that_cannot_be_read():
 
 def test_the_expected_shape_is_told_in_the_implementation_layout():
     with pytest.raises(UnjudgeableResult, match=r"expected a numpy array of shape \(2, 5, 3, 7\)$"):
-        call(lambda q, k, v: None, layout="blhd").run((2, 3, 5, 7))
+        call(lambda q, k, v: None, layout="blhd").run([(2, 3, 5, 7)])
 
 
 def test_a_wrong_shape_is_a_result():
-    assert returning(np.ones((1, 2), np.float16)).run((2, 3, 5, 7)).shape == (1, 2)
+    assert returning(np.ones((1, 2), np.float16)).run([(2, 3, 5, 7)]).shape == (1, 2)
 
 
 def test_torch_is_called_without_gradients():

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from pages.conventions import conventions_page
+from pages.cost import cost_page
 from pages.derivations import FOLDER, derivation_pages
 from pages.interface import interface_page
 from pages.laws import laws_page
@@ -29,6 +30,7 @@ def generated_pages() -> dict[str, str]:
         **conventions_page(),
         **operations_page(),
         **derivation_pages(),
+        **cost_page(),
         **worked_examples_page(),
         **interface_page(HERE),
         **seeds_page(HERE),

@@ -60,3 +60,22 @@ def decoder_layer(queries: int, keys: int, d_model: int, heads: int, width: int,
     """x, the memory and the weights in, x out."""
     weights = parameters.decoder_layer(d_model, heads, width, d_ff)
     return Traffic((queries + keys) * d_model, weights, queries * d_model)
+
+
+def embedding(rows: int, d_model: int) -> Traffic:
+    """A row of positions and a row of the table for each token in, as many rows out; equal tokens share their row."""
+    return Traffic(rows * d_model, rows * d_model, rows * d_model)
+
+
+def language_model(
+    queries: int, layers: int, d_model: int, heads: int, width: int, d_ff: int, vocabulary: int
+) -> Traffic:
+    """Positions and all parameters in, logits out."""
+    weights = parameters.language_model(layers, d_model, heads, width, d_ff, vocabulary)
+    return Traffic(queries * d_model, weights, queries * vocabulary)
+
+
+def decode_step(tokens: int, d_model: int, heads: int, width: int, d_ff: int) -> Traffic:
+    """One layer for token number t: its input, t − 1 cached keys and values, weights; its output, key and value."""
+    weights = parameters.encoder_layer(d_model, heads, width, d_ff)
+    return Traffic(d_model + 2 * (tokens - 1) * heads * width, weights, d_model + 2 * heads * width)

@@ -6,15 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sympy import Integer, KroneckerDelta, exp
+from sympy import Integer, KroneckerDelta, Sum, exp
+from veriformer.spec.cost import decoding, operations, parameters
 from veriformer.spec.derivations import (
     attention_backward,
+    cost,
     decoding_cache,
     load_derivation,
     online_softmax,
     residual,
 )
 from veriformer.spec.derivations.expressions import Partial
+from veriformer.spec.derivations.formulas import index
+from veriformer.spec.derivations.provers import POLYNOMIAL_SUMS
 from veriformer.spec.derivations.steps import Step
 
 x, i, k = residual.x, residual.i, residual.k
@@ -87,6 +91,29 @@ WRONG_STEPS: dict[str, tuple[str, Any]] = {
         decoding_cache.attended(decoding_cache.WHOLE)(decoding_cache.i, decoding_cache.e),
     ),
 }
+WRONG_COSTS: dict[str, tuple[str, Any]] = {
+    "a multiply-add counted once": ("Attention", cost.H * cost.L * cost.S * (cost.D + cost.Dv + 5 + cost.phi)),
+    "causal attention as exactly half": (
+        "Causal attention that skips what is hidden",
+        cost.weighted(operations.attention(cost.H, cost.L, cost.P + cost.L, cost.D, cost.Dv)) / 2,
+    ),
+    "keys and values of all heads": (
+        "Multi-head attention",
+        cost.weighted(operations.multi_head_attention(cost.L, cost.S, cost.E, cost.H, cost.H, cost.D)),
+    ),
+    "T times the last pass": (
+        "T tokens without a cache",
+        cost.layers * cost.T * cost.weighted(operations.encoder_layer(cost.T, cost.E, cost.H, cost.D, cost.F)),
+    ),
+    "keys only in the cache": (
+        "Numbers in the cache",
+        decoding.cache_numbers(cost.T, cost.layers, cost.G, cost.D) / 2,
+    ),
+    "no biases": (
+        "Parameters of multi-head attention",
+        parameters.multi_head_attention(cost.E, cost.H, cost.G, cost.D, bias=False),
+    ),
+}
 
 
 def step_of(derivation: str, name: str) -> Step:
@@ -117,3 +144,14 @@ def test_wrong_residuals_are_found(name: str, wrong: Any) -> None:
 @pytest.mark.parametrize(("name", "wrong"), WRONG_STEPS.values(), ids=WRONG_STEPS)
 def test_wrong_decoding_steps_are_found(name: str, wrong: Any) -> None:
     assert_rejected("decoding_cache", name, wrong)
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG_COSTS.values(), ids=WRONG_COSTS)
+def test_wrong_costs_are_found(name: str, wrong: Any) -> None:
+    assert_rejected("cost", name, wrong)
+
+
+def test_sums_of_powers_need_polynomials() -> None:
+    place = index("i")
+    step = Step("not a polynomial", Sum(1 / place, (place, 1, cost.T)), cost.T, "", POLYNOMIAL_SUMS)
+    assert "need a polynomial in i" in step.check().proof.detail

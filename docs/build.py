@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from pages.conventions import conventions_page
+from pages.cost import cost_page
 from pages.derivations import FOLDER, derivation_pages
 from pages.field_tests import field_tests_page
 from pages.interface import interface_page
@@ -32,6 +33,7 @@ def generated_pages() -> dict[str, str]:
         **conventions_page(),
         **operations_page(),
         **derivation_pages(),
+        **cost_page(),
         **worked_examples_page(),
         **field_tests_page(),
         **interface_page(HERE),

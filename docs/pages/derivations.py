@@ -34,7 +34,7 @@ def derivation_pages() -> dict[str, str]:
 def _index(derivations: list[Derivation]) -> str:
     rows = (_row(derivation) for derivation in derivations)
     overview = table(("derivation", "holds for", "steps", "laws"), rows)
-    sections = (_proved(derivation) for derivation in derivations)
+    sections = (_proved(derivation) for derivation in derivations if not derivation.reason_without_law)
     return page(notice("spec/derivations"), "# Derivations", _INTRODUCTION, overview, *sections)
 
 
@@ -57,10 +57,11 @@ def _laws_of(derivation: Derivation) -> list[LawStatement]:
 
 
 def _derivation_page(derivation: Derivation) -> str:
-    proved = f"## The {counted(len(_laws_of(derivation)), 'law')} that it proves"
+    proved = [f"## The {counted(len(_laws_of(derivation)), 'law')} that it proves", _law_list(derivation)]
     back = f"{link('All derivations', 'index.md')}. Check this one: `veriformer derive {derivation.id}`."
     body = _with_products(fenced_mathematics(render_markdown(derivation)))
-    return page(notice(f"spec/derivations/{derivation.id}.py"), body, proved, _law_list(derivation), back)
+    laws = [] if derivation.reason_without_law else proved
+    return page(notice(f"spec/derivations/{derivation.id}.py"), body, *laws, back)
 
 
 def _with_products(markdown: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veriformer.spec.derivations import derivation_ids, derivation_title
+from veriformer.spec.derivations import derivation_title
 from veriformer.spec.laws import LAWS, LawStatement
 from veriformer.spec.operations import OPERATIONS, Operation
 
@@ -37,10 +37,10 @@ def laws_of(operation: Operation) -> list[LawStatement]:
 
 
 def _totals() -> str:
-    derived = sum(law.claim.derivation is not None for law in LAWS.values())
+    derived = [law.claim.derivation for law in LAWS.values() if law.claim.derivation is not None]
     return (
         f"There are {counted(len(LAWS), 'law')} of {counted(len(OPERATIONS), 'operation')}; "
-        f"{counted(len(derivation_ids()), 'derivation')} prove {derived} of them."
+        f"{counted(len(set(derived)), 'derivation')} prove {len(derived)} of them."
     )
 
 

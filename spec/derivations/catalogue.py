@@ -31,6 +31,11 @@ _TITLES = {
     "softcap": "A soft cap bounds the logits by c and enlarges no difference",
     "sinks": "An attention sink is one key more whose value is zero",
     "inner_products": "Attention sees queries and keys through their inner products only",
+    "online_softmax": "Attention can be merged from the parts of its keys, in any order and grouping",
+    "attention_backward": "The gradients of attention",
+    "residual": "Residual connections: pre-norm keeps the identity, post-norm does not",
+    "decoding_cache": "Decoding with a cache gives what the full pass gives",
+    "cost": "What the operations of a Transformer cost",
 }
 
 

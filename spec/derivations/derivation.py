@@ -52,7 +52,8 @@ class Derivation:
     """A law's derivation.
 
     `assumptions` are what the steps take for granted, `sources` where the law is stated, `remarks` what a reader
-    should know that no step says.
+    should know that no step says. A derivation of something that no results of an implementation can show says so in
+    `reason_without_law`; every other is named by a law.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Derivation:
     sources: tuple[Source, ...]
     steps: tuple[Step, ...]
     remarks: tuple[str, ...] = ()
+    reason_without_law: str | None = None
 
     def check(self) -> DerivationResult:
         """Check every step. Failures are reported in the result, not raised."""

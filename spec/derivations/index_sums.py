@@ -35,6 +35,11 @@ class Normaliser:
         return self._known[expression]
 
     def _compute(self, expression: Expr) -> Expr:
+        if expression.is_Add:  # part by part, since altered statements share most parts with the true one
+            return sympy.Add(*map(self.canonical, expression.args))
+        number, rest = expression.as_coeff_Mul()
+        if number not in (0, 1) and rest != 1:
+            return sympy.Add(*[number * term for term in sympy.Add.make_args(self.canonical(rest))])
         terms = distribute(evaluate_partials(expression), self.canonical)
         return sympy.Add(
             *[_rebuild(final) for term in terms for final in reduce_term(term, self.context, self.canonical)]

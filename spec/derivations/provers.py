@@ -11,6 +11,7 @@ from veriformer.spec.derivations.expressions import DerivationError, Quotient, R
 from veriformer.spec.derivations.index_sums import Normaliser
 from veriformer.spec.derivations.moments import evaluate_expectations
 from veriformer.spec.derivations.nonnegativity import manifestly_nonnegative
+from veriformer.spec.derivations.scalar_field import is_zero_in_field
 
 
 class Prover(Protocol):
@@ -67,6 +68,19 @@ class MomentAlgebra:
 
 
 @dataclass(frozen=True)
+class PolynomialSums:
+    """Sums of polynomials over ranges that may depend on outer indices, then arithmetic of fractions."""
+
+    name: str = "sums of powers"
+    rests_on: str = "Σ 1 = n, Σ i = n(n+1)/2, and Faulhaber's formulas for higher powers"
+
+    def proves(self, left: Expr, right: Expr, normaliser: Normaliser) -> bool:
+        """Whether the sums of both sides, carried out from the inside, are the same fraction."""
+        difference = _sums_carried_out(sympy.sympify(left)) - _sums_carried_out(sympy.sympify(right))
+        return is_zero_in_field(difference)
+
+
+@dataclass(frozen=True)
 class EuclideanDivision:
     """Quotient and remainder by uniqueness of division: n = d q + r with integers q and 0 ≤ r < d."""
 
@@ -90,6 +104,26 @@ class EuclideanDivision:
         return whole and manifestly_nonnegative(remainder, context) and manifestly_nonnegative(slack, context)
 
 
+def _sums_carried_out(expression: Expr) -> Expr:
+    if not expression.has(sympy.Sum):
+        return expression
+    if not isinstance(expression, sympy.Sum):
+        return expression.func(*map(_sums_carried_out, expression.args))
+    summand = _sums_carried_out(expression.function)
+    for index, low, high in expression.limits:
+        try:
+            terms = sympy.Poly(sympy.expand(summand), index).terms()
+        except sympy.PolynomialError as error:
+            raise DerivationError(f"sums of powers need a polynomial in {index}, not {summand}") from error
+        summand = sympy.Add(*[factor * _sum_of_powers(power, low, high) for (power,), factor in terms])
+    return summand
+
+
+def _sum_of_powers(power: int, low: Expr, high: Expr) -> Expr:
+    """Σ i^p over low ≤ i ≤ high = (B(high + 1) − B(low))/(p + 1), with the Bernoulli polynomial of degree p + 1."""
+    return (sympy.bernoulli(power + 1, high + 1) - sympy.bernoulli(power + 1, low)) / (power + 1)
+
+
 def _exponentials(expression: Expr) -> Expr:
     return sympy.expand(expression.rewrite(sympy.exp))
 
@@ -97,4 +131,5 @@ def _exponentials(expression: Expr) -> Expr:
 INDEX_SUMS = IndexSums()
 TRIGONOMETRY = Trigonometry()
 MOMENT_ALGEBRA = MomentAlgebra()
+POLYNOMIAL_SUMS = PolynomialSums()
 EUCLIDEAN_DIVISION = EuclideanDivision()

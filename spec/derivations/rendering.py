@@ -29,6 +29,8 @@ def render_markdown(derivation: Derivation, result: DerivationResult | None = No
         lines += [f"*Proof:* {step.method}.{_checks_sentence(_result_of(number, result))}", ""]
     if derivation.remarks:
         lines += ["**Remarks**", "", *(f"- {remark}" for remark in derivation.remarks), ""]
+    if derivation.reason_without_law:
+        lines += [f"**No law names it.** {derivation.reason_without_law}", ""]
     return "\n".join(lines)
 
 
@@ -58,6 +60,8 @@ def render_text(derivation: Derivation, result: DerivationResult | None = None, 
         ]
     if derivation.remarks:
         lines += ["", "Remarks", *_bullets(derivation.remarks, width)]
+    if derivation.reason_without_law:
+        lines += ["", *_wrapped(f"No law names it. {derivation.reason_without_law}", width)]
     return "\n".join(lines) + "\n"
 
 

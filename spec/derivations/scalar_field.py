@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+from random import Random
 from typing import Any
 
 import sympy
@@ -19,7 +22,43 @@ def is_zero_in_field(expression: Expr) -> bool:
         if base is None:
             break
         opaque = _adjoin_root(opaque, base)
-    return bool(sympy.cancel(sympy.together(opaque)) == 0)
+    return not _differs_from_zero_somewhere(opaque) and bool(sympy.cancel(sympy.together(opaque)) == 0)
+
+
+def _differs_from_zero_somewhere(expression: Expr) -> bool:
+    """Whether exact arithmetic at a random rational point gives a value other than 0.
+
+    Then the fraction is not 0, and the much slower cancellation need not find that out.
+    """
+    random = Random(0)
+    point = {symbol: Fraction(random.randint(2, 99), random.randint(2, 99)) for symbol in _ordered_symbols(expression)}
+    try:
+        return _value_at(expression, point) != 0
+    except (_NoFractionError, ZeroDivisionError):
+        return False
+
+
+def _value_at(expression: Expr, point: dict[Symbol, Fraction]) -> Fraction:
+    """The value at a rational point; _NoFractionError where the expression is more than a fraction of polynomials."""
+    if expression.is_Rational:
+        return Fraction(int(expression.p), int(expression.q))
+    if expression.is_Symbol:
+        return point[expression]
+    if expression.is_Add:
+        return sum((_value_at(part, point) for part in expression.args), Fraction(0))
+    if expression.is_Mul:
+        return math.prod((_value_at(factor, point) for factor in expression.args), start=Fraction(1))
+    if expression.is_Pow and expression.exp.is_Integer:
+        return _value_at(expression.base, point) ** int(expression.exp)
+    raise _NoFractionError
+
+
+class _NoFractionError(ValueError):
+    """An expression contains something that fractions of polynomials do not."""
+
+
+def _ordered_symbols(expression: Expr) -> list[Symbol]:
+    return sorted(expression.free_symbols, key=sympy.default_sort_key)
 
 
 def _name_opaque_scalars(expression: Expr, names: dict[Expr, Symbol]) -> Expr:

@@ -39,6 +39,11 @@ EXPECTED = {
     "softcap",
     "sinks",
     "inner_products",
+    "online_softmax",
+    "attention_backward",
+    "residual",
+    "decoding_cache",
+    "cost",
 }
 
 

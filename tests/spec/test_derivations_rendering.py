@@ -73,3 +73,10 @@ def test_a_display_replaces_what_sympy_has_evaluated():
 def test_wide_formulas_fall_back_to_one_line():
     step = load_derivation("layer_norm").steps[-1]
     assert max(map(len, step_text(step, 60).splitlines())) <= 60
+
+
+def test_a_derivation_that_no_law_names_says_why():
+    cost = load_derivation("cost")
+    for rendered in (render_markdown(cost), render_text(cost)):
+        assert "No law names it." in rendered
+    assert "No law names it." not in render_text(load_derivation("alibi"))

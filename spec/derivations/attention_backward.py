@@ -1,0 +1,309 @@
+"""The gradients of attention with respect to values, logits, queries and keys, and what they must add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Expr, IndexedBase, Integer, exp, log
+from veriformer.spec.derivations.context import Block, Context
+from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Partial, Range, total
+from veriformer.spec.derivations.formulas import Entries, array, attention, entry_of, index, real, size, up_to, weights
+
+L, S, d_k, d_v, heads = size("L"), size("S"), size("d_k"), size("d_v"), size("H")
+shown, hidden = size("P"), size("R")
+i, s, t, a, e = index("i"), index("s"), index("t"), index("a"), index("e")
+query, key, value, keep = array("Q"), array("K"), array("V"), IndexedBase("B", nonnegative=True)
+grad_output, other_grad = array("G"), array("F")
+free_logit, free_weight = array("S"), array("P")
+OUTPUT_GRADIENT = entry_of(grad_output)
+scale, first, second = real("sigma"), real("alpha"), real("beta")
+QUERIES, KEYS, WIDTH, VALUE_WIDTH = up_to(L), up_to(S), up_to(d_k), up_to(d_v)
+TOKENS, SHOWN, HIDDEN = up_to(shown + hidden), up_to(shown), (shown + 1, shown + hidden)
+FREE = Context(ranges={i: QUERIES, s: QUERIES, t: KEYS, a: WIDTH, e: VALUE_WIDTH})
+OF_KEY = Context(ranges={**FREE.ranges, s: KEYS})
+
+
+def score(row: Expr, column: Expr) -> Expr:
+    """S[i, j] = σ ⟨Q_i, K_j⟩."""
+    return scale * total(lambda c: query[row, c] * key[column, c], "c", WIDTH)
+
+
+def attended(logit: Entries = score) -> Entries:
+    """O[i, e] = Σ_j P[i, j] V[j, e], the weights being the softmax over the keys that B shows."""
+    return attention(logit, entry_of(value), KEYS, entry_of(keep))
+
+
+def weight(row: Expr, column: Expr, logit: Entries = score, keys: Range = KEYS) -> Expr:
+    """P[i, j] = B[i, j] e^(S[i, j]) / Σ_l B[i, l] e^(S[i, l])."""
+    return weights(lambda m: logit(row, m), keys, lambda m: keep[row, m])(column)
+
+
+def loss(output: Callable[[Expr, Expr], Expr]) -> Expr:
+    """Σ_i Σ_e G[i, e] O[i, e], whose gradient is that of any loss with ∂loss/∂O = G."""
+    return total(lambda m: total(lambda c: grad_output[m, c] * output(m, c), "e", VALUE_WIDTH), "i", QUERIES)
+
+
+def grad_weight(row: Expr, column: Expr, grad: Entries = OUTPUT_GRADIENT) -> Expr:
+    """dP[i, j] = Σ_e G[i, e] V[j, e]."""
+    return total(lambda c: grad(row, c) * value[column, c], "e", VALUE_WIDTH)
+
+
+def row_term(row: Expr, logit: Entries = score, keys: Range = KEYS, grad: Entries = OUTPUT_GRADIENT) -> Expr:
+    """D[i] = Σ_l P[i, l] dP[i, l]."""
+    return total(lambda m: weight(row, m, logit, keys) * grad_weight(row, m, grad), "l", keys)
+
+
+def grad_logit(
+    row: Expr, column: Expr, logit: Entries = score, keys: Range = KEYS, grad: Entries = OUTPUT_GRADIENT
+) -> Expr:
+    """dS[i, j] = P[i, j] (dP[i, j] − D[i])."""
+    return weight(row, column, logit, keys) * (grad_weight(row, column, grad) - row_term(row, logit, keys, grad))
+
+
+def grad_query(row: Expr, component: Expr) -> Expr:
+    """dQ[i, a] = σ Σ_j dS[i, j] K[j, a]."""
+    return scale * total(lambda m: grad_logit(row, m) * key[m, component], "j", KEYS)
+
+
+def grad_key(column: Expr, component: Expr, queries: Range = QUERIES, keys: Range = KEYS) -> Expr:
+    """dK[j, a] = σ Σ_i dS[i, j] Q[i, a]."""
+    return scale * total(lambda m: grad_logit(m, column, keys=keys) * query[m, component], "i", queries)
+
+
+def grad_value(column: Expr, component: Expr, queries: Range = QUERIES, keys: Range = KEYS) -> Expr:
+    """dV[j, e] = Σ_i P[i, j] G[i, e]."""
+    return total(lambda m: weight(m, column, keys=keys) * grad_output[m, component], "i", queries)
+
+
+def free_score(row: Expr, column: Expr) -> Expr:
+    """The logits as variables of their own."""
+    return free_logit[row, column]
+
+
+def with_free_weights(row: Expr, component: Expr) -> Expr:
+    """Σ_j P[i, j] V[j, e], the weights being variables of their own."""
+    return total(lambda m: free_weight[row, m] * value[m, component], "j", KEYS)
+
+
+GRADIENTS = (
+    Step(
+        "The gradient of the values: dV = Pᵀ G",
+        Partial(loss(attended()), value[s, e]),
+        grad_value(s, e),
+        "The output is linear in the values, and the weights are the coefficients.",
+        context=OF_KEY,
+    ),
+    Step(
+        "The gradient of the weights: dP = G Vᵀ",
+        Partial(loss(with_free_weights), free_weight[s, t]),
+        grad_weight(s, t),
+        "The output is linear in the weights too.",
+        context=FREE,
+    ),
+    Step(
+        "The gradient of the logits: dS = P ∘ (dP − D)",
+        Partial(loss(attended(free_score)), free_logit[s, t]),
+        grad_logit(s, t, free_score),
+        "The Jacobian of softmax is diag(p) − ppᵀ; D[i] = Σ_l P[i, l] dP[i, l].",
+        context=FREE,
+    ),
+    Step(
+        "D from the output: rowsum(P ∘ dP) = rowsum(G ∘ O)",
+        row_term(i),
+        total(lambda c: grad_output[i, c] * attended()(i, c), "e", VALUE_WIDTH),
+        "Exchange the sums over keys and over components: no row of weights is needed for D.",
+        context=FREE,
+    ),
+    Step(
+        "The gradient of the queries: dQ = σ dS K",
+        Partial(loss(attended()), query[s, a]),
+        grad_query(s, a),
+        "From the loss to the query in one differentiation; ∂S[i, j]/∂Q[i, a] = σ K[j, a].",
+        context=FREE,
+    ),
+    Step(
+        "The gradient of the keys: dK = σ dSᵀ Q",
+        Partial(loss(attended()), key[s, a]),
+        grad_key(s, a),
+        "Likewise, and a key is read by every query.",
+        context=OF_KEY,
+    ),
+    Step(
+        "The weights from the log-sum-exp",
+        keep[i, t] * exp(score(i, t) - log(total(lambda m: keep[i, m] * exp(score(i, m)), "l", KEYS))),
+        weight(i, t),
+        "One number for each query, kept from the forward pass, gives back every weight: P = B e^(S − λ).",
+        context=FREE,
+        display=r"B_{it}\,e^{S_{it} - \lambda_i} = \frac{B_{it} e^{S_{it}}}{\sum_l B_{il} e^{S_{il}}}, \quad "
+        r"\lambda_i = \ln \sum_l B_{il} e^{S_{il}}",
+    ),
+)
+
+IGNORED_KEY = Context(ranges=FREE.ranges, facts={keep[i, t]: Integer(0)})
+PADDED = Context(
+    ranges={s: HIDDEN, a: WIDTH, e: VALUE_WIDTH},
+    blocks=(Block(keep, (None, HIDDEN), 0),),
+)
+LATER = Context(
+    ranges=PADDED.ranges,
+    splits={TOKENS: shown},
+    blocks=(Block(keep, (SHOWN, HIDDEN), 0), Block(grad_output, (HIDDEN, None), 0)),
+)
+
+MASKED = (
+    Step(
+        "A masked logit has no gradient",
+        grad_logit(i, t),
+        Integer(0),
+        "Its weight is a factor of its gradient.",
+        context=IGNORED_KEY,
+    ),
+    Step(
+        "A key hidden from every query has no gradient",
+        grad_key(s, a, QUERIES, TOKENS),
+        Integer(0),
+        "Padding, for example: B[i, j] = 0 for all queries i.",
+        context=PADDED,
+    ),
+    Step(
+        "Nor has its value",
+        grad_value(s, e, QUERIES, TOKENS),
+        Integer(0),
+        "The same factor.",
+        context=PADDED,
+    ),
+    Step(
+        "With a causal mask a loss on a prefix sends no gradient to later keys",
+        grad_key(s, a, TOKENS, TOKENS),
+        Integer(0),
+        "Queries of the prefix do not see the key (B = 0), the others do not enter the loss (G = 0).",
+        context=LATER,
+    ),
+    Step(
+        "Nor to later values",
+        grad_value(s, e, TOKENS, TOKENS),
+        Integer(0),
+        "Likewise.",
+        context=LATER,
+    ),
+)
+
+matrix = array("C")
+
+
+def rows_summing_to(row_sum: Expr, row: Expr, column: Expr) -> Expr:
+    """C[i, j] + (c − Σ_l C[i, l])/S: the general form of an array whose rows sum to c."""
+    return matrix[row, column] + (row_sum - total(lambda m: matrix[row, m], "l", KEYS)) / S
+
+
+SUMS = (
+    Step(
+        "Every row of dS sums to 0",
+        total(lambda m: grad_logit(i, m), "j", KEYS),
+        Integer(0),
+        "A constant added to a row of logits changes nothing: Σ_j P[i, j] = 1.",
+        context=FREE,
+    ),
+    Step(
+        "So the gradients of the keys sum to 0",
+        total(
+            lambda m: scale * total(lambda q: rows_summing_to(Integer(0), q, m) * query[q, a], "i", QUERIES), "j", KEYS
+        ),
+        Integer(0),
+        "Σ_j σ Σ_i dS[i, j] Q[i, a] for any dS with rows that sum to 0, written as C less its row means. One vector "
+        "added to all keys changes no output.",
+        context=FREE,
+    ),
+    Step(
+        "The gradients of the values sum to those of the outputs",
+        total(
+            lambda m: total(lambda q: rows_summing_to(Integer(1), q, m) * grad_output[q, e], "i", QUERIES), "j", KEYS
+        ),
+        total(lambda m: grad_output[m, e], "i", QUERIES),
+        "Σ_j Σ_i P[i, j] G[i, e] for any P with rows that sum to 1. One vector added to all values is added to every "
+        "output.",
+        context=FREE,
+    ),
+    Step(
+        "Queries and keys have equal shares: Σ Q ∘ dQ = Σ K ∘ dK",
+        total(lambda m: total(lambda c: query[m, c] * grad_query(m, c), "a", WIDTH), "i", QUERIES),
+        total(lambda m: total(lambda c: key[m, c] * grad_key(m, c), "a", WIDTH), "j", KEYS),
+        "Multiplying all queries and dividing all keys by the same number changes nothing. Both are Σ S ∘ dS.",
+        context=FREE,
+    ),
+    Step(
+        "The gradients are linear in G",
+        grad_logit(s, t, grad=lambda m, c: first * grad_output[m, c] + second * other_grad[m, c]),
+        first * grad_logit(s, t) + second * grad_logit(s, t, grad=entry_of(other_grad)),
+        "dP is linear in G, and dS in dP; dQ and dK are linear in dS, and dV in G.",
+        context=FREE,
+    ),
+)
+
+ALL_HEADS = up_to(heads)
+
+
+def head_weight(head: Expr, row: Expr, column: Expr) -> Expr:
+    """The weights of one of the heads that read the same keys and values."""
+    return weights(lambda m: free_logit[head, row, m], KEYS)(column)
+
+
+def output_of_head(head: Expr, row: Expr, component: Expr) -> Expr:
+    """O[r, i, e] = Σ_j P[r, i, j] V[j, e]."""
+    return total(lambda m: head_weight(head, row, m) * value[m, component], "j", KEYS)
+
+
+def loss_of_head(head: Expr) -> Expr:
+    """Σ_i Σ_e G[r, i, e] O[r, i, e]."""
+    return total(
+        lambda m: total(lambda c: grad_output[head, m, c] * output_of_head(head, m, c), "e", VALUE_WIDTH), "i", QUERIES
+    )
+
+
+x, v, g = array("x"), array("v"), real("g")
+plain = weights(entry_of(x), up_to(2))
+
+SHARED = (
+    Step(
+        "Heads that share a value add up their gradients",
+        Partial(total(loss_of_head, "r", ALL_HEADS), value[s, e]),
+        total(lambda r: total(lambda m: head_weight(r, m, s) * grad_output[r, m, e], "i", QUERIES), "r", ALL_HEADS),
+        "Grouped-query attention: dV of the shared head is Σ_r P_rᵀ G_r over its query heads r, and so for dK.",
+        context=Context(ranges={s: KEYS, e: VALUE_WIDTH}),
+    ),
+    Difference(
+        "Without D the gradient is another",
+        g * plain(1) * (v[1] - plain(1) * v[1] - plain(2) * v[2]),
+        g * plain(1) * v[1],
+        "One query, two keys with equal logits and the values 1 and 0: dS for the first is 1/4 with and 1/2 without D.",
+        example=World(symbols={g: 1}, arrays={(x, (1,)): 0, (x, (2,)): 0, (v, (1,)): 1, (v, (2,)): 0}),
+    ),
+)
+
+DERIVATION = Derivation(
+    id="attention_backward",
+    title="The gradients of attention",
+    scope=Scope.SYMBOLIC,
+    assumptions=(
+        "G is the gradient of the loss with respect to the output; σ is any scale, 1/√d_k for one.",
+        "B[i, j] is 0 where query i may not attend to key j, elsewhere 1, or e^b with a bias b; no row is empty.",
+        "One head of one batch entry: the others add nothing to its gradients, unless keys are shared.",
+    ),
+    sources=(
+        Source(
+            "Dao et al. 2022, FlashAttention, appendix B.2",
+            comment="dV, dP, dS, dQ, dK, and D from the output",
+        ),
+        Source(
+            "Rabe & Staats 2021, Self-attention Does Not Need O(n²) Memory, section 5",
+            comment="differentiation with recomputed weights",
+        ),
+    ),
+    steps=GRADIENTS + MASKED + SUMS + SHARED,
+    remarks=(
+        "Rows without a visible key are left out: their value is a convention, and so is their gradient.",
+        "The sums are consequences of invariances: each invariance of attention is a linear relation of its gradients.",
+    ),
+)

@@ -1,0 +1,327 @@
+"""Attention over a union of key sets from the (output, log-sum-exp) pairs of its parts, however they are split."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from sympy import Expr, Integer, Symbol, exp, log, oo
+from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.derivation import (
+    Derivation,
+    Difference,
+    Inequality,
+    Limit,
+    Scope,
+    Source,
+    Step,
+)
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Range, total
+from veriformer.spec.derivations.formulas import Entries, array, entry_of, index, real, size, up_to
+
+first, second, S, parts, d_v = size("P"), size("R"), size("S"), size("N"), size("d_v")
+i, e = index("i"), index("e")
+score, value = array("s"), array("V")
+member, other_member, part_of = array("A"), array("C"), array("C")
+output, other_output, third_output = real("a"), real("b"), real("c")
+lse, other_lse, third_lse = real("alpha"), real("beta"), real("gamma")
+pivot, new_pivot, shift = real("m"), real("m'"), real("t")
+KEYS, WHOLE, FIRST, SECOND = up_to(S), up_to(first + second), up_to(first), (first + 1, first + second)
+ORIGIN = Integer(0)
+VALUES = Context(ranges={e: up_to(d_v)})
+SPLIT = Context(ranges={e: up_to(d_v)}, splits={WHOLE: first})
+NEWEST = Context(ranges={e: up_to(d_v)}, splits={up_to(first + 1): first})
+
+
+class Pair(NamedTuple):
+    """What attention over a set of keys leaves: its output and the log-sum-exp of its logits."""
+
+    output: Expr
+    lse: Expr
+
+
+def everything(key: Expr) -> Expr:
+    """The indicator of all keys."""
+    return Integer(1)
+
+
+def mass(keys: Range, keep: Entries = everything) -> Expr:
+    """Σ_j keep(j) e^(s_j)."""
+    return total(lambda j: keep(j) * exp(score[j]), "j", keys)
+
+
+def weighted_values(keys: Range, keep: Entries = everything) -> Expr:
+    """Σ_j keep(j) e^(s_j) V[j, e]."""
+    return total(lambda j: keep(j) * exp(score[j]) * value[j, e], "j", keys)
+
+
+def attended(keys: Range, keep: Entries = everything) -> Pair:
+    """The pair of the keys that `keep` shows: attention over them, and λ = ln Σ e^(s_j)."""
+    return Pair(weighted_values(keys, keep) / mass(keys, keep), log(mass(keys, keep)))
+
+
+def merge(one: Pair, other: Pair, reference: Expr = ORIGIN) -> Pair:
+    """((e^α a + e^β b)/(e^α + e^β), ln(e^α + e^β)), all exponents taken relative to a reference value."""
+    weight, other_weight = exp(one.lse - reference), exp(other.lse - reference)
+    both = weight + other_weight
+    return Pair((weight * one.output + other_weight * other.output) / both, reference + log(both))
+
+
+def of_part(part: Expr) -> Pair:
+    """The pair of the keys of one part, C[part, j] saying which they are."""
+    return attended(KEYS, lambda j: part_of[part, j])
+
+
+def relative_mass(keys: Range, reference: Expr) -> Expr:
+    """Σ_j e^(s_j − m)."""
+    return total(lambda j: exp(score[j] - reference), "j", keys)
+
+
+def relative_values(keys: Range, reference: Expr) -> Expr:
+    """Σ_j e^(s_j − m) V[j, e]."""
+    return total(lambda j: exp(score[j] - reference) * value[j, e], "j", keys)
+
+
+ONE, OTHER, THIRD = Pair(output, lse), Pair(other_output, other_lse), Pair(third_output, third_lse)
+MERGED = merge(ONE, OTHER)
+SHOWN = r"\frac{e^{\alpha} a + e^{\beta} b}{e^{\alpha} + e^{\beta}}"
+
+UNION = (
+    Step(
+        "Two parts: the output",
+        merge(attended(FIRST), attended(SECOND)).output,
+        attended(WHOLE).output,
+        "e^λ a is the numerator of a part and e^λ its denominator: numerators add, and so do denominators. The split P "
+        "does not occur on the right: every split gives the same.",
+        context=SPLIT,
+    ),
+    Step(
+        "Two parts: the log-sum-exp",
+        exp(merge(attended(FIRST), attended(SECOND)).lse),
+        exp(attended(WHOLE).lse),
+        "A sum over all keys is the sum over the first part plus the sum over the second.",
+        context=SPLIT,
+        display=r"e^{\lambda_{1..P}} + e^{\lambda_{P+1..P+R}} = e^{\lambda_{1..P+R}}"
+        r" = \sum_{j=1}^{P+R} e^{s_j}",
+    ),
+    Step(
+        "Any two sets of keys, adjacent or not: the output",
+        merge(attended(KEYS, entry_of(member)), attended(KEYS, entry_of(other_member))).output,
+        attended(KEYS, lambda j: member[j] + other_member[j]).output,
+        "A and C say which keys belong to which part. A key of both counts twice: the sets must be disjoint.",
+        context=Context(ranges=VALUES.ranges, indicators=frozenset({member, other_member})),
+    ),
+    Step(
+        "Any number of parts at once",
+        total(lambda p: exp(of_part(p).lse) * of_part(p).output, "p", up_to(parts))
+        / total(lambda p: exp(of_part(p).lse), "p", up_to(parts)),
+        attended(KEYS, lambda j: total(lambda p: part_of[p, j], "p", up_to(parts))).output,
+        "C[p, j] is 1 where key j belongs to part p. In a partition every key is in one part, Σ_p C[p, j] = 1, and the "
+        "right-hand side is attention over all keys.",
+        context=Context(ranges=VALUES.ranges, indicators=frozenset({part_of})),
+    ),
+)
+
+STREAM = (
+    Step(
+        "A single key is the pair of its value and its logit: the output",
+        attended((first + 1, first + 1)).output,
+        value[first + 1, e],
+        "Its weight is 1.",
+        context=NEWEST,
+        display=r"\frac{e^{s_{P+1}}\,V_{P+1,e}}{e^{s_{P+1}}} = V_{P+1,e}",
+    ),
+    Step(
+        "One more key: the output",
+        merge(attended(FIRST), Pair(value[first + 1, e], score[first + 1])).output,
+        attended(up_to(first + 1)).output,
+        "By induction attention over any number of keys is computed from one key at a time.",
+        context=NEWEST,
+    ),
+    Step(
+        "One more key: the log-sum-exp",
+        exp(merge(attended(FIRST), Pair(value[first + 1, e], score[first + 1])).lse),
+        exp(attended(up_to(first + 1)).lse),
+        "The sum grows by one term.",
+        context=NEWEST,
+        display=r"e^{\lambda_{1..P}} + e^{s_{P+1}} = e^{\lambda_{1..P+1}}",
+    ),
+    Step(
+        "A running denominator, moved to another reference value",
+        exp(pivot - new_pivot) * relative_mass(FIRST, pivot) + exp(score[first + 1] - new_pivot),
+        relative_mass(up_to(first + 1), new_pivot),
+        "The recurrence of online softmax: e^(m − m') brings the old sum from any m to a new reference value m', "
+        "such as the larger maximum.",
+        context=NEWEST,
+    ),
+    Step(
+        "A running numerator, moved to another reference value",
+        exp(pivot - new_pivot) * relative_values(FIRST, pivot)
+        + exp(score[first + 1] - new_pivot) * value[first + 1, e],
+        relative_values(up_to(first + 1), new_pivot),
+        "The same for the sum of the values. The quotient of the two sums is the output: e^(−m') cancels.",
+        context=NEWEST,
+    ),
+)
+
+ALGEBRA = (
+    Step(
+        "Merging is commutative: the output",
+        MERGED.output,
+        merge(OTHER, ONE).output,
+        "Addition is.",
+        display=SHOWN + r" = \frac{e^{\beta} b + e^{\alpha} a}{e^{\beta} + e^{\alpha}}",
+    ),
+    Step(
+        "Merging is commutative: the log-sum-exp",
+        exp(MERGED.lse),
+        exp(merge(OTHER, ONE).lse),
+        "Addition is.",
+        display=r"e^{\alpha} + e^{\beta} = e^{\beta} + e^{\alpha}",
+    ),
+    Step(
+        "Merging is associative: the output",
+        merge(MERGED, THIRD).output,
+        merge(ONE, merge(OTHER, THIRD)).output,
+        "Both are (e^α a + e^β b + e^γ c)/(e^α + e^β + e^γ).",
+        display=r"\frac{(e^{\alpha} + e^{\beta})\,o + e^{\gamma} c}{(e^{\alpha} + e^{\beta}) + e^{\gamma}}"
+        r" = \frac{e^{\alpha} a + (e^{\beta} + e^{\gamma})\,o'}{e^{\alpha} + (e^{\beta} + e^{\gamma})}, \quad "
+        rf"o = {SHOWN}, \quad o' = \frac{{e^{{\beta}} b + e^{{\gamma}} c}}{{e^{{\beta}} + e^{{\gamma}}}}",
+    ),
+    Step(
+        "Merging is associative: the log-sum-exp",
+        exp(merge(MERGED, THIRD).lse),
+        exp(merge(ONE, merge(OTHER, THIRD)).lse),
+        "Both are e^α + e^β + e^γ.",
+        display=r"(e^{\alpha} + e^{\beta}) + e^{\gamma} = e^{\alpha} + (e^{\beta} + e^{\gamma})",
+    ),
+    Step(
+        "A part merged with itself: the output",
+        merge(ONE, ONE).output,
+        output,
+        "So merging is no union of sets that overlap.",
+        display=r"\frac{e^{\alpha} a + e^{\alpha} a}{e^{\alpha} + e^{\alpha}} = a",
+    ),
+    Step(
+        "A part merged with itself: the log-sum-exp",
+        exp(merge(ONE, ONE).lse),
+        exp(lse + log(2)),
+        "Every key counts twice.",
+        display=r"e^{\alpha} + e^{\alpha} = e^{\alpha + \ln 2}",
+    ),
+)
+
+EMPTY = (
+    Limit(
+        "An empty part changes no output",
+        MERGED.output,
+        output,
+        "The log-sum-exp of no keys is −∞, its mass e^β is 0; its output b may be any number.",
+        variable=other_lse,
+        point=-oo,
+    ),
+    Limit(
+        "An empty part changes no log-sum-exp",
+        MERGED.lse,
+        lse,
+        "So (0, −∞) is the identity of merging.",
+        variable=other_lse,
+        point=-oo,
+    ),
+    Step(
+        "Two empty parts have no output",
+        merge(ONE, Pair(other_output, lse + shift)).output,
+        (output + exp(shift) * other_output) / (1 + exp(shift)),
+        "Let both log-sum-exps tend to −∞ at the fixed distance t. The output depends on t but not on α: it is 0/0 in "
+        "the end. That it be (0, −∞) is a convention, the one that keeps merging associative.",
+        display=r"\frac{e^{\alpha} a + e^{\alpha+t} b}{e^{\alpha} + e^{\alpha+t}} = \frac{a + e^t b}{1 + e^t}",
+    ),
+)
+
+lead = Symbol("t", nonnegative=True)
+
+NUMERICS = (
+    Step(
+        "The reference value cancels: the output",
+        merge(ONE, OTHER, pivot).output,
+        MERGED.output,
+        "Subtracting the larger of the two log-sum-exps is exact, as subtracting the maximum is in softmax.",
+        display=r"\frac{e^{\alpha-m} a + e^{\beta-m} b}{e^{\alpha-m} + e^{\beta-m}} = " + SHOWN,
+    ),
+    Step(
+        "The reference value cancels: the log-sum-exp",
+        exp(merge(ONE, OTHER, pivot).lse),
+        exp(MERGED.lse),
+        "m + ln(e^(α−m) + e^(β−m)) = ln(e^α + e^β).",
+        display=r"e^{m + \ln(e^{\alpha-m} + e^{\beta-m})} = e^{\alpha} + e^{\beta}",
+    ),
+    Inequality(
+        "With the larger one subtracted nothing overflows",
+        Integer(2),
+        1 + exp(-lead),
+        "For β = α − t with t ≥ 0 the weights are 1 and e^(−t).",
+        certificate=1 - exp(-lead),
+    ),
+    Inequality(
+        "Nor is the divisor ever 0",
+        1 + exp(-lead),
+        Integer(1),
+        "One of the two weights is 1.",
+        certificate=exp(-lead),
+    ),
+    Step(
+        "A constant added to all logits leaves the output",
+        merge(Pair(output, lse + shift), Pair(other_output, other_lse + shift)).output,
+        MERGED.output,
+        "e^t cancels.",
+        display=r"\frac{e^{\alpha+t} a + e^{\beta+t} b}{e^{\alpha+t} + e^{\beta+t}} = " + SHOWN,
+    ),
+    Step(
+        "A constant added to all logits is added to the log-sum-exp",
+        exp(merge(Pair(output, lse + shift), Pair(other_output, other_lse + shift)).lse),
+        exp(MERGED.lse + shift),
+        "ln(e^t x) = t + ln x.",
+        display=r"e^{\alpha+t} + e^{\beta+t} = (e^{\alpha} + e^{\beta})\,e^{t}",
+    ),
+    Step(
+        "Only the difference of the log-sum-exps matters to the output",
+        MERGED.output,
+        other_output + (output - other_output) / (1 + exp(other_lse - lse)),
+        "The output lies between the two, at the weight 1/(1 + e^(β−α)).",
+        display=SHOWN + r" = b + \frac{a - b}{1 + e^{\beta - \alpha}}",
+    ),
+    Difference(
+        "The mean of the outputs is not the merged output",
+        MERGED.output,
+        (output + other_output) / 2,
+        "Outputs 1 and 0, log-sum-exps 1.1 and 0: the merged output is 0.7503, the mean 1/2.",
+        example=World(symbols={output: 1, other_output: 0, lse: Fraction(11, 10), other_lse: 0}),
+    ),
+)
+
+DERIVATION = Derivation(
+    id="online_softmax",
+    title="Attention can be merged from the parts of its keys, in any order and grouping",
+    scope=Scope.SYMBOLIC,
+    assumptions=(
+        "Logits s_j are real; a part is not empty unless a step says so; logarithms are natural.",
+        "A part of the keys is summed up by its output a and its log-sum-exp α = ln Σ e^(s_j); one query is looked at.",
+    ),
+    sources=(
+        Source(
+            "Milakov & Gimelshein 2018, Online normalizer calculation for softmax, section 3",
+            comment="the running maximum and denominator, and their merging",
+        ),
+        Source(
+            "Dao et al. 2022, FlashAttention, section 3.1",
+            comment="softmax of concatenated blocks from the statistics of each",
+        ),
+    ),
+    steps=UNION + STREAM + ALGEBRA + EMPTY + NUMERICS,
+    remarks=(
+        "e^x = e^y only if x = y, so that a step about e^λ is one about λ.",
+        "Associativity and commutativity make the result the same for every order and grouping of any number of parts.",
+        "In the coordinates (e^α a, e^α) merging is addition, and an empty part is (0, 0): hence the rules.",
+    ),
+)

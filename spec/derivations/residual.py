@@ -1,0 +1,291 @@
+"""What residual connections hand on, and why the place of the norm decides whether the identity is part of it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sympy import Expr, IndexedBase, Integer, KroneckerDelta, Rational, oo, sin, sqrt
+from veriformer.spec.derivations.context import Block, Context
+from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Scope, Source, Step
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Partial, total
+from veriformer.spec.derivations.formulas import Entries, array, entry_of, index, positive, real, size, up_to
+from veriformer.spec.derivations.layer_norm import COMPONENTS, d, epsilon, mean, normalised, variance, x
+from veriformer.spec.derivations.layer_norm import jacobian as norm_jacobian
+
+width, depth = size("h"), size("n")
+i, k = index("i"), index("k")
+outer, inner = array("W"), array("U")
+sublayer, remainder, contribution = array("J"), array("R"), array("f")
+gain, offset = IndexedBase("gamma", positive=True), array("beta")
+mark, shift, rate, common_gain, common_offset = real("t"), real("c"), positive("g"), positive("gamma"), real("beta")
+OWN = entry_of(x)
+ENTRIES = Context(ranges={i: COMPONENTS, k: COMPONENTS})
+ZERO_SUBLAYER = Context(ranges=ENTRIES.ranges, blocks=(Block(outer, (None, None), 0),))
+NEWEST = Context(ranges=ENTRIES.ranges, splits={up_to(depth + 1): depth})
+
+
+def network(row: Expr, read: Entries) -> Expr:
+    """f_i(z) = Σ_j W[i, j] sin(Σ_l U[j, l] z_l): a sublayer that is not linear."""
+    return total(
+        lambda j: outer[row, j] * sin(total(lambda m: inner[j, m] * read(m), "l", COMPONENTS)), "j", up_to(width)
+    )
+
+
+def identity_plus(jacobian: IndexedBase, row: Expr, column: Expr, factor: Expr | int = 1) -> Expr:
+    """The entry of I + t J."""
+    return KroneckerDelta(row, column) + factor * jacobian[row, column]
+
+
+def product(row: Expr, column: Expr) -> Expr:
+    """Entry of (I + t J)(I + t R): a layer after a stack whose Jacobian is I + t R."""
+    return total(
+        lambda m: identity_plus(sublayer, row, m, mark) * identity_plus(remainder, m, column, mark), "l", COMPONENTS
+    )
+
+
+def both(row: Expr, column: Expr) -> Expr:
+    """Entry of J R."""
+    return total(lambda m: sublayer[row, m] * remainder[m, column], "l", COMPONENTS)
+
+
+KEPT = (
+    Step(
+        "The Jacobian of a residual layer is I + ∂f",
+        Partial(x[i] + network(i, OWN), x[k]),
+        KroneckerDelta(i, k) + Partial(network(i, OWN), x[k]),
+        "The derivative of a sum. The sublayer here is any network with one hidden layer.",
+        context=ENTRIES,
+        display=r"\frac{\partial}{\partial x_k} \bigl(x_i + f_i(x)\bigr)"
+        r" = \delta_{ik} + \frac{\partial f_i(x)}{\partial x_k}",
+    ),
+    Step(
+        "One layer more: the identity term stays, with coefficient 1",
+        product(i, k),
+        KroneckerDelta(i, k) + mark * (sublayer[i, k] + remainder[i, k] + mark * both(i, k)),
+        "Let a mark t count sublayers. If a stack has the Jacobian I + tR, then with one layer more it is I + tR' with "
+        "R' = J + R + tJR. By induction every one of the 2^n terms of Π(I + tJ_l) passes through a sublayer but one, "
+        "and that is I.",
+        context=ENTRIES,
+    ),
+    Step(
+        "So the output is the input plus what each layer adds",
+        x[i] + total(lambda m: contribution[m, i], "l", up_to(depth)) + contribution[depth + 1, i],
+        x[i] + total(lambda m: contribution[m, i], "l", up_to(depth + 1)),
+        "By induction: no layer replaces what came before it.",
+        context=NEWEST,
+        display=r"\Bigl(x_i + \sum_{l=1}^{n} f_{l,i}\Bigr) + f_{n+1,i} = x_i + \sum_{l=1}^{n+1} f_{l,i}",
+    ),
+    Step(
+        "A residual layer whose sublayer is zero is the identity",
+        x[i] + network(i, OWN),
+        x[i],
+        "W = 0: for instance with the last projection initialised to zero.",
+        context=ZERO_SUBLAYER,
+    ),
+)
+
+SIZE = (
+    Limit(
+        "The identity term does not keep the product from exploding",
+        Rational(11, 10) ** depth,
+        oo,
+        "One component, every sublayer with the Jacobian 1/10: the product of n layers is 1.1^n.",
+        variable=depth,
+        point=oo,
+    ),
+    Limit(
+        "Nor from vanishing",
+        (1 - rate / (1 + rate)) ** depth,
+        Integer(0),
+        "One component, every sublayer with the Jacobian −g/(1 + g): the other terms cancel the identity.",
+        variable=depth,
+        point=oo,
+    ),
+)
+
+
+def pre_norm(row: Expr, added: Expr) -> Expr:
+    """(x + c)_i + f_i(LN(x + c)): the sublayer reads the normalised vector."""
+    return x[row] + added + network(row, lambda m: normalised(lambda n: x[n] + added, m))
+
+
+def pre_norm_jacobian(row: Expr, column: Expr) -> Expr:
+    """δ_ik + Σ_m J[i, m] N[m, k], N being the Jacobian of the norm."""
+    return KroneckerDelta(row, column) + total(lambda m: sublayer[row, m] * norm_jacobian(m, column), "m", COMPONENTS)
+
+
+PRE_NORM = (
+    Step(
+        "Pre-norm: a constant added to all components passes unchanged",
+        pre_norm(i, shift),
+        pre_norm(i, Integer(0)) + shift,
+        "The norm removes it from what the sublayer reads, the residual connection hands it on. So it does through any "
+        "number of layers and whatever the sublayers are.",
+        context=ENTRIES,
+    ),
+    Step(
+        "Its Jacobian keeps the direction 1 exactly",
+        total(lambda m: pre_norm_jacobian(i, m), "k", COMPONENTS),
+        Integer(1),
+        "The derivative of the step before: (I + J N) 1 = 1, since N 1 = 0. In this direction nothing explodes or "
+        "vanishes, at any depth.",
+        context=ENTRIES,
+    ),
+)
+
+
+def sharp(row: Expr, column: Expr) -> Expr:
+    """The norm's Jacobian at ε = 0."""
+    return norm_jacobian(row, column).xreplace({epsilon: Integer(0)})
+
+
+def projector(row: Expr, column: Expr) -> Expr:
+    """δ_ik − 1/d − ŷ_i ŷ_k/d = √v N at ε = 0."""
+    unit = (x[row] - mean(OWN)) * (x[column] - mean(OWN)) / variance(OWN)
+    return KroneckerDelta(row, column) - 1 / d - unit / d
+
+
+def post_norm_jacobian(row: Expr, column: Expr) -> Expr:
+    """Σ_m N[i, m] (δ_mk + J[m, k])."""
+    return total(lambda m: sharp(row, m) * identity_plus(sublayer, m, column), "m", COMPONENTS)
+
+
+POST_NORM = (
+    Step(
+        "Post-norm: the norm's Jacobian multiplies the identity too",
+        post_norm_jacobian(i, k),
+        sharp(i, k) + total(lambda m: sharp(i, m) * sublayer[m, k], "m", COMPONENTS),
+        "The chain rule for LN(x + f(x)): N (I + J) = N + N J. The term without a sublayer is N, not I.",
+        context=ENTRIES,
+        display=r"\sum_m N_{im}(\delta_{mk} + J_{mk}) = N_{ik} + \sum_m N_{im} J_{mk}",
+    ),
+    Step(
+        "At ε = 0 the norm's Jacobian is a projector over √v",
+        sqrt(variance(OWN)) * sharp(i, k),
+        projector(i, k),
+        "N = (I − 11ᵀ/d − ŷŷᵀ/d)/√v.",
+        context=ENTRIES,
+    ),
+    Step(
+        "The projector applied twice is the projector",
+        total(lambda m: projector(i, m) * projector(m, k), "m", COMPONENTS),
+        projector(i, k),
+        "1/√d and ŷ/√d are orthogonal unit vectors.",
+        context=ENTRIES,
+    ),
+    Step(
+        "Two of d directions are lost",
+        total(lambda m: projector(m, m), "i", COMPONENTS),
+        d - 2,
+        "The trace of a projector is its rank. With d = 2 nothing is left: the Jacobian is zero.",
+        context=ENTRIES,
+    ),
+    Step(
+        "The direction 1 is lost",
+        total(lambda m: sharp(i, m), "k", COMPONENTS),
+        Integer(0),
+        "N 1 = 0, and since N is symmetric 1ᵀ N (I + J) = 0: a gradient along 1 is stopped by every post-norm layer.",
+        context=ENTRIES,
+    ),
+    Step(
+        "The direction of the normalised vector is lost",
+        total(lambda m: sharp(i, m) * (x[m] - mean(OWN)), "k", COMPONENTS),
+        Integer(0),
+        "N ŷ = 0, so that ŷᵀ N = 0: a gradient along the layer's output, gain and offset left out, is stopped too.",
+        context=ENTRIES,
+    ),
+    Step(
+        "A gradient along 1 is stopped, sublayer or not",
+        total(lambda m: post_norm_jacobian(m, k), "i", COMPONENTS),
+        Integer(0),
+        "1ᵀ N (I + J) = 0 for every J: no identity term could have let it through.",
+        context=ENTRIES,
+    ),
+)
+
+
+def post_norm(row: Expr) -> Expr:
+    """γ_i LN(u)_i + β_i."""
+    return gain[row] * normalised(OWN, row) + offset[row]
+
+
+def plain_post_norm(row: Expr) -> Expr:
+    """γ LN(u)_i + β with one gain and one offset for all components."""
+    return common_gain * normalised(OWN, row) + common_offset
+
+
+OUTPUTS = (
+    Step(
+        "A post-norm layer's outputs have mean 0 before gain and offset",
+        total(lambda m: (post_norm(m) - offset[m]) / gain[m], "i", COMPONENTS),
+        Integer(0),
+        "Whatever the sublayer did: the norm comes last.",
+        context=ENTRIES,
+    ),
+    Step(
+        "A post-norm layer's outputs have variance v/(v + ε) before gain and offset",
+        total(lambda m: ((post_norm(m) - offset[m]) / gain[m]) ** 2, "i", COMPONENTS) / d,
+        variance(OWN) / (variance(OWN) + epsilon),
+        "v is the variance of what is normalised. At ε = 0 it is 1, however large the sublayer's output was.",
+        context=ENTRIES,
+    ),
+    Step(
+        "With one gain and one offset the mean is β",
+        total(plain_post_norm, "i", COMPONENTS) / d,
+        common_offset,
+        "γ · 0 + β.",
+        context=ENTRIES,
+    ),
+    Step(
+        "With one gain and one offset the variance is γ² v/(v + ε)",
+        total(lambda m: (plain_post_norm(m) - common_offset) ** 2, "i", COMPONENTS) / d,
+        common_gain**2 * variance(OWN) / (variance(OWN) + epsilon),
+        "The offset moves the mean, the gain the deviations.",
+        context=ENTRIES,
+    ),
+    Difference(
+        "A post-norm layer whose sublayer is zero is not the identity",
+        normalised(OWN, i),
+        x[i],
+        "x = (1, 2, 3) with ε = 10⁻⁵: the third component becomes 1.2247.",
+        example=World(
+            symbols={d: 3, i: 3, epsilon: Fraction(1, 100000)},
+            arrays={(x, (m,)): m for m in (1, 2, 3)},
+        ),
+    ),
+)
+
+DERIVATION = Derivation(
+    id="residual",
+    title="Residual connections: pre-norm keeps the identity, post-norm does not",
+    scope=Scope.INDUCTION,
+    assumptions=(
+        "A layer is x + f(x) for one token; pre-norm: f(LN(x)) in place of f(x); post-norm: LN(x + f(x)).",
+        "In the steps on post-norm x is the vector that the norm receives, the sum of input and sublayer.",
+        "J is a sublayer's Jacobian; N is the Jacobian of LN, with divisor d and ε inside the root.",
+        "Gain and offset are left out unless a step shows them; at ε = 0 the variance is positive.",
+    ),
+    sources=(
+        Source(
+            "He et al. 2016, Identity Mappings in Deep Residual Networks, section 2",
+            comment="the sum over layers and the term of the gradient that passes through none",
+        ),
+        Source(
+            "Xiong et al. 2020, On Layer Normalization in the Transformer Architecture, section 3",
+            comment="the gradients of post-norm and pre-norm",
+        ),
+        Source(
+            "Seed document 004, section Residual Connections",
+            "introduces a direct gradient path that does not explode or vanish with depth",
+            "an erratum: its layer is post-norm, which keeps no identity path, and where there is one the product of "
+            "all layers may still explode or vanish",
+        ),
+    ),
+    steps=KEPT + SIZE + PRE_NORM + POST_NORM + OUTPUTS,
+    remarks=(
+        "With several tokens x_i is a component of one of them and f may read all: the steps stay as they are, with N "
+        "acting on each token alone.",
+        "A decoder layer has three such sublayers, an encoder layer two; every one counts as a layer here.",
+    ),
+)

@@ -52,21 +52,8 @@ def scaled_dot_product_attention(
     )
 
 
-@partial(jax.jit, static_argnames=("is_causal",))
-def grouped_query_attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    *,
-    mask: Array | None = None,
-    bias: Array | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-) -> Array:
-    """Attend with several query heads to each key/value head."""
-    return jax.nn.dot_product_attention(
-        query, key, value, bias=_rank_4(bias), mask=_rank_4(mask), is_causal=is_causal, scale=scale
-    )
+# jax tells from the shapes that several query heads share a key/value head.
+grouped_query_attention = scaled_dot_product_attention
 
 
 @partial(jax.jit)

@@ -41,15 +41,16 @@ _TORCH, _JAX, _FLAX = ("torch",), ("jax",), ("jax", "flax")
 
 _CATALOGUE = (
     _library("numpy", (), "the NumPy reference itself"),
-    _library("torch", _TORCH, "torch.nn.functional and torch.nn.MultiheadAttention; torch picks the kernels"),
+    _library(
+        "torch", _TORCH, "torch.nn.functional, and MultiheadAttention without its fast path; torch picks the kernels"
+    ),
     _library("jax", _JAX, "jax.nn, compiled"),
     _library("flax", _FLAX, "the layers of Flax NNX with their defaults, compiled"),
     _variant("torch-modules", _TORCH, "the modules of torch.nn instead of its functions"),
     _variant("torch-math", _TORCH, "functional attention with the math kernel only"),
     _variant("torch-flash", _TORCH, "functional attention with the flash kernel only"),
     _variant("torch-flex", _TORCH, "flex_attention, not compiled"),
-    _variant("torch-fast-path", _TORCH, "MultiheadAttention on its evaluation fast path wherever it takes it"),
-    _variant("torch-no-fast-path", _TORCH, "MultiheadAttention with the fast path switched off"),
+    _variant("torch-fast-path", _TORCH, "MultiheadAttention on its evaluation fast path, wherever torch takes it"),
     _variant("torch-need-weights", _TORCH, "MultiheadAttention asked for its weights too, which is code of its own"),
     _variant("jax-eager", _JAX, "jax.nn, operation by operation"),
     _variant("jax-vmap", _JAX, "jax.nn, mapped over the batch and compiled"),

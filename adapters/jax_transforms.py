@@ -31,13 +31,15 @@ def compiled(operation: Operation) -> Operation:
 def mapped(operation: Operation, batched: tuple[str, ...]) -> Operation:
     """Return the operation under jax.vmap: each sample of the arguments `batched` goes through it alone.
 
-    A `mask` or `bias` of rank 4 with an entry for each sample is mapped too and reaches the operation with a first
-    axis of size 1; one that all samples share reaches it as it is.
+    A single vector is a sample itself, so nothing is mapped. A `mask` or `bias` of rank 4 with an entry for each sample
+    is mapped too and reaches the operation with a first axis of size 1; one that all samples share reaches it as it is.
     """
 
     @wraps(operation)
     def call(*positional: Any, **keywords: Any) -> Any:
         arrays, settings = _apart(operation, positional, keywords)
+        if min(arrays[name].ndim for name in batched) < 2:
+            return operation(**_as_arguments(arrays), **settings)
         tables = {name for name in ("mask", "bias") if _has_samples(arrays.get(name))}
         arrays |= {name: arrays[name][:, None] for name in tables}
         axes = {name: 0 if name in tables or name in batched else None for name in arrays}

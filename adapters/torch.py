@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch.nn import functional
-from veriformer.adapters.torch_multi_head import mask_per_head, multi_head_layer
+from veriformer.adapters.torch_multi_head import mask_per_head, multi_head_layer, without_fast_path
 
 Tensor = Any
 
@@ -75,10 +75,14 @@ def grouped_query_attention(
 def multi_head_attention(
     x: Tensor, context: Tensor, weights: Any, *, num_heads: int, mask: Tensor | None = None
 ) -> Tensor:
-    """Attend in several learned subspaces at once, with torch.nn.MultiheadAttention in evaluation mode."""
+    """Attend in several learned subspaces at once, with torch.nn.MultiheadAttention in evaluation mode.
+
+    Without its fast path, which treats queries that see no key otherwise: that is the variant torch-fast-path.
+    """
     layer = multi_head_layer(weights, num_heads)
     attn_mask = mask_per_head(mask, num_heads, x, context)
-    output, _ = layer(x, context, context, need_weights=False, attn_mask=attn_mask)
+    with without_fast_path():
+        output, _ = layer(x, context, context, need_weights=False, attn_mask=attn_mask)
     return output
 
 

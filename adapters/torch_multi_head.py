@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.backends import mha
 
 Tensor = Any
 
@@ -27,6 +30,17 @@ def multi_head_layer(weights: Any, num_heads: int) -> Any:
     )
     layer.load_state_dict(_state(weights, biases if has_bias else None), assign=True)
     return layer.eval()
+
+
+@contextmanager
+def without_fast_path() -> Iterator[None]:
+    """Switch off, for a while, the fast path of torch's layers in evaluation; the setting is the process's."""
+    before = mha.get_fastpath_enabled()
+    mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        mha.set_fastpath_enabled(before)
 
 
 def mask_per_head(mask: Tensor | None, num_heads: int, x: Tensor, context: Tensor) -> Tensor | None:

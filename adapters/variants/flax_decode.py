@@ -1,7 +1,7 @@
 """MultiHeadAttention of Flax NNX with its decode cache.
 
-Where the call is causal self-attention (`is_causal`, and `context` is `x`), the tokens are handed to the layer one after
-another, each call sees one, and the outputs are put side by side: they must be what one call with the causal flag
+Where the call is causal self-attention (`is_causal`, and `context` is `x`), the tokens are handed to the layer one
+after another, each call sees one, and the outputs are put side by side: they must be what one call with the causal flag
 gives. The cache is for nothing else, so any other call is one call of the same layer without it.
 """
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import inference_mode
 from veriformer.adapters import torch
+from veriformer.adapters.torch_multi_head import mask_per_head, multi_head_layer
 
 Tensor = Any
 
@@ -24,8 +25,11 @@ def multi_head_attention(
     x: Tensor, context: Tensor, weights: Any, *, num_heads: int, mask: Tensor | None = None
 ) -> Tensor:
     """Attend in several learned subspaces at once, in inference mode and with a layer that has biases."""
+    layer = multi_head_layer(_with_biases(weights), num_heads)
+    attn_mask = mask_per_head(mask, num_heads, x, context)
     with inference_mode():
-        return torch.multi_head_attention(x, context, _with_biases(weights), num_heads=num_heads, mask=mask)
+        output, _ = layer(x, context, context, need_weights=False, attn_mask=attn_mask)
+    return output
 
 
 def _with_biases(weights: Any) -> SimpleNamespace:

@@ -53,7 +53,8 @@ def _apart(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments by name: what jax traces (weights as a dictionary), and the settings that it does not."""
     given = inspect.signature(operation).bind(*positional, **keywords).arguments
-    arrays, settings = {}, {}
+    arrays: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in given.items():
         if isinstance(value, SimpleNamespace):
             arrays[name] = dict(vars(value))

@@ -56,7 +56,7 @@ _CATALOGUE = (
     _variant("jax-vmap", _JAX, "jax.nn, mapped over the batch and compiled"),
     _variant("flax-eager", _FLAX, "the layers of Flax NNX, operation by operation"),
     _variant("flax-vmap", _FLAX, "the layers of Flax NNX, mapped over the batch and compiled"),
-    _variant("flax-two-pass", _FLAX, "the norms of Flax NNX with use_fast_variance=False"),
+    _variant("flax-two-pass", _FLAX, "LayerNorm of Flax NNX with use_fast_variance=False"),
     _variant("flax-sow-weights", _FLAX, "MultiHeadAttention with sow_weights=True, which is code of its own"),
     _variant("flax-decode", _FLAX, "MultiHeadAttention fed token by token through its decode cache"),
 )

@@ -75,12 +75,13 @@ def framework(name: str) -> ArrayFramework:
     """
     if name not in FRAMEWORKS:
         raise ValueError(f"{name!r} is not a framework; the frameworks are {', '.join(FRAMEWORKS)}")
-    _import_framework(name)
+    import_package(name)
     arrays: ArrayFramework = import_module(f"veriformer.adapters.{name}_arrays").FRAMEWORK
     return arrays
 
 
-def _import_framework(name: str) -> None:
+def import_package(name: str) -> None:
+    """Import a library; MissingFramework when it is not installed, LoadError when it cannot be imported."""
     try:
         import_module(name)
     except ModuleNotFoundError as error:

@@ -9,6 +9,7 @@ Source: jax.nn.softmax, jax.nn.dot_product_attention, jax.nn.gelu and jax.nn.sil
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -36,40 +37,7 @@ def softmax(x: Array) -> Array:
     return jax.nn.softmax(x, axis=-1)
 
 
-def scaled_dot_product_attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    *,
-    mask: Array | None = None,
-    bias: Array | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    window: tuple[int | None, int | None] | None = None,
-) -> Array:
-    """Average the values, weighted by how well each key matches the query."""
-    limited = _limited(window, query.shape[1] + key.shape[1])
-    return _attention(query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale, window=limited)
-
-
-def grouped_query_attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    *,
-    mask: Array | None = None,
-    bias: Array | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    window: tuple[int | None, int | None] | None = None,
-) -> Array:
-    """Attend with several query heads to each key/value head."""
-    limited = _limited(window, query.shape[1] + key.shape[1])
-    return _attention(query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale, window=limited)
-
-
-@partial(jax.jit, static_argnames=("is_causal",))
-def _attention(
+def dot_product_attention(
     query: Array,
     key: Array,
     value: Array,
@@ -80,6 +48,7 @@ def _attention(
     scale: float | None,
     window: tuple[int, int] | None,
 ) -> Array:
+    """Average the values, weighted by how well each key matches the query; a window has a count on either side."""
     return jax.nn.dot_product_attention(
         query,
         key,
@@ -90,6 +59,34 @@ def _attention(
         scale=scale,
         local_window_size=window,
     )
+
+
+def attention_operation(kernel: Callable[..., Array]) -> Callable[..., Array]:
+    """Return the operation that `kernel`, `dot_product_attention` or what is made of it, computes.
+
+    What depends on a window's sides is settled outside of the kernel, which may be compiled for windows of any size.
+    """
+
+    def scaled_dot_product_attention(
+        query: Array,
+        key: Array,
+        value: Array,
+        *,
+        mask: Array | None = None,
+        bias: Array | None = None,
+        is_causal: bool = False,
+        scale: float | None = None,
+        window: tuple[int | None, int | None] | None = None,
+    ) -> Array:
+        limited = _limited(window, query.shape[1] + key.shape[1])
+        return kernel(query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale, window=limited)
+
+    return scaled_dot_product_attention
+
+
+scaled_dot_product_attention = attention_operation(jax.jit(dot_product_attention, static_argnames=("is_causal",)))
+# jax tells from the shapes that several query heads share a key/value head.
+grouped_query_attention = scaled_dot_product_attention
 
 
 @partial(jax.jit)

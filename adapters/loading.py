@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 
 from veriformer.adapters import declarations
-from veriformer.adapters.arrays import framework
+from veriformer.adapters.arrays import import_package
+from veriformer.adapters.built_in import BUILT_IN, BuiltIn
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.files import load_file
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.modules import load_module, object_in
 from veriformer.adapters.notices import notices
 from veriformer.adapters.siblings import SiblingImports
-
-BUILT_IN: Mapping[str, str] = MappingProxyType(
-    {name: f"veriformer.adapters.{name}" for name in ("numpy", "torch", "jax")}
-)
 
 
 def load(target: str | object) -> Implementation:
@@ -35,14 +31,19 @@ def load(target: str | object) -> Implementation:
     if not isinstance(target, str):
         return _implementation(target, _name_of(target), None, None)
     if target in BUILT_IN:
-        framework(target)
-        return _implementation(import_module(BUILT_IN[target]), target, BUILT_IN[target], None)
+        return _built_in(BUILT_IN[target])
     place, _, object_path = target.partition(":")
     if _is_path(place):
         module, siblings = load_file(place)
         return _implementation(object_in(module, object_path, place), target, place, siblings)
     module = load_module(place, tuple(BUILT_IN))
     return _implementation(object_in(module, object_path, place), target, target, None)
+
+
+def _built_in(built_in: BuiltIn) -> Implementation:
+    for package in built_in.packages:
+        import_package(package)
+    return _implementation(import_module(built_in.module), built_in.name, built_in.module, None)
 
 
 def _implementation(found: object, name: str, source: str | None, siblings: SiblingImports | None) -> Implementation:

@@ -58,7 +58,7 @@ def _not_found(import_path: str, built_in: tuple[str, ...]) -> str:
         hint = suggestion(import_path, [*built_in, *_modules_in([str(Path.cwd())])])
         return (
             f"there is no built-in implementation and no module called {import_path!r}"
-            f"{hint or '; the built-ins are ' + ', '.join(built_in) + ', and a file is named with its .py'}"
+            f"{hint or '; the built-ins are ' + _libraries(built_in) + ', and a file is named with its .py'}"
         )
     package = sys.modules.get(parent)
     if hasattr(package, last):
@@ -66,6 +66,11 @@ def _not_found(import_path: str, built_in: tuple[str, ...]) -> str:
     match = closest(last, _modules_in(getattr(package, "__path__", ())))
     hint = f"; did you mean '{parent}.{match}'?" if match else "; check the path, and that its package is installed"
     return f"there is no module called {import_path!r}{hint}"
+
+
+def _libraries(built_in: tuple[str, ...]) -> str:
+    """Return the names without those of variants, which `veriformer list implementations` has."""
+    return ", ".join(name for name in built_in if "-" not in name)
 
 
 def _modules_in(folders: Iterable[str]) -> list[str]:

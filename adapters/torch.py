@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch.nn import functional
+from veriformer.adapters.torch_multi_head import mask_per_head, multi_head_layer, without_fast_path
 
 Tensor = Any
 
@@ -74,10 +75,14 @@ def grouped_query_attention(
 def multi_head_attention(
     x: Tensor, context: Tensor, weights: Any, *, num_heads: int, mask: Tensor | None = None
 ) -> Tensor:
-    """Attend in several learned subspaces at once, with torch.nn.MultiheadAttention in evaluation mode."""
-    layer = _multi_head_layer(weights, num_heads)
-    attn_mask = None if mask is None else _per_head(mask, num_heads, x, context)
-    output, _ = layer(x, context, context, need_weights=False, attn_mask=attn_mask)
+    """Attend in several learned subspaces at once, with torch.nn.MultiheadAttention in evaluation mode.
+
+    Without its fast path, which treats queries that see no key otherwise: that is the variant torch-fast-path.
+    """
+    layer = multi_head_layer(weights, num_heads)
+    attn_mask = mask_per_head(mask, num_heads, x, context)
+    with without_fast_path():
+        output, _ = layer(x, context, context, need_weights=False, attn_mask=attn_mask)
     return output
 
 
@@ -123,42 +128,3 @@ def _attn_mask(mask: Tensor | None, bias: Tensor | None, is_causal: bool) -> Ten
     if mask is None or bias is None:
         return bias if mask is None else mask
     return torch.where(mask, bias, float("-inf"))
-
-
-def _multi_head_layer(weights: Any, num_heads: int) -> Any:
-    biases = (weights.b_q, weights.b_k, weights.b_v, weights.b_o)
-    has_bias = any(bias is not None for bias in biases)
-    # Made without memory, so that no random initial weights are drawn from the caller's generator.
-    layer = torch.nn.MultiheadAttention(
-        weights.w_q.shape[0],
-        num_heads,
-        bias=has_bias,
-        batch_first=True,
-        device="meta",
-        dtype=weights.w_q.dtype,
-    )
-    layer.load_state_dict(_state(weights, biases if has_bias else None), assign=True)
-    return layer.eval()
-
-
-def _state(weights: Any, biases: tuple[Tensor | None, ...] | None) -> dict[str, Tensor]:
-    """Return the weights as torch stores them: transposed, the three input projections one above the other."""
-    state = {
-        "in_proj_weight": torch.cat((weights.w_q.T, weights.w_k.T, weights.w_v.T)),
-        "out_proj.weight": weights.w_o.T.contiguous(),
-    }
-    if biases is not None:
-        projections = (weights.w_q, weights.w_k, weights.w_v, weights.w_o)
-        filled = [_or_zeros(bias, weight) for bias, weight in zip(biases, projections, strict=True)]
-        state |= {"in_proj_bias": torch.cat(filled[:3]), "out_proj.bias": filled[3]}
-    return state
-
-
-def _or_zeros(bias: Tensor | None, weight: Tensor) -> Tensor:
-    return weight.new_zeros(weight.shape[1]) if bias is None else bias
-
-
-def _per_head(mask: Tensor, num_heads: int, x: Tensor, context: Tensor) -> Tensor:
-    """Return an (L, S) or rank-4 mask as the (B·H, L, S) that torch takes."""
-    shape = (x.shape[0], num_heads, x.shape[1], context.shape[1])
-    return mask.expand(shape).reshape(-1, *shape[2:])

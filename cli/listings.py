@@ -101,19 +101,25 @@ def _examples() -> Lines:
 
 
 def _implementations() -> Lines:
+    from veriformer.adapters.built_in import BUILT_IN
+
+    column = max(map(len, BUILT_IN)) + 2
+    lines: Lines = []
+    for name, built_in in BUILT_IN.items():
+        lines += _row(name, f"{built_in.summary}{_missing(built_in.packages)}", column)
+    return [
+        *lines,
+        *_row("or", "a file (my_attention.py), an import path (package.module, package.module:object)", column),
+    ]
+
+
+def _missing(packages: tuple[str, ...]) -> str:
     from importlib.util import find_spec
 
     from veriformer.adapters.errors import install_hint
-    from veriformer.adapters.loading import BUILT_IN
 
-    lines: Lines = []
-    for name in BUILT_IN:
-        installed = find_spec(name) is not None
-        lines += _row(name, "installed" if installed else f"not installed: {install_hint(name)}", 10)
-    return [
-        *lines,
-        *_row("or", "a file (my_attention.py), an import path (package.module, package.module:object)", 10),
-    ]
+    missing = [package for package in packages if find_spec(package) is None]
+    return f" (not installed: {install_hint(missing[-1])})" if missing else ""
 
 
 def _row(name: str, text: str, column: int) -> Lines:

@@ -111,7 +111,10 @@ class MultiHeadInputs:
             drawn = fill(generator, (case.batch, length, width), case.palette, case.amplitude)
             return round_to_dtype(drawn, case.dtype)
 
-        x, context = tokens(case.query_length), tokens(case.key_length)
+        x = tokens(case.query_length)
+        # Libraries have a path of its own for self-attention, which they tell by x and context being one array.
+        is_self_attention = case.query_length == case.key_length and case.seed % 2 == 1
+        context = x if is_self_attention else tokens(case.key_length)
         weights = Projections.draw(case, generator)
         mask = draw_mask(case, generator)
         grouped = case.kv_heads != case.heads

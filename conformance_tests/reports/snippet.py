@@ -61,6 +61,7 @@ class _Script:
     conventions: Mapping[str, str]
     law: str
     _known: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
+    _arrays: dict[int, str] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the whole script."""
@@ -120,7 +121,10 @@ class _Script:
                 return variable
         variable = name if not known else f"{name}_{len(known) + 1}"
         known.append((variable, value))
-        lines.append(f"{variable} = {self._literal(value, dtype)}")
+        # Two arguments that are one array stay one: self-attention has code paths of its own.
+        text = self._arrays.get(id(value)) or self._literal(value, dtype)
+        self._arrays.setdefault(id(value), variable)
+        lines.append(f"{variable} = {text}")
         return variable
 
     def _literal(self, value: Any, dtype: str) -> str:

@@ -1,4 +1,4 @@
-"""A test that is parametrised with a framework is skipped where that framework is not installed."""
+"""A test that is parametrised with an implementation or a framework is skipped where a package of it is missing."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from importlib.util import find_spec
 
 import pytest
 from veriformer.adapters import arrays
+from veriformer.adapters.built_in import BUILT_IN
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip the item when its parameter `name` or `framework` is a framework that cannot be imported."""
+    """Skip the item when its parameter `name` or `framework` needs a package that cannot be imported."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    for framework in {parameters.get("name"), parameters.get("framework")} & {"torch", "jax"}:
-        if "missing" not in item.name and find_spec(framework) is None:
-            pytest.skip(f"{framework} is not installed")
+    for name in {parameters.get("name"), parameters.get("framework")} & set(BUILT_IN):
+        for package in BUILT_IN[name].packages:
+            if "missing" not in item.name and find_spec(package) is None:
+                pytest.skip(f"{package} is not installed")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,6 +10,7 @@ import pytest
 from veriformer.conformance_tests import Report, check
 from veriformer.conformance_tests.expected_failures import Entry, ExpectedFailures, UnreadableList
 from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.reports.law_tests import law_tests
 
 Array = np.ndarray
 
@@ -92,3 +93,31 @@ def test_a_line_without_a_reason_is_refused_with_its_number(tmp_path: Path, line
 def test_a_list_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableList, match="cannot read the expected failures"):
         ExpectedFailures.read(tmp_path / "absent.txt")
+
+
+@pytest.mark.parametrize(("reason", "conforms"), [("at some seeds: rounding", True), ("rounding", False)])
+def test_an_entry_whose_law_holds(reason, conforms):
+    law = next(result.law.id for result in check("numpy", operations=["gelu"], tier="quick").results)
+    expected = ExpectedFailures((Entry(law, reason),))
+    report = check("numpy", laws=[law], tier="quick", expected_failures=expected)
+    assert (report.exit_status == 0) is conforms
+    assert bool(report.stale) is not conforms
+
+
+def test_an_entry_of_some_seeds_is_stale_when_its_law_is_not_declared():
+    class OnlySilu:
+        framework = "numpy"
+
+        def silu(self, x):
+            return x
+
+    law = next(result.law.id for result in check("numpy", operations=["gelu"], tier="quick").results)
+    expected = ExpectedFailures((Entry(law, "at some seeds: rounding"),))
+    assert check(OnlySilu(), laws=[law], tier="quick", expected_failures=expected).stale
+
+
+def test_under_pytest_a_law_that_holds_passes():
+    law = next(result.law.id for result in check("numpy", operations=["gelu"], tier="quick").results)
+    expected = ExpectedFailures((Entry(law, "at some seeds: rounding"),))
+    (test,) = law_tests("numpy", laws=[law], tier="quick", expected_failures=expected)
+    assert test().status == "passed"

@@ -79,7 +79,7 @@ def test_the_guide_names_what_the_code_has() -> None:
         "tests/spec/test_derivations.py": "EXPECTED",
         "conformance_tests/law.py": "def judges",
         "conformance_tests/inference.py": "class _Probe",
-        "adapters/loading.py": "BUILT_IN",
+        "adapters/built_in.py": "BUILT_IN",
         "adapters/arrays.py": "class ArrayFramework",
         "tests/conformance_tests/test_planted_mistakes.py": "class Mistake",
     }

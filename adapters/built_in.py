@@ -1,0 +1,65 @@
+"""The built-in implementations: what real libraries have, each library's variants after it.
+
+A variant is the same library taken another way: another kernel, another path through a layer, another transformation
+of the same functions. It is called LIBRARY-VARIANT, which no module can be called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A built-in implementation: its module, what it needs beside NumPy, and what it is in a few words.
+
+    `packages` are imported before the module, so that one that is missing is named with the way to install it.
+    """
+
+    name: str
+    module: str
+    packages: tuple[str, ...]
+    summary: str
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it stands for a part of a library taken another way."""
+        return "-" in self.name
+
+
+def _library(name: str, packages: tuple[str, ...], summary: str) -> BuiltIn:
+    return BuiltIn(name, f"veriformer.adapters.{name}", packages, summary)
+
+
+def _variant(name: str, packages: tuple[str, ...], summary: str) -> BuiltIn:
+    return BuiltIn(name, f"veriformer.adapters.variants.{name.replace('-', '_')}", packages, summary)
+
+
+_TORCH, _JAX, _FLAX = ("torch",), ("jax",), ("jax", "flax")
+
+_CATALOGUE = (
+    _library("numpy", (), "the NumPy reference itself"),
+    _library(
+        "torch", _TORCH, "torch.nn.functional, and MultiheadAttention without its fast path; torch picks the kernels"
+    ),
+    _library("jax", _JAX, "jax.nn, compiled"),
+    _library("flax", _FLAX, "the layers of Flax NNX with their defaults, compiled"),
+    _variant("torch-modules", _TORCH, "the modules of torch.nn instead of its functions"),
+    _variant("torch-math", _TORCH, "functional attention with the math kernel only"),
+    _variant("torch-flash", _TORCH, "functional attention with the flash kernel only"),
+    _variant("torch-flex", _TORCH, "flex_attention, not compiled"),
+    _variant("torch-fast-path", _TORCH, "MultiheadAttention on its evaluation fast path, wherever torch takes it"),
+    _variant("torch-need-weights", _TORCH, "MultiheadAttention asked for its weights too, which is code of its own"),
+    _variant("jax-eager", _JAX, "jax.nn, operation by operation"),
+    _variant("jax-vmap", _JAX, "jax.nn, mapped over the batch and compiled"),
+    _variant("flax-eager", _FLAX, "the layers of Flax NNX, operation by operation"),
+    _variant("flax-vmap", _FLAX, "the layers of Flax NNX, mapped over the batch and compiled"),
+    _variant("flax-two-pass", _FLAX, "LayerNorm of Flax NNX with use_fast_variance=False"),
+    _variant("flax-sow-weights", _FLAX, "MultiHeadAttention with sow_weights=True, which is code of its own"),
+    _variant("flax-decode", _FLAX, "MultiHeadAttention fed token by token through its decode cache"),
+)
+
+BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType({built_in.name: built_in for built_in in _CATALOGUE})
+LIBRARIES = tuple(name for name, built_in in BUILT_IN.items() if not built_in.is_variant)

@@ -1,0 +1,207 @@
+"""Flax and the variants of the libraries give what the reference gives, each on the path that it is named after."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from veriformer import reference
+from veriformer.adapters.built_in import BUILT_IN
+from veriformer.adapters.calling import prepare
+from veriformer.adapters.errors import MissingFramework, OperationRaised
+from veriformer.adapters.loading import load
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.expected_failures import Entry, ExpectedFailures
+
+B, H, G, L, S, D = 2, 4, 2, 3, 5, 4
+E = H * D
+RANDOM = np.random.default_rng(23)
+CLOSE = {"float64": 1e-12, "float32": 5e-6, "bfloat16": 5e-2, "float16": 6e-3}
+SCALED, GROUPED, MULTI_HEAD = "scaled_dot_product_attention", "grouped_query_attention", "multi_head_attention"
+
+
+def numbers(*shape: int) -> np.ndarray:
+    """Return multiples of 1/16 between −2 and 2: exact in every dtype."""
+    return RANDOM.integers(-32, 33, shape) / 16.0
+
+
+MASK = RANDOM.random((B, 1, L, S)) > 0.4
+MASK[..., 0] = True
+SHARED = RANDOM.random((1, H, L, S)) > 0.4
+SHARED[..., 0] = True
+BIAS = numbers(1, H, L, S)
+X, CONTEXT = numbers(B, L, E), numbers(B, S, E)
+VARIANTS = [name for name, built_in in BUILT_IN.items() if built_in.is_variant]
+ATTENTIONS = ["flax", "torch-math", "torch-flash", "torch-flex", "jax-vmap", "flax-vmap"]
+MULTI_HEADS = [
+    "flax", "torch-fast-path", "torch-need-weights", "flax-eager", "flax-vmap", "flax-sow-weights", "flax-decode",
+]  # fmt: skip
+
+
+def weights(kv_heads: int = H, biases: str = "qkvo") -> SimpleNamespace:
+    shapes = {"q": (E, E), "k": (E, kv_heads * D), "v": (E, kv_heads * D), "o": (E, E)}
+    drawn = SimpleNamespace(**{f"w_{name}": numbers(*shape) / 8 for name, shape in shapes.items()})
+    for name, shape in shapes.items():
+        setattr(drawn, f"b_{name}", numbers(shape[1]) if name in biases else None)
+    return drawn
+
+
+def run(name, operation, dtype="float32", **arguments):
+    implementation = load(name)
+    conventions = {
+        convention: implementation.declared_convention(convention, operation) or default
+        for convention, default in (("layout", "bhld"), ("mask_polarity", "true_attends"))
+    }
+    return prepare(implementation, operation, arguments, dtype=dtype, **conventions).run()
+
+
+def agrees(name, operation, dtype="float32", **arguments):
+    given = {key: value for key, value in arguments.items() if value is not None}
+    positional = {"weights": reference.MultiHeadWeights(**vars(given["weights"]))} if "weights" in given else {}
+    expected = getattr(reference, operation)(**(given | positional))
+    result = run(name, operation, dtype, **arguments)
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result.value, expected, atol=CLOSE[dtype], rtol=CLOSE[dtype])
+
+
+@pytest.mark.parametrize(
+    "features", [{"mask": MASK, "bias": BIAS}, {"mask": SHARED}, {"is_causal": True}], ids=["both", "shared", "causal"]
+)
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_scaled_dot_product_attention(name, features):
+    agrees(name, SCALED, query=numbers(B, H, L, D), key=numbers(B, H, S, D), value=numbers(B, H, S, D), **features)
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_grouped_query_attention(name):
+    agrees(name, GROUPED, query=numbers(B, H, L, D), key=numbers(B, G, S, D), value=numbers(B, G, S, D), mask=MASK)
+
+
+@pytest.mark.parametrize("name", ["jax-eager", "flax-eager"])
+def test_attention_in_float16_that_is_not_compiled(name):
+    drawn = {"query": numbers(B, H, L, D), "key": numbers(B, H, S, D), "value": numbers(B, H, S, D)}
+    agrees(name, SCALED, "float16", **drawn)
+
+
+@pytest.mark.parametrize("name", MULTI_HEADS)
+def test_multi_head_attention(name):
+    arguments = {"x": X, "context": CONTEXT, "weights": weights(biases="ko"), "num_heads": H}
+    agrees(name, MULTI_HEAD, mask=MASK, **arguments)
+
+
+@pytest.mark.parametrize("biases", ["", "qkvo"], ids=["plain", "biases"])
+@pytest.mark.parametrize("name", ["torch-fast-path", "torch-need-weights"])
+def test_self_attention_in_torch(name, biases):
+    arguments = {"x": X, "context": X, "weights": weights(biases=biases), "num_heads": H}
+    agrees(name, MULTI_HEAD, mask=MASK[..., :L], **arguments)
+
+
+@pytest.mark.parametrize("mask", [None, MASK[..., :L], MASK[:, :, :1, :L]], ids=["plain", "full", "keys only"])
+@pytest.mark.parametrize("name", ["flax", "flax-vmap", "flax-decode"])
+def test_causal_self_attention_with_grouped_heads_in_flax(name, mask):
+    arguments = {"x": X, "context": X, "weights": weights(G, "q"), "num_heads": H, "num_kv_heads": G}
+    agrees(name, MULTI_HEAD, mask=mask, is_causal=True, **arguments)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ["flax", "flax-eager", "flax-vmap", "flax-two-pass", "torch-modules"])
+def test_norms_and_embedding(name, dtype):
+    x, gamma, beta = numbers(B, L, D), numbers(D), numbers(D)
+    agrees(name, "layer_norm", dtype, x=x, gamma=gamma, beta=beta, eps=0.5)
+    if name != "flax-two-pass":
+        agrees(name, "rms_norm", dtype, x=x, gamma=gamma, eps=0.5)
+        agrees(name, "token_embedding", dtype, tokens=np.array([[4, 0, 2], [2, 2, 1]]), table=numbers(5, D))
+
+
+@pytest.mark.parametrize("name", ["torch-modules"])
+def test_activations_and_loss_of_torch_modules(name):
+    targets, logits = np.array([[4, 0, 2], [-1, 2, 1]]), numbers(B, L, 5)
+    for operation in ("softmax", "gelu", "silu"):
+        agrees(name, operation, x=numbers(B, L, D))
+    agrees(name, "cross_entropy", logits=logits, targets=targets, ignore_index=-1, label_smoothing=0.25)
+
+
+@pytest.mark.parametrize("name", ["jax-vmap"])
+@pytest.mark.parametrize("shape", [(D,), (L, D), (B, L, D)])
+def test_softmax_of_any_rank_under_vmap(name, shape):
+    agrees(name, "softmax", x=numbers(*shape))
+
+
+@pytest.mark.parametrize("name", ["flax-vmap"])
+def test_one_sample_at_a_time_reaches_a_mapped_layer(name, monkeypatch):
+    nnx = pytest.importorskip("flax.nnx")
+    seen = []
+    call = nnx.LayerNorm.__call__
+    monkeypatch.setattr(nnx.LayerNorm, "__call__", lambda self, x: seen.append(x.shape) or call(self, x))
+    run(name, "layer_norm", x=numbers(B, 11, D), gamma=numbers(D), beta=numbers(D), eps=0.5)
+    assert seen == [(11, D)]
+
+
+@pytest.mark.parametrize("name", ["torch", "torch-fast-path", "torch-need-weights"])
+def test_the_fast_path_is_taken_where_it_is_meant(name, monkeypatch):
+    torch = pytest.importorskip("torch")
+    calls: Counter[str] = Counter()
+    native = torch._native_multi_head_attention
+    monkeypatch.setattr(torch, "_native_multi_head_attention", lambda *a: calls.update(["native"]) or native(*a))
+    run(name, MULTI_HEAD, x=X, context=X, weights=weights(), num_heads=H)
+    assert calls["native"] == (name == "torch-fast-path")
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
+@pytest.mark.parametrize("name", ["flax-decode"])
+def test_causal_self_attention_is_handed_over_token_by_token(name, monkeypatch):
+    nnx = pytest.importorskip("flax.nnx")
+    seen = []
+    call = nnx.MultiHeadAttention.__call__
+
+    def spy(self, x, *others, **keywords):
+        seen.append((x.shape[1], keywords.get("decode")))
+        return call(self, x, *others, **keywords)
+
+    monkeypatch.setattr(nnx.MultiHeadAttention, "__call__", spy)
+    x = numbers(B, 6, E)
+    run(name, MULTI_HEAD, x=x, context=x, weights=weights(), num_heads=H, is_causal=True)
+    assert seen == [(1, True)] * 6
+
+
+@pytest.mark.parametrize("name", ["torch-flash"])
+def test_flash_refuses_values_of_another_width_as_it_declares(name):
+    assert load(name).limited(SCALED, "value_width")
+    with pytest.raises(OperationRaised, match="No available kernel"):
+        run(name, SCALED, query=numbers(B, H, L, D), key=numbers(B, H, S, D), value=numbers(B, H, S, D + 1))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_declares_operations_of_its_library(name):
+    loaded, library = load(name), load(name.partition("-")[0])
+    assert loaded.source == BUILT_IN[name].module
+    assert loaded.framework is library.framework
+    assert set(loaded.operations) <= set(library.operations)
+    assert not loaded.notices
+
+
+@pytest.mark.parametrize("package", ["flax", "jax"])
+def test_flax_without_a_missing_package(package, monkeypatch):
+    pytest.importorskip("jax")
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    with pytest.raises(MissingFramework, match=rf"{package} is not installed: pip install 'veriformer\[{package}\]'"):
+        load("flax")
+
+
+@pytest.mark.parametrize(
+    ("name", "laws"),
+    [("torch-math", "attention.mask.*"), ("torch-need-weights", "multi_head.keys.*"), ("flax-two-pass", "*_mean")],
+)
+def test_a_variant_conforms(name, laws):
+    report = check(name, tier="quick", laws=[laws])
+    assert report.verdict == "conforms", [result.law.id for result in report.results if result.status == "failed"]
+
+
+@pytest.mark.parametrize("name", ["flax"])
+def test_the_default_layer_norm_of_flax_is_accused_as_documented(name):
+    report = check(name, tier="quick", laws=["layer_norm.large_mean"])
+    assert report.exit_status == 1
+    expected = ExpectedFailures((Entry("layer_norm.large_mean", "one pass", name),))
+    assert check(name, tier="quick", laws=["layer_norm.large_mean"], expected_failures=expected).exit_status == 0

@@ -218,8 +218,9 @@ class AttentionInputs:
             weights = reference.softmax_beside_sinks(logits, visible, self.sinks)
             logits = np.where(visible, logits, -np.inf)
         output = None if value is None else reference.weighted_sum(weights, value, visible)
-        settings = {"softcap": self.softcap, "sinks": self.sinks}
-        return AttentionTerms(self.query, key, value, scale, logits, weights, output, **settings)
+        return AttentionTerms(
+            self.query, key, value, scale, logits, weights, output, softcap=self.softcap, sinks=self.sinks
+        )
 
 
 def _take(table: Array, index: Array, axis: int) -> Array:

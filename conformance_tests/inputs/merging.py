@@ -59,7 +59,8 @@ class MergeInputs(SeveralResults):
     def split(cls, divided: Divided, cut: int, dtype: str) -> MergeInputs:
         """Return the parts before and after a cut, rounded to what the dtype can hold."""
         first, second = divided.over(slice(cut)), divided.over(slice(cut, None))
-        return cls(dtype, *(round_to_dtype(array, dtype) for array in (*first, *second)), divided)
+        output_a, lse_a, output_b, lse_b = (round_to_dtype(array, dtype) for array in (*first, *second))
+        return cls(dtype, output_a, lse_a, output_b, lse_b, divided)
 
     @property
     def operation(self) -> str:

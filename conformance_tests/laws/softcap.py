@@ -49,8 +49,8 @@ def bounded(trial: Trial) -> Verdict:
         raise TypeError("this law gives a cap to an operation with values")
     only_first = np.zeros_like(inputs.value)
     only_first[:, :, 0] = 1.0
-    inputs = replace(inputs, value=only_first)
     others, ratio = inputs.key_length - 1, np.exp(2.0 * inputs.softcap)
+    inputs = replace(inputs, value=only_first)
     weight, expected = trial.output(inputs), inputs.expected(trial.conventions)
     nearest = np.clip(weight, 1.0 / (1.0 + others * ratio), 1.0 / (1.0 + others / ratio))
     return compare(nearest, weight, expected.allowed, expected.judged, may_be_nan=False)

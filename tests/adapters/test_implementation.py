@@ -14,7 +14,7 @@ def declaring(**attributes):
     return load(SimpleNamespace(**attributes))
 
 
-def attention(q, k, v, *, mask=None, is_causal=False, window=None, sinks=None, softcap=None, dropout=0.0):
+def attention(q, k, v, *, mask=None, is_causal=False, block_size=None, dropout=0.0):
     return q
 
 

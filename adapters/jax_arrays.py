@@ -98,9 +98,12 @@ def _go_back(function: Callable[..., Any], arguments: tuple[Any, ...], cotangent
 def _compiled_way_back(function: Callable[..., Any], others: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
     """Return the compiled backward pass of a compiled function; `others` are its keywords that are no arrays."""
     keywords = dict(others)
-    return jax.jit(
-        lambda arrays, arguments, cotangent: _go_back(partial(function, **keywords, **arrays), arguments, cotangent)
-    )
+
+    def way_back(arrays: dict[str, Any], arguments: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
+        return _go_back(partial(function, **keywords, **arrays), arguments, cotangent)
+
+    # Optimised machine code takes twice as long to make, for arrays that are small and called with a few times.
+    return jax.jit(way_back, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def _has_x64() -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.spaces import AttentionSpace
+from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.inputs.backward import BackwardInputs
 from veriformer.conformance_tests.law import judges
 from veriformer.conformance_tests.laws.backward import BACKWARD, PARTS, agrees, equal, worst
@@ -15,11 +17,9 @@ from veriformer.conformance_tests.trial import NotOffered, Trial
 from veriformer.conformance_tests.verdict import Verdict, compare
 
 Array = np.ndarray
-_ANY = AttentionSpace(mask="sometimes", causal="sometimes")
+_ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes")
 _CAUSAL = AttentionSpace(causal="always", least_queries=2, least_keys=2)
-_PADDED = AttentionSpace(
-    mask="always", mask_kinds=("padding", "left_padding"), mask_shapes=("keys_only",), least_keys=2
-)
+_PADDED = AttentionSpace(mask="always", mask_kinds=("padding", "left_padding"), least_keys=2)
 
 
 @judges("mask.masked_keys", space=_PADDED, operations=BACKWARD)
@@ -29,14 +29,14 @@ def masked_keys(trial: Trial) -> Verdict:
     return _no_gradient(trial, inputs, inputs.unseen_keys(trial.conventions))
 
 
-@judges("causal.no_future_gradient", space=replace(_CAUSAL, lengths="equal"), operations=BACKWARD)
+@judges("causal.no_future_gradient", space=_CAUSAL, operations=BACKWARD)
 def no_future_gradient(trial: Trial) -> Verdict:
-    """A loss on the first half of the outputs gives no gradient to keys and values of the second."""
+    """A loss on the first half of the outputs gives no gradient to keys and values that only later queries see."""
     inputs: BackwardInputs = trial.inputs
     cut = inputs.query_length // 2
     grad_output = inputs.grad_output.copy()
     grad_output[:, :, cut:] = 0.0
-    later = np.broadcast_to(np.arange(inputs.key_length) >= cut, inputs.key.shape[:3])
+    later = ~inputs.visible(trial.conventions)[:, :, :cut].any(axis=2)
     return _no_gradient(trial, replace(inputs, grad_output=grad_output), later)
 
 
@@ -116,22 +116,39 @@ def explicit_mask(trial: Trial) -> Verdict:
     """The triangular mask given as a mask gives the gradients that the flag gives."""
     inputs: BackwardInputs = trial.inputs
     alignment = trial.conventions["causal_alignment"]
-    mask = reference.causal_mask(inputs.query_length, inputs.key_length, causal_alignment=alignment)
+    triangle = reference.causal_mask(inputs.query_length, inputs.key_length, causal_alignment=alignment)
+    mask = np.broadcast_to(triangle, (inputs.batch, inputs.heads, *triangle.shape)).copy()
     return equal(trial, replace(inputs, is_causal=False, mask=mask), inputs)
 
 
 @judges("batch.independence", space=replace(_ANY, least_batch=2), operations=BACKWARD)
 def batch_independence(trial: Trial) -> Verdict:
-    """The last sample alone has the gradients that it has in its batch."""
-    last = np.array([trial.inputs.batch - 1])
-    return equal(trial, trial.inputs.take_samples(last), trial.inputs, of_second=lambda _, part: part[last])
+    """The last sample has the same gradients beside samples with other content."""
+    last = np.s_[-1:]
+    return equal(
+        trial, trial.inputs, _others_changed(trial.inputs, last), lambda _, part: part[last], lambda _, part: part[last]
+    )
 
 
 @judges("heads.independence", space=replace(_ANY, least_heads=2), operations=BACKWARD)
 def head_independence(trial: Trial) -> Verdict:
-    """The last head alone has the gradients that it has beside the others."""
-    last = np.array([trial.inputs.heads - 1])
-    return equal(trial, trial.inputs.take_heads(last), trial.inputs, of_second=lambda _, part: part[:, last])
+    """The last head has the same gradients beside heads with other content."""
+    last = np.s_[:, -1:]
+    return equal(
+        trial, trial.inputs, _others_changed(trial.inputs, last), lambda _, part: part[last], lambda _, part: part[last]
+    )
+
+
+def _others_changed(inputs: BackwardInputs, kept: Any) -> BackwardInputs:
+    """Return inputs that hold something else everywhere but at `kept`; their shapes stay, so nothing is compiled."""
+
+    def changed(array: Array) -> Array:
+        other = 2.0 - array
+        other[kept] = array[kept]
+        return round_to_dtype(other, inputs.dtype)
+
+    query, key, value = changed(inputs.query), changed(inputs.key), changed(inputs.value)
+    return replace(inputs, query=query, key=key, value=value, grad_output=changed(inputs.grad_output))
 
 
 @judges("queries.permutation", space=AttentionSpace(mask="sometimes", least_queries=2), operations=BACKWARD)

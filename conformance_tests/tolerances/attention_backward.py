@@ -3,17 +3,18 @@
 The weights p_j of a query are wrong by up to w_j (`attention_weights_bound`), whether they were stored or are
 recomputed. Every later quantity follows from them, with dp_j = dO · v_j and D = Σ p dp, the average of the dp_j:
 
-    dp     wrong by a = (γ(Dv) + 3u) |dO| · |v| + tiny
-    D      wrong by d = min(Σ w |dp − D|, max |dp − D|) + ā + (2 γ(S) + 5u + ν) Σ p̄ (|dp| + a) + tiny,
-           or, computed as dO · o from the output, by |dO| · δo + (γ(Dv) + 3u) |dO| · (|o| + δo); the larger counts
-    ds_j = p_j (dp_j − D)   wrong by e_j = w_j |dp_j − D| + p̄_j (c + 2u (|dp_j − D| + c)) + tiny, c = a + d + u(|dp_j| + |D|)
+    dp     wrong by a = (γ(Dv) + 3u) M + tiny, M = |dO| · |v|
+    D      wrong by d = min(Σ w |dp − D|, max |dp − D|) + (2 γ(S) + γ(Dv) + 8u + ν) Σ p̄ M + tiny
+    ds_j = p_j (dp_j − D)   wrong by e_j = w_j |dp_j − D| + p̄_j (c + 2u (|dp_j − D| + c)) + tiny,
+                            c = a + d + u (|dp_j| + |D|)
     dq   = s Σ ds k         wrong by s (Σ e |k| + (γ(S) + 4u) Σ (|ds| + e) |k|) + u |dq| + tiny, and dk likewise
     dv   = Σ p dO           wrong by Σ w |dO| + (γ(L) + u) Σ p̄ |dO| + u |dv| + tiny
 
-p̄ = min(p + w, 1 + w') bounds the computed weight and ā is the largest average of the a_j that such weights allow.
-In D wrong weights count with |dp − D| only, as wrong logits do in the output: weights that belong to wrong logits still
-sum to one, and what is rounded after the softmax, ν = γ(S) + 2u + u′ |log Σ e^z|, is relative to each weight.
-5u: code that differentiates x/Σx rounds the products, their sum, its quotient by (Σx)², and the difference.
+p̄ = min(p + w, 1 + ν) bounds the computed weight. In D wrong weights count with |dp − D| only, as wrong logits do in the
+output: weights that belong to wrong logits still sum to one, and what is rounded after the softmax,
+ν = γ(S) + 2u + u′ |log Σ e^z|, is relative to each weight. D may be Σ p dp or, from the output, dO · o: the first
+rounds products of width Dv and a sum of S terms, the second a sum of S terms and products of width Dv. 8u: code that
+differentiates x/Σx rounds dp, the products, their sum, its quotient by (Σx)², and the difference.
 4u: the scale may be applied to a factor, to ds or to the result, whole or as two square roots.
 
 Code that subtracts max z without stopping its gradient sends −Σ ds, which is 0 but for rounding, to the key of the
@@ -24,14 +25,9 @@ largest logit (to one of those that rounding makes the largest, or in shares to 
 from __future__ import annotations
 
 import numpy as np
-from veriformer.conformance_tests.tolerances.attention import (
-    AttentionTerms,
-    attention_bound,
-    attention_weights_bound,
-    logit_error,
-)
+from veriformer.conformance_tests.tolerances.attention import AttentionTerms, logit_error
 from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.tolerances.softmax import log_normaliser, normaliser_error
+from veriformer.conformance_tests.tolerances.softmax import disturbed, normaliser_error, weight_error
 
 Array = np.ndarray
 
@@ -40,7 +36,7 @@ def backward_bounds(terms: AttentionTerms, grad_output: Array, precision: Precis
     """Return the largest rounding errors of the gradients of queries, keys and values, entry by entry."""
     weights = _Weights(terms, precision)
     grad_logits, error = _logit_gradients(terms, weights, grad_output, precision)
-    may_be_largest, beside = _through_the_maximum(terms, grad_logits, error, precision)
+    may_be_largest, beside = _through_the_maximum(terms, weights, grad_logits, error, precision)
     query, key = np.abs(terms.query), np.abs(terms.key)
     keys_by_component = np.where(may_be_largest[..., None], key[..., None, :, :], 0.0)
     to_query = beside * np.max(keys_by_component, axis=-2, initial=0.0)
@@ -56,15 +52,12 @@ class _Weights:
 
     def __init__(self, terms: AttentionTerms, precision: Precision) -> None:
         self.visible = np.isfinite(terms.logits)
-        self.error = np.where(self.visible, attention_weights_bound(terms, precision), 0.0)
+        self.logit_error = logit_error(terms, precision)
+        softmax = disturbed(terms.logits, self.logit_error)
+        self.error = np.where(self.visible, weight_error(softmax, precision), 0.0)
         shared = precision.growth(terms.logits.shape[-1]) + precision.stored + precision.output
-        self.rounding = shared + normaliser_error(log_normaliser(terms.logits), precision)
+        self.rounding = shared + normaliser_error(softmax.normaliser, precision)
         self.largest = np.minimum(terms.weights + self.error, 1.0 + self.rounding + 2.0 * precision.tiny)
-
-    def average(self, amounts: Array) -> Array:
-        """Return the largest average of nonnegative amounts (..., L, S) that the weights allow, (..., L, 1)."""
-        farthest = np.max(np.where(self.visible, amounts, 0.0), axis=-1, keepdims=True, initial=0.0)
-        return np.asarray(np.minimum(np.sum(self.largest * amounts, axis=-1, keepdims=True), farthest))
 
 
 def _logit_gradients(
@@ -73,53 +66,35 @@ def _logit_gradients(
     """Return the exact gradients of the logits and their errors: ds and e."""
     if terms.value is None:
         raise ValueError("the bound of a gradient needs the values")
-    unit, value = precision.stored, np.abs(terms.value).swapaxes(-1, -2)
-    magnitude = np.abs(grad_output) @ value
+    unit, width = precision.stored, precision.growth(terms.value.shape[-1])
+    magnitude = np.abs(grad_output) @ np.abs(terms.value).swapaxes(-1, -2)
     grad_weights = np.where(weights.visible, grad_output @ terms.value.swapaxes(-1, -2), 0.0)
     average = np.sum(terms.weights * grad_weights, axis=-1, keepdims=True)
     spread = np.where(weights.visible, np.abs(grad_weights - average), 0.0)
-    wrong = (precision.growth(terms.value.shape[-1]) + 3.0 * unit) * magnitude + precision.tiny
-    moved = _average_error(terms, weights, grad_output, grad_weights, spread, wrong, precision)
-    change = wrong + moved + unit * (np.abs(grad_weights) + np.abs(average))
+    relative = 2.0 * precision.growth(terms.logits.shape[-1]) + width + 8.0 * unit + weights.rounding
+    moved = relative * np.sum(weights.largest * magnitude, axis=-1, keepdims=True)
+    moved += _moved_by_weights(weights.error, spread) + precision.tiny * (1.0 + terms.logits.shape[-1])
+    change = (width + 3.0 * unit) * magnitude + precision.tiny + moved
+    change += unit * (np.abs(grad_weights) + np.abs(average))
     error = weights.error * spread + weights.largest * (change + 2.0 * unit * (spread + change)) + precision.tiny
     return terms.weights * (grad_weights - average), np.where(weights.visible, error, 0.0)
 
 
-def _average_error(
-    terms: AttentionTerms,
-    weights: _Weights,
-    grad_output: Array,
-    grad_weights: Array,
-    spread: Array,
-    wrong: Array,
-    precision: Precision,
-) -> Array:
-    """Return what D may be wrong by, however it is computed, (..., L, 1)."""
-    if terms.output is None:
-        raise ValueError("the bound of a gradient needs the output")
-    unit, keys = precision.stored, terms.logits.shape[-1]
-    moved = np.sum(weights.error * spread, axis=-1, keepdims=True)
-    moved = np.minimum(moved, np.max(spread, axis=-1, keepdims=True, initial=0.0))
-    relative = 2.0 * precision.growth(keys) + 5.0 * unit + weights.rounding
-    from_weights = moved + weights.average(wrong) + relative * weights.average(np.abs(grad_weights) + wrong)
-    output_error = attention_bound(terms, precision)
-    largest = np.abs(grad_output) * (np.abs(terms.output) + output_error)
-    from_output = np.sum(np.abs(grad_output) * output_error, axis=-1, keepdims=True)
-    width = precision.growth(grad_output.shape[-1]) + 3.0 * unit
-    from_output += width * np.sum(largest, axis=-1, keepdims=True)
-    return np.asarray(np.maximum(from_weights, from_output) + precision.tiny * (1.0 + keys))
+def _moved_by_weights(error: Array, spread: Array) -> Array:
+    """Return how far wrong weights move the average of dp: no further than to the farthest, (..., L, 1)."""
+    linear = np.sum(error * spread, axis=-1, keepdims=True)
+    return np.asarray(np.minimum(linear, np.max(spread, axis=-1, keepdims=True, initial=0.0)))
 
 
 def _through_the_maximum(
-    terms: AttentionTerms, grad_logits: Array, error: Array, precision: Precision
+    terms: AttentionTerms, weights: _Weights, grad_logits: Array, error: Array, precision: Precision
 ) -> tuple[Array, Array]:
     """Return which keys may have the largest logit, and f, what they get where the maximum has a gradient."""
     beside = np.sum(error, axis=-1, keepdims=True)
     rounding = precision.growth(terms.logits.shape[-1]) + 2.0 * precision.stored
     beside = beside + rounding * np.sum(np.abs(grad_logits) + error, axis=-1, keepdims=True)
-    uncertain = logit_error(terms, precision)
-    lowest = np.max(terms.logits - uncertain, axis=-1, keepdims=True, initial=-np.inf)
-    may_be_largest = np.isfinite(terms.logits) & (terms.logits + uncertain >= lowest)
+    lowest = np.max(terms.logits - weights.logit_error, axis=-1, keepdims=True, initial=-np.inf)
+    may_be_largest = weights.visible & (terms.logits + weights.logit_error >= lowest)
     return may_be_largest, beside
 
 

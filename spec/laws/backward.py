@@ -199,14 +199,14 @@ CAUSAL = (FUTURE, UNEQUAL_LENGTHS, EXPLICIT_CAUSAL, WITH_PADDING)
 BATCH_INDEPENDENCE = Property(
     key="batch.independence",
     statement="A sample's gradients do not depend on the other samples of the batch.",
-    formula="g(inputs)[b] = g(inputs[b])",
+    formula="g(inputs)[b] is the same for every inputs[b′], b′ ≠ b",
     source="the formula has no term in which two samples meet",
     derivation="independence",
 )
 HEAD_INDEPENDENCE = Property(
     key="heads.independence",
     statement="A head's gradients do not depend on the other heads.",
-    formula="g(inputs)[:, h] = g(inputs[:, h])",
+    formula="g(inputs)[:, h] is the same for every inputs[:, h′], h′ ≠ h",
     source="Vaswani et al. 2017, section 3.2.2: heads are computed in parallel",
     derivation="independence",
 )

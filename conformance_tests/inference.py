@@ -36,6 +36,7 @@ ATTENTION = (
     "attention_weights",
     "multi_head_attention",
 )
+FORWARD = "scaled_dot_product_attention"
 BACKWARD = "scaled_dot_product_attention_backward"
 FAILURES = (AdapterError, WrongShape)
 
@@ -240,7 +241,11 @@ class _Probe:
         return self._which("empty_row", [inputs], empty_rows=True)
 
     def _empty_row_of_gradients(self, inputs: Inputs) -> str | None:
-        """Return what the output of a query without a visible key may be, by the gradients that such a row reaches."""
+        """Return what the output of a query without a visible key is, or may be by the gradients that it reaches."""
+        implementation = self.subject.implementation
+        if implementation.declares(FORWARD):
+            findings = examine(implementation, OPERATIONS[FORWARD]).findings
+            return next(finding.value for finding in findings if finding.convention == "empty_row")
         output = self._output(inputs)
         if output is None:
             return None

@@ -72,7 +72,7 @@ class WrongShape(Exception):
 class CallRecord:
     """One call that was made: canonical arguments and what came back, None when it raised.
 
-    `shapes` are those of a tuple's parts. `derived_from` names the operation whose derivative the call is, if it is one.
+    `shapes` are those of a tuple's parts. `derived_from` names the operation whose derivative the call is, if any.
     """
 
     operation: str

@@ -120,9 +120,7 @@ class AttentionInputs:
         groups = seen.reshape(self.batch, -1, self.group_size, self.key_length)
         return np.asarray(~groups.any(axis=2))
 
-    def with_keys_replaced(
-        self, where: Array, content: float, *, keys: bool = True, values: bool = True
-    ) -> Self:
+    def with_keys_replaced(self, where: Array, content: float, *, keys: bool = True, values: bool = True) -> Self:
         """Return inputs in which the keys and values at `where` (B, key/value heads, S) hold `content`."""
         key = np.where(where[..., None], content, self.key) if keys else self.key
         value = self.value

@@ -165,7 +165,9 @@ class _Script:
             turns += f"[:, {np.argsort(order).tolist()}]"
         if not turns:
             return []
-        return [f"{result} = [part{turns} for part in {result}]" if operation.results else f"{result} = {result}{turns}"]
+        return [
+            f"{result} = [part{turns} for part in {result}]" if operation.results else f"{result} = {result}{turns}"
+        ]
 
     def _head_order(self, record: CallRecord) -> list[int] | None:
         if self.conventions.get("kv_grouping") != "tile" or "key" not in record.arguments:

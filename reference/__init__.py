@@ -16,6 +16,8 @@ from veriformer.reference.backward import gradient_of_logits, scaled_dot_product
 from veriformer.reference.embedding import token_embedding
 from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
 from veriformer.reference.grouped_query import grouped_query_attention
+from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayerWeights, NormWeights
+from veriformer.reference.layers import decoder_layer, encoder_layer
 from veriformer.reference.loss import cross_entropy
 from veriformer.reference.masks import causal_mask, padding_mask
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
@@ -27,9 +29,12 @@ from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
 from veriformer.reference.weights import FeedForwardWeights, GatedFeedForwardWeights, MultiHeadWeights
 
 __all__ = [
+    "DecoderLayerWeights",
+    "EncoderLayerWeights",
     "FeedForwardWeights",
     "GatedFeedForwardWeights",
     "MultiHeadWeights",
+    "NormWeights",
     "activate",
     "alibi_bias",
     "alibi_slopes",
@@ -37,6 +42,8 @@ __all__ = [
     "attention_weights",
     "causal_mask",
     "cross_entropy",
+    "decoder_layer",
+    "encoder_layer",
     "feed_forward",
     "gated_feed_forward",
     "gelu",

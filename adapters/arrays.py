@@ -18,6 +18,7 @@ class ArrayFramework(Protocol):
 
     name: str
     compiles_per_shape: bool
+    differentiates: bool
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -60,6 +61,16 @@ class ArrayFramework(Protocol):
 
     def call(self, function: Callable[..., Any], positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call an operation as this framework calls for: without gradients, and waiting for the result."""
+        ...
+
+    def vector_jacobian_product(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
+    ) -> tuple[Any, ...]:
+        """Return the gradient of ⟨cotangent, function(*arguments)⟩ by each argument, by automatic differentiation.
+
+        An argument that the result does not depend on has the gradient zero. NotDifferentiable when the result is
+        cut off from all of them, has another shape than the cotangent, or the framework does not differentiate.
+        """
         ...
 
     def use_one_thread(self) -> None:

@@ -21,6 +21,10 @@ class MissingFramework(LoadError):
         self.name = name
 
 
+class NotDifferentiable(AdapterError):
+    """Automatic differentiation cannot get from the result of a function back to its arguments."""
+
+
 class UnsupportedDtype(AdapterError):
     """The framework has no arrays of the dtype asked for, here and now."""
 

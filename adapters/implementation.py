@@ -26,7 +26,8 @@ class Implementation:
 
     `conventions` and `limitations` have keys that are general ("mask_polarity") or of one operation
     ("multi_head_attention.mask_polarity"). `notices` are sentences about names that look misspelt.
-    `source` is the file or import path, None for an object that was handed over.
+    `source` is the file or import path, None for an object that was handed over. `derived` names the operations that
+    come from differentiating another, and that other.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Implementation:
     source: str | None = None
     notices: tuple[str, ...] = ()
     siblings: SiblingImports | None = field(default=None, repr=False, compare=False)
+    derived: Mapping[str, str] = field(default_factory=dict)
 
     def declares(self, operation: str) -> bool:
         """Return whether the implementation has the operation."""
@@ -52,8 +54,14 @@ class Implementation:
         return present.intersection(OPERATIONS[operation].features)
 
     def declared_convention(self, name: str, operation: str) -> str | None:
-        """Return the declared value of a convention: the operation's own, else the general one, else None."""
-        return self.conventions.get(f"{operation}.{name}", self.conventions.get(name))
+        """Return the declared value of a convention: the operation's own, else the general one, else None.
+
+        A derived operation shares those of the operation that it was derived from.
+        """
+        general = self.conventions.get(name)
+        if operation in self.derived:
+            general = self.conventions.get(f"{self.derived[operation]}.{name}", general)
+        return self.conventions.get(f"{operation}.{name}", general)
 
     def misspelt_keywords(self, operation: str) -> tuple[tuple[str, str], ...]:
         """Return (received, probably meant) for each keyword that the operation nearly has."""
@@ -65,7 +73,8 @@ class Implementation:
 
     def limited(self, operation: str, limitation: str) -> bool:
         """Return whether the operation refuses by design what `limitation` names (see LIMITATIONS)."""
-        return not {limitation, f"{operation}.{limitation}"}.isdisjoint(self.limitations)
+        names = (operation, self.derived.get(operation, operation))
+        return not {limitation, *(f"{name}.{limitation}" for name in names)}.isdisjoint(self.limitations)
 
     @contextmanager
     def importing(self) -> Iterator[None]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from veriformer.adapters.arrays import DTYPES
+from veriformer.adapters.errors import NotDifferentiable
 from veriformer.adapters.numpy_arrays import checked_dtype, simple_kind
 
 
@@ -17,6 +19,7 @@ class JaxArrays:
 
     name = "jax"
     compiles_per_shape = True
+    differentiates = True
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -66,8 +69,41 @@ class JaxArrays:
         """Call and wait, so that what goes wrong in the computation is raised here."""
         return jax.block_until_ready(function(*positional, **keywords))
 
+    def vector_jacobian_product(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
+    ) -> tuple[Any, ...]:
+        """Go back with jax.vjp, in one compiled function where the forward pass is one.
+
+        Any other is not compiled as a whole: if it keeps a constant for later calls, it would keep a tracer instead.
+        """
+        if not isinstance(function, partial) or not hasattr(function.func, "lower") or function.args:
+            return _go_back(function, arguments, cotangent)
+        arrays = {name: value for name, value in function.keywords.items() if isinstance(value, jax.Array)}
+        others = tuple(item for item in function.keywords.items() if item[0] not in arrays)
+        return _compiled_way_back(function.func, others)(arrays, arguments, cotangent)
+
     def use_one_thread(self) -> None:
         """Do nothing: jax's threads are fixed when its backend starts."""
+
+
+def _go_back(function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
+    result, backward = jax.vjp(function, *arguments)
+    if not isinstance(result, jax.Array) or result.shape != cotangent.shape:
+        received = f"shape {result.shape}" if isinstance(result, jax.Array) else f"a {type(result).__name__}"
+        raise NotDifferentiable(f"the forward pass returned {received}, and its gradient has {cotangent.shape}")
+    return tuple(backward(cotangent.astype(result.dtype)))
+
+
+@lru_cache(maxsize=64)
+def _compiled_way_back(function: Callable[..., Any], others: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+    """Return the compiled backward pass of a compiled function; `others` are its keywords that are no arrays."""
+    keywords = dict(others)
+
+    def way_back(arrays: dict[str, Any], arguments: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
+        return _go_back(partial(function, **keywords, **arrays), arguments, cotangent)
+
+    # Optimised machine code takes twice as long to make, for arrays that are small and called with a few times.
+    return jax.jit(way_back, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def _has_x64() -> bool:

@@ -10,6 +10,7 @@ from types import ModuleType
 from veriformer.adapters import declarations
 from veriformer.adapters.arrays import import_package
 from veriformer.adapters.built_in import BUILT_IN, BuiltIn
+from veriformer.adapters.derived import derived_from, with_derived
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.files import load_file
 from veriformer.adapters.implementation import Implementation
@@ -49,16 +50,18 @@ def _built_in(built_in: BuiltIn) -> Implementation:
 def _implementation(found: object, name: str, source: str | None, siblings: SiblingImports | None) -> Implementation:
     operations = declarations.read_operations(found, name)
     arrays = declarations.read_framework(found, name)
+    offered = with_derived(operations, found, arrays)
     return Implementation(
         name=name,
         framework=arrays,
-        operations=operations,
+        operations=offered,
         conventions=declarations.read_conventions(found, name),
         dtypes=declarations.read_dtypes(found, name, arrays),
         limitations=declarations.read_limitations(found, name),
         source=source,
         notices=notices(found, operations),
         siblings=siblings,
+        derived=derived_from(offered),
     )
 
 

@@ -108,6 +108,23 @@ def attention_weights(
     return _like(query, result)
 
 
+def scaled_dot_product_attention_backward(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    grad_output: np.ndarray,
+    *,
+    mask: np.ndarray | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> tuple[np.ndarray, ...]:
+    """Trace the gradient of a loss from the output of attention back to queries, keys and values."""
+    gradients = reference.scaled_dot_product_attention_backward(
+        query, key, value, grad_output, mask=mask, is_causal=is_causal, scale=scale
+    )
+    return tuple(_like(query, gradient) for gradient in gradients)
+
+
 def multi_head_attention(
     x: np.ndarray,
     context: np.ndarray,

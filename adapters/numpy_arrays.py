@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from veriformer.adapters.errors import UnsupportedDtype
+from veriformer.adapters.errors import NotDifferentiable, UnsupportedDtype
 
 _SIMPLE_KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
 
@@ -16,6 +16,7 @@ class NumPyArrays:
 
     name = "numpy"
     compiles_per_shape = False
+    differentiates = False
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -57,6 +58,12 @@ class NumPyArrays:
         warned = {kind: "ignore" for kind, action in np.geterr().items() if action == "warn"}
         with np.errstate(**warned):  # type: ignore[arg-type]
             return function(*positional, **keywords)
+
+    def vector_jacobian_product(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
+    ) -> tuple[Any, ...]:
+        """Refuse: NumPy records nothing that could be differentiated."""
+        raise NotDifferentiable("numpy has no automatic differentiation; write the backward pass by hand")
 
     def use_one_thread(self) -> None:
         """Do nothing: NumPy's threads are those of its BLAS, which are set before it is imported."""

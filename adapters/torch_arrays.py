@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from veriformer.adapters.arrays import DTYPES
+from veriformer.adapters.errors import NotDifferentiable
 from veriformer.adapters.numpy_arrays import checked_dtype, simple_kind
 
 
@@ -16,6 +17,7 @@ class TorchArrays:
 
     name = "torch"
     compiles_per_shape = False
+    differentiates = True
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -63,6 +65,23 @@ class TorchArrays:
         """Call without recording gradients."""
         with torch.no_grad():
             return function(*positional, **keywords)
+
+    def vector_jacobian_product(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
+    ) -> tuple[Any, ...]:
+        """Call with gradients recorded, on leaves that share the arguments' memory, and go back with autograd."""
+        with torch.enable_grad():
+            leaves = tuple(argument.detach().requires_grad_() for argument in arguments)
+            result = function(*leaves)
+        if not isinstance(result, torch.Tensor) or not result.requires_grad:
+            raise NotDifferentiable(
+                "the result of the forward pass is cut off from its inputs: nothing leads back to a leaf that requires "
+                "a gradient; compute it with torch's own operations, without detach(), .data, .numpy() or no_grad()"
+            )
+        if result.shape != cotangent.shape:
+            received, expected = tuple(result.shape), tuple(cotangent.shape)
+            raise NotDifferentiable(f"the forward pass returned shape {received}, and its gradient has {expected}")
+        return torch.autograd.grad(result, leaves, cotangent.to(result.dtype), materialize_grads=True)
 
     def use_one_thread(self) -> None:
         """Set torch to one thread, for the whole process.

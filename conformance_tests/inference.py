@@ -27,7 +27,7 @@ from veriformer.conformance_tests.inputs.vectors import RmsNormInputs
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, standard_conventions
 from veriformer.conformance_tests.verdict import compare
 from veriformer.spec.conventions import CONVENTIONS
-from veriformer.spec.operations import Operation
+from veriformer.spec.operations import OPERATIONS, Operation
 
 Array = np.ndarray
 ATTENTION = (
@@ -36,6 +36,8 @@ ATTENTION = (
     "attention_weights",
     "multi_head_attention",
 )
+FORWARD = "scaled_dot_product_attention"
+BACKWARD = "scaled_dot_product_attention_backward"
 FAILURES = (AdapterError, WrongShape)
 
 
@@ -60,12 +62,23 @@ class Profile:
 
 
 def examine(implementation: Implementation, operation: Operation) -> Profile:
-    """Return the operation ready to be called under its conventions."""
+    """Return the operation ready to be called under its conventions.
+
+    A derived operation has those of the one it was derived from.
+    """
+    if operation.name in implementation.derived:
+        return _as_derived(operation, examine(implementation, OPERATIONS[implementation.derived[operation.name]]))
     probe = _Probe(Subject(implementation, operation, standard_conventions()))
     findings = tuple(probe.find(name) for name in operation.conventions)
     equal_widths, refuses = probe.needs_equal_widths(), probe.refuses_bias_beside_mask()
     probe.subject.calls.clear()
     return Profile(probe.subject, findings, equal_widths, refuses)
+
+
+def _as_derived(operation: Operation, profile: Profile) -> Profile:
+    subject = replace(profile.subject, operation=operation, calls=[])
+    of_both = [finding for finding in profile.findings if finding.convention in operation.conventions]
+    return replace(profile, subject=subject, findings=tuple(replace(f, operation=operation.name) for f in of_both))
 
 
 class _Probe:
@@ -107,7 +120,7 @@ class _Probe:
     def needs_equal_widths(self) -> bool:
         """Return whether the operation works only with values as wide as keys (declared, or found by trying)."""
         name = self.operation.name
-        if name not in ATTENTION or name == "attention_weights":
+        if name not in (*ATTENTION, BACKWARD) or name == "attention_weights":
             return False
         if self.subject.implementation.limited(name, "value_width"):
             return True
@@ -179,6 +192,8 @@ class _Probe:
             return self._which("causal_alignment", (CausalMaskInputs(*pair) for pair in lengths))
         if not self._has("is_causal") and not self._has("window"):
             return None
+        if self.operation.name == BACKWARD:
+            return self._which("causal_alignment", (self._inputs(*pair, is_causal=True) for pair in lengths))
         # Without limit to the left, a window of nothing to the right is the causal flag.
         causal: dict[str, Any] = {"is_causal": True} if self._has("is_causal") else {"window": (None, 0)}
         seen = [self._keys_seen(self._inputs(*pair, **causal)) for pair in lengths]
@@ -230,7 +245,23 @@ class _Probe:
     def _empty_row(self) -> str | None:
         if not self._has("mask"):
             return None
-        return self._which("empty_row", [self._inputs(3, 4, mask="empty_rows", mask_shape="lengths")], empty_rows=True)
+        inputs = self._inputs(3, 4, mask="empty_rows", mask_shape="lengths")
+        if self.operation.name == BACKWARD:
+            return self._empty_row_of_gradients(inputs)
+        return self._which("empty_row", [inputs], empty_rows=True)
+
+    def _empty_row_of_gradients(self, inputs: Inputs) -> str | None:
+        """Return what the output of a query without a visible key is, or may be by the gradients that it reaches."""
+        implementation = self.subject.implementation
+        if implementation.declares(FORWARD):
+            findings = examine(implementation, OPERATIONS[FORWARD]).findings
+            return next(finding.value for finding in findings if finding.convention == "empty_row")
+        output = self._output(inputs)
+        if output is None:
+            return None
+        if self._matches("empty_row", "zeros", inputs, output, empty_rows=True):
+            return "zeros"
+        return "nan" if np.isnan(output).any() else "mean_of_values"
 
     def _masked_nonfinite(self) -> str | None:
         if not self._has("mask"):
@@ -279,6 +310,7 @@ class _Probe:
     def _softmax_dtype(self) -> str | None:
         if "float64" not in self.subject.implementation.dtypes or self.operation.name not in (
             *ATTENTION,
+            BACKWARD,
             "softmax",
         ):
             return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from veriformer.conformance_tests.counterexample import Counterexample
@@ -39,7 +40,8 @@ class Report:
     """The outcome of all laws for one implementation.
 
     `notices` are sentences about the implementation as a whole: a misspelt operation, output it printed, an entry
-    of the list of expected failures that no longer fits (these last, `stale`, count as violations).
+    of the list of expected failures that no longer fits (these last, `stale`, count as violations). `derived` names
+    the operations that come from differentiating another by the framework, and that other.
     """
 
     implementation: str
@@ -52,6 +54,7 @@ class Report:
     stale: tuple[str, ...] = ()
     seconds: float = 0.0
     source: str | None = None
+    derived: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -103,6 +103,7 @@ class Run:
             stale=self.expected.stale(name, results),
             seconds=time.monotonic() - started,
             source=self.implementation.source,
+            derived=self.implementation.derived,
         )
 
     def try_law(self, law: Law) -> LawResult:

@@ -70,12 +70,17 @@ class WrongShape(Exception):
 
 @dataclass(frozen=True)
 class CallRecord:
-    """One call that was made: canonical arguments and what came back, None when it raised."""
+    """One call that was made: canonical arguments and what came back, None when it raised.
+
+    `shapes` are those of a tuple's parts. `derived_from` names the operation whose derivative the call is, if any.
+    """
 
     operation: str
     dtype: str
     arguments: dict[str, Any]
     result: Array | None
+    shapes: tuple[Shape, ...] = ()
+    derived_from: str = ""
 
 
 @dataclass
@@ -106,10 +111,11 @@ class Subject:
 
     def run(self, prepared: PreparedCall, inputs: Inputs) -> Result:
         """Make a prepared call, remember it, and return what came back, whatever its shape."""
-        record = CallRecord(inputs.operation, inputs.dtype, inputs.arguments(), None)
+        origin = self.implementation.derived.get(inputs.operation, "")
+        record = CallRecord(inputs.operation, inputs.dtype, inputs.arguments(), None, derived_from=origin)
         self.calls.append(record)
         result = prepared.run(result_shapes(inputs))
-        self.calls[-1] = replace(record, result=result.value)
+        self.calls[-1] = replace(record, result=result.value, shapes=result.shapes)
         return result
 
     def call(self, inputs: Inputs, *, strided: bool = False) -> Array:

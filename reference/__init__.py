@@ -12,6 +12,7 @@ from veriformer.reference.attention import (
     visible_keys,
     weighted_sum,
 )
+from veriformer.reference.backward import gradient_of_logits, scaled_dot_product_attention_backward
 from veriformer.reference.blocked import blocked_attention
 from veriformer.reference.embedding import token_embedding
 from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
@@ -53,6 +54,7 @@ __all__ = [
     "feed_forward",
     "gated_feed_forward",
     "gelu",
+    "gradient_of_logits",
     "grouped_query_attention",
     "layer_norm",
     "log_sum_exp",
@@ -68,6 +70,7 @@ __all__ = [
     "rotary_embedding",
     "rotary_frequencies",
     "scaled_dot_product_attention",
+    "scaled_dot_product_attention_backward",
     "silu",
     "sinusoidal_frequencies",
     "sinusoidal_positions",

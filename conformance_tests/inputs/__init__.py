@@ -9,6 +9,7 @@ import numpy as np
 from veriformer.conformance_tests.cases.case import Case
 from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.inputs.attention import AttentionInputs
+from veriformer.conformance_tests.inputs.backward import BackwardInputs
 from veriformer.conformance_tests.inputs.embedding import EmbeddingInputs
 from veriformer.conformance_tests.inputs.feed_forward import (
     ActivationInputs,
@@ -29,6 +30,7 @@ _INPUTS: dict[str, Any] = {
     "scaled_dot_product_attention": AttentionInputs,
     "grouped_query_attention": AttentionInputs,
     "attention_weights": AttentionInputs,
+    "scaled_dot_product_attention_backward": BackwardInputs,
     "multi_head_attention": MultiHeadInputs,
     "causal_mask": CausalMaskInputs,
     "padding_mask": PaddingMaskInputs,
@@ -62,6 +64,8 @@ def given_inputs(operation: str, dtype: str, arguments: Mapping[str, Any]) -> An
     arrays = {name: _array(value, dtype) for name, value in arguments.items()}
     if operation in ("scaled_dot_product_attention", "grouped_query_attention", "attention_weights"):
         return AttentionInputs(operation, dtype, **{"value": None, **arrays})
+    if operation == "scaled_dot_product_attention_backward":
+        return BackwardInputs(operation=operation, dtype=dtype, **arrays)
     if operation == "causal_mask":
         return CausalMaskInputs(**arguments)
     if operation == "sinusoidal_positions":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from veriformer import reference
@@ -45,7 +45,7 @@ class AttentionInputs:
     sinks: Array | None = None
 
     @classmethod
-    def draw(cls, operation: str, case: AttentionCase) -> AttentionInputs:
+    def draw(cls, operation: str, case: AttentionCase) -> Self:
         """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
         batch, keys = case.batch, (case.batch, case.kv_heads, case.key_length)
@@ -101,7 +101,7 @@ class AttentionInputs:
         width = self.key_length if self.value is None else int(self.value.shape[-1])
         return (*self.query.shape[:3], width)
 
-    def obeying(self, conventions: Conventions) -> AttentionInputs:
+    def obeying(self, conventions: Conventions) -> Self:
         """Return the inputs without what a declared convention drops where mask (or bias) and causal flag meet."""
         if not self.is_causal or (self.mask is None and self.bias is None):
             return self
@@ -128,9 +128,7 @@ class AttentionInputs:
         groups = seen.reshape(self.batch, -1, self.group_size, self.key_length)
         return np.asarray(~groups.any(axis=2))
 
-    def with_keys_replaced(
-        self, where: Array, content: float, *, keys: bool = True, values: bool = True
-    ) -> AttentionInputs:
+    def with_keys_replaced(self, where: Array, content: float, *, keys: bool = True, values: bool = True) -> Self:
         """Return inputs in which the keys and values at `where` (B, key/value heads, S) hold `content`."""
         key = np.where(where[..., None], content, self.key) if keys else self.key
         value = self.value
@@ -138,11 +136,11 @@ class AttentionInputs:
             value = np.where(where[..., None], content, value)
         return replace(self, key=key, value=value)
 
-    def take_samples(self, index: Array) -> AttentionInputs:
+    def take_samples(self, index: Array) -> Self:
         """Return the samples at `index`."""
         return self._mapped(lambda array: array[index], lambda table: _take(table, index, 0))
 
-    def take_heads(self, index: Array) -> AttentionInputs:
+    def take_heads(self, index: Array) -> Self:
         """Return the query heads at `index`, which must keep groups together, and the heads that they read."""
         kv_index = index[:: self.group_size] // self.group_size
         taken = self._mapped(lambda array: array, lambda table: _take(table, index, 1))
@@ -150,22 +148,22 @@ class AttentionInputs:
         sinks = None if self.sinks is None else self.sinks[index]
         return replace(taken, query=self.query[:, index], key=self.key[:, kv_index], value=value, sinks=sinks)
 
-    def take_queries(self, index: Array) -> AttentionInputs:
+    def take_queries(self, index: Array) -> Self:
         """Return the queries at `index`; a window would be counted from other positions then."""
         taken = self._mapped(lambda array: array, lambda table: _take(table, index, -2))
         return replace(taken, query=self.query[:, :, index])
 
-    def take_keys(self, index: Array) -> AttentionInputs:
+    def take_keys(self, index: Array) -> Self:
         """Return the keys and values at `index`: a permutation, a selection, or a repetition."""
         taken = self._mapped(lambda array: array, lambda table: _take(table, index, -1))
         value = None if self.value is None else self.value[:, :, index]
         return replace(taken, key=self.key[:, :, index], value=value)
 
-    def take_tokens(self, index: Array) -> AttentionInputs:
+    def take_tokens(self, index: Array) -> Self:
         """Return the positions at `index` of a self-attention: queries, keys and values alike."""
         return self.take_queries(index).take_keys(index)
 
-    def _mapped(self, array: Callable[[Array], Array], table: Callable[[Array], Array]) -> AttentionInputs:
+    def _mapped(self, array: Callable[[Array], Array], table: Callable[[Array], Array]) -> Self:
         return replace(
             self,
             query=array(self.query),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -32,6 +33,14 @@ def axis_names(shape: str, rank: int) -> tuple[str, ...] | None:
     """Return what each axis of a shape such as "(B, H, L, D)" stands for, or None when the rank is another."""
     letters = [part.strip() for part in shape.removeprefix("bool ").strip("()").split(",") if part.strip()]
     return tuple(_AXES.get(letter, letter) for letter in letters) if len(letters) == rank else None
+
+
+def shape_of_result(operation: Operation, part: str) -> str:
+    """Return the shape of an operation's result as its record writes it; of a tuple, that of the part so called."""
+    if not operation.results:
+        return operation.result
+    shapes = re.findall(r"\([^()]*\)", operation.result)
+    return dict(zip(operation.results, shapes, strict=False)).get(part, "")
 
 
 def arguments_by_name(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:

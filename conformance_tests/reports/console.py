@@ -134,6 +134,7 @@ def _operations(report: Report, options: Options) -> Lines:
         unexpected = _unexpected(results)
         style = "red" if unexpected else "yellow" if bad else "green"
         lines.append(Text(name.ljust(column)).append(tally(results), style=style))
+        lines += _derivation(report, name, column, options)
         lines += _missing_features(results, column, options)
         failures = _failures(report, results, options)
         lines += [blank(), *failures] if failures else []
@@ -142,6 +143,13 @@ def _operations(report: Report, options: Options) -> Lines:
 
 def _unexpected(results: list[LawResult]) -> list[LawResult]:
     return [result for result in results if result.status in ("failed", "error") and result.expected_failure is None]
+
+
+def _derivation(report: Report, operation: str, column: int, options: Options) -> Lines:
+    if operation not in report.derived:
+        return []
+    told = f"derived from {report.derived[operation]} by automatic differentiation"
+    return entry("", told, options.width, indent=0, label_width=column, style="dim")
 
 
 def _missing_features(results: list[LawResult], column: int, options: Options) -> Lines:

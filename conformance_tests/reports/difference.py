@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from veriformer.conformance_tests.reports.arrays import axis_names
+from veriformer.conformance_tests.reports.arrays import axis_names, shape_of_result
 from veriformer.conformance_tests.reports.figures import number, telling_digits, times
 from veriformer.conformance_tests.reports.text import joined
 from veriformer.conformance_tests.verdict import Verdict
@@ -39,7 +39,7 @@ def compared(verdict: Verdict, operation: Operation, width: int, most: int) -> C
     """Return the first rows of a verdict on arrays that differ, in columns that line up."""
     expected, actual, wrong = _arrays(verdict)
     digits = telling_digits(expected, actual, wrong)
-    names = axis_names(operation.result, expected.ndim)
+    names = axis_names(shape_of_result(operation, verdict.note), expected.ndim)
     columns = _column_axis(expected.shape)
     positions = [index for index in _indices(expected.shape, columns) if wrong[_along(index, columns)].any()]
     rows = []

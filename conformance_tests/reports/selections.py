@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import prod
+
 import numpy as np
+from veriformer.conformance_tests.subject import CallRecord
+from veriformer.spec.operations import OPERATIONS
+
+
+def parts(call: CallRecord) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the arrays that a call returned, each with the index that takes it from the result; none if it raised."""
+    if call.result is None:
+        return
+    if not OPERATIONS[call.operation].results:
+        yield "", call.result
+        return
+    start = 0
+    for position, shape in enumerate(call.shapes):
+        yield f"[{position}]", call.result[start : start + prod(shape)].reshape(shape)
+        start += prod(shape)
 
 
 def selected(result: np.ndarray, part: np.ndarray) -> str | None:

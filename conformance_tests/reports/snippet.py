@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.reports.differentiation import derived_call
 from veriformer.conformance_tests.reports.literals import NOTATIONS, nested
-from veriformer.conformance_tests.reports.selections import selected
+from veriformer.conformance_tests.reports.selections import parts, selected
 from veriformer.conformance_tests.reports.sources import is_file, loading
 from veriformer.conformance_tests.reports.text import plain
 from veriformer.conformance_tests.subject import CallRecord
@@ -20,7 +21,7 @@ from veriformer.spec.operations import OPERATIONS, Operation
 
 STANDARD: Mapping[str, str] = MappingProxyType({})
 _DIGITS = 7
-_WITH_LAYOUT = ("query", "key", "value", "output_a", "output_b")
+_WITH_LAYOUT = ("query", "key", "value", "grad_output", "output_a", "output_b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 # Every second element of a larger buffer, transposed: the view that the law about memory layouts hands over.
@@ -88,7 +89,9 @@ class _Script:
             standard.append("from types import SimpleNamespace")
         notation = NOTATIONS[self.framework].imports
         wide = self.framework == "jax" and any(call.dtype == "float64" for call in self.counterexample.calls)
-        framework = ["import jax", *notation, "", 'jax.config.update("jax_enable_x64", True)'] if wide else [*notation]
+        needs_jax = wide or _mentions(body, "jax")
+        framework = ["import jax", *notation] if needs_jax else [*notation]
+        framework += ["", 'jax.config.update("jax_enable_x64", True)'] if wide else []
         return [*standard, "", *framework] if standard else framework
 
     @property
@@ -106,7 +109,10 @@ class _Script:
         keywords = [f"{name}={text}" for name, text in handed.items() if name not in operation.positional]
         result = self._result_name(number)
         lines += self._remarks(operation, number, record)
-        lines.append(f"{result} = implementation.{operation.name}({', '.join([*positional, *keywords])})")
+        if record.derived_from:
+            lines += derived_call(self.framework, record.derived_from, positional, keywords, result)
+        else:
+            lines.append(f"{result} = implementation.{operation.name}({', '.join([*positional, *keywords])})")
         return lines + self._turned_back(operation, result, record)
 
     def _variable(self, name: str, value: Any, dtype: str, lines: list[str]) -> str:
@@ -163,7 +169,11 @@ class _Script:
         order = self._head_order(record)
         if order is not None:
             turns += f"[:, {np.argsort(order).tolist()}]"
-        return [f"{result} = {result}{turns}"] if turns else []
+        if not turns:
+            return []
+        return [
+            f"{result} = [part{turns} for part in {result}]" if operation.results else f"{result} = {result}{turns}"
+        ]
 
     def _head_order(self, record: CallRecord) -> list[int] | None:
         if self.conventions.get("kv_grouping") != "tile" or "key" not in record.arguments:
@@ -202,10 +212,10 @@ class _Script:
     def _computed(self, array: np.ndarray, numbers: Iterable[int]) -> str:
         """Return the expression that gives what the law compares, if it is a call's result or one end of it."""
         for number in reversed(list(numbers)):
-            result = self.counterexample.calls[number].result
-            selection = None if result is None else selected(result, array)
-            if selection is not None:
-                return f"{self._result_name(number)}{selection}.tolist()"
+            for index, part in parts(self.counterexample.calls[number]):
+                selection = selected(part, array)
+                if selection is not None:
+                    return f"{self._result_name(number)}{index}{selection}.tolist()"
         return ""
 
     def _ending_in_words(self, expected: str, received: str) -> list[str]:
@@ -214,13 +224,18 @@ class _Script:
         if self.law.endswith(".inputs_unchanged"):
             names = [name for name, known in self._known.items() if isinstance(known[0][1], np.ndarray)]
             return [*lines, *(f'print("{name} after the call", {name}.tolist())' for name in names)]
+        if any(OPERATIONS[call.operation].results for call in self.counterexample.calls):
+            shown = "(tuple(part.shape), part.dtype, part.tolist())"
+            return [*lines, *(f"print([{shown} for part in {name}])" for name in results)]
         return [*lines, *(f"print(tuple({name}.shape), {name}.dtype, {name}.tolist())" for name in results)]
 
     def _all_results(self) -> list[str]:
-        return [
-            f'print("{_ordinal(number)} call", {self._result_name(number)}.tolist())'
-            for number in range(len(self.counterexample.calls))
-        ]
+        lines = []
+        for number, call in enumerate(self.counterexample.calls):
+            name = self._result_name(number)
+            shown = f"[part.tolist() for part in {name}]" if OPERATIONS[call.operation].results else f"{name}.tolist()"
+            lines.append(f'print("{_ordinal(number)} call", {shown})')
+        return lines
 
     def _expected_text(self) -> str:
         expected = self.counterexample.verdict.expected

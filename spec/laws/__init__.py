@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from veriformer.spec.laws import (
     attention,
+    backward,
     embedding,
     feed_forward,
     heads,
@@ -32,6 +33,7 @@ _PLAIN = "scaled_dot_product_attention"
 _GROUPED = "grouped_query_attention"
 _WEIGHTS = "attention_weights"
 _MULTI_HEAD = "multi_head_attention"
+_BACKWARD = "scaled_dot_product_attention_backward"
 _AVERAGING = (_PLAIN, _GROUPED)
 _PER_HEAD = (_PLAIN, _GROUPED, _WEIGHTS)
 _ATTENTION = (*_PER_HEAD, _MULTI_HEAD)
@@ -41,8 +43,18 @@ _MERGE = "merge_attention"
 _BUCKET = "relative_position_bucket"
 _TRAINING = ("token_embedding", "cross_entropy")
 _POSITION_WISE = ("rms_norm", "gelu", "silu", "feed_forward", "gated_feed_forward")
-_WITHOUT_EXAMPLES = (_GROUPED, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, _MERGE)
-_FLOAT = ("softmax", *_ATTENTION, "layer_norm", *_POSITION_WISE, _ROTARY, *_TRAINING, _MERGE)
+_WITHOUT_EXAMPLES = (_GROUPED, _BACKWARD, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, _MERGE)
+_FLOAT = (
+    "softmax",
+    *_PER_HEAD,
+    _BACKWARD,
+    _MERGE,
+    _MULTI_HEAD,
+    "layer_norm",
+    *_POSITION_WISE,
+    _ROTARY,
+    *_TRAINING,
+)
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions", _ALIBI, _BUCKET)
 
 _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
@@ -77,6 +89,7 @@ _STATEMENTS = (
     *state(masking.CAUSAL_LAWS, *_ATTENTION),
     *state((*symmetry.SAMPLES, *symmetry.ORDER), *_ATTENTION),
     *state(symmetry.HEADS, *_PER_HEAD),
+    *state(backward.BACKWARD_LAWS, _BACKWARD),
     *state(heads.GROUPED_LAWS, _GROUPED),
     *state(heads.MULTI_HEAD_LAWS, _MULTI_HEAD),
     *state(other.CAUSAL_MASK_LAWS, "causal_mask"),

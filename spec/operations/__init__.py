@@ -11,6 +11,7 @@ from veriformer.spec.operations.attention import (
     SCALED_DOT_PRODUCT_ATTENTION,
     SOFTMAX,
 )
+from veriformer.spec.operations.backward import SCALED_DOT_PRODUCT_ATTENTION_BACKWARD
 from veriformer.spec.operations.feed_forward import FEED_FORWARD, GATED_FEED_FORWARD, GELU, SILU
 from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
 from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
@@ -32,6 +33,7 @@ _CATALOGUE = (
     SCALED_DOT_PRODUCT_ATTENTION,
     GROUPED_QUERY_ATTENTION,
     ATTENTION_WEIGHTS,
+    SCALED_DOT_PRODUCT_ATTENTION_BACKWARD,
     MULTI_HEAD_ATTENTION,
     CAUSAL_MASK,
     PADDING_MASK,

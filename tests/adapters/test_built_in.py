@@ -372,7 +372,7 @@ def test_torch_declares_only_what_it_has():
 
 def test_jax_declares_only_what_it_has():
     pytest.importorskip("jax")
-    attention = {"scaled_dot_product_attention", "grouped_query_attention"}
+    attention = {"scaled_dot_product_attention", "grouped_query_attention", "scaled_dot_product_attention_backward"}
     assert set(load("jax").operations) == {"softmax", "gelu", "silu"} | attention
 
 

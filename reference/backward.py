@@ -1,0 +1,74 @@
+"""The backward pass of scaled dot-product attention."""
+
+from __future__ import annotations
+
+import numpy as np
+from veriformer.reference.array_types import Array, Bool, Float, Float64
+from veriformer.reference.attention import attention_logits, visible_keys, weighted_sum
+from veriformer.reference.checks import Sizes, as_axes
+from veriformer.reference.conventions import CausalAlignment
+from veriformer.reference.softmax import masked_softmax
+
+
+def scaled_dot_product_attention_backward(
+    query: Float[Array, "B H L D"],
+    key: Float[Array, "B H S D"],
+    value: Float[Array, "B H S Dv"],
+    grad_output: Float[Array, "B H L Dv"],
+    *,
+    mask: Bool[Array, "#B #H #L #S"] | Bool[Array, "#L #S"] | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    causal_alignment: CausalAlignment = "top_left",
+) -> tuple[Float64[Array, "B H L D"], Float64[Array, "B H S D"], Float64[Array, "B H S Dv"]]:
+    """Trace the gradient of a loss from the output of attention back to queries, keys and values.
+
+    P = softmax(scale · Q Kᵀ) over the visible keys, dV = Pᵀ dO, dP = dO Vᵀ,
+    dS = P ∘ (dP − rowsum(P ∘ dP)), dQ = scale · dS K, dK = scale · dSᵀ Q, scale = 1/√D unless given
+
+    What is hidden is left out of every sum, whatever it holds. A query that sees no key has the constant output 0
+    here: its gradient is 0, and it adds nothing to the others.
+
+    Shapes: query (B, H, L, D), key (B, H, S, D), value (B, H, S, Dv), grad_output (B, H, L, Dv), mask broadcastable
+    to (B, H, L, S); to (B, H, L, D), (B, H, S, D), (B, H, S, Dv).
+    Raises: ValueError as `scaled_dot_product_attention` does, and when grad_output has not the output's shape.
+    Source: Dao et al. 2022 (FlashAttention), appendix B.2.
+    Conventions: those of `visible_keys`; empty_row is zeros (under the others the gradients of such rows are not
+    settled: frameworks return zeros, NaN, or those of an average over keys that are masked).
+    """
+    sizes: Sizes = {}
+    query = as_axes("query", query, "B H L D", sizes)
+    key = as_axes("key", key, "B H S D", sizes)
+    value = as_axes("value", value, "B H S Dv", sizes)
+    grad_output = as_axes("grad_output", grad_output, "B H L Dv", sizes)
+    # First the logits: they refuse a scale that is not positive, or not defined.
+    logits = attention_logits(query, key, scale=scale)
+    factor = sizes["D"] ** -0.5 if scale is None else scale
+    visible = visible_keys(logits.shape, mask=mask, is_causal=is_causal, causal_alignment=causal_alignment)
+    weights = masked_softmax(logits, visible)
+    grad_logits = gradient_of_logits(weights, visible, grad_output, value)
+    grad_query = weighted_sum(grad_logits, key, visible)
+    grad_key = weighted_sum(grad_logits.swapaxes(-1, -2), query, visible.swapaxes(-1, -2))
+    grad_value = weighted_sum(weights.swapaxes(-1, -2), grad_output, visible.swapaxes(-1, -2))
+    return factor * grad_query, factor * grad_key, grad_value
+
+
+def gradient_of_logits(
+    weights: Float[Array, "B H L S"],
+    visible: Bool[Array, "B H L S"],
+    grad_output: Float[Array, "B H L Dv"],
+    value: Float[Array, "B H S Dv"],
+) -> Float64[Array, "B H L S"]:
+    """Trace the output's gradient back through the average of values and the softmax.
+
+    dP = dO Vᵀ,  dS_ij = P_ij (dP_ij − Σ_l P_il dP_il),  0 where key j is not visible to query i
+
+    Shapes: weights and visible (B, H, L, S), grad_output (B, H, L, Dv), value (B, H, S, Dv), to (B, H, L, S).
+    Raises: nothing of its own.
+    Source: the Jacobian of softmax, diag(p) − p pᵀ; Dao et al. 2022 (FlashAttention), appendix B.2.
+    """
+    # A hidden value may hold anything: it is selected away, not multiplied by 0.
+    with np.errstate(invalid="ignore", over="ignore"):
+        grad_weights = np.where(visible, grad_output @ value.swapaxes(-1, -2), 0.0)
+    average = np.sum(weights * grad_weights, axis=-1, keepdims=True)
+    return np.asarray(np.where(visible, weights * (grad_weights - average), 0.0))

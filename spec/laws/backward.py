@@ -1,0 +1,229 @@
+"""Laws of the gradients of attention."""
+
+from __future__ import annotations
+
+from veriformer.spec.laws.law import Property
+
+DAO = "Dao et al. 2022 (FlashAttention), appendix B.2"
+DERIVATION = "attention_backward"
+
+GRAD_VALUE = Property(
+    key="grad_value",
+    statement="The gradient of a value is the sum of the outputs' gradients, weighted as the value was.",
+    formula="dV = Pᵀ dO",
+    source=DAO,
+    derivation=DERIVATION,
+)
+GRAD_QUERY = Property(
+    key="grad_query",
+    statement="The gradient of a query is the sum of the keys, weighted by the gradients of its logits.",
+    formula="dQ = s · dS K, dS = P ∘ (dO Vᵀ − rowsum(P ∘ dO Vᵀ)), s = 1/√D",
+    source=DAO,
+    derivation=DERIVATION,
+)
+GRAD_KEY = Property(
+    key="grad_key",
+    statement="The gradient of a key is the sum of the queries, weighted by the gradients of its logits.",
+    formula="dK = s · dSᵀ Q, dS = P ∘ (dO Vᵀ − rowsum(P ∘ dO Vᵀ)), s = 1/√D",
+    source=DAO,
+    derivation=DERIVATION,
+)
+EXPLICIT_SCALE = Property(
+    key="explicit_scale",
+    statement="A scale that is given enters the weights and multiplies the gradients of queries and keys.",
+    formula="dQ = s · dS K, dK = s · dSᵀ Q with P = softmax(s Q Kᵀ)",
+    source=DAO,
+    derivation=DERIVATION,
+    features=("scale",),
+)
+VALUE_WIDTH = Property(
+    key="value_width",
+    statement="Values may be wider or narrower than queries and keys.",
+    formula="Dv ≠ D: dV has the width of V and dO, dQ and dK that of Q and K",
+    source="Vaswani et al. 2017, section 3.2.1: queries and keys of dimension d_k, values of dimension d_v",
+    reason="D and Dv are separate symbols in the formula",
+)
+LARGE_LOGITS = Property(
+    key="large_logits",
+    statement="Logits far beyond the range of exp give finite gradients.",
+    formula="|logits| > 88: dQ, dK and dV are finite and equal the formula",
+    source="Milakov & Gimelshein 2018, section 2 (safe softmax)",
+    derivation="softmax",
+)
+MANY_KEYS = Property(
+    key="many_keys",
+    statement="Hundreds of keys that match alike move a query in no direction.",
+    formula="K[j] = k for all j: dQ = s (Σ_j dS[:, j]) k = 0, however large Σ_j exp(S[i, j] − max) = S is",
+    source="each row of dS sums to zero; differentiating x / Σx through (Σx)² overflows float16 once Σx ≥ 256",
+    derivation=DERIVATION,
+)
+SINGLE_KEY = Property(
+    key="single_key",
+    statement="With one key there is nothing to choose: its value takes every gradient, query and key take none.",
+    formula="S = 1: dQ = 0, dK = 0, dV = Σ_i dO[i]",
+    source="P = 1 whatever the logits, so dS = 0",
+    derivation=DERIVATION,
+)
+EQUAL_VALUES = Property(
+    key="values.equal",
+    statement="If all values are equal, neither queries nor keys have a gradient.",
+    formula="V[j] = v for all j: dQ = 0 and dK = 0",
+    source="the output is v whatever the weights; each row of dS is P ∘ (c − c)",
+    derivation=DERIVATION,
+)
+LINEAR = Property(
+    key="grad_output.linear",
+    statement="The gradients are linear in the output's gradient.",
+    formula="g(a dO + b dO′) = a g(dO) + b g(dO′), g = (dQ, dK, dV)",
+    source="a backward pass is a product with a transposed Jacobian",
+    derivation=DERIVATION,
+)
+KEYS_SUM = Property(
+    key="keys.sum_to_zero",
+    statement="The gradients of the keys sum to zero.",
+    formula="Σ_j dK[j] = s Σ_i (Σ_j dS[i, j]) Q[i] = 0",
+    source="one vector added to all keys changes no weight: softmax ignores a shift of its row",
+    derivation=DERIVATION,
+)
+VALUES_SUM = Property(
+    key="values.sum",
+    statement="The gradients of the values sum to those of the outputs.",
+    formula="Σ_j dV[j] = Σ_i dO[i]",
+    source="the weights of each query sum to one",
+    derivation=DERIVATION,
+)
+EQUAL_SHARES = Property(
+    key="equal_shares",
+    statement="Queries and keys have equal shares in the gradient.",
+    formula="Σ_i Q[i] · dQ[i] = Σ_j K[j] · dK[j] = Σ_ij S[i, j] dS[i, j]",
+    source="the logits depend on products of both only: t Q and K/t give the same for every t",
+    derivation=DERIVATION,
+)
+LOGITS = (
+    GRAD_VALUE,
+    GRAD_QUERY,
+    GRAD_KEY,
+    EXPLICIT_SCALE,
+    VALUE_WIDTH,
+    LARGE_LOGITS,
+    MANY_KEYS,
+    SINGLE_KEY,
+    EQUAL_VALUES,
+    LINEAR,
+    KEYS_SUM,
+    VALUES_SUM,
+    EQUAL_SHARES,
+)
+
+MASK_VALUE = Property(
+    key="mask.value",
+    statement="Under a mask the gradients are those of a softmax over the visible keys.",
+    formula="dS and dV with P = softmax over the visible keys, 0 elsewhere",
+    source=f"{DAO}; Vaswani et al. 2017, section 3.2.3",
+    derivation=DERIVATION,
+    features=("mask",),
+    conventions=("mask_polarity",),
+)
+MASKED_KEYS = Property(
+    key="mask.masked_keys",
+    statement="A key that no query may see has no gradient, and neither has its value.",
+    formula="mask[:, j] False: dK[j] = 0 and dV[j] = 0",
+    source="P[:, j] = 0 is a factor of both",
+    derivation=DERIVATION,
+    features=("mask",),
+)
+MASKED_CONTENT = Property(
+    key="mask.masked_content",
+    statement="What stands in a masked key or value, if finite, changes no gradient.",
+    formula="mask[:, j] False: dQ, dK, dV are the same for every K[j], V[j]",
+    source="P[:, j] = 0 is a factor of every term with K[j] or V[j]",
+    derivation=DERIVATION,
+    features=("mask",),
+)
+BROADCAST = Property(
+    key="mask.broadcast",
+    statement="A mask with an axis of size one holds for every entry of that axis.",
+    formula="g(…; mask) = g(…; mask expanded to (B, H, L, S))",
+    source="the interface's broadcasting rule (NumPy's)",
+    reason="part of the interface: the meaning of an axis of size one",
+    features=("mask",),
+)
+EMPTY_ROW = Property(
+    key="mask.empty_row",
+    statement="A query whose output is zero because it sees no key has no gradient and adds to none.",
+    formula="empty_row zeros, no visible j: dQ[i] = 0, and dK, dV are those without row i",
+    source="docs/interface.md: gradients at an empty row are zero where its value is, else not compared",
+    reason="the value of such a row is a convention, and a constant has no gradient",
+    features=("mask",),
+    conventions=("empty_row",),
+)
+MASKS = (MASK_VALUE, MASKED_KEYS, MASKED_CONTENT, BROADCAST, EMPTY_ROW)
+
+FUTURE = Property(
+    key="causal.no_future_gradient",
+    statement="Under the causal flag a loss on earlier outputs sends no gradient to later keys and values.",
+    formula="dO[i] = 0 for i ≥ n: dK[j] = 0 and dV[j] = 0 for every j that no i < n sees",
+    source="Vaswani et al. 2017, section 3.2.3: prevent leftward information flow",
+    derivation=DERIVATION,
+    features=("is_causal",),
+)
+UNEQUAL_LENGTHS = Property(
+    key="causal.unequal_lengths",
+    statement="With L ≠ S the causal flag follows one alignment, in the backward pass too.",
+    formula="visible: j ≤ i (top-left) or j ≤ i + S − L (bottom-right)",
+    source="docs/interface.md, convention causal_alignment",
+    derivation="causality",
+    features=("is_causal",),
+    conventions=("causal_alignment",),
+)
+EXPLICIT_CAUSAL = Property(
+    key="causal.explicit_mask",
+    statement="The causal flag gives the gradients of the explicit triangular mask.",
+    formula="g(…; is_causal) = g(…; mask = causal_mask(L, S))",
+    source="seed document 000, worked example 3",
+    derivation="causality",
+    features=("is_causal", "mask"),
+    conventions=("causal_alignment",),
+)
+WITH_PADDING = Property(
+    key="causal.with_padding",
+    statement="The causal flag and a mask given together both apply.",
+    formula="g(…; is_causal, mask = M) = g(…; mask = causal_mask ∧ M)",
+    source="seed document 000, worked example 3, step 4",
+    derivation="causality",
+    features=("is_causal", "mask"),
+    conventions=("causal_with_mask",),
+)
+CAUSAL = (FUTURE, UNEQUAL_LENGTHS, EXPLICIT_CAUSAL, WITH_PADDING)
+
+BATCH_INDEPENDENCE = Property(
+    key="batch.independence",
+    statement="A sample's gradients do not depend on the other samples of the batch.",
+    formula="g(inputs)[b] is the same for every inputs[b′], b′ ≠ b",
+    source="the formula has no term in which two samples meet",
+    derivation="independence",
+)
+HEAD_INDEPENDENCE = Property(
+    key="heads.independence",
+    statement="A head's gradients do not depend on the other heads.",
+    formula="g(inputs)[:, h] is the same for every inputs[:, h′], h′ ≠ h",
+    source="Vaswani et al. 2017, section 3.2.2: heads are computed in parallel",
+    derivation="independence",
+)
+QUERY_PERMUTATION = Property(
+    key="queries.permutation",
+    statement="Reordering the queries with the outputs' gradients reorders the queries' gradients and nothing else.",
+    formula="g(P Q, K, V, P dO) = (P dQ, dK, dV)",
+    source="each query is answered alone, and sums over queries have no order",
+    derivation="permutation",
+)
+KEY_PERMUTATION = Property(
+    key="keys.permutation",
+    statement="Reordering keys and values together reorders their gradients and nothing else.",
+    formula="g(Q, P K, P V, dO) = (dQ, P dK, P dV)",
+    source="a sum does not depend on the order of its terms",
+    derivation="permutation",
+)
+SYMMETRY = (BATCH_INDEPENDENCE, HEAD_INDEPENDENCE, QUERY_PERMUTATION, KEY_PERMUTATION)
+
+BACKWARD_LAWS = (*LOGITS, *MASKS, *CAUSAL, *SYMMETRY)

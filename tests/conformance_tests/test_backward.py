@@ -1,0 +1,197 @@
+"""Gradients of attention: correct programs pass, one-line mistakes fail the law that names them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.report import Report
+from veriformer.conformance_tests.reports.snippet import reproduce
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+BACKWARD = "scaled_dot_product_attention_backward"
+
+FORWARD = """
+import torch
+
+framework = "torch"
+
+
+def scaled_dot_product_attention(query, key, value, *, mask=None, is_causal=False, scale=None):
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    logits = query @ key.transpose(-1, -2) * scale
+    visible = torch.ones_like(logits, dtype=torch.bool) if mask is None else mask.expand(logits.shape)
+    if is_causal:
+        visible = visible.tril()
+    shown = visible.any(dim=-1, keepdim=True)
+    weights = torch.softmax(logits.masked_fill(~visible & shown, float("-inf")), dim=-1)
+    return (weights * shown) @ value
+"""
+
+
+def failed(report: Report) -> set[str]:
+    return {result.law.id.partition(".")[2] for result in report.results if result.status in ("failed", "error")}
+
+
+def test_the_torch_example_passes() -> None:
+    report = check(str(EXAMPLES / "backward_torch.py"), tier="quick", seed=1)
+    assert failed(report) == set()
+    assert report.counts["passed"] == len([r for r in report.results if r.law.operation.name == BACKWARD])
+    assert not report.derived
+
+
+def test_the_jax_example_passes() -> None:
+    pytest.importorskip("jax")
+    # Every law passes; these need few compilations.
+    laws = ("grad_query", "grad_key", "grad_value", "keys.sum_to_zero", "equal_shares", "grad_output.linear")
+    report = check(
+        str(EXAMPLES / "backward_jax.py"), laws=tuple(f"attention_backward.{law}" for law in laws), tier="quick"
+    )
+    assert failed(report) == set()
+    assert report.counts["passed"] == len(laws)
+
+
+def test_a_derived_backward_pass_passes_and_is_reported_as_derived(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(FORWARD, encoding="utf-8")
+    report = check(str(path), operations=(BACKWARD,), tier="quick")
+    assert failed(report) == set()
+    assert report.derived == {BACKWARD: "scaled_dot_product_attention"}
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A line of the torch example, what a mistaken author wrote instead, and laws that say so."""
+
+    name: str
+    right: str
+    wrong: str
+    laws: tuple[str, ...]
+
+
+MISTAKES = (
+    Mistake(
+        "the row term of softmax's Jacobian forgotten",
+        "weights * (grad_weights - (weights * grad_weights).sum(dim=-1, keepdim=True))",
+        "weights * grad_weights",
+        ("grad_query", "grad_key", "keys.sum_to_zero", "values.equal", "single_key", "many_keys"),
+    ),
+    Mistake("row term over queries", "sum(dim=-1,", "sum(dim=-2,", ("grad_query", "grad_key", "keys.sum_to_zero")),
+    Mistake(
+        "row term not weighted",
+        "(weights * grad_weights).sum(dim=-1, keepdim=True)",
+        "grad_weights.mean(dim=-1, keepdim=True)",
+        ("grad_query", "grad_key", "keys.sum_to_zero"),
+    ),
+    Mistake(
+        "scale forgotten for keys",
+        "scale * (grad_logits.transpose(-1, -2) @ query)",
+        "grad_logits.transpose(-1, -2) @ query",
+        ("grad_key", "explicit_scale", "equal_shares"),
+    ),
+    Mistake("scale twice", "scale * (grad_logits @ key)", "scale * scale * (grad_logits @ key)", ("explicit_scale",)),
+    Mistake(
+        "a scale that is given forgotten",
+        "scale * (grad_logits @ key)",
+        "query.shape[-1] ** -0.5 * (grad_logits @ key)",
+        ("explicit_scale",),
+    ),
+    Mistake("weights of another softmax", "weights.transpose(-1, -2) @ grad_output", "torch.softmax(logits, "
+        "dim=-1).transpose(-1, -2) @ grad_output", ("mask.value", "mask.masked_keys", "causal.no_future_gradient")),
+    Mistake("mask forgotten", "visible & mask", "visible", ("mask.value", "mask.masked_keys", "mask.masked_content")),
+    Mistake("causal flag forgotten", "visible.tril()", "visible", ("causal.no_future_gradient",
+        "causal.explicit_mask", "causal.unequal_lengths")),
+    Mistake("causal off by one", "visible.tril()", "visible.tril(diagonal=1)", ("causal.no_future_gradient",)),
+    Mistake("gradients averaged over the batch", "weights.transpose(-1, -2) @ grad_output",
+        "weights.transpose(-1, -2) @ grad_output / query.shape[0]", ("grad_value", "values.sum")),
+    Mistake("samples mixed", "grad_query = scale * (grad_logits @ key)",
+        "grad_query = scale * (grad_logits @ key.mean(dim=0, keepdim=True))", ("batch.independence", "grad_query")),
+    Mistake("the incoming gradient written to", "grad_output @ value.transpose(-1, -2)",
+        "grad_output.mul_(1) @ value.transpose(-1, -2) + 0 * grad_output.mul_(2).sum()", ("inputs_unchanged",)),
+    Mistake("exponentials without their maximum", 'torch.softmax(logits.masked_fill(~visible, float("-inf")), dim=-1)',
+        '(lambda e: e / e.sum(dim=-1, keepdim=True))(logits.masked_fill(~visible, float("-inf")).exp())',
+        ("large_logits",)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_mistake_fails_the_laws_that_name_it(mistake: Mistake, tmp_path: Path) -> None:
+    text = (EXAMPLES / "backward_torch.py").read_text(encoding="utf-8")
+    assert text.count(mistake.right) == 1
+    path = tmp_path / "mine.py"
+    path.write_text(text.replace(mistake.right, mistake.wrong), encoding="utf-8")
+    laws = tuple(f"attention_backward.{law}" for law in mistake.laws)
+    assert failed(check(str(path), laws=laws)) == set(mistake.laws)
+
+
+def test_a_gradient_that_is_nan_where_the_output_is_zero_is_found(tmp_path: Path) -> None:
+    """The output of an empty row is chosen by `where`, but 0 · NaN in the branch not taken is NaN all the same."""
+    text = FORWARD.replace("~visible & shown", "~visible").replace(
+        "return (weights * shown) @ value", "return torch.where(shown, weights @ value, 0.0)"
+    )
+    path = tmp_path / "mine.py"
+    path.write_text(text, encoding="utf-8")
+    laws = ("attention.mask.empty_row", "attention_backward.mask.empty_row", "attention_backward.mask.value")
+    report = check(str(path), laws=laws)
+    assert {result.law.id: result.status for result in report.results} == dict(
+        zip(laws, ("passed", "failed", "passed"), strict=True)
+    )
+
+
+def test_a_detached_key_is_found_and_the_script_shows_it(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(FORWARD.replace("key.transpose", "key.detach().transpose"), encoding="utf-8")
+    report = check(str(path), laws=("attention_backward.grad_key", "attention_backward.grad_value"))
+    assert failed(report) == {"grad_key"}
+    result = next(result for result in report.results if result.status == "failed")
+    assert result.counterexample is not None
+    script = reproduce(str(path), "torch", result.counterexample, law=result.law.id)
+    assert "torch.autograd.grad(output, leaves, grad_output" in script
+    assert "veriformer" not in script
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    expected, received = (line.split(maxsplit=1)[1] for line in run.stdout.splitlines())
+    assert expected != received
+    assert not any(character in received for character in "123456789")
+
+
+JAX = """
+import jax
+import jax.numpy as jnp
+
+framework = "jax"
+dtypes = ("float16",)
+conventions = {"layout": "bhld"}
+
+
+@jax.jit
+def scaled_dot_product_attention(query, key, value):
+    return jax.nn.softmax(query @ key.swapaxes(-1, -2) * query.shape[-1] ** -0.5) @ value
+"""
+
+
+def test_the_float16_gradient_of_jax_is_shown_to_be_wrong(tmp_path: Path) -> None:
+    """Differentiated through the square of the sum of exponentials, which float16 cannot hold from 256 on."""
+    pytest.importorskip("jax")
+    path = tmp_path / "mine.py"
+    path.write_text(JAX, encoding="utf-8")
+    report = check(str(path), laws=("attention_backward.many_keys",), tier="quick")
+    assert failed(report) == {"many_keys"}
+    result = next(result for result in report.results if result.status == "failed")
+    assert result.counterexample is not None
+    script = reproduce(str(path), "jax", result.counterexample, law=result.law.id)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[0] != run.stdout.splitlines()[1].replace("got     ", "expected")
+
+
+def test_the_softmax_of_jax_in_float32_inside_float16_passes(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    path = tmp_path / "mine.py"
+    text = JAX.replace("jax.nn.softmax(query", "jax.nn.softmax((query").replace(
+        "-0.5) @", "-0.5).astype(jnp.float32)).astype(jnp.float16) @"
+    )
+    path.write_text(text, encoding="utf-8")
+    assert failed(check(str(path), laws=("attention_backward.many_keys",), tier="quick")) == set()

@@ -1,0 +1,179 @@
+"""The error bound of the gradients of attention: no correct program exceeds it, and small defects do.
+
+The programs are written here, in the orders of operations that hand-written backward passes and automatic
+differentiation use; every intermediate result is rounded to the dtype, and matrix products accumulate in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+from veriformer.conformance_tests.cases.case import Palette
+from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE
+from veriformer.conformance_tests.cases.values import fill, round_to_dtype
+from veriformer.conformance_tests.inputs.backward import OPERATION, BackwardInputs
+from veriformer.conformance_tests.subject import standard_conventions
+
+Array = np.ndarray
+Store = Callable[[Array], Array]
+Program = Callable[[BackwardInputs, Array, Store], tuple[Array, Array, Array]]
+DTYPES = ("float32", "float64", "bfloat16", "float16")
+SHAPES = ((6, 5, 7, 4, 3), (6, 3, 1, 1, 2), (4, 2, 65, 16, 4), (4, 33, 4, 2, 8), (2, 4, 300, 8, 2), (4, 7, 2, 1, 1))
+CONVENTIONS = standard_conventions()
+
+
+def drawn(
+    generator: np.random.Generator, dtype: str, palette: Palette, amplitude: int, shape: tuple[int, ...]
+) -> BackwardInputs:
+    heads, queries, keys, width, value_width = shape
+    amplitude = min(amplitude, 8) if dtype == "float16" else amplitude
+
+    def values(*sizes: int, amplitude: int = 1) -> Array:
+        return round_to_dtype(fill(generator, (2, heads, *sizes), palette, amplitude), dtype)
+
+    mask = generator.random((2, heads, queries, keys)) < 0.7
+    mask[..., 0] = True
+    return BackwardInputs(
+        operation=OPERATION,
+        dtype=dtype,
+        query=values(queries, width, amplitude=amplitude),
+        key=values(keys, width, amplitude=amplitude),
+        value=values(keys, value_width),
+        grad_output=values(queries, value_width),
+        mask=mask if amplitude != 4 else None,
+    )
+
+
+def all_inputs(dtype: str, seed: int = 0) -> Iterator[BackwardInputs]:
+    generator = np.random.default_rng(seed)
+    for palette, amplitude, shape in product(EVERY_PALETTE, (1, 4, 30), SHAPES):
+        yield drawn(generator, dtype, palette, amplitude, shape)
+
+
+def storing(dtype: str) -> Store:
+    if dtype in ("float32", "float64"):
+        return lambda array: array.astype(dtype)
+    return lambda array: round_to_dtype(array.astype(np.float64), dtype).astype(np.float32)
+
+
+def arrays(inputs: BackwardInputs, store: Store) -> tuple[Array, ...]:
+    return tuple(store(array) for array in (inputs.query, inputs.key, inputs.value, inputs.grad_output))
+
+
+def turned(array: Array) -> Array:
+    return array.swapaxes(-1, -2)
+
+
+def ending(store: Store, factor: float, grad_logits: Array, query: Array, key: Array) -> tuple[Array, Array]:
+    """Apply the scale to the gradients of the logits, as code that scaled the logits does."""
+    scaled = store(factor * grad_logits)
+    return store(scaled @ key), store(turned(scaled) @ query)
+
+
+def logits_of(query: Array, key: Array, visible: Array, factor: float, store: Store) -> Array:
+    return np.where(visible, store(factor * store(query @ turned(key))), -np.inf)
+
+
+def textbook(inputs: BackwardInputs, visible: Array, store: Store) -> tuple[Array, Array, Array]:
+    """Keep the weights; the row term from weights and their gradients."""
+    query, key, value, grad_output = arrays(inputs, store)
+    factor = query.shape[-1] ** -0.5
+    logits = logits_of(query, key, visible, factor, store)
+    exponentials = store(np.exp(store(logits - logits.max(axis=-1, keepdims=True))))
+    weights = store(exponentials / store(exponentials.sum(axis=-1, keepdims=True)))
+    grad_weights = store(grad_output @ turned(value))
+    average = store(store(weights * grad_weights).sum(axis=-1, keepdims=True))
+    grad_logits = store(weights * store(grad_weights - average))
+    return *ending(store, factor, grad_logits, query, key), store(turned(weights) @ grad_output)
+
+
+def from_output(inputs: BackwardInputs, visible: Array, store: Store) -> tuple[Array, Array, Array]:
+    """Recompute the weights from the log-sum-exp; the row term from the output; the scale on the results."""
+    query, key, value, grad_output = arrays(inputs, store)
+    factor = query.shape[-1] ** -0.5
+    single = storing("float64" if inputs.dtype == "float64" else "float32")
+    logits = logits_of(query, key, visible, factor, single)
+    highest = logits.max(axis=-1, keepdims=True)
+    exponentials = single(np.exp(logits - highest))
+    total = exponentials.sum(axis=-1, keepdims=True)
+    output = store(store(exponentials) @ value / total)
+    weights = single(np.exp(single(logits - single(highest + np.log(total)))))
+    average = single((single(grad_output) * single(output)).sum(axis=-1, keepdims=True))
+    grad_logits = store(weights * (single(grad_output @ turned(value)) - average))
+    grad_query = store(factor * single(grad_logits @ key))
+    grad_key = store(factor * single(turned(grad_logits) @ query))
+    return grad_query, grad_key, store(turned(store(weights)) @ grad_output)
+
+
+def quotient(inputs: BackwardInputs, visible: Array, store: Store) -> tuple[Array, Array, Array]:
+    """Differentiate x / Σx as a quotient, and the maximum that is subtracted too; the scale as two square roots."""
+    query, key, value, grad_output = arrays(inputs, store)
+    root = query.shape[-1] ** -0.25
+    queries, keys = store(query * root), store(key * root)
+    logits = logits_of(queries, keys, visible, 1.0, store)
+    shifted = store(logits - logits.max(axis=-1, keepdims=True))
+    exponentials = store(np.exp(shifted))
+    total = store(exponentials.sum(axis=-1, keepdims=True))
+    weights = store(exponentials / total)
+    grad_weights = store(grad_output @ turned(value))
+    grad_total = store(store(store(grad_weights * exponentials).sum(axis=-1, keepdims=True)) / total)
+    grad_total = store(grad_total / total)
+    grad_logits = store(store(store(grad_weights / total) - grad_total) * exponentials)
+    largest = np.argmax(logits, axis=-1)[..., None] == np.arange(logits.shape[-1])
+    beside = store(grad_logits.sum(axis=-1, keepdims=True))
+    grad_logits = np.where(largest, store(grad_logits - beside), grad_logits)
+    grad_query = store(root * store(grad_logits @ keys))
+    grad_key = store(root * store(turned(grad_logits) @ queries))
+    return grad_query, grad_key, store(turned(weights) @ grad_output)
+
+
+PROGRAMS: tuple[Program, ...] = (textbook, from_output, quotient)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_correct_program_exceeds_the_bound(dtype: str, program: Program) -> None:
+    store, largest = storing(dtype), 0.0
+    for inputs in all_inputs(dtype):
+        expected = inputs.expected(CONVENTIONS)
+        found = program(inputs, inputs.visible(CONVENTIONS), store)
+        received = np.concatenate([part.ravel() for part in found]).astype(np.float64)
+        ratio = np.abs(received - expected.value) / expected.allowed
+        assert np.isfinite(received).all()
+        largest = max(largest, float(ratio.max()))
+    assert largest < 1.0
+    # A bound that nothing comes near would let mistakes through.
+    assert largest > 0.02
+
+
+def without_row_term(inputs: BackwardInputs) -> Array:
+    store = storing("float64")
+    query, key, value, grad_output = arrays(inputs, store)
+    factor = query.shape[-1] ** -0.5
+    logits = logits_of(query, key, inputs.visible(CONVENTIONS), factor, store)
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    grad_logits = weights * (grad_output @ turned(value))
+    return factor * (grad_logits @ key)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "defect"), (("float64", 1e-12), ("float32", 1e-4), ("bfloat16", 0.5), ("float16", 0.1))
+)
+def test_a_small_part_of_a_defect_exceeds_the_bound(dtype: str, defect: float) -> None:
+    """So large a share of what the row term amounts to is found in an ordinary case."""
+    inputs = drawn(np.random.default_rng(3), dtype, "normal", 1, (6, 5, 7, 4, 3))
+    expected, part = inputs.expected(CONVENTIONS), inputs.part("grad_query")
+    wrong = part(expected.value) + defect * (without_row_term(inputs) - part(expected.value))
+    assert (np.abs(wrong - part(expected.value)) > 2.0 * part(expected.allowed)).any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bounds_are_finite_and_positive(dtype: str) -> None:
+    for inputs in all_inputs(dtype, seed=1):
+        allowed = inputs.expected(CONVENTIONS).allowed
+        assert np.isfinite(allowed).all()
+        assert (allowed > 0).all()

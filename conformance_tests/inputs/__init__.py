@@ -16,6 +16,7 @@ from veriformer.conformance_tests.inputs.feed_forward import (
     FeedForwardMatrices,
     GatedMatrices,
 )
+from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.loss import CrossEntropyInputs
 from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
 from veriformer.conformance_tests.inputs.relative_positions import AlibiInputs, BucketInputs
@@ -43,6 +44,8 @@ _INPUTS: dict[str, Any] = {
     "silu": ActivationInputs,
     "feed_forward": FeedForwardInputs,
     "gated_feed_forward": FeedForwardInputs,
+    "encoder_layer": LayerInputs,
+    "decoder_layer": LayerInputs,
 }
 _MATRICES: dict[str, Any] = {"feed_forward": FeedForwardMatrices, "gated_feed_forward": GatedMatrices}
 

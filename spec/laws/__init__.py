@@ -11,6 +11,7 @@ from veriformer.spec.laws import (
     feed_forward,
     heads,
     interface,
+    layers,
     loss,
     masking,
     normalisation,
@@ -36,8 +37,9 @@ _ALIBI = "alibi_bias"
 _BUCKET = "relative_position_bucket"
 _TRAINING = ("token_embedding", "cross_entropy")
 _POSITION_WISE = ("rms_norm", "gelu", "silu", "feed_forward", "gated_feed_forward")
-_WITHOUT_EXAMPLES = (_GROUPED, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING)
-_FLOAT = ("softmax", *_ATTENTION, "layer_norm", *_POSITION_WISE, _ROTARY, *_TRAINING)
+_LAYERS = ("encoder_layer", "decoder_layer")
+_WITHOUT_EXAMPLES = (_GROUPED, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, *_LAYERS)
+_FLOAT = ("softmax", *_ATTENTION, "layer_norm", *_POSITION_WISE, _ROTARY, *_TRAINING, *_LAYERS)
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions", _ALIBI, _BUCKET)
 
 _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
@@ -82,6 +84,8 @@ _STATEMENTS = (
     *state(feed_forward.GATED_LAWS, "gated_feed_forward"),
     *state(embedding.EMBEDDING_LAWS, "token_embedding"),
     *state(loss.CROSS_ENTROPY_LAWS, "cross_entropy"),
+    *state(layers.ENCODER_LAYER_LAWS, "encoder_layer"),
+    *state(layers.DECODER_LAYER_LAWS, "decoder_layer"),
 )
 
 

@@ -40,10 +40,18 @@ _POOL = (
         {"padding": "none", "memory_padding": "none", "biases": True, "activation": "relu", "norm_first": True},
     ),
 )
-_SMALL: tuple[Sizes, ...] = tuple(product((1, 2), (1, 2), (1, 2, 3), (1, 2), (1, 2), (1, 2)))
-_FREE: tuple[Sizes, ...] = (
-    *product((1, 2, 3), (1, 2, 3), (1, 2, 3, 5), (1, 2, 3, 5), (1, 2, 7), (1, 2, 5)),
-    *product((2,), (2, 4), (9, 17), (2, 8), (16, 33), (3, 9, 17)),
+_SMALL: tuple[Sizes, ...] = tuple(
+    sorted(product((1, 2), (1, 2), (1, 2, 3), (1, 2, 3), (1, 2), (1, 2, 3)), key=lambda sizes: (sum(sizes), sizes))
+)
+# Smallest first, which is where shrinking leads.
+_FREE: tuple[Sizes, ...] = tuple(
+    sorted(
+        (
+            *product((1, 2, 3), (1, 2, 3), (1, 2, 3, 5), (1, 2, 3, 5), (1, 2, 7), (1, 2, 5)),
+            *product((2,), (2, 4), (9, 17), (2, 8), (16, 33), (3, 9, 17)),
+        ),
+        key=lambda sizes: (sum(sizes), sizes),
+    )
 )
 _WISHES: dict[How, tuple[bool, ...]] = {"never": (False,), "sometimes": (False, True), "always": (True,)}
 _PLACES: dict[str, tuple[bool, ...]] = {"pre": (True,), "post": (False,), "any": (False, True)}

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.cases.layer_case import LayerCase
+from veriformer.spec.laws import LAWS, layers
 
 HERE = Path(__file__).parent
 MISTAKES: list[dict[str, Any]] = tomllib.loads((HERE / "planted/layers.toml").read_text("utf-8"))["mistake"]
 OPERATIONS = ("encoder_layer", "decoder_layer")
-# In words, so that no entries are marked.
-IN_WORDS = ("inputs_unchanged",)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake["slug"])
@@ -31,17 +30,14 @@ def test_each_law_that_names_the_mistake_fails_on_a_small_case(mistake: dict[str
         assert result.counterexample is not None
         case = result.counterexample.case
         assert isinstance(case, LayerCase)
-        assert max(case.batch, case.heads, case.memory, case.hidden) <= 3, case.describe()
-        assert case.d_model <= 4, case.describe()
-        assert case.length <= 3, case.describe()
+        assert max(case.batch, case.heads, case.length) <= 3, case.describe()
+        assert max(case.memory, case.hidden, case.d_model) <= 6, case.describe()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_law_of_their_own_catches_a_mistake(operation: str) -> None:
     """Those that every operation has are tried elsewhere."""
     caught = {law for mistake in MISTAKES for law in mistake["laws"]}
-    from veriformer.spec.laws import LAWS, layers
-
     own = layers.ENCODER_LAYER_LAWS if operation == "encoder_layer" else layers.DECODER_LAYER_LAWS
     stated = {law.id for law in LAWS.values() if law.operation.name == operation and law.claim in own}
     assert stated - caught == set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from veriformer import reference
 from veriformer.reference.conventions import Activation
+from veriformer.reference.layer_weights import HasDecoderLayerWeights, HasEncoderLayerWeights
 from veriformer.reference.weights import HasFeedForwardWeights, HasGatedFeedForwardWeights, HasMultiHeadWeights
 
 framework = "numpy"
@@ -231,6 +232,56 @@ def merge_attention(
     """Join the attention over two disjoint sets of keys to the attention over all of them."""
     output, lse = reference.merge_attention(output_a, lse_a, output_b, lse_b)
     return _like(output_a, output), _like(lse_a, lse)
+
+
+def encoder_layer(
+    x: np.ndarray,
+    weights: HasEncoderLayerWeights,
+    *,
+    num_heads: int,
+    norm_first: bool,
+    activation: Activation,
+    eps: float,
+    padding_mask: np.ndarray | None = None,
+) -> np.ndarray:
+    """Let every position attend to all real ones, then transform each alone."""
+    result = reference.encoder_layer(
+        x,
+        weights,
+        num_heads=num_heads,
+        norm_first=norm_first,
+        activation=activation,
+        eps=eps,
+        padding_mask=padding_mask,
+    )
+    return _like(x, result)
+
+
+def decoder_layer(
+    x: np.ndarray,
+    memory: np.ndarray,
+    weights: HasDecoderLayerWeights,
+    *,
+    num_heads: int,
+    norm_first: bool,
+    activation: Activation,
+    eps: float,
+    padding_mask: np.ndarray | None = None,
+    memory_padding_mask: np.ndarray | None = None,
+) -> np.ndarray:
+    """Let every position attend to the real ones that are not later, then to a memory, then transform it alone."""
+    result = reference.decoder_layer(
+        x,
+        memory,
+        weights,
+        num_heads=num_heads,
+        norm_first=norm_first,
+        activation=activation,
+        eps=eps,
+        padding_mask=padding_mask,
+        memory_padding_mask=memory_padding_mask,
+    )
+    return _like(x, result)
 
 
 def _like(argument: np.ndarray, result: np.ndarray) -> np.ndarray:

@@ -3,8 +3,8 @@
 What a query without a visible key gets, and what NaN behind a mask does, depends on the kernel that PyTorch picks and
 is left to be found out.
 
-Source: torch.nn.MultiheadAttention and, of torch.nn.functional, scaled_dot_product_attention, layer_norm, rms_norm,
-gelu, silu, embedding and cross_entropy, in PyTorch's documentation.
+Source: torch.nn.MultiheadAttention, TransformerEncoderLayer and TransformerDecoderLayer and, of torch.nn.functional,
+scaled_dot_product_attention, layer_norm, rms_norm, gelu, silu, embedding and cross_entropy, in PyTorch's documentation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any
 
 import torch
 from torch.nn import functional
+from veriformer.adapters.torch_layers import decoder_layer, encoder_layer
 from veriformer.adapters.torch_multi_head import mask_per_head, multi_head_layer, without_fast_path
+
+__all__ = ["decoder_layer", "encoder_layer"]
 
 Tensor = Any
 

@@ -17,8 +17,7 @@ def multi_head_layer(weights: Any, num_heads: int) -> Any:
 
     RuntimeError when the widths are not those of torch: E for queries, keys and values alike.
     """
-    biases = (weights.b_q, weights.b_k, weights.b_v, weights.b_o)
-    has_bias = any(bias is not None for bias in biases)
+    has_bias = has_biases(weights)
     # Made without memory, so that no random initial weights are drawn from the caller's generator.
     layer = torch.nn.MultiheadAttention(
         weights.w_q.shape[0],
@@ -28,7 +27,7 @@ def multi_head_layer(weights: Any, num_heads: int) -> Any:
         device="meta",
         dtype=weights.w_q.dtype,
     )
-    layer.load_state_dict(_state(weights, biases if has_bias else None), assign=True)
+    layer.load_state_dict(attention_state(weights, biased=has_bias), assign=True)
     return layer.eval()
 
 
@@ -51,18 +50,24 @@ def mask_per_head(mask: Tensor | None, num_heads: int, x: Tensor, context: Tenso
     return mask.expand(shape).reshape(-1, *shape[2:])
 
 
-def _state(weights: Any, biases: tuple[Tensor | None, ...] | None) -> dict[str, Tensor]:
-    """Return the weights as torch stores them: transposed, the three input projections one above the other."""
+def attention_state(weights: Any, *, biased: bool) -> dict[str, Tensor]:
+    """Return projections as torch stores them: transposed, those of queries, keys and values one above the other."""
     state = {
         "in_proj_weight": torch.cat((weights.w_q.T, weights.w_k.T, weights.w_v.T)),
         "out_proj.weight": weights.w_o.T.contiguous(),
     }
-    if biases is not None:
-        projections = (weights.w_q, weights.w_k, weights.w_v, weights.w_o)
-        filled = [_or_zeros(bias, weight) for bias, weight in zip(biases, projections, strict=True)]
-        state |= {"in_proj_bias": torch.cat(filled[:3]), "out_proj.bias": filled[3]}
+    if biased:
+        pairs = ((weights.b_q, weights.w_q), (weights.b_k, weights.w_k), (weights.b_v, weights.w_v))
+        state["in_proj_bias"] = torch.cat([or_zeros(bias, weight) for bias, weight in pairs])
+        state["out_proj.bias"] = or_zeros(weights.b_o, weights.w_o)
     return state
 
 
-def _or_zeros(bias: Tensor | None, weight: Tensor) -> Tensor:
+def has_biases(weights: Any) -> bool:
+    """Return whether any of a sublayer's biases is given."""
+    return any(value is not None for name, value in vars(weights).items() if name.startswith("b_"))
+
+
+def or_zeros(bias: Tensor | None, weight: Tensor) -> Tensor:
+    """Return a bias, zeros in place of none."""
     return weight.new_zeros(weight.shape[1]) if bias is None else bias

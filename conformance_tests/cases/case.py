@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from veriformer.conformance_tests.cases.layer_case import LayerCase
+
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
 MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "empty_rows"]
 IgnoreKind = Literal["none", "outside", "minus_one", "inside"]
@@ -359,4 +361,5 @@ Case = (
     | LossCase
     | EmbeddingCase
     | MergeCase
+    | LayerCase
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from veriformer.conformance_tests.cases.case import Activation, EmptyParts, IgnoreKind, MaskKind, MaskShape, Palette
+from veriformer.conformance_tests.cases.layer_case import PaddingSide
 
 How = Literal["never", "sometimes", "always"]
 EVERY_PALETTE: tuple[Palette, ...] = ("bits", "integers", "normal", "offset", "repeated")
@@ -162,6 +163,26 @@ class MergeSpace:
 
 
 @dataclass(frozen=True)
+class LayerSpace:
+    """Cases of encoder and decoder layers; `length` and `memory` fix a length, the `least_*` bound it from below."""
+
+    place: Literal["pre", "post", "any"] = "any"
+    padding: How = "never"
+    padding_sides: tuple[PaddingSide, ...] = ("right", "left")
+    memory_padding: How = "never"
+    biases: How = "sometimes"
+    activations: tuple[Activation, ...] = ("relu", "gelu", "silu")
+    palettes: tuple[Palette, ...] = EVERY_PALETTE
+    amplitudes: tuple[int, ...] = (1, 4)
+    length: int | None = None
+    memory: int | None = None
+    least_batch: int = 1
+    least_heads: int = 1
+    least_length: int = 1
+    least_memory: int = 1
+
+
+@dataclass(frozen=True)
 class OwnSpace:
     """Cases of whatever kind the operation has, for laws that hold of every operation alike."""
 
@@ -186,6 +207,7 @@ Space = (
     | LossSpace
     | EmbeddingSpace
     | MergeSpace
+    | LayerSpace
     | OwnSpace
     | NoSpace
 )

@@ -17,6 +17,7 @@ from veriformer.conformance_tests.cases.case import (
     PositionCase,
     VectorCase,
 )
+from veriformer.conformance_tests.cases.layers import layer_cases
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.cases.merging import merge_cases
 from veriformer.conformance_tests.cases.positional_strategies import alibi_cases, bucket_cases, rotary_cases
@@ -29,6 +30,7 @@ from veriformer.conformance_tests.cases.spaces import (
     EmbeddingSpace,
     FeedForwardSpace,
     How,
+    LayerSpace,
     LossSpace,
     MergeSpace,
     OwnSpace,
@@ -65,6 +67,8 @@ def cases(space: Space, limits: Limits) -> st.Choice[Any]:
         return loss_cases(space, limits)
     if isinstance(space, EmbeddingSpace):
         return embedding_cases(space, limits)
+    if isinstance(space, LayerSpace):
+        return layer_cases(space, limits)
     if isinstance(space, RotarySpace):
         return rotary_cases(space, limits)
     if isinstance(space, AlibiSpace):
@@ -101,6 +105,8 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
         "alibi_bias": AlibiSpace(),
         "relative_position_bucket": BucketSpace(),
         "merge_attention": MergeSpace(),
+        "encoder_layer": LayerSpace(padding=how),
+        "decoder_layer": LayerSpace(padding=how, memory_padding=how),
     }
     return own.get(operation, AttentionSpace(mask=how, causal=how, bias=how, scale=how))
 

@@ -17,6 +17,7 @@ from veriformer.conformance_tests.inputs.feed_forward import (
     FeedForwardMatrices,
     GatedMatrices,
 )
+from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.loss import CrossEntropyInputs
 from veriformer.conformance_tests.inputs.merging import MergeInputs
 from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
@@ -47,6 +48,8 @@ _INPUTS: dict[str, Any] = {
     "feed_forward": FeedForwardInputs,
     "gated_feed_forward": FeedForwardInputs,
     "merge_attention": MergeInputs,
+    "encoder_layer": LayerInputs,
+    "decoder_layer": LayerInputs,
 }
 _MATRICES: dict[str, Any] = {"feed_forward": FeedForwardMatrices, "gated_feed_forward": GatedMatrices}
 

@@ -73,14 +73,17 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
     query, key = np.abs(terms.query), np.abs(terms.key).swapaxes(-1, -2)
     magnitude = abs(terms.scale) * (query @ key)
     products = terms.scale * (terms.query @ terms.key.swapaxes(-1, -2))
-    error = (precision.growth(terms.query.shape[-1]) + 2.0 * unit) * magnitude + _propagated(terms, query, key)
+    propagated = _propagated(terms, query, key)
+    growth = precision.growth(terms.query.shape[-1])
+    # The rounding errors are those of wrong queries and keys, which add to A and Z, and to the distance twice.
+    error = (growth + 2.0 * unit) * magnitude + (1.0 + growth + 6.0 * unit) * propagated
     if terms.softcap:
         products, error = _capped(products, error + unit * np.abs(products), terms.softcap, unit)
     visible = np.isfinite(terms.all_logits)
     logits = np.where(visible, terms.all_logits, 0.0)
     size = np.maximum(terms.beside_sink(np.abs(products)), np.abs(logits))
     highest = np.max(terms.all_logits, axis=-1, keepdims=True, initial=-np.inf)
-    distance = np.where(visible, highest - logits, 0.0)
+    distance = np.where(visible, highest - logits, 0.0) + _largest_visible(terms, propagated)
     return np.where(visible, terms.beside_sink(error) + unit * (3.0 * size + distance + 2.0), 0.0)
 
 
@@ -97,11 +100,20 @@ def _capped(logits: Array, error: Array, softcap: float, unit: float) -> tuple[A
 
 
 def _propagated(terms: AttentionTerms, query: Array, key: Array) -> Array | float:
+    """Return s (|δq|·|k| + |q|·|δk| + |δq|·|δk|)."""
     if terms.query_error is None or terms.key_error is None:
         return 0.0
     key_error = terms.key_error.swapaxes(-1, -2)
     products: Array = terms.query_error @ key + query @ key_error + terms.query_error @ key_error
     return np.asarray(abs(terms.scale) * products)
+
+
+def _largest_visible(terms: AttentionTerms, propagated: Array | float) -> Array | float:
+    """Return by how much the largest logit of each row may be wrong because queries and keys are."""
+    if isinstance(propagated, float):
+        return 0.0
+    seen = np.where(np.isfinite(terms.logits), propagated, 0.0)
+    return np.asarray(np.max(seen, axis=-1, keepdims=True, initial=0.0))
 
 
 def attention_weights_bound(terms: AttentionTerms, precision: Precision) -> Array:
@@ -120,18 +132,23 @@ def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
     if terms.output is None:
         raise ValueError("the bound of an attention output needs its values and its output")
     logits, value = terms.all_logits, terms.all_values
-    softmax = disturbed(logits, logit_error(terms, precision))
+    error = logit_error(terms, precision)
+    softmax = disturbed(logits, error)
     visible = np.isfinite(logits)
     moved = _moved(softmax.rise, np.abs(value[..., None, :, :] - terms.output[..., :, None, :]), visible)
     reached = np.minimum(softmax.weights + softmax.gain, 1.0)
     growth = precision.growth(logits.shape[-1])
-    shared = growth + precision.stored + precision.output + normaliser_error(softmax.normaliser, precision)
+    normaliser = np.abs(softmax.normaliser) + np.max(error, axis=-1, keepdims=True, initial=0.0)
+    shared = growth + precision.stored + precision.output + normaliser_error(normaliser, precision)
     magnitude = np.abs(value)
+    value_error = None if terms.value_error is None else terms.beside_sink(terms.value_error, axis=-2)
+    if value_error is not None:
+        magnitude = magnitude + value_error
     bound = moved + (precision.stored + growth) * _largest_average(reached, magnitude, visible)
     bound += shared * (np.abs(terms.output) + moved)
     bound += precision.tiny * (1.0 + visible.astype(float) @ magnitude)
-    if terms.value_error is not None:
-        bound += _largest_average(reached, terms.beside_sink(terms.value_error, axis=-2), visible)
+    if value_error is not None:
+        bound += (1.0 + shared) * _largest_average(reached, value_error, visible)
     result: Array = bound
     return result
 

@@ -12,6 +12,7 @@ from veriformer.spec.laws import (
     feed_forward,
     heads,
     interface,
+    layers,
     loss,
     masking,
     merging,
@@ -43,7 +44,8 @@ _MERGE = "merge_attention"
 _BUCKET = "relative_position_bucket"
 _TRAINING = ("token_embedding", "cross_entropy")
 _POSITION_WISE = ("rms_norm", "gelu", "silu", "feed_forward", "gated_feed_forward")
-_WITHOUT_EXAMPLES = (_GROUPED, _BACKWARD, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, _MERGE)
+_LAYERS = ("encoder_layer", "decoder_layer")
+_WITHOUT_EXAMPLES = (_GROUPED, _BACKWARD, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, _MERGE, *_LAYERS)
 _FLOAT = (
     "softmax",
     *_PER_HEAD,
@@ -54,6 +56,7 @@ _FLOAT = (
     *_POSITION_WISE,
     _ROTARY,
     *_TRAINING,
+    *_LAYERS,
 )
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions", _ALIBI, _BUCKET)
 
@@ -106,6 +109,8 @@ _STATEMENTS = (
     *state(feed_forward.GATED_LAWS, "gated_feed_forward"),
     *state(embedding.EMBEDDING_LAWS, "token_embedding"),
     *state(loss.CROSS_ENTROPY_LAWS, "cross_entropy"),
+    *state(layers.ENCODER_LAYER_LAWS, "encoder_layer"),
+    *state(layers.DECODER_LAYER_LAWS, "decoder_layer"),
 )
 
 

@@ -14,6 +14,7 @@ from veriformer.spec.operations.attention import (
 from veriformer.spec.operations.backward import SCALED_DOT_PRODUCT_ATTENTION_BACKWARD
 from veriformer.spec.operations.feed_forward import FEED_FORWARD, GATED_FEED_FORWARD, GELU, SILU
 from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
+from veriformer.spec.operations.layers import DECODER_LAYER, ENCODER_LAYER
 from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
 from veriformer.spec.operations.merging import MERGE_ATTENTION
 from veriformer.spec.operations.normalisation import LAYER_NORM, RMS_NORM
@@ -50,6 +51,8 @@ _CATALOGUE = (
     FEED_FORWARD,
     GATED_FEED_FORWARD,
     MERGE_ATTENTION,
+    ENCODER_LAYER,
+    DECODER_LAYER,
 )
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType({operation.name: operation for operation in _CATALOGUE})

@@ -51,7 +51,7 @@ def with_derived(operations: Callables, found: object, framework: ArrayFramework
     Nothing is derived where the framework does not differentiate, nor what `found` has itself; an attribute that is
     None says that the operation is not to be derived.
     """
-    derived = {
+    derived: dict[str, Callable[..., Any]] = {
         backward: DerivedBackward(backward, operations[forward], framework)
         for backward, forward in BACKWARD.items()
         if framework.differentiates and forward in operations and not hasattr(found, backward)

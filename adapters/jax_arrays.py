@@ -80,7 +80,7 @@ class JaxArrays:
             return _go_back(function, arguments, cotangent)
         arrays = {name: value for name, value in function.keywords.items() if isinstance(value, jax.Array)}
         others = tuple(item for item in function.keywords.items() if item[0] not in arrays)
-        return _compiled_way_back(function.func, others)(arrays, arguments, cotangent)
+        return tuple(_compiled_way_back(function.func, others)(arrays, arguments, cotangent))
 
     def use_one_thread(self) -> None:
         """Do nothing: jax's threads are fixed when its backend starts."""
@@ -103,7 +103,8 @@ def _compiled_way_back(function: Callable[..., Any], others: tuple[tuple[str, An
         return _go_back(partial(function, **keywords, **arrays), arguments, cotangent)
 
     # Optimised machine code takes twice as long to make, for arrays that are small and called with a few times.
-    return jax.jit(way_back, compiler_options={"xla_backend_optimization_level": 0})
+    compiled: Callable[..., Any] = jax.jit(way_back, compiler_options={"xla_backend_optimization_level": 0})
+    return compiled
 
 
 def _has_x64() -> bool:

@@ -81,7 +81,7 @@ class TorchArrays:
         if result.shape != cotangent.shape:
             received, expected = tuple(result.shape), tuple(cotangent.shape)
             raise NotDifferentiable(f"the forward pass returned shape {received}, and its gradient has {expected}")
-        return torch.autograd.grad(result, leaves, cotangent.to(result.dtype), materialize_grads=True)
+        return tuple(torch.autograd.grad(result, leaves, cotangent.to(result.dtype), materialize_grads=True))
 
     def use_one_thread(self) -> None:
         """Set torch to one thread, for the whole process.

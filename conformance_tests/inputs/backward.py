@@ -82,8 +82,8 @@ class BackwardInputs(SeveralResults, AttentionInputs):
         # Under the convention zeros an empty row has no weight, so that it adds to no error either.
         terms = self._terms(visible, {**conventions, "empty_row": "zeros"})
         bounds = backward_bounds(terms, self.grad_output, precision)
-        empty = ~visible.any(axis=-1)
-        reached = (empty[..., None], *[empty.any(axis=-1)[..., None, None]] * 2)
+        empty = self.empty_rows(conventions)
+        reached = (empty[..., None], *[np.any(empty, axis=-1, keepdims=True)[..., None]] * 2)
         return self.joined(
             *(
                 Expected(gradient, bound * precision.with_reference, np.broadcast_to(~away, gradient.shape))

@@ -207,7 +207,7 @@ def _sums_to(trial: Trial, name: str, expected: Array) -> Verdict:
     inputs: BackwardInputs = trial.inputs
     part = inputs.part(name)
     sums = part(trial.output(inputs)).sum(axis=2)
-    whole = part(_judged(trial, inputs)).all(axis=2)
+    whole = np.asarray(part(_judged(trial, inputs)).all(axis=2))
 
     def judge(error: Array) -> Verdict:
         allowed = part(error).sum(axis=2)
@@ -228,7 +228,7 @@ def equal_shares(trial: Trial) -> Verdict:
     def judge(error: Array) -> Verdict:
         queries, keys = share("grad_query", inputs.query, output), share("grad_key", inputs.key, output)
         allowed = share("grad_query", np.abs(inputs.query), error) + share("grad_key", np.abs(inputs.key), error)
-        whole = inputs.part("grad_key")(judged).all(axis=(2, 3))
+        whole = np.asarray(inputs.part("grad_key")(judged).all(axis=(2, 3)))
         return compare(queries, keys, allowed, whole, "Σ Q · dQ against Σ K · dK", may_be_nan=False)
 
     return within(trial, (inputs,), judge)
@@ -237,5 +237,7 @@ def equal_shares(trial: Trial) -> Verdict:
 def _judged(trial: Trial, inputs: BackwardInputs) -> Array:
     """Return which gradients no row without a visible key reaches."""
     empty = inputs.empty_rows(trial.conventions)
-    reached = {"grad_query": empty[..., None]} | dict.fromkeys(PARTS[1:], empty.any(axis=-1)[..., None, None])
+    reached = {"grad_query": empty[..., None]} | dict.fromkeys(
+        PARTS[1:], np.any(empty, axis=-1, keepdims=True)[..., None]
+    )
     return join([np.broadcast_to(~reached[name], shape) for name, shape in inputs.parts.items()])

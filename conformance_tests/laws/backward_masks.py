@@ -36,7 +36,7 @@ def no_future_gradient(trial: Trial) -> Verdict:
     cut = inputs.query_length // 2
     grad_output = inputs.grad_output.copy()
     grad_output[:, :, cut:] = 0.0
-    later = ~inputs.visible(trial.conventions)[:, :, :cut].any(axis=2)
+    later = ~np.asarray(inputs.visible(trial.conventions)[:, :, :cut].any(axis=2))
     return _no_gradient(trial, replace(inputs, grad_output=grad_output), later)
 
 

@@ -39,7 +39,7 @@ def shape_of_result(operation: Operation, part: str) -> str:
     """Return the shape of an operation's result as its record writes it; of a tuple, that of the part so called."""
     if not operation.results:
         return operation.result
-    shapes = re.findall(r"\([^()]*\)", operation.result)
+    shapes: list[str] = re.findall(r"\([^()]*\)", operation.result)
     return dict(zip(operation.results, shapes, strict=False)).get(part, "")
 
 

@@ -1,6 +1,6 @@
 """Time and memory of attention in blocks at S = 32,768, each length in a process of its own.
 
-    python benchmarks/blocked_attention.py [--lengths 8192 32768] [--block 512]
+    python benchmarks/blocked_attention.py [--lengths 8192 32768] [--block 1024]
 
 One head of width 64 in float64. The logits of 32,768 queries and keys alone would take 8 GiB; the peak printed is that
 of the whole process (ru_maxrss), Python, NumPy and the inputs included. The first and the last queries are compared
@@ -43,7 +43,7 @@ def main() -> None:
     """Measure each length in a process of its own; exit status 1 when one takes too much memory."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=[8192, 32768])
-    parser.add_argument("--block", type=int, default=512)
+    parser.add_argument("--block", type=int, default=1024)
     parser.add_argument("--here", action="store_true", help="measure in this process")
     options = parser.parse_args()
     if options.here:

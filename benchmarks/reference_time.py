@@ -40,7 +40,7 @@ def compare(length: int, rounds: int, *, is_causal: bool) -> float:
         return scaled_dot_product_attention(arrays[0], arrays[1], arrays[2], is_causal=is_causal)
 
     def theirs() -> object:
-        return functional.scaled_dot_product_attention(*tensors, is_causal=is_causal)
+        return functional.scaled_dot_product_attention(tensors[0], tensors[1], tensors[2], is_causal=is_causal)
 
     with sdpa_kernel(SDPBackend.MATH):
         ours(), theirs()
@@ -48,7 +48,7 @@ def compare(length: int, rounds: int, *, is_causal: bool) -> float:
     one, other = (statistics.median(times) for times in zip(*pairs, strict=True))
     kind = "causal" if is_causal else "plain"
     print(f"| {kind} | {one:.3f} s | {other:.3f} s | {one / other:.2f} |")
-    return one / other
+    return float(one / other)
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ def blocked_attention(
     causal_alignment: CausalAlignment = "top_left",
     empty_row: EmptyRow = "zeros",
     window_counting: WindowCounting = "inclusive",
-    block: int = 512,
+    block: int = 1024,
 ) -> Float64[Array, "B H L Dv"]:
     """Compute `scaled_dot_product_attention` without ever holding all its logits.
 

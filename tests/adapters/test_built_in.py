@@ -381,6 +381,6 @@ def test_the_dtypes_tried_here_are_those_that_are_declared(name):
     assert load(name).dtypes == DTYPES[name]
 
 
-def test_the_jitted_functions_of_jax_show_their_features():
+def test_the_compiled_functions_of_jax_show_their_features():
     pytest.importorskip("jax")
     assert load("jax").features("grouped_query_attention") == {"mask", "bias", "is_causal", "scale", "window"}

@@ -19,6 +19,7 @@ from veriformer.conformance_tests.cases.case import (
     EmbeddingCase,
     FeedForwardCase,
     LossCase,
+    MergeCase,
     PaddingMaskCase,
     PositionCase,
     RotaryCase,
@@ -33,6 +34,7 @@ from veriformer.conformance_tests.cases.spaces import (
     EmbeddingSpace,
     FeedForwardSpace,
     LossSpace,
+    MergeSpace,
     NoSpace,
     OwnSpace,
     PaddingMaskSpace,
@@ -158,7 +160,9 @@ def check_lengths_and_widths(case: AttentionCase, space: AttentionSpace, limits:
 def check_features(case: AttentionCase, space: AttentionSpace, limits: Limits) -> None:
     given = {"mask": case.mask != "none", "bias": case.bias, "is_causal": case.is_causal}
     given["scale"] = case.scale is not None
+    given |= {"window": case.window is not None, "softcap": case.softcap is not None, "sinks": case.sinks}
     wishes = {"mask": space.mask, "bias": space.bias, "is_causal": space.causal, "scale": space.scale}
+    wishes |= {"window": space.window, "softcap": space.softcap, "sinks": space.sinks}
     for name, is_given in given.items():
         assert not (is_given and name not in limits.features), f"{name} is not a keyword of the implementation"
         assert not (is_given and wishes[name] == "never"), f"the space never has {name}"
@@ -224,6 +228,10 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
     elif isinstance(space, BucketSpace):
         assert isinstance(case, BucketCase)
         check_buckets(case, space, limits)
+    elif isinstance(space, MergeSpace):
+        assert isinstance(case, MergeCase)
+        assert case.keys >= space.least_keys
+        assert (case.empty, case.dtype in limits.dtypes) == (space.empty, True)
     else:
         assert isinstance(space, PositionSpace)
         assert isinstance(case, PositionCase)

@@ -12,6 +12,8 @@ from veriformer.reference.attention import (
     visible_keys,
     weighted_sum,
 )
+from veriformer.reference.blocks import KeysAndValues, ModelConventions
+from veriformer.reference.configuration import TransformerConfiguration, configure
 from veriformer.reference.embedding import token_embedding
 from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
 from veriformer.reference.grouped_query import grouped_query_attention
@@ -19,34 +21,56 @@ from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayer
 from veriformer.reference.layers import decoder_layer, encoder_layer
 from veriformer.reference.loss import cross_entropy
 from veriformer.reference.masks import causal_mask, padding_mask
+from veriformer.reference.model_weights import (
+    EncoderDecoderWeights,
+    GainWeights,
+    GatedLayerWeights,
+    TransformerWeights,
+    parameter_count,
+    weight_tree,
+)
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
 from veriformer.reference.normalisation import layer_norm, rms_norm
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
 from veriformer.reference.relative_positions import alibi_bias, alibi_slopes, relative_position_bucket
 from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_frequencies
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
+from veriformer.reference.transformer import DecodingCache, decode_step, encoder, encoder_decoder, language_model
 from veriformer.reference.weights import FeedForwardWeights, GatedFeedForwardWeights, MultiHeadWeights
 
 __all__ = [
     "DecoderLayerWeights",
+    "DecodingCache",
+    "EncoderDecoderWeights",
     "EncoderLayerWeights",
     "FeedForwardWeights",
+    "GainWeights",
     "GatedFeedForwardWeights",
+    "GatedLayerWeights",
+    "KeysAndValues",
+    "ModelConventions",
     "MultiHeadWeights",
     "NormWeights",
+    "TransformerConfiguration",
+    "TransformerWeights",
     "activate",
     "alibi_bias",
     "alibi_slopes",
     "attention_logits",
     "attention_weights",
     "causal_mask",
+    "configure",
     "cross_entropy",
+    "decode_step",
     "decoder_layer",
+    "encoder",
+    "encoder_decoder",
     "encoder_layer",
     "feed_forward",
     "gated_feed_forward",
     "gelu",
     "grouped_query_attention",
+    "language_model",
     "layer_norm",
     "log_sum_exp",
     "masked_softmax",
@@ -54,6 +78,7 @@ __all__ = [
     "multi_head_attention",
     "padding_mask",
     "pair_places",
+    "parameter_count",
     "relative_position_bucket",
     "relu",
     "rms_norm",
@@ -67,5 +92,6 @@ __all__ = [
     "split_heads",
     "token_embedding",
     "visible_keys",
+    "weight_tree",
     "weighted_sum",
 ]

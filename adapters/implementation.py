@@ -10,6 +10,7 @@ from typing import Any
 
 from veriformer.adapters import signatures
 from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
 from veriformer.adapters.siblings import SiblingImports
 from veriformer.spec.operations import OPERATIONS
 
@@ -26,6 +27,7 @@ class Implementation:
 
     `conventions` and `limitations` have keys that are general ("mask_polarity") or of one operation
     ("multi_head_attention.mask_polarity"). `notices` are sentences about names that look misspelt.
+    `architectures` are those that each operation on whole models has, `black_box` what its `model` takes.
     `source` is the file or import path, None for an object that was handed over.
     """
 
@@ -35,6 +37,8 @@ class Implementation:
     conventions: Mapping[str, str] = field(default_factory=dict)
     dtypes: tuple[str, ...] = ("float32",)
     limitations: tuple[str, ...] = ()
+    architectures: Mapping[str, tuple[str, ...]] = ARCHITECTURES
+    black_box: BlackBox | None = None
     source: str | None = None
     notices: tuple[str, ...] = ()
     siblings: SiblingImports | None = field(default=None, repr=False, compare=False)

@@ -14,6 +14,7 @@ from veriformer.spec.operations.attention import (
 from veriformer.spec.operations.feed_forward import FEED_FORWARD, GATED_FEED_FORWARD, GELU, SILU
 from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
 from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
+from veriformer.spec.operations.models import DECODE_STEP, ENCODER, ENCODER_DECODER, LANGUAGE_MODEL, MODEL
 from veriformer.spec.operations.normalisation import LAYER_NORM, RMS_NORM
 from veriformer.spec.operations.operation import Kind, Operation, Parameter, Requirement
 from veriformer.spec.operations.positions import (
@@ -46,6 +47,11 @@ _CATALOGUE = (
     SILU,
     FEED_FORWARD,
     GATED_FEED_FORWARD,
+    ENCODER,
+    ENCODER_DECODER,
+    LANGUAGE_MODEL,
+    DECODE_STEP,
+    MODEL,
 )
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType({operation.name: operation for operation in _CATALOGUE})

@@ -10,11 +10,9 @@ from veriformer import reference
 from veriformer.conformance_tests.cases.case import AttentionCase
 from veriformer.conformance_tests.cases.masks import draw_mask
 from veriformer.conformance_tests.cases.values import fill, positive_fill, round_to_dtype
-from veriformer.conformance_tests.inputs.empty_rows import softmax_over_visible
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
-from veriformer.conformance_tests.tolerances.attention import AttentionTerms, attention_bound
+from veriformer.conformance_tests.tolerances.estimates import Estimate, multi_head_attended
 from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.tolerances.projections import projection_bound
 
 Array = np.ndarray
 
@@ -241,28 +239,13 @@ class MultiHeadInputs:
         return replace(self, mask=None, is_causal=False).expected(conventions).allowed
 
     def _bound(self, conventions: Conventions, precision: Precision) -> Array:
-        terms = self._terms(conventions, precision)
-        if terms.output is None:
-            raise ValueError("multi-head attention always has values")
-        heads_error = attention_bound(terms, precision)
-        merged, merged_error = reference.merge_heads(terms.output), reference.merge_heads(heads_error)
-        return projection_bound(merged, self.weights.w_o, self.weights.b_o, precision, merged_error)
-
-    def _terms(self, conventions: Conventions, precision: Precision) -> AttentionTerms:
-        group, weights = self.num_heads // self.num_kv_heads, self.weights
-        query, query_error = _project(self.x, weights.w_q, weights.b_q, self.num_heads, precision)
-        key, key_error = _project(self.context, weights.w_k, weights.b_k, self.num_kv_heads, precision)
-        value, value_error = _project(self.context, weights.w_v, weights.b_v, self.num_kv_heads, precision)
-        key, key_error, value, value_error = (np.repeat(a, group, axis=1) for a in (key, key_error, value, value_error))
-        logits = reference.attention_logits(query, key)
-        logits, visible, mixing = softmax_over_visible(logits, self.visible(conventions), conventions)
-        output = reference.weighted_sum(mixing, value, visible)
-        scale = query.shape[-1] ** -0.5
-        return AttentionTerms(query, key, value, scale, logits, mixing, output, query_error, key_error, value_error)
-
-
-def _project(x: Array, weight: Array, bias: Array | None, heads: int, precision: Precision) -> tuple[Array, Array]:
-    """Return a projection split into heads, (B, heads, length, width), and its rounding error."""
-    projected = x @ weight + (0.0 if bias is None else bias)
-    error = projection_bound(x, weight, bias, precision)
-    return reference.split_heads(projected, heads), reference.split_heads(error, heads)
+        return multi_head_attended(
+            Estimate.exact(self.x),
+            Estimate.exact(self.context),
+            self.weights,
+            self.visible(conventions),
+            precision,
+            num_heads=self.num_heads,
+            num_kv_heads=self.num_kv_heads,
+            empty_row=conventions["empty_row"],
+        ).error

@@ -10,8 +10,8 @@ from veriformer import reference
 from veriformer.conformance_tests.cases.case import RotaryCase
 from veriformer.conformance_tests.cases.values import fill, round_to_dtype
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.tolerances.estimates import Estimate, rotated
 from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.tolerances.rotary import rotary_bound
 
 Array = np.ndarray
 DEFAULT_BASE = 10000.0
@@ -72,19 +72,16 @@ class RotaryInputs:
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact result and its error bound; what does not turn has no error."""
-        pairing = conventions["rotary_pairing"]
-        base = DEFAULT_BASE if self.base is None else self.base
-        value = reference.rotary_embedding(
-            self.x, self.positions, base=base, rotary_dim=self.rotary_dim, pairing=pairing
-        )
         precision = Precision.of(self.dtype)
-        frequencies = reference.rotary_frequencies(self.turned, base=base)
-        angles = np.atleast_2d(self.positions)[:, None, :, None] * frequencies
-        bound = rotary_bound(*self.pairs(self.x, conventions), angles, frequencies, precision)
-        allowed = np.zeros(value.shape)
-        for place in reference.pair_places(self.turned, pairing):
-            allowed[..., place] = bound * precision.with_reference
-        return Expected(value, allowed, np.ones(value.shape, dtype=bool))
+        turned = rotated(
+            Estimate.exact(self.x),
+            self.positions,
+            precision,
+            base=DEFAULT_BASE if self.base is None else self.base,
+            rotary_dim=self.rotary_dim,
+            pairing=conventions["rotary_pairing"],
+        )
+        return Expected(turned.value, turned.error * precision.with_reference, np.ones(turned.value.shape, dtype=bool))
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound: nothing can be seen here that should not be."""

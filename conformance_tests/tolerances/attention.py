@@ -51,12 +51,18 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
     highest = np.max(np.where(visible, terms.logits, -np.inf), axis=-1, keepdims=True, initial=-np.inf)
     distance = np.where(visible, highest - logits, 0.0)
     error = (precision.growth(terms.query.shape[-1]) + 2.0 * unit) * magnitude + unit * (3.0 * size + distance + 2.0)
-    return np.where(visible, error + _propagated(terms, query, key), 0.0)
-
-
-def _propagated(terms: AttentionTerms, query: Array, key: Array) -> Array | float:
     if terms.query_error is None or terms.key_error is None:
-        return 0.0
+        return np.where(visible, error, 0.0)
+    # The rounding errors are those of wrong queries and keys, which add to A and Z, and to the distance twice.
+    propagated = np.where(visible, _propagated(terms, query, key), 0.0)
+    error += (1.0 + precision.growth(terms.query.shape[-1]) + 6.0 * unit) * propagated
+    return np.where(visible, error + unit * np.max(propagated, axis=-1, keepdims=True, initial=0.0), 0.0)
+
+
+def _propagated(terms: AttentionTerms, query: Array, key: Array) -> Array:
+    """Return s (|δq|·|k| + |q|·|δk| + |δq|·|δk|)."""
+    if terms.query_error is None or terms.key_error is None:
+        raise ValueError("errors of queries and of keys are given together")
     key_error = terms.key_error.swapaxes(-1, -2)
     products: Array = terms.query_error @ key + query @ key_error + terms.query_error @ key_error
     return np.asarray(abs(terms.scale) * products)
@@ -75,18 +81,22 @@ def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
     """
     if terms.value is None or terms.output is None:
         raise ValueError("the bound of an attention output needs its values and its output")
-    softmax = disturbed(terms.logits, logit_error(terms, precision))
+    error = logit_error(terms, precision)
+    softmax = disturbed(terms.logits, error)
     visible = np.isfinite(terms.logits)
     moved = _moved(softmax.rise, np.abs(terms.value[..., None, :, :] - terms.output[..., :, None, :]), visible)
     reached = np.minimum(softmax.weights + softmax.gain, 1.0)
     growth = precision.growth(terms.logits.shape[-1])
-    shared = growth + precision.stored + precision.output + normaliser_error(softmax.normaliser, precision)
+    normaliser = np.abs(softmax.normaliser) + np.max(error, axis=-1, keepdims=True, initial=0.0)
+    shared = growth + precision.stored + precision.output + normaliser_error(normaliser, precision)
     magnitude = np.abs(terms.value)
+    if terms.value_error is not None:
+        magnitude = magnitude + terms.value_error
     bound = moved + (precision.stored + growth) * _largest_average(reached, magnitude, visible)
     bound += shared * (np.abs(terms.output) + moved)
     bound += precision.tiny * (1.0 + visible.astype(float) @ magnitude)
     if terms.value_error is not None:
-        bound += _largest_average(reached, terms.value_error, visible)
+        bound += (1.0 + shared) * _largest_average(reached, terms.value_error, visible)
     result: Array = bound
     return result
 

@@ -13,15 +13,15 @@ def projection_bound(
 ) -> Array:
     """Return the error of `x @ weight + bias` whose input may itself be wrong by `x_error`.
 
-    |δy| ≤ γ(n) |x||W| + u |xW| + u |y| + |δx||W| (Higham 2002, section 3.5), n the length of the sums.
+    |δy| ≤ γ(n) |x||W| + u |xW| + u |y| + |δx||W| (Higham 2002, section 3.5), n the length of the sums. The rounding
+    errors are those of the wrong x, so that each magnitude is one that |δx||W| may have added to.
     """
     product = x @ weight
     result = product if bias is None else product + bias
-    bound: Array = precision.growth(x.shape[-1]) * (np.abs(x) @ np.abs(weight)) + precision.tiny
+    carried = np.zeros(product.shape) if x_error is None else x_error @ np.abs(weight)
+    bound: Array = precision.growth(x.shape[-1]) * (np.abs(x) @ np.abs(weight) + carried) + precision.tiny
     # A biased product may be rounded twice, once before the bias is added.
-    bound += precision.stored * np.abs(product) + precision.output * np.abs(result)
+    bound += precision.stored * (np.abs(product) + carried) + precision.output * (np.abs(result) + carried)
     if bias is not None:
         bound += precision.accumulation * np.abs(bias)
-    if x_error is not None:
-        bound += x_error @ np.abs(weight)
-    return bound
+    return bound + carried

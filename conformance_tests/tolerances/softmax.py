@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from veriformer import reference
 from veriformer.conformance_tests.tolerances.precision import Precision
+from veriformer.reference.conventions import EmptyRow
 
 Array = np.ndarray
 
@@ -25,6 +27,19 @@ class Disturbed:
     gain: Array
     rise: Array
     normaliser: Array
+
+
+def softmax_over(logits: Array, visible: Array, empty_row: EmptyRow) -> tuple[Array, Array, Array]:
+    """Return logits (−∞ where hidden), visible keys and weights of a softmax over the visible keys.
+
+    A row without a visible key has no weight at all, except where the convention is the mean of all values: there
+    it is a softmax over equal logits, of which every key is visible. An error bound follows from either.
+    """
+    if empty_row == "mean_of_values":
+        empty = ~visible.any(axis=-1, keepdims=True)
+        logits, visible = np.where(empty, 0.0, logits), visible | empty
+    weights = reference.masked_softmax(logits, visible, empty_row="zeros")
+    return np.where(visible, logits, -np.inf), visible, weights
 
 
 def disturbed(logits: Array, error: Array) -> Disturbed:

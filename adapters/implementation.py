@@ -37,7 +37,7 @@ class Implementation:
     conventions: Mapping[str, str] = field(default_factory=dict)
     dtypes: tuple[str, ...] = ("float32",)
     limitations: tuple[str, ...] = ()
-    architectures: Mapping[str, tuple[str, ...]] = ARCHITECTURES
+    architectures: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ARCHITECTURES)
     black_box: BlackBox | None = None
     source: str | None = None
     notices: tuple[str, ...] = ()

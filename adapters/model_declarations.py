@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.spelling import listing, suggestion

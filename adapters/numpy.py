@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 from veriformer import reference
+from veriformer.adapters.numpy_models import decode_step as decode_step
+from veriformer.adapters.numpy_models import encoder as encoder
+from veriformer.adapters.numpy_models import encoder_decoder as encoder_decoder
+from veriformer.adapters.numpy_models import language_model as language_model
 from veriformer.reference.conventions import Activation
 from veriformer.reference.weights import HasFeedForwardWeights, HasGatedFeedForwardWeights, HasMultiHeadWeights
 

@@ -163,6 +163,8 @@ class Run:
             operation=subject.operation.name,
             dtypes=self.implementation.dtypes,
             features=subject.features,
+            architectures=self.implementation.architectures.get(subject.operation.name, ()),
+            black_box=self.implementation.black_box,
             equal_widths=profile.equal_widths,
             causal_excludes_mask=subject.conventions.get("causal_with_mask") == "rejects",
             compiles_per_shape=self.implementation.framework.compiles_per_shape,

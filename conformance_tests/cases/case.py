@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from veriformer.conformance_tests.cases.black_box import BoxCase
+from veriformer.conformance_tests.cases.models import ModelCase
+
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
 MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "empty_rows"]
 IgnoreKind = Literal["none", "outside", "minus_one", "inside"]
@@ -315,4 +318,6 @@ Case = (
     | BucketCase
     | LossCase
     | EmbeddingCase
+    | ModelCase
+    | BoxCase
 )

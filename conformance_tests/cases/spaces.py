@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from veriformer.conformance_tests.cases.black_box import BoxSpace
 from veriformer.conformance_tests.cases.case import Activation, IgnoreKind, MaskKind, MaskShape, Palette
+from veriformer.conformance_tests.cases.models import ModelSpace
 
 How = Literal["never", "sometimes", "always"]
 EVERY_PALETTE: tuple[Palette, ...] = ("bits", "integers", "normal", "offset", "repeated")
@@ -172,6 +174,8 @@ Space = (
     | BucketSpace
     | LossSpace
     | EmbeddingSpace
+    | ModelSpace
+    | BoxSpace
     | OwnSpace
     | NoSpace
 )

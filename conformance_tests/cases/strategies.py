@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from hypothesis import strategies as st
+from veriformer.conformance_tests.cases.black_box import BoxSpace, box_cases
 from veriformer.conformance_tests.cases.case import (
     AttentionCase,
     CausalMaskCase,
@@ -18,6 +19,7 @@ from veriformer.conformance_tests.cases.case import (
     VectorCase,
 )
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
+from veriformer.conformance_tests.cases.models import ModelSpace, model_cases
 from veriformer.conformance_tests.cases.positional_strategies import alibi_cases, bucket_cases, rotary_cases
 from veriformer.conformance_tests.cases.sizes import POOL, Compiled, Sizes, fit, free_sizes, small_sizes
 from veriformer.conformance_tests.cases.spaces import (
@@ -69,6 +71,10 @@ def cases(space: Space, limits: Limits) -> st.SearchStrategy[Any]:
         return alibi_cases(space, limits)
     if isinstance(space, BucketSpace):
         return bucket_cases(space, limits)
+    if isinstance(space, ModelSpace):
+        return model_cases(space, limits)
+    if isinstance(space, BoxSpace):
+        return box_cases(space, limits)
     raise TypeError(f"no cases are drawn from {type(space).__name__}")
 
 
@@ -91,6 +97,11 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
         "rotary_embedding": RotarySpace(),
         "alibi_bias": AlibiSpace(),
         "relative_position_bucket": BucketSpace(),
+        "encoder": ModelSpace(padding=how),
+        "encoder_decoder": ModelSpace(padding=how, source_padding=how),
+        "language_model": ModelSpace(padding=how),
+        "model": BoxSpace(padding=how),
+        "decode_step": ModelSpace(cuts="any"),
     }
     return own.get(operation, AttentionSpace(mask=how, causal=how, bias=how, scale=how))
 

@@ -134,7 +134,8 @@ class Run:
 
     def _searched(self, law: Law, profile: Profile) -> LawResult:
         seed = self._seed(law)
-        search = Search(law, profile.subject, self._limits(profile, seed), seed, self.selection.examples)
+        examples = self.selection.examples_of(law.statement.operation.name)
+        search = Search(law, profile.subject, self._limits(profile, seed), seed, examples)
         outcome = search.judge(None) if isinstance(law.space, NoSpace) else search.run()
         tried = max(search.cases_tried, 1)
         if outcome.kind == "holds":

@@ -15,7 +15,7 @@ from veriformer.conformance_tests.reports.literals import NOTATIONS, nested
 from veriformer.conformance_tests.reports.selections import selected
 from veriformer.conformance_tests.reports.sources import is_file, loading
 from veriformer.conformance_tests.reports.text import plain
-from veriformer.conformance_tests.subject import CallRecord
+from veriformer.conformance_tests.subject import CallRecord, EarlierCache
 from veriformer.spec.operations import OPERATIONS, Operation
 
 STANDARD: Mapping[str, str] = MappingProxyType({})
@@ -105,11 +105,16 @@ class _Script:
         keywords = [f"{name}={text}" for name, text in handed.items() if name not in operation.positional]
         result = self._result_name(number)
         lines += self._remarks(operation, number, record)
-        lines.append(f"{result} = implementation.{operation.name}({', '.join([*positional, *keywords])})")
+        returned = f"{result}, {_cache_name(number)}" if "cache" in operation.results else result
+        lines.append(f"{returned} = implementation.{operation.name}({', '.join([*positional, *keywords])})")
         return lines + self._turned_back(operation, result, record)
 
     def _variable(self, name: str, value: Any, dtype: str, lines: list[str]) -> str:
         """Return the name that holds an argument, adding the line that makes it unless an earlier call did."""
+        if isinstance(value, EarlierCache):
+            return _cache_name(value.call)
+        if value is None:
+            return "None"
         if isinstance(value, bool | int | float | str | np.generic):
             return repr(value.item() if isinstance(value, np.generic) else value)
         known = self._known.setdefault(name, [])
@@ -122,10 +127,12 @@ class _Script:
         return variable
 
     def _literal(self, value: Any, dtype: str) -> str:
-        if value is None:
-            return "None"
+        if value is None or isinstance(value, bool | int | float | str):
+            return repr(value)
         if isinstance(value, np.ndarray):
             return NOTATIONS[self.framework].array(value, dtype)
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(self._literal(part, dtype) for part in value)}]"
         members = "".join(f"    {name}={self._literal(part, dtype)},\n" for name, part in _members(value))
         return f"SimpleNamespace(\n{members})"
 
@@ -221,6 +228,10 @@ class _Script:
         return expected if isinstance(expected, str) else nested(expected, digits=_DIGITS)
 
 
+def _cache_name(number: int) -> str:
+    return f"cache_{number + 1}"
+
+
 def _remark(text: str) -> list[str]:
     return [f"# {line}" for line in textwrap.wrap(text, 98, break_long_words=False, break_on_hyphens=False)]
 
@@ -243,7 +254,9 @@ def _equal(one: Any, other: Any) -> bool:
         return same and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
     if is_dataclass(one) and is_dataclass(other):
         return all(_equal(part, dict(_members(other))[name]) for name, part in _members(one))
-    return one is other
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return one is other or (isinstance(one, bool | int | float | str) and one == other)
 
 
 def _ordinal(number: int) -> str:

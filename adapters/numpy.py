@@ -12,6 +12,7 @@ from veriformer.adapters.numpy_models import encoder as encoder
 from veriformer.adapters.numpy_models import encoder_decoder as encoder_decoder
 from veriformer.adapters.numpy_models import language_model as language_model
 from veriformer.reference.conventions import Activation
+from veriformer.reference.layer_weights import HasDecoderLayerWeights, HasEncoderLayerWeights
 from veriformer.reference.weights import HasFeedForwardWeights, HasGatedFeedForwardWeights, HasMultiHeadWeights
 
 framework = "numpy"
@@ -184,6 +185,56 @@ def feed_forward(x: np.ndarray, weights: HasFeedForwardWeights, *, activation: A
 def gated_feed_forward(x: np.ndarray, weights: HasGatedFeedForwardWeights, *, activation: Activation) -> np.ndarray:
     """Pass each position through two matrices, one gating the other, and a third."""
     return _like(x, reference.gated_feed_forward(x, weights, activation=activation))
+
+
+def encoder_layer(
+    x: np.ndarray,
+    weights: HasEncoderLayerWeights,
+    *,
+    num_heads: int,
+    norm_first: bool,
+    activation: Activation,
+    eps: float,
+    padding_mask: np.ndarray | None = None,
+) -> np.ndarray:
+    """Let every position attend to all real ones, then transform each alone."""
+    result = reference.encoder_layer(
+        x,
+        weights,
+        num_heads=num_heads,
+        norm_first=norm_first,
+        activation=activation,
+        eps=eps,
+        padding_mask=padding_mask,
+    )
+    return _like(x, result)
+
+
+def decoder_layer(
+    x: np.ndarray,
+    memory: np.ndarray,
+    weights: HasDecoderLayerWeights,
+    *,
+    num_heads: int,
+    norm_first: bool,
+    activation: Activation,
+    eps: float,
+    padding_mask: np.ndarray | None = None,
+    memory_padding_mask: np.ndarray | None = None,
+) -> np.ndarray:
+    """Let every position attend to the real ones that are not later, then to a memory, then transform it alone."""
+    result = reference.decoder_layer(
+        x,
+        memory,
+        weights,
+        num_heads=num_heads,
+        norm_first=norm_first,
+        activation=activation,
+        eps=eps,
+        padding_mask=padding_mask,
+        memory_padding_mask=memory_padding_mask,
+    )
+    return _like(x, result)
 
 
 def _like(argument: np.ndarray, result: np.ndarray) -> np.ndarray:

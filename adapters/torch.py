@@ -3,8 +3,8 @@
 What a query without a visible key gets, and what NaN behind a mask does, depends on the kernel that PyTorch picks and
 is left to be found out.
 
-Source: torch.nn.MultiheadAttention and, of torch.nn.functional, scaled_dot_product_attention, layer_norm, rms_norm,
-gelu, silu, embedding and cross_entropy, in PyTorch's documentation.
+Source: torch.nn.MultiheadAttention, TransformerEncoderLayer and TransformerDecoderLayer and, of torch.nn.functional,
+scaled_dot_product_attention, layer_norm, rms_norm, gelu, silu, embedding and cross_entropy, in PyTorch's documentation.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any
 
 import torch
 from torch.nn import functional
+from veriformer.adapters.torch_layers import attention_state, decoder_layer, encoder_layer, has_biases
+
+__all__ = ["decoder_layer", "encoder_layer"]
 
 Tensor = Any
 
@@ -126,8 +129,7 @@ def _attn_mask(mask: Tensor | None, bias: Tensor | None, is_causal: bool) -> Ten
 
 
 def _multi_head_layer(weights: Any, num_heads: int) -> Any:
-    biases = (weights.b_q, weights.b_k, weights.b_v, weights.b_o)
-    has_bias = any(bias is not None for bias in biases)
+    has_bias = has_biases(weights)
     # Made without memory, so that no random initial weights are drawn from the caller's generator.
     layer = torch.nn.MultiheadAttention(
         weights.w_q.shape[0],
@@ -137,25 +139,8 @@ def _multi_head_layer(weights: Any, num_heads: int) -> Any:
         device="meta",
         dtype=weights.w_q.dtype,
     )
-    layer.load_state_dict(_state(weights, biases if has_bias else None), assign=True)
+    layer.load_state_dict(attention_state(weights, biased=has_bias), assign=True)
     return layer.eval()
-
-
-def _state(weights: Any, biases: tuple[Tensor | None, ...] | None) -> dict[str, Tensor]:
-    """Return the weights as torch stores them: transposed, the three input projections one above the other."""
-    state = {
-        "in_proj_weight": torch.cat((weights.w_q.T, weights.w_k.T, weights.w_v.T)),
-        "out_proj.weight": weights.w_o.T.contiguous(),
-    }
-    if biases is not None:
-        projections = (weights.w_q, weights.w_k, weights.w_v, weights.w_o)
-        filled = [_or_zeros(bias, weight) for bias, weight in zip(biases, projections, strict=True)]
-        state |= {"in_proj_bias": torch.cat(filled[:3]), "out_proj.bias": filled[3]}
-    return state
-
-
-def _or_zeros(bias: Tensor | None, weight: Tensor) -> Tensor:
-    return weight.new_zeros(weight.shape[1]) if bias is None else bias
 
 
 def _per_head(mask: Tensor, num_heads: int, x: Tensor, context: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from veriformer import reference
 from veriformer.adapters.errors import AdapterError
 from veriformer.adapters.implementation import Implementation
 from veriformer.conformance_tests.cases.case import AttentionCase, RotaryCase
+from veriformer.conformance_tests.cases.layer_case import LayerCase
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.inputs.feed_forward import (
     ActivationInputs,
@@ -22,6 +23,7 @@ from veriformer.conformance_tests.inputs.feed_forward import (
     FeedForwardMatrices,
     GatedMatrices,
 )
+from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PositionInputs
 from veriformer.conformance_tests.inputs.vectors import RmsNormInputs
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, standard_conventions
@@ -36,6 +38,7 @@ ATTENTION = (
     "attention_weights",
     "multi_head_attention",
 )
+LAYERS = ("encoder_layer", "decoder_layer")
 FAILURES = (AdapterError, WrongShape)
 
 
@@ -261,12 +264,21 @@ class _Probe:
         x = np.arange(-4.0, 4.25, 0.25).reshape(1, 1, -1)
         if self.operation.name == "gelu":
             return self._which("gelu_form", [ActivationInputs("gelu", self.dtype, x)])
+        if self.operation.name in LAYERS:
+            return self._which("gelu_form", [self._layer(self.dtype, activation="gelu")])
         identity = np.eye(x.size)
         gated = self.operation.name == "gated_feed_forward"
         weights = GatedMatrices(identity, identity, identity) if gated else FeedForwardMatrices(identity, identity)
         return self._which("gelu_form", [FeedForwardInputs(self.operation.name, self.dtype, x, weights, "gelu")])
 
+    def _layer(self, dtype: str, **settings: Any) -> LayerInputs:
+        memory = 3 if self.operation.name == "decoder_layer" else 0
+        case = LayerCase(2, 2, 4, 4, 16, memory, True, dtype=dtype, palette="integers", seed=7, **settings)
+        return LayerInputs.draw(self.operation.name, case)
+
     def _softmax_dtype(self) -> str | None:
+        if self.operation.name in LAYERS and "float64" in self.subject.implementation.dtypes:
+            return self._which("softmax_dtype", [self._layer("float64")])
         if "float64" not in self.subject.implementation.dtypes or self.operation.name not in (
             *ATTENTION,
             "softmax",

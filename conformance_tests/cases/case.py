@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from veriformer.conformance_tests.cases.black_box import BoxCase
+from veriformer.conformance_tests.cases.layer_case import LayerCase
 from veriformer.conformance_tests.cases.models import ModelCase
 
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
@@ -318,6 +319,7 @@ Case = (
     | BucketCase
     | LossCase
     | EmbeddingCase
+    | LayerCase
     | ModelCase
     | BoxCase
 )

@@ -7,6 +7,7 @@ from typing import Literal
 
 from veriformer.conformance_tests.cases.black_box import BoxSpace
 from veriformer.conformance_tests.cases.case import Activation, IgnoreKind, MaskKind, MaskShape, Palette
+from veriformer.conformance_tests.cases.layer_case import PaddingSide
 from veriformer.conformance_tests.cases.models import ModelSpace
 
 How = Literal["never", "sometimes", "always"]
@@ -151,6 +152,26 @@ class BucketSpace:
 
 
 @dataclass(frozen=True)
+class LayerSpace:
+    """Cases of encoder and decoder layers; `length` and `memory` fix a length, the `least_*` bound it from below."""
+
+    place: Literal["pre", "post", "any"] = "any"
+    padding: How = "never"
+    padding_sides: tuple[PaddingSide, ...] = ("right", "left")
+    memory_padding: How = "never"
+    biases: How = "sometimes"
+    activations: tuple[Activation, ...] = ("relu", "gelu", "silu")
+    palettes: tuple[Palette, ...] = EVERY_PALETTE
+    amplitudes: tuple[int, ...] = (1, 4)
+    length: int | None = None
+    memory: int | None = None
+    least_batch: int = 1
+    least_heads: int = 1
+    least_length: int = 1
+    least_memory: int = 1
+
+
+@dataclass(frozen=True)
 class OwnSpace:
     """Cases of whatever kind the operation has, for laws that hold of every operation alike."""
 
@@ -174,6 +195,7 @@ Space = (
     | BucketSpace
     | LossSpace
     | EmbeddingSpace
+    | LayerSpace
     | ModelSpace
     | BoxSpace
     | OwnSpace

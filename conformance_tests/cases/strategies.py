@@ -18,6 +18,7 @@ from veriformer.conformance_tests.cases.case import (
     PositionCase,
     VectorCase,
 )
+from veriformer.conformance_tests.cases.layers import layer_cases
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.cases.models import ModelSpace, model_cases
 from veriformer.conformance_tests.cases.positional_strategies import alibi_cases, bucket_cases, rotary_cases
@@ -30,6 +31,7 @@ from veriformer.conformance_tests.cases.spaces import (
     EmbeddingSpace,
     FeedForwardSpace,
     How,
+    LayerSpace,
     LossSpace,
     OwnSpace,
     PaddingMaskSpace,
@@ -65,6 +67,8 @@ def cases(space: Space, limits: Limits) -> st.SearchStrategy[Any]:
         return loss_cases(space, limits)
     if isinstance(space, EmbeddingSpace):
         return embedding_cases(space, limits)
+    if isinstance(space, LayerSpace):
+        return layer_cases(space, limits)
     if isinstance(space, RotarySpace):
         return rotary_cases(space, limits)
     if isinstance(space, AlibiSpace):
@@ -97,6 +101,8 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
         "rotary_embedding": RotarySpace(),
         "alibi_bias": AlibiSpace(),
         "relative_position_bucket": BucketSpace(),
+        "encoder_layer": LayerSpace(padding=how),
+        "decoder_layer": LayerSpace(padding=how, memory_padding=how),
         "encoder": ModelSpace(padding=how),
         "encoder_decoder": ModelSpace(padding=how, source_padding=how),
         "language_model": ModelSpace(padding=how),

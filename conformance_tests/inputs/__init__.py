@@ -17,6 +17,7 @@ from veriformer.conformance_tests.inputs.feed_forward import (
     FeedForwardMatrices,
     GatedMatrices,
 )
+from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.loss import CrossEntropyInputs
 from veriformer.conformance_tests.inputs.models import DecodingInputs, TokenInputs, TranslationInputs
 from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
@@ -45,6 +46,8 @@ _INPUTS: dict[str, Any] = {
     "silu": ActivationInputs,
     "feed_forward": FeedForwardInputs,
     "gated_feed_forward": FeedForwardInputs,
+    "encoder_layer": LayerInputs,
+    "decoder_layer": LayerInputs,
     "encoder": TokenInputs,
     "encoder_decoder": TranslationInputs,
     "language_model": TokenInputs,

@@ -35,13 +35,24 @@ def axis_names(shape: str, rank: int) -> tuple[str, ...] | None:
 
 
 def arguments_by_name(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield every argument with its name, the arrays of weights as "w_q" and so on; what is None is left out."""
+    """Yield every argument with its name; what is None is left out.
+
+    The arrays of weights have names such as "w_q", or of a group among them "self_attention.w_q".
+    """
     for name, value in arguments.items():
         if is_dataclass(value) and not isinstance(value, type):
-            members = ((field.name, getattr(value, field.name)) for field in fields(value))
-            yield from ((member, inner) for member, inner in members if inner is not None)
+            yield from _members(value)
         elif value is not None:
             yield name, value
+
+
+def _members(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for field in fields(group):
+        value = getattr(group, field.name)
+        if is_dataclass(value) and not isinstance(value, type):
+            yield from _members(value, f"{prefix}{field.name}.")
+        elif value is not None:
+            yield f"{prefix}{field.name}", value
 
 
 def drawn(operation: Operation, name: str, value: Any, width: int) -> list[str]:

@@ -11,6 +11,7 @@ from veriformer.spec.laws import (
     feed_forward,
     heads,
     interface,
+    layers,
     loss,
     masking,
     models,
@@ -37,10 +38,12 @@ _ALIBI = "alibi_bias"
 _BUCKET = "relative_position_bucket"
 _TRAINING = ("token_embedding", "cross_entropy")
 _POSITION_WISE = ("rms_norm", "gelu", "silu", "feed_forward", "gated_feed_forward")
+_LAYERS = ("encoder_layer", "decoder_layer")
 _MODELS = ("encoder", "encoder_decoder", "language_model", "decode_step")
 _BLACK_BOX = "model"
-_WITHOUT_EXAMPLES = (_GROUPED, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, *_MODELS, _BLACK_BOX)
-_FLOAT = ("softmax", *_ATTENTION, "layer_norm", *_POSITION_WISE, _ROTARY, *_TRAINING, *_MODELS, _BLACK_BOX)
+_COMPOSED = (*_LAYERS, *_MODELS, _BLACK_BOX)
+_WITHOUT_EXAMPLES = (_GROUPED, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, *_COMPOSED)
+_FLOAT = ("softmax", *_ATTENTION, "layer_norm", *_POSITION_WISE, _ROTARY, *_TRAINING, *_COMPOSED)
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions", _ALIBI, _BUCKET)
 
 _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
@@ -85,6 +88,8 @@ _STATEMENTS = (
     *state(feed_forward.GATED_LAWS, "gated_feed_forward"),
     *state(embedding.EMBEDDING_LAWS, "token_embedding"),
     *state(loss.CROSS_ENTROPY_LAWS, "cross_entropy"),
+    *state(layers.ENCODER_LAYER_LAWS, "encoder_layer"),
+    *state(layers.DECODER_LAYER_LAWS, "decoder_layer"),
     *state(symmetry.SAMPLES, *_MODELS, _BLACK_BOX),
     *state(models.ENCODER_LAWS, "encoder"),
     *state(models.ENCODER_DECODER_LAWS, "encoder_decoder"),

@@ -13,6 +13,7 @@ from veriformer.spec.operations.attention import (
 )
 from veriformer.spec.operations.feed_forward import FEED_FORWARD, GATED_FEED_FORWARD, GELU, SILU
 from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
+from veriformer.spec.operations.layers import DECODER_LAYER, ENCODER_LAYER
 from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
 from veriformer.spec.operations.models import DECODE_STEP, ENCODER, ENCODER_DECODER, LANGUAGE_MODEL, MODEL
 from veriformer.spec.operations.normalisation import LAYER_NORM, RMS_NORM
@@ -47,6 +48,8 @@ _CATALOGUE = (
     SILU,
     FEED_FORWARD,
     GATED_FEED_FORWARD,
+    ENCODER_LAYER,
+    DECODER_LAYER,
     ENCODER,
     ENCODER_DECODER,
     LANGUAGE_MODEL,

@@ -100,7 +100,7 @@ def test_no_wrong_argument_moves_a_step_beyond_its_bound(name: str, size: float)
             wrong = x.value + x.error * generator.choice([-1.0, 1.0], x.value.shape)
             moved = np.abs(step(Estimate.exact(wrong), FINE).value - estimate.value)
             # The two float64 values that are compared have roundings of their own.
-            assert (moved <= estimate.error * (1.0 + 1e-9)).all()
+            assert (moved <= estimate.error * (1.0 + 1e-9) + 1e-14).all()
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -1,0 +1,126 @@
+"""PyTorch's encoder and decoder layers, in evaluation mode, and the projections of its multi-head attention.
+
+Without gradients the encoder layer takes a path of its own where it can: fused, from contiguous weights with biases, an
+even number of heads, and ReLU or GELU.
+
+Source: torch.nn.TransformerEncoderLayer and torch.nn.TransformerDecoderLayer in PyTorch's documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+Tensor = Any
+
+# The layers know "relu" and "gelu" by name; anything else is handed over as a function.
+_ACTIVATIONS: dict[str, Any] = {"relu": "relu", "gelu": "gelu", "silu": functional.silu}
+
+
+def encoder_layer(
+    x: Tensor,
+    weights: Any,
+    *,
+    num_heads: int,
+    norm_first: bool,
+    activation: str,
+    eps: float,
+    padding_mask: Tensor | None = None,
+) -> Tensor:
+    """Let every position attend to all real ones, then transform each alone: torch.nn.TransformerEncoderLayer."""
+    sublayers = {"self_attn": weights.self_attention}
+    layer = _layer(torch.nn.TransformerEncoderLayer, weights, sublayers, num_heads, norm_first, activation, eps)
+    return layer(x, src_key_padding_mask=_padded(padding_mask))
+
+
+def decoder_layer(
+    x: Tensor,
+    memory: Tensor,
+    weights: Any,
+    *,
+    num_heads: int,
+    norm_first: bool,
+    activation: str,
+    eps: float,
+    padding_mask: Tensor | None = None,
+    memory_padding_mask: Tensor | None = None,
+) -> Tensor:
+    """Let every position attend to the real ones that are not later, then to a memory: nn.TransformerDecoderLayer."""
+    sublayers = {"self_attn": weights.self_attention, "multihead_attn": weights.cross_attention}
+    layer = _layer(torch.nn.TransformerDecoderLayer, weights, sublayers, num_heads, norm_first, activation, eps)
+    length = x.shape[1]
+    return layer(
+        x,
+        memory,
+        tgt_mask=torch.ones(length, length, dtype=torch.bool).triu(1),
+        tgt_key_padding_mask=_padded(padding_mask),
+        memory_key_padding_mask=_padded(memory_padding_mask),
+        tgt_is_causal=True,
+    )
+
+
+def attention_state(weights: Any, *, biased: bool) -> dict[str, Tensor]:
+    """Return projections as torch stores them: transposed, those of queries, keys and values one above the other."""
+    state = {
+        "in_proj_weight": torch.cat((weights.w_q.T, weights.w_k.T, weights.w_v.T)),
+        "out_proj.weight": weights.w_o.T.contiguous(),
+    }
+    if biased:
+        pairs = ((weights.b_q, weights.w_q), (weights.b_k, weights.w_k), (weights.b_v, weights.w_v))
+        state["in_proj_bias"] = torch.cat([_or_zeros(bias, weight) for bias, weight in pairs])
+        state["out_proj.bias"] = _or_zeros(weights.b_o, weights.w_o)
+    return state
+
+
+def has_biases(weights: Any) -> bool:
+    """Return whether any of a sublayer's biases is given."""
+    return any(value is not None for name, value in vars(weights).items() if name.startswith("b_"))
+
+
+def _layer(
+    kind: Any, weights: Any, attentions: dict[str, Any], num_heads: int, norm_first: bool, activation: str, eps: float
+) -> Any:
+    network = weights.feed_forward
+    # Without biases torch's norms would have no shift, which the interface always gives them.
+    # Made without memory, so that no random initial weights are drawn from the caller's generator.
+    layer = kind(
+        network.w_1.shape[0],
+        num_heads,
+        network.w_1.shape[1],
+        dropout=0.0,
+        activation=_ACTIVATIONS[activation],
+        layer_norm_eps=eps,
+        batch_first=True,
+        norm_first=norm_first,
+        device="meta",
+        dtype=network.w_1.dtype,
+    )
+    layer.load_state_dict(_state(weights, attentions), assign=True)
+    return layer.eval()
+
+
+def _state(weights: Any, attentions: dict[str, Any]) -> dict[str, Tensor]:
+    network = weights.feed_forward
+    state = {
+        "linear1.weight": network.w_1.T.contiguous(),
+        "linear1.bias": _or_zeros(network.b_1, network.w_1),
+        "linear2.weight": network.w_2.T.contiguous(),
+        "linear2.bias": _or_zeros(network.b_2, network.w_2),
+    }
+    for name, attention in attentions.items():
+        state |= {f"{name}.{key}": value for key, value in attention_state(attention, biased=True).items()}
+    for number in range(1, len(attentions) + 2):
+        norm = getattr(weights, f"norm_{number}")
+        state |= {f"norm{number}.weight": norm.gamma, f"norm{number}.bias": norm.beta}
+    return state
+
+
+def _padded(padding_mask: Tensor | None) -> Tensor | None:
+    """Return torch's polarity: True at what is padded."""
+    return None if padding_mask is None else ~padding_mask
+
+
+def _or_zeros(bias: Tensor | None, weight: Tensor) -> Tensor:
+    return weight.new_zeros(weight.shape[1]) if bias is None else bias

@@ -1,0 +1,98 @@
+"""Strategies of encoder and decoder layers."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from hypothesis import strategies as st
+from veriformer.conformance_tests.cases.case import Palette
+from veriformer.conformance_tests.cases.layer_case import LayerCase, PaddingSide
+from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
+from veriformer.conformance_tests.cases.spaces import How, LayerSpace
+
+# Batch, heads, length, width of a head, hidden units, memory: as unlike as can be.
+Sizes = tuple[int, int, int, int, int, int]
+_POOL: tuple[Sizes, ...] = ((2, 2, 3, 4, 5, 4), (3, 2, 4, 3, 7, 2), (1, 3, 7, 2, 4, 9))
+_SMALL: tuple[Sizes, ...] = tuple(product((1, 2), (1, 2), (1, 2, 3), (1, 2), (1, 2), (1, 2)))
+_FREE: tuple[Sizes, ...] = (
+    *product((1, 2, 3), (1, 2, 3), (1, 2, 3, 5), (1, 2, 3, 5), (1, 2, 7), (1, 2, 5)),
+    *product((2,), (2, 4), (9, 17), (2, 8), (16, 33), (3, 9, 17)),
+)
+_WISHES: dict[How, tuple[bool, ...]] = {"never": (False,), "sometimes": (False, True), "always": (True,)}
+_PLACES: dict[str, tuple[bool, ...]] = {"pre": (True,), "post": (False,), "any": (False, True)}
+_EPS = (1e-5, 1e-3, 1e-1)
+
+
+def layer_cases(space: LayerSpace, limits: Limits) -> st.SearchStrategy[LayerCase]:
+    """Return cases of a layer; what belongs together is drawn together, as for attention."""
+    flags = _flags(space, limits)
+    compiled: st.SearchStrategy[tuple[Sizes, dict[str, Any], str]]
+    if limits.compiles_per_shape and not limits.small:
+        compiled = st.sampled_from(_pooled(flags, limits))
+    else:
+        sizes = _SMALL if limits.small else _FREE
+        compiled = st.tuples(st.sampled_from(sizes), st.sampled_from(flags), st.sampled_from(limits.dtypes))
+    values = st.sampled_from(tuple(product(space.amplitudes, space.palettes, _EPS)))
+    return st.builds(lambda given, regime, seed: _case(space, limits, given, regime, seed), compiled, values, SEEDS)
+
+
+def _pooled(flags: list[dict[str, Any]], limits: Limits) -> list[tuple[Sizes, dict[str, Any], str]]:
+    """Return the few combinations that a law compiles; another law starts elsewhere, so that a run meets them all."""
+    places = range(limits.seed, limits.seed + limits.pool)
+    # Another stride for the flags, so that sizes and flags do not come in the same pairs in every law.
+    return [
+        (_POOL[at % len(_POOL)], flags[(7 * at) % len(flags)], limits.dtypes[at % len(limits.dtypes)]) for at in places
+    ]
+
+
+def _flags(space: LayerSpace, limits: Limits) -> list[dict[str, Any]]:
+    """Return every combination of settings that the space leaves open, the plainest first."""
+    sides = {
+        name: _sides(how, space.padding_sides if name == "padding_mask" else ("right", "left"), name in limits.features)
+        for name, how in (("padding_mask", space.padding), ("memory_padding_mask", space.memory_padding))
+    }
+    combinations = product(
+        sides["padding_mask"],
+        sides["memory_padding_mask"],
+        _WISHES[space.biases],
+        space.activations,
+        _PLACES[space.place],
+    )
+    names = ("padding", "memory_padding", "biases", "activation", "norm_first")
+    return [dict(zip(names, combination, strict=True)) for combination in combinations]
+
+
+def _sides(how: How, sides: tuple[PaddingSide, ...], offered: bool) -> tuple[PaddingSide, ...]:
+    if how == "never" or not offered:
+        return ("none",)
+    return sides if how == "always" else ("none", *sides)
+
+
+def _case(
+    space: LayerSpace,
+    limits: Limits,
+    given: tuple[Sizes, dict[str, Any], str],
+    regime: tuple[int, Palette, float],
+    seed: int,
+) -> LayerCase:
+    (batch, heads, length, width, hidden, memory), flags, dtype = given
+    amplitude, palette, eps = regime
+    heads = max(heads, space.least_heads)
+    # Padding needs a position that is not real, and a norm two components.
+    length = space.length or max(length, space.least_length, 1 if flags["padding"] == "none" else 2)
+    memory = space.memory or max(memory, space.least_memory, 1 if flags["memory_padding"] == "none" else 2)
+    return LayerCase(
+        batch=max(batch, space.least_batch),
+        heads=heads,
+        length=length,
+        width=max(width, 2) if heads == 1 else width,
+        hidden=hidden,
+        memory=memory if limits.operation == "decoder_layer" else 0,
+        eps=eps,
+        dtype=dtype,
+        palette=palette,
+        amplitude=min(amplitude, LARGEST_AMPLITUDE[dtype]),
+        seed=seed,
+        **flags,
+    )

@@ -1,0 +1,263 @@
+"""Laws of encoder and decoder layers: what residual connections, norms, masks and order of sublayers entail."""
+
+from __future__ import annotations
+
+from veriformer.spec.laws.law import Property
+
+VASWANI = "Vaswani et al. 2017, section 3.1"
+XIONG = "Xiong et al. 2020, table 1"
+BA = "Ba, Kiros & Hinton 2016, section 3"
+_BEARING = ("gelu_form", "layer_norm_eps")
+
+PRE_NORM_VALUE = Property(
+    key="pre_norm.value",
+    statement="A pre-norm layer adds to the stream, sublayer by sublayer, what each makes of the normalised stream.",
+    formula="x ← x + f_k(norm_k(x)), k = 1, 2, …",
+    source=XIONG,
+    reason="the definition",
+    conventions=_BEARING,
+)
+POST_NORM_VALUE = Property(
+    key="post_norm.value",
+    statement="A post-norm layer normalises, after each sublayer, the sum of the stream and what that made of it.",
+    formula="x ← norm_k(x + f_k(x)), k = 1, 2, …",
+    source=f"{VASWANI}: LayerNorm(x + Sublayer(x))",
+    reason="the definition",
+    conventions=_BEARING,
+)
+IDENTITY = Property(
+    key="pre_norm.identity",
+    statement="Where every sublayer gives zero, a pre-norm layer is the identity, to the last digit.",
+    formula="norm_first, f_k = 0: f(x) = x",
+    source=f"{XIONG}; He et al. 2016b, section 2",
+    derivation="residual",
+)
+SHIFT = Property(
+    key="pre_norm.shift",
+    statement="A number added to all components of a position is added to its result: the stream is not normalised.",
+    formula="norm_first: f(x + c 1ᵀ) = f(x) + c 1ᵀ, c a number for each position",
+    source=f"{XIONG}; norm(x + c 1) = norm(x)",
+    derivation="residual",
+)
+OWN_NORM = Property(
+    key="pre_norm.own_norm",
+    statement="The norm of a sublayer that gives zero has no influence: each sublayer reads its own norm.",
+    formula="norm_first, f_k = 0: f(x) does not depend on gamma_k, beta_k",
+    source="docs/interface.md: norms are numbered in the order of their sublayers",
+    derivation="residual",
+)
+NORMS_ALONE = Property(
+    key="post_norm.norms_alone",
+    statement="Where every sublayer gives zero, a post-norm layer is its norms, one after the other.",
+    formula="post-norm, f_k = 0: f(x) = … norm_2(norm_1(x))",
+    source=VASWANI,
+    derivation="residual",
+    conventions=("layer_norm_eps",),
+)
+ZERO_MEAN = Property(
+    key="post_norm.zero_mean",
+    statement="A post-norm layer whose last norm has unit gain and no shift returns vectors of mean zero.",
+    formula="post-norm, gamma_last = 1, beta_last = 0: mean f(x)[i] = 0",
+    source=f"{VASWANI}; {BA}",
+    derivation="layer_norm",
+)
+UNIT_VARIANCE = Property(
+    key="post_norm.unit_variance",
+    statement="A post-norm layer whose last norm has unit gain returns vectors of variance one, less eps's part.",
+    formula="post-norm, gamma_last = 1, v the variance of what it normalises: var f(x)[i] = v / (v + eps)",
+    source=f"{VASWANI}; {BA}",
+    derivation="layer_norm",
+    conventions=("layer_norm_eps",),
+)
+LAST_NORM = Property(
+    key="post_norm.last_norm",
+    statement="Gain and shift of the last sublayer's norm are the last thing that a post-norm layer applies.",
+    formula="post-norm: f(x; gamma_last, beta_last) = f(x; 1, 0) ⊙ gamma_last + beta_last",
+    source="docs/interface.md: norms are numbered in the order of their sublayers",
+    derivation="layer_norm",
+)
+NORM_EPS = Property(
+    key="eps",
+    statement="Every norm adds the eps that it is given, which shows where the stream is as small as √eps.",
+    formula="x = √eps · z: the variance under each root is eps (var z + 1)",
+    source="Ba, Kiros & Hinton 2016 have no eps; every library adds it, of different sizes by default",
+    derivation="layer_norm",
+    conventions=("layer_norm_eps",),
+)
+ACTIVATION = Property(
+    key="feed_forward.activation",
+    statement="Between the two matrices stands the activation that was asked for.",
+    formula="attention = 0: f(x) has activation(n W_1 + b_1) W_2 + b_2 of the stream n, activation as given",
+    source="Vaswani et al. 2017, section 3.3",
+    reason="part of the interface: what the keyword stands for",
+    conventions=_BEARING,
+)
+POSITION_WISE = Property(
+    key="feed_forward.position_wise",
+    statement="Without attention each position is transformed alone.",
+    formula="attention = 0: f(x)[i] = f(x[i])",
+    source="Vaswani et al. 2017, section 3.3: applied to each position separately and identically",
+    derivation="feed_forward",
+)
+NO_BIAS = Property(
+    key="biases",
+    statement="A bias that is None is a bias of zeros, in every sublayer.",
+    formula="f(x; b = None) = f(x; b = 0)",
+    source="docs/interface.md",
+    reason="part of the interface: what None stands for",
+)
+HEAD_ORDER = Property(
+    key="heads.permutation",
+    statement="Heads in another order, with their columns and rows of the projections, give the same.",
+    formula="f(x; heads in the order π) = f(x)",
+    source="Vaswani et al. 2017, section 3.2.2: a sum over heads",
+    derivation="multi_head",
+)
+SINGLE_TOKEN = Property(
+    key="single_token",
+    statement="A token that sees only itself has all its weight on itself, whatever queries and keys are.",
+    formula="L = 1: f(x) does not depend on W_Q, b_Q, W_K, b_K of the self-attention",
+    source="softmax of one logit is 1",
+    derivation="softmax",
+)
+BATCH_INDEPENDENCE = Property(
+    key="batch.independence",
+    statement="A sample's result does not depend on the other samples of the batch, nor on their padding.",
+    formula="f(inputs)[b] = f(inputs[b])",
+    source="the formula has no term in which two samples meet",
+    derivation="independence",
+)
+BATCH_PERMUTATION = Property(
+    key="batch.permutation",
+    statement="Reordering the samples reorders the results alike.",
+    formula="f(inputs[π]) = f(inputs)[π], π a permutation of the batch",
+    source="the formula has no term in which two samples meet",
+    derivation="independence",
+)
+PADDING_CONTENT = Property(
+    key="padding.content",
+    statement="What stands at padded positions has no influence on the real ones.",
+    formula="f(x; padding_mask)[i], i real, is the same for every x[j], j padded",
+    source="Vaswani et al. 2017, section 3.2.3 (illegal connections are set to −∞)",
+    derivation="masking",
+    features=("padding_mask",),
+)
+PADDING_REMOVED = Property(
+    key="padding.removed",
+    statement="Padding on the right is answered as if it were cut off.",
+    formula="f(pad(x); padding_mask)[: n] = f(x), n the real length",
+    source="the sum over keys splits into real and padded, and the padded part is zero",
+    derivation="masking",
+    features=("padding_mask",),
+)
+LEFT_PADDING = Property(
+    key="padding.left",
+    statement="Padding on the left is answered as if it were cut off.",
+    formula="f(pad(x); padding_mask)[L − n :] = f(x), n the real length",
+    source="the sum over keys splits into real and padded, and the padded part is zero; no term knows a position",
+    derivation="masking",
+    features=("padding_mask",),
+)
+NO_PADDING = Property(
+    key="padding.none",
+    statement="A padding mask that is True everywhere changes nothing.",
+    formula="f(x; padding_mask = True) = f(x)",
+    source="docs/interface.md",
+    reason="part of the interface: padding_mask is True at real tokens, whatever the polarity of `mask`",
+    features=("padding_mask",),
+)
+
+TOKENS = Property(
+    key="tokens.permutation",
+    statement="An encoder layer without positions is permutation equivariant.",
+    formula="f(P x) = P f(x)",
+    source="seed document 004: self-attention is permutation-equivariant; the rest acts on each position alone",
+    derivation="permutation",
+)
+
+NO_FUTURE = Property(
+    key="causal.no_future_leak",
+    statement="No later position has any influence.",
+    formula="f(x)[i] is the same for every x[j], j > i",
+    source="Vaswani et al. 2017, section 3.1: position i can depend only on positions that are not later",
+    derivation="causality",
+)
+PREFIX = Property(
+    key="causal.prefix",
+    statement="Cutting the end off a sequence does not change what came before the cut.",
+    formula="f(x)[: n] = f(x[: n])",
+    source="Vaswani et al. 2017, section 3.1",
+    derivation="causality",
+)
+MEMORY_ORDER = Property(
+    key="memory.permutation",
+    statement="The memory's order does not matter.",
+    formula="f(x, P m) = f(x, m)",
+    source="a sum does not depend on the order of its terms",
+    derivation="permutation",
+)
+MEMORY_SINGLE = Property(
+    key="memory.single_token",
+    statement="A memory of one token has all the weight, whatever queries and keys are.",
+    formula="S = 1: f(x, m) does not depend on W_Q, b_Q, W_K, b_K of the cross-attention",
+    source="softmax of one logit is 1",
+    derivation="softmax",
+)
+MEMORY_AS_GIVEN = Property(
+    key="memory.as_given",
+    statement="The memory is projected as it is given: no norm of the layer is applied to it.",
+    formula="f(x, 2 m; W_K, W_V) = f(x, m; 2 W_K, 2 W_V), the weights being those of the cross-attention",
+    source=f"{VASWANI}: the decoder attends to the output of the encoder stack",
+    derivation="multi_head",
+)
+MEMORY_CONTENT = Property(
+    key="memory.padding_content",
+    statement="What stands at padded positions of the memory has no influence.",
+    formula="f(x, m; memory_padding_mask) is the same for every m[j], j padded",
+    source="Vaswani et al. 2017, section 3.2.3 (illegal connections are set to −∞)",
+    derivation="masking",
+    features=("memory_padding_mask",),
+)
+MEMORY_REMOVED = Property(
+    key="memory.padding_removed",
+    statement="Padding of the memory is answered as if it were cut off.",
+    formula="f(x, pad(m); memory_padding_mask) = f(x, m)",
+    source="the sum over keys splits into real and padded, and the padded part is zero",
+    derivation="masking",
+    features=("memory_padding_mask",),
+)
+
+LAYER_LAWS = (
+    PRE_NORM_VALUE,
+    POST_NORM_VALUE,
+    IDENTITY,
+    SHIFT,
+    OWN_NORM,
+    NORMS_ALONE,
+    ZERO_MEAN,
+    UNIT_VARIANCE,
+    LAST_NORM,
+    NORM_EPS,
+    ACTIVATION,
+    POSITION_WISE,
+    NO_BIAS,
+    HEAD_ORDER,
+    SINGLE_TOKEN,
+    BATCH_INDEPENDENCE,
+    BATCH_PERMUTATION,
+    PADDING_CONTENT,
+    PADDING_REMOVED,
+    LEFT_PADDING,
+    NO_PADDING,
+)
+ENCODER_LAYER_LAWS = (*LAYER_LAWS, TOKENS)
+DECODER_LAYER_LAWS = (
+    *LAYER_LAWS,
+    NO_FUTURE,
+    PREFIX,
+    MEMORY_ORDER,
+    MEMORY_SINGLE,
+    MEMORY_AS_GIVEN,
+    MEMORY_CONTENT,
+    MEMORY_REMOVED,
+)

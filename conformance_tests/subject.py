@@ -81,6 +81,9 @@ class EarlierCache:
 
     call: int
 
+    def __str__(self) -> str:
+        return f"that of call {self.call + 1}"
+
 
 @dataclass(frozen=True)
 class CallRecord:

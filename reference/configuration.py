@@ -63,6 +63,9 @@ class TransformerConfiguration:
         if self.positions == "rotary":
             require_multiple("the head width, for rotary positions,", self.d_model // self.num_heads, "2", 2)
 
+    def __str__(self) -> str:
+        return f"{self.architecture}, num_layers {self.num_layers}, d_model {self.d_model}, num_heads {self.num_heads}"
+
     @property
     def has_position_table(self) -> bool:
         """Whether positions are learned, one row each."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.reports.arguments import members, same
 from veriformer.conformance_tests.reports.literals import NOTATIONS, nested
 from veriformer.conformance_tests.reports.selections import selected
 from veriformer.conformance_tests.reports.sources import is_file, loading
@@ -119,7 +120,7 @@ class _Script:
             return repr(value.item() if isinstance(value, np.generic) else value)
         known = self._known.setdefault(name, [])
         for variable, earlier in known:
-            if _equal(earlier, value):
+            if same(earlier, value):
                 return variable
         variable = name if not known else f"{name}_{len(known) + 1}"
         known.append((variable, value))
@@ -133,8 +134,8 @@ class _Script:
             return NOTATIONS[self.framework].array(value, dtype)
         if isinstance(value, list | tuple):
             return f"[{', '.join(self._literal(part, dtype) for part in value)}]"
-        members = "".join(f"    {name}={self._literal(part, dtype)},\n" for name, part in _members(value))
-        return f"SimpleNamespace(\n{members})"
+        lines = "".join(f"    {name}={self._literal(part, dtype)},\n" for name, part in members(value))
+        return f"SimpleNamespace(\n{lines})"
 
     def _handed(self, operation: Operation, name: str, variable: str, record: CallRecord) -> str:
         """Return the expression for an argument in the implementation's own grouping, layout and polarity."""
@@ -240,23 +241,6 @@ def _has_heads(name: str, value: Any) -> bool:
     if name == "query":
         return True
     return name in ("mask", "bias") and value.ndim == 4 and value.shape[1] > 1
-
-
-def _members(value: Any) -> list[tuple[str, Any]]:
-    if is_dataclass(value):
-        return [(member.name, getattr(value, member.name)) for member in fields(value)]
-    return list(vars(value).items())
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        same = one.shape == other.shape and one.dtype == other.dtype
-        return same and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-    if is_dataclass(one) and is_dataclass(other):
-        return all(_equal(part, dict(_members(other))[name]) for name, part in _members(one))
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return one is other or (isinstance(one, bool | int | float | str) and one == other)
 
 
 def _ordinal(number: int) -> str:

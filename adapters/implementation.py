@@ -17,7 +17,10 @@ from veriformer.spec.operations import OPERATIONS
 Callables = Mapping[str, Callable[..., Any]]
 
 LIMITATIONS: Mapping[str, str] = MappingProxyType(
-    {"value_width": "the values must be as wide as the queries and keys (Dv = D)"}
+    {
+        "value_width": "the values must be as wide as the queries and keys (Dv = D)",
+        "left_padding": "a causal model takes padding on the right only",
+    }
 )
 
 

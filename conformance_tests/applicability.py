@@ -32,6 +32,8 @@ def _no_architecture(implementation: Implementation, operation: str, space: Mode
     declared = implementation.architectures[operation]
     if space.architectures and not set(space.architectures) & set(declared):
         return f"{operation} declares no architecture {' or '.join(space.architectures)}"
+    if space.sides == ("left",) and implementation.limited(operation, "left_padding"):
+        return f"{operation} declares that it takes padding on the right only"
     return ""
 
 

@@ -166,6 +166,7 @@ class Run:
             features=subject.features,
             architectures=self.implementation.architectures.get(subject.operation.name, ()),
             black_box=self.implementation.black_box,
+            left_padding=not self.implementation.limited(subject.operation.name, "left_padding"),
             equal_widths=profile.equal_widths,
             causal_excludes_mask=subject.conventions.get("causal_with_mask") == "rejects",
             compiles_per_shape=self.implementation.framework.compiles_per_shape,

@@ -20,7 +20,7 @@ class Limits:
     overrides both and draws the smallest sizes only, to find a counterexample that can be read.
     `causal_excludes_mask` keeps the causal flag away from masks and biases, `bias_excludes_mask` these two apart.
     `architectures` are those that the implementation has of an operation on whole models, `black_box` is
-    what its `model` takes.
+    what its `model` takes; without `left_padding` their padding stands on the right.
     """
 
     operation: str
@@ -28,6 +28,7 @@ class Limits:
     features: frozenset[str]
     architectures: tuple[str, ...] = ()
     black_box: BlackBox | None = None
+    left_padding: bool = True
     equal_widths: bool = False
     causal_excludes_mask: bool = False
     bias_excludes_mask: bool = False

@@ -24,6 +24,8 @@ _LAYERS = (1, 1, 1, 2)
 # Width, heads, key/value heads of an architecture that may group them; every head is two wide at least, for rotation.
 _HEADS = ((4, 2, 1), (4, 1, 1), (8, 2, 2), (8, 4, 2), (6, 3, 1))
 _SMALL_HEADS = ((2, 1, 1), (4, 2, 1), (4, 2, 2))
+# eps with the base of rotary positions.
+_NUMBERS = ((1e-3, 10.0), (1e-1, 10000.0))
 _SEEDS = st.integers(0, 2**16)
 
 
@@ -48,6 +50,7 @@ class ModelCase:
     padding: Side = "none"
     source_padding: Side = "none"
     eps: float = 1e-3
+    rotary_base: float = 10.0
     dtype: str = "float32"
     palette: Values = "integers"
     seed: int = 0
@@ -90,6 +93,12 @@ class ModelSpace:
     layers: tuple[int, ...] = _LAYERS
 
 
+_POOL = (ModelCase("", 2, 5, 4, 2, 1, 3, 1, 5, 4), ModelCase("", 3, 4, 8, 2, 2, 5, 2, 7, 6))
+
+Settings = tuple[str, tuple[Side, Side], str]
+Compiled = tuple[ModelCase, Settings]
+
+
 def model_architectures(space: ModelSpace, limits: Limits) -> tuple[str, ...]:
     """Return the architectures that the space asks for and the implementation has."""
     return tuple(name for name in limits.architectures if name in space.architectures or not space.architectures)
@@ -99,23 +108,30 @@ def model_cases(space: ModelSpace, limits: Limits) -> st.SearchStrategy[ModelCas
     """Return cases of whole Transformers: sizes and architecture together, then values."""
     names = model_architectures(space, limits)
     settings = tuple(product(names, _paddings(space, limits), limits.dtypes))
+    # A framework may compile for every configuration: only what it sees as arrays is then free.
+    numbers = _NUMBERS[:1] if limits.compiles_per_shape else _NUMBERS
     if limits.compiles_per_shape and not limits.small:
-        # A framework that compiles gets few combinations; another law gets others.
-        sizes = _free_sizes(space, limits.seed)
-        places = range(limits.seed, limits.seed + limits.pool)
-        fixed = [(sizes[at % len(sizes)], settings[at % len(settings)]) for at in places]
-        compiled: st.SearchStrategy[tuple[ModelCase, tuple[str, tuple[Side, Side], str]]] = st.sampled_from(fixed)
+        compiled: st.SearchStrategy[Compiled] = st.sampled_from(_pooled(space, limits, settings))
     else:
         drawn = _small_sizes(space) if limits.small else _free_sizes(space, limits.seed)
         compiled = st.tuples(st.sampled_from(drawn), st.sampled_from(settings))
-    values = st.tuples(st.sampled_from(("integers", "normal")), st.sampled_from((1e-3, 1e-1)))
+    values = st.tuples(st.sampled_from(("integers", "normal")), st.sampled_from(numbers))
     return st.builds(lambda *drawn: _case(space, limits, *drawn), compiled, values, _SEEDS)
+
+
+def _pooled(space: ModelSpace, limits: Limits, settings: tuple[Settings, ...]) -> list[Compiled]:
+    """Return few combinations, the same for all laws that allow them: a whole model takes a second to compile."""
+    last = len(settings) - 1
+    places = {last * at // max(limits.pool - 1, 1) for at in range(limits.pool)}
+    return [(_fitted(_POOL[number % len(_POOL)], space), settings[at]) for number, at in enumerate(sorted(places))]
 
 
 def _paddings(space: ModelSpace, limits: Limits) -> list[tuple[Side, Side]]:
     encoder_decoder = limits.operation == "encoder_decoder"
     own = "target_padding_mask" if encoder_decoder else "padding_mask"
-    target = _sides(space.padding, space.sides if not encoder_decoder else ("right",), own in limits.features)
+    # Left of a target's padding a decoder's queries see nothing; a source has none.
+    allowed = tuple(side for side in space.sides if side == "right" or limits.left_padding)
+    target = _sides(space.padding, ("right",) if encoder_decoder else allowed, own in limits.features)
     source = _sides(space.source_padding, ("right", "left"), "source_padding_mask" in limits.features)
     return list(product(target, source if encoder_decoder else ("none",)))
 
@@ -129,8 +145,8 @@ def _sides(how: How, sides: Sequence[Side], declared: bool) -> tuple[Side, ...]:
 def _case(
     space: ModelSpace,
     limits: Limits,
-    compiled: tuple[ModelCase, tuple[str, tuple[Side, Side], str]],
-    values: tuple[Values, float],
+    compiled: Compiled,
+    values: tuple[Values, tuple[float, float]],
     seed: int,
 ) -> ModelCase:
     sizes, (architecture, (padding, source_padding), dtype) = compiled
@@ -149,10 +165,13 @@ def _case(
         sizes.layers,
         sizes.vocabulary,
         source_length=source if has_source else 0,
-        cuts=_cuts(space, length, seed) if limits.operation == "decode_step" else (),
+        cuts=_cuts(space, length, 0 if limits.compiles_per_shape else seed)
+        if limits.operation == "decode_step"
+        else (),
         padding=padding,
         source_padding=source_padding,
-        eps=values[1],
+        eps=values[1][0],
+        rotary_base=values[1][1],
         dtype=dtype,
         palette=values[0],
         seed=seed,

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 How = Literal["never", "sometimes", "always"]
 Side = Literal["none", "right", "left"]
-Values = Literal["integers", "normal"]
+Values = Literal["bits", "integers", "normal"]
 
 _MOST_TOKENS = 7
 _SIZES_TO_CHOOSE_FROM = 24
 _LAYERS = (1, 1, 1, 2)
 # Width, heads, key/value heads of an architecture that may group them; every head is two wide at least, for rotation.
 _HEADS = ((4, 2, 1), (4, 1, 1), (8, 2, 2), (8, 4, 2), (6, 3, 1))
-_SMALL_HEADS = ((2, 1, 1), (4, 2, 1), (4, 2, 2))
+_SMALL_HEADS = ((2, 1, 1), (4, 2, 1), (4, 2, 2), (4, 1, 1))
 # eps with the base of rotary positions.
 _NUMBERS = ((1e-3, 10.0), (1e-1, 10000.0))
 _SEEDS = st.integers(0, 2**16)
@@ -90,7 +90,6 @@ class ModelSpace:
     least_length: int = 1
     least_source: int = 1
     least_vocabulary: int = 2
-    layers: tuple[int, ...] = _LAYERS
 
 
 _POOL = (ModelCase("", 2, 5, 4, 2, 1, 3, 1, 5, 4), ModelCase("", 3, 4, 8, 2, 2, 5, 2, 7, 6))
@@ -204,7 +203,7 @@ def _free_sizes(space: ModelSpace, seed: int) -> tuple[ModelCase, ...]:
             heads,
             kv_heads,
             generator.choice((3, 5, 7, 10)),
-            generator.choice(space.layers),
+            generator.choice(_LAYERS),
             generator.choice((3, 5, 7, 11)),
             generator.randint(1, _MOST_TOKENS),
         )
@@ -215,8 +214,10 @@ def _free_sizes(space: ModelSpace, seed: int) -> tuple[ModelCase, ...]:
 @lru_cache(maxsize=512)
 def _small_sizes(space: ModelSpace) -> tuple[ModelCase, ...]:
     sizes = (
-        _fitted(ModelCase("", batch, length, *heads, 2, min(space.layers), vocabulary, source), space)
-        for batch, length, heads, vocabulary, source in product((1, 2), (1, 2, 3), _SMALL_HEADS, (2, 3), (1, 2, 3))
+        _fitted(ModelCase("", batch, length, *heads, 2, layers, vocabulary, source), space)
+        for batch, length, heads, layers, vocabulary, source in product(
+            (1, 2), (1, 2, 3), _SMALL_HEADS, (1, 2), (2, 3), (1, 3)
+        )
     )
     return tuple(sorted(dict.fromkeys(sizes), key=lambda case: case.size))
 

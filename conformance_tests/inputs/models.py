@@ -417,8 +417,8 @@ def _weights(
             return generator.choice((0.5, 0.75, 1.25, 1.5), shape)
         if len(shape) == 1:
             return generator.choice((-0.5, -0.25, 0.25, 0.5), shape)
-        if case.palette == "integers":
-            return generator.integers(-1, 2, shape).astype(np.float64)
+        if case.palette in ("bits", "integers"):
+            return generator.integers(0 if case.palette == "bits" else -1, 2, shape).astype(np.float64)
         # The product with a vector is about as large as the vector; embeddings are of unit size.
         is_table = name in ("embedding", "positions")
         return round_to_dtype(generator.normal(size=shape) * (1.0 if is_table else shape[0] ** -0.5), case.dtype)

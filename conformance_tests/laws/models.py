@@ -71,7 +71,7 @@ def padding_removed(trial: Trial) -> Verdict:
     return trial.equal(alone, inputs, of_second=lambda result: result[last:, real])
 
 
-@judges("causal.no_future_leak", space=ModelSpace(least_length=2), operations=_LANGUAGE)
+@judges("causal.no_future_leak", space=ModelSpace(padding="sometimes", least_length=2), operations=_LANGUAGE)
 def no_future_leak(trial: Trial) -> Verdict:
     """Other tokens in the later half leave the earlier half as it was."""
     inputs: TokenInputs = trial.inputs
@@ -93,7 +93,7 @@ def target_future(trial: Trial) -> Verdict:
     return trial.equal(inputs, changed, of_first=_before(cut), of_second=_before(cut))
 
 
-@judges("causal.prefix", space=ModelSpace(least_length=2), operations=_LANGUAGE)
+@judges("causal.prefix", space=ModelSpace(padding="sometimes", least_length=2), operations=_LANGUAGE)
 @judges("target.prefix", space=ModelSpace(least_length=2, source_padding="sometimes"))
 def prefix(trial: Trial) -> Verdict:
     """Without its last token a sequence is answered as before up to there."""

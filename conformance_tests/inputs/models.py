@@ -22,6 +22,9 @@ from veriformer.conformance_tests.tolerances.models import (
 from veriformer.conformance_tests.tolerances.precision import Precision
 
 Array = np.ndarray
+# Matrices are smaller than unit size: a layer that lets vectors grow lets bounds grow with them, and what rounding
+# might lead to in the worst case would hide what is wrong.
+_STEP = 0.25
 # Rows of positions that no case reaches, so that a table is never as long as a sequence.
 _MORE_POSITIONS = 2
 
@@ -417,11 +420,11 @@ def _weights(
             return generator.choice((0.5, 0.75, 1.25, 1.5), shape)
         if len(shape) == 1:
             return generator.choice((-0.5, -0.25, 0.25, 0.5), shape)
-        if case.palette in ("bits", "integers"):
-            return generator.integers(0 if case.palette == "bits" else -1, 2, shape).astype(np.float64)
-        # The product with a vector is about as large as the vector; embeddings are of unit size.
         is_table = name in ("embedding", "positions")
-        return round_to_dtype(generator.normal(size=shape) * (1.0 if is_table else shape[0] ** -0.5), case.dtype)
+        if case.palette in ("bits", "integers"):
+            steps = generator.integers(0 if case.palette == "bits" else -1, 2, shape)
+            return steps * (1.0 if is_table else _STEP)
+        return round_to_dtype(generator.normal(size=shape) * (1.0 if is_table else 0.5 * shape[0] ** -0.5), case.dtype)
 
     return reference.weight_tree(config, make, encoder_only=encoder_only)
 

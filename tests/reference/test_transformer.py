@@ -245,7 +245,7 @@ def test_what_does_not_fit_is_refused(call, message, shapes_unchecked):
 
 
 def test_missing_tables_are_named(shapes_unchecked):
-    config, weights = model("llama")
+    weights = model("llama")[1]
     untied = reference.configure("gpt", **SIZES, tied_embedding=False)
     with pytest.raises(ValueError, match="positions is None, and they are learned"):
         reference.language_model(TOKENS, weights, reference.configure("gpt", **SIZES))

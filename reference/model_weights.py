@@ -181,17 +181,17 @@ class _Builder:
 
     def encoder_decoder(self) -> EncoderDecoderWeights:
         config = self.config
-        norms: list[Any] = [self._norm() if config.embedding_norm else None for _ in range(2)]
-        final: list[Any] = [self._norm() if config.final_norm else None for _ in range(2)]
         return EncoderDecoderWeights(
-            self._embedding(),
-            self._positions(),
-            self._positions(),
-            *norms,
-            [self._layer() for _ in range(config.num_layers)],
-            [self._decoder_layer() for _ in range(config.num_layers)],
-            *final,
-            self._unembedding(),
+            embedding=self._embedding(),
+            encoder_positions=self._positions(),
+            decoder_positions=self._positions(),
+            encoder_embedding_norm=self._norm() if config.embedding_norm else None,
+            decoder_embedding_norm=self._norm() if config.embedding_norm else None,
+            encoder_layers=[self._layer() for _ in range(config.num_layers)],
+            decoder_layers=[self._decoder_layer() for _ in range(config.num_layers)],
+            encoder_final_norm=self._norm() if config.final_norm else None,
+            decoder_final_norm=self._norm() if config.final_norm else None,
+            unembedding=self._unembedding(),
         )
 
     def _embedding(self) -> Any:
@@ -230,7 +230,7 @@ class _Builder:
         biases = {f"b_{name}": self._bias(f"b_{name}", shape[1]) for name, shape in sizes.items()}
         return MultiHeadWeights(**matrices, **biases)
 
-    def _feed_forward(self) -> FeedForwardWeights | GatedFeedForwardWeights:
+    def _feed_forward(self) -> Any:
         width, hidden = self.config.d_model, self.config.d_ff
         if self.config.gated:
             gate, up = self.make("w_gate", (width, hidden)), self.make("w_up", (width, hidden))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -196,7 +197,7 @@ def _decoder_layer(
         (weights.norm_3, lambda y: model.transform(y, weights.feed_forward)),
     )
     for norm, sublayer in sublayers:
-        x = residual(x, lambda y, norm=norm: model.normalise(y, norm), sublayer, norm_first=first)
+        x = residual(x, partial(model.normalise, norm=norm), sublayer, norm_first=first)
     return x
 
 

@@ -172,7 +172,8 @@ class TokenInputs(ModelInputs):
     def _visible(self, loose: bool) -> Array:
         real = np.ones(self.tokens.shape, dtype=bool) if self.padding_mask is None or loose else self.padding_mask
         causal = self.operation != "encoder" and not loose
-        return real[:, None, None, :] & _below(self.length, causal)
+        visible: Array = real[:, None, None, :] & _below(self.length, causal)
+        return visible
 
     def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
         compute = encoder_estimate if self.operation == "encoder" else language_model_estimate

@@ -169,31 +169,33 @@ WHOLE_SOURCE = Property(
     reason="the definition: attention to the memory is not causal",
 )
 
-_AS_ONE_PASS = {"source": _CACHE_SOURCE, "derivation": "decoding_cache"}
-
 PREFILL = Property(
     key="prefill",
     statement="A sequence cut in two, the second part continuing from the cache, is answered as in one pass.",
     formula="f(b, cache of f(a, None)) = f(a ⧺ b, None)[|a| :], for every cut",
-    **_AS_ONE_PASS,
+    source=_CACHE_SOURCE,
+    derivation="decoding_cache",
 )
 ONE_TOKEN = Property(
     key="token_by_token",
     statement="A sequence given one token at a time is answered as in one pass.",
     formula="f(t_i, cache of t_0 … t_{i−1}) = f(t_0 … t_{L−1}, None)[i]",
-    **_AS_ONE_PASS,
+    source=_CACHE_SOURCE,
+    derivation="decoding_cache",
 )
 CHUNKS = Property(
     key="chunks",
     statement="A sequence given in chunks of any lengths is answered as in one pass.",
     formula="f(c_1, None), f(c_2, cache), … = f(c_1 ⧺ c_2 ⧺ …, None)",
-    **_AS_ONE_PASS,
+    source=_CACHE_SOURCE,
+    derivation="decoding_cache",
 )
 SAME_AS_MODEL = Property(
     key="language_model",
     statement="Decoding a whole sequence without a cache is the language model.",
     formula="f(tokens, None) = language_model(tokens)",
-    **_AS_ONE_PASS,
+    source=_CACHE_SOURCE,
+    derivation="decoding_cache",
 )
 CACHE_KEPT = Property(
     key="cache.kept",
@@ -213,7 +215,8 @@ GREEDY = Property(
     key="greedy",
     statement="Greedy generation with the cache chooses tokens that are greedy without it.",
     formula="t_{i+1} = argmax f(t_i, cache): f(t_0 … t_i, None)[i, t_{i+1}] = max f(t_0 … t_i, None)[i]",
-    **_AS_ONE_PASS,
+    source=_CACHE_SOURCE,
+    derivation="decoding_cache",
 )
 
 PERMUTED_POSITIONS = Property(

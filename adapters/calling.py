@@ -69,7 +69,7 @@ class PreparedCall:
 
     def _returned(self) -> object:
         arguments = dict(self.framework_arguments)
-        positional = tuple(arguments.pop(name) for name in self.operation.positional)
+        positional = tuple(arguments.pop(name, None) for name in self.operation.positional)
         function = self.implementation.operations[self.operation.name]
         try:
             with self.implementation.importing():
@@ -133,7 +133,8 @@ def _check_names(operation: Operation, given: Mapping[str, Any]) -> None:
     for name in given:
         operation.parameter(name)
     required = [p.name for p in operation.parameters if p.requirement != "feature"]
-    missing = [name for name in required if name not in given]
+    # A cache of None starts a sequence.
+    missing = [name for name in required if name not in given and operation.parameter(name).kind != "cache"]
     if missing:
         raise ValueError(f"{operation.name} needs {', '.join(missing)}; received {', '.join(given) or 'nothing'}")
 

@@ -10,6 +10,7 @@ from typing import Any
 from veriformer.adapters.arrays import DTYPES, FRAMEWORKS, ArrayFramework, framework
 from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.implementation import LIMITATIONS, Callables
+from veriformer.adapters.model_declarations import BlackBox, read_architectures, read_black_box
 from veriformer.adapters.notices import misspelt_operations
 from veriformer.adapters.spelling import listing, suggestion
 from veriformer.spec.conventions import CONVENTIONS, Convention
@@ -67,6 +68,17 @@ def read_limitations(found: object, name: str) -> tuple[str, ...]:
     for key in received:
         _qualified(key, LIMITATIONS, "limitations", name)
     return tuple(received)
+
+
+def read_model_architectures(found: object, name: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the architectures that each operation on whole models has; LoadError for an unknown name."""
+    return read_architectures(attribute(found, "architectures", name, None), name)
+
+
+def read_model_inputs(found: object, name: str) -> BlackBox | None:
+    """Return what the implementation says of its `model`, None where nothing; LoadError for what is not known."""
+    inputs, properties = (attribute(found, part, name, None) for part in ("model_inputs", "model_properties"))
+    return read_black_box(inputs, properties, name)
 
 
 def read_operations(found: object, name: str) -> Callables:

@@ -10,13 +10,17 @@ from typing import Any
 
 from veriformer.adapters import signatures
 from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
 from veriformer.adapters.siblings import SiblingImports
 from veriformer.spec.operations import OPERATIONS
 
 Callables = Mapping[str, Callable[..., Any]]
 
 LIMITATIONS: Mapping[str, str] = MappingProxyType(
-    {"value_width": "the values must be as wide as the queries and keys (Dv = D)"}
+    {
+        "value_width": "the values must be as wide as the queries and keys (Dv = D)",
+        "left_padding": "a causal model takes padding on the right only",
+    }
 )
 
 
@@ -26,6 +30,7 @@ class Implementation:
 
     `conventions` and `limitations` have keys that are general ("mask_polarity") or of one operation
     ("multi_head_attention.mask_polarity"). `notices` are sentences about names that look misspelt.
+    `architectures` are those that each operation on whole models has, `black_box` what its `model` takes.
     `source` is the file or import path, None for an object that was handed over. `derived` names the operations that
     come from differentiating another, and that other.
     """
@@ -36,6 +41,8 @@ class Implementation:
     conventions: Mapping[str, str] = field(default_factory=dict)
     dtypes: tuple[str, ...] = ("float32",)
     limitations: tuple[str, ...] = ()
+    architectures: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ARCHITECTURES)
+    black_box: BlackBox | None = None
     source: str | None = None
     notices: tuple[str, ...] = ()
     siblings: SiblingImports | None = field(default=None, repr=False, compare=False)

@@ -58,6 +58,8 @@ def _implementation(found: object, name: str, source: str | None, siblings: Sibl
         conventions=declarations.read_conventions(found, name),
         dtypes=declarations.read_dtypes(found, name, arrays),
         limitations=declarations.read_limitations(found, name),
+        architectures=declarations.read_model_architectures(found, name),
+        black_box=declarations.read_model_inputs(found, name),
         source=source,
         notices=notices(found, operations),
         siblings=siblings,

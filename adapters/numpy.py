@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 from veriformer import reference
+from veriformer.adapters.numpy_models import decode_step, encoder, encoder_decoder, language_model
 from veriformer.reference.conventions import Activation
 from veriformer.reference.layer_weights import HasDecoderLayerWeights, HasEncoderLayerWeights
 from veriformer.reference.weights import HasFeedForwardWeights, HasGatedFeedForwardWeights, HasMultiHeadWeights
+
+__all__ = ["decode_step", "encoder", "encoder_decoder", "language_model"]
 
 framework = "numpy"
 dtypes = ("float32", "float64")

@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch.nn import functional
 from veriformer.adapters.torch_layers import decoder_layer, encoder_layer
+from veriformer.adapters.torch_models import ARCHITECTURES, encoder, encoder_decoder, language_model
 from veriformer.adapters.torch_multi_head import mask_per_head, multi_head_layer, without_fast_path
 
-__all__ = ["decoder_layer", "encoder_layer"]
+__all__ = ["decoder_layer", "encoder", "encoder_decoder", "encoder_layer", "language_model"]
 
 Tensor = Any
 
@@ -33,7 +34,10 @@ conventions = {
     "rms_norm_gain": "gamma",
     "gelu_form": "erf",
 }
-limitations = ("multi_head_attention.value_width",)
+# Padding on the left leaves the first queries of a causal mask without a key: they become NaN, and in the next layer
+# NaN times a weight of 0 reaches every query.
+limitations = ("multi_head_attention.value_width", "language_model.left_padding")
+architectures = ARCHITECTURES
 
 
 def softmax(x: Tensor) -> Tensor:

@@ -32,8 +32,8 @@ def encoder_layer(
 ) -> Tensor:
     """Let every position attend to all real ones, then transform each alone: torch.nn.TransformerEncoderLayer."""
     sublayers = {"self_attn": weights.self_attention}
-    layer = _layer(torch.nn.TransformerEncoderLayer, weights, sublayers, num_heads, norm_first, activation, eps)
-    return layer(x, src_key_padding_mask=_padded(padding_mask))
+    layer = layer_module(torch.nn.TransformerEncoderLayer, weights, sublayers, num_heads, norm_first, activation, eps)
+    return layer(x, src_key_padding_mask=torch_padding(padding_mask))
 
 
 def decoder_layer(
@@ -50,21 +50,22 @@ def decoder_layer(
 ) -> Tensor:
     """Let every position attend to the real ones that are not later, then to a memory: nn.TransformerDecoderLayer."""
     sublayers = {"self_attn": weights.self_attention, "multihead_attn": weights.cross_attention}
-    layer = _layer(torch.nn.TransformerDecoderLayer, weights, sublayers, num_heads, norm_first, activation, eps)
+    layer = layer_module(torch.nn.TransformerDecoderLayer, weights, sublayers, num_heads, norm_first, activation, eps)
     length = x.shape[1]
     return layer(
         x,
         memory,
         tgt_mask=torch.ones(length, length, dtype=torch.bool).triu(1),
-        tgt_key_padding_mask=_padded(padding_mask),
-        memory_key_padding_mask=_padded(memory_padding_mask),
+        tgt_key_padding_mask=torch_padding(padding_mask),
+        memory_key_padding_mask=torch_padding(memory_padding_mask),
         tgt_is_causal=True,
     )
 
 
-def _layer(
+def layer_module(
     kind: Any, weights: Any, attentions: dict[str, Any], num_heads: int, norm_first: bool, activation: str, eps: float
 ) -> Any:
+    """Return torch's layer of the given kind with the given weights, in evaluation mode."""
     network = weights.feed_forward
     # Without biases torch's norms would have no shift, which the interface always gives them.
     # Made without memory, so that no random initial weights are drawn from the caller's generator.
@@ -100,6 +101,6 @@ def _state(weights: Any, attentions: dict[str, Any]) -> dict[str, Tensor]:
     return state
 
 
-def _padded(padding_mask: Tensor | None) -> Tensor | None:
+def torch_padding(padding_mask: Tensor | None) -> Tensor | None:
     """Return torch's polarity: True at what is padded."""
     return None if padding_mask is None else ~padding_mask

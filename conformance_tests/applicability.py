@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from veriformer.adapters.implementation import Implementation
+from veriformer.conformance_tests.cases.black_box import BoxSpace
+from veriformer.conformance_tests.cases.models import ModelSpace
 from veriformer.conformance_tests.cases.spaces import AttentionSpace
 from veriformer.conformance_tests.inference import Profile
 from veriformer.conformance_tests.law import Law
@@ -13,9 +15,25 @@ def not_declared(implementation: Implementation, law: Law) -> str:
     operation = law.statement.operation.name
     if not implementation.declares(operation):
         return f"no operation {operation}"
+    if operation == "model" and implementation.black_box is None:
+        return "model has no model_inputs beside it, which say what it takes"
     missing = [name for name in law.statement.features if name not in implementation.features(operation)]
     if missing:
         return f"{operation} has no keyword {' or '.join(missing)}"
+    if isinstance(law.space, ModelSpace):
+        return _no_architecture(implementation, operation, law.space)
+    if isinstance(law.space, BoxSpace) and implementation.black_box is not None:
+        declared = implementation.black_box.properties
+        return f"model does not declare itself {law.space.declared}" if {law.space.declared} - {"", *declared} else ""
+    return ""
+
+
+def _no_architecture(implementation: Implementation, operation: str, space: ModelSpace) -> str:
+    declared = implementation.architectures[operation]
+    if space.architectures and not set(space.architectures) & set(declared):
+        return f"{operation} declares no architecture {' or '.join(space.architectures)}"
+    if space.sides == ("left",) and implementation.limited(operation, "left_padding"):
+        return f"{operation} declares that it takes padding on the right only"
     return ""
 
 

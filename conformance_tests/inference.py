@@ -26,6 +26,7 @@ from veriformer.conformance_tests.inputs.feed_forward import (
 from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PositionInputs
 from veriformer.conformance_tests.inputs.vectors import RmsNormInputs
+from veriformer.conformance_tests.model_probes import model_questions
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, standard_conventions
 from veriformer.conformance_tests.verdict import compare
 from veriformer.spec.conventions import CONVENTIONS
@@ -110,11 +111,20 @@ class _Probe:
         declared = self.subject.implementation.declared_convention(convention, self.operation.name)
         if declared is not None:
             return self._settle(convention, declared, "declared")
-        question = self._questions.get(convention)
-        inferred = question() if question else None
+        inferred = self._inferred(convention)
         if inferred is not None:
             return self._settle(convention, inferred, "inferred")
         return self._settle(convention, CONVENTIONS[convention].standard, "standard")
+
+    def _inferred(self, convention: str) -> str | None:
+        question = self._questions.get(convention)
+        if question is None:
+            return None
+        architectures = self.subject.implementation.architectures.get(self.operation.name, ())
+        of_models = model_questions(self.operation.name, convention, architectures, self.dtype)
+        if of_models is None:
+            return question()
+        return self._which(convention, of_models) if of_models else None
 
     def _settle(self, convention: str, value: str, how: str) -> Finding:
         self.subject.conventions = {**self.subject.conventions, convention: value}

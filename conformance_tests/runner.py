@@ -135,7 +135,8 @@ class Run:
 
     def _searched(self, law: Law, profile: Profile) -> LawResult:
         seed = self._seed(law)
-        search = Search(law, profile.subject, self._limits(profile, seed), seed, self.selection.examples)
+        examples = self.selection.examples_of(law.statement.operation.name)
+        search = Search(law, profile.subject, self._limits(profile, seed), seed, examples)
         outcome = search.judge(None) if isinstance(law.space, NoSpace) else search.run()
         tried = max(search.cases_tried, 1)
         if outcome.kind == "holds":
@@ -164,6 +165,9 @@ class Run:
             operation=subject.operation.name,
             dtypes=self.implementation.dtypes,
             features=subject.features,
+            architectures=self.implementation.architectures.get(subject.operation.name, ()),
+            black_box=self.implementation.black_box,
+            left_padding=not self.implementation.limited(subject.operation.name, "left_padding"),
             equal_widths=profile.equal_widths,
             causal_excludes_mask=subject.conventions.get("causal_with_mask") == "rejects",
             compiles_per_shape=self.implementation.framework.compiles_per_shape,

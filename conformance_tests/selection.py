@@ -15,6 +15,8 @@ Effort = Literal["quick", "standard", "thorough"]
 EXAMPLES: dict[Effort, int] = {"quick": 8, "standard": 20, "thorough": 120}
 # Compilations for each law, where a framework compiles for each shape.
 COMPILATIONS: dict[Effort, int] = {"quick": 2, "standard": 2, "thorough": 6}
+# One case of these is a dozen calls of other operations, and as many bounds.
+WHOLE_MODELS = ("encoder", "encoder_decoder", "language_model", "decode_step")
 
 
 class UnknownName(ValueError):
@@ -51,6 +53,10 @@ class Selection:
     def examples(self) -> int:
         """How many cases each law is tried on."""
         return EXAMPLES[self.effort]
+
+    def examples_of(self, operation: str) -> int:
+        """Return how many cases each law of an operation is tried on: a whole model has half as many."""
+        return self.examples // 2 if operation in WHOLE_MODELS else self.examples
 
     @property
     def pool(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from veriformer.adapters.calling import PreparedCall, Result, prepare
 from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.sequences import PreparedSequence, Step, prepare_sequence
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import Operation
@@ -54,6 +55,12 @@ def result_shapes(inputs: Inputs) -> tuple[Shape, ...]:
     return shapes
 
 
+def steps_of(inputs: Inputs) -> tuple[Step, ...]:
+    """Return the calls that a chain is made of; none where the inputs are those of one call."""
+    steps: tuple[Step, ...] = getattr(inputs, "steps", ())
+    return steps
+
+
 def shape_words(shapes: tuple[Shape, ...]) -> str:
     """Return shapes as a sentence names them."""
     return f"shape{'s' if len(shapes) > 1 else ''} {', '.join(map(str, shapes))}"
@@ -66,6 +73,16 @@ class WrongShape(Exception):
         super().__init__(f"{operation} returned {shape_words(received)}; expected {shape_words(expected)}")
         self.expected = expected
         self.received = received
+
+
+@dataclass(frozen=True)
+class EarlierCache:
+    """A cache as an argument: that which the call of this number returned, counted from 0 in the list of calls."""
+
+    call: int
+
+    def __str__(self) -> str:
+        return f"that of call {self.call + 1}"
 
 
 @dataclass(frozen=True)
@@ -97,8 +114,12 @@ class Subject:
         """The optional keywords that the implementation has."""
         return self.implementation.features(self.operation.name)
 
-    def prepare(self, inputs: Inputs, *, strided: bool = False) -> PreparedCall:
+    def prepare(self, inputs: Inputs, *, strided: bool = False) -> PreparedCall | PreparedSequence:
         """Convert the inputs to the implementation's arrays without calling it."""
+        if steps_of(inputs):
+            return prepare_sequence(
+                self.implementation, steps_of(inputs), inputs.arguments(), dtype=inputs.dtype, strided=strided
+            )
         return prepare(
             self.implementation,
             inputs.operation,
@@ -109,13 +130,31 @@ class Subject:
             strided=strided,
         )
 
-    def run(self, prepared: PreparedCall, inputs: Inputs) -> Result:
+    def run(self, prepared: PreparedCall | PreparedSequence, inputs: Inputs) -> Result:
         """Make a prepared call, remember it, and return what came back, whatever its shape."""
+        if steps_of(inputs):
+            return self._run_steps(prepared, inputs)
         origin = self.implementation.derived.get(inputs.operation, "")
         record = CallRecord(inputs.operation, inputs.dtype, inputs.arguments(), None, derived_from=origin)
         self.calls.append(record)
         result = prepared.run(result_shapes(inputs))
         self.calls[-1] = replace(record, result=result.value, shapes=result.shapes)
+        return result
+
+    def _run_steps(self, prepared: PreparedCall | PreparedSequence, inputs: Inputs) -> Result:
+        """Make a chain of calls and remember each: where one raises, all of them have no result."""
+        start, shared = len(self.calls), inputs.arguments()
+        for step in steps_of(inputs):
+            cache = None if step.after is None else EarlierCache(start + step.after)
+            arguments = {"tokens": step.tokens, "cache": cache, **shared}
+            self.calls.append(CallRecord(inputs.operation, inputs.dtype, arguments, None))
+        result = prepared.run(result_shapes(inputs))
+        if result.value.ndim == 3 and result.shapes == result_shapes(inputs):
+            at = 0
+            for number, step in enumerate(steps_of(inputs), start):
+                logits = result.value[:, at : at + step.tokens.shape[1]]
+                self.calls[number] = replace(self.calls[number], result=logits)
+                at += step.tokens.shape[1]
         return result
 
     def call(self, inputs: Inputs, *, strided: bool = False) -> Array:

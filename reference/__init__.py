@@ -14,6 +14,8 @@ from veriformer.reference.attention import (
 )
 from veriformer.reference.backward import gradient_of_logits, scaled_dot_product_attention_backward
 from veriformer.reference.blocked import blocked_attention
+from veriformer.reference.blocks import KeysAndValues, ModelConventions
+from veriformer.reference.configuration import TransformerConfiguration, configure
 from veriformer.reference.embedding import token_embedding
 from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
 from veriformer.reference.grouped_query import grouped_query_attention
@@ -22,6 +24,14 @@ from veriformer.reference.layers import decoder_layer, encoder_layer
 from veriformer.reference.loss import cross_entropy
 from veriformer.reference.masks import causal_mask, padding_mask
 from veriformer.reference.merging import attention_over_part, merge_attention
+from veriformer.reference.model_weights import (
+    EncoderDecoderWeights,
+    GainWeights,
+    GatedLayerWeights,
+    TransformerWeights,
+    parameter_count,
+    weight_tree,
+)
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
 from veriformer.reference.normalisation import layer_norm, rms_norm
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
@@ -30,16 +40,25 @@ from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_fr
 from veriformer.reference.sinks import softmax_beside_sinks
 from veriformer.reference.softcap import soft_cap
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
+from veriformer.reference.transformer import DecodingCache, decode_step, encoder, encoder_decoder, language_model
 from veriformer.reference.weights import FeedForwardWeights, GatedFeedForwardWeights, MultiHeadWeights
 from veriformer.reference.windows import window_mask, within_window
 
 __all__ = [
     "DecoderLayerWeights",
+    "DecodingCache",
+    "EncoderDecoderWeights",
     "EncoderLayerWeights",
     "FeedForwardWeights",
+    "GainWeights",
     "GatedFeedForwardWeights",
+    "GatedLayerWeights",
+    "KeysAndValues",
+    "ModelConventions",
     "MultiHeadWeights",
     "NormWeights",
+    "TransformerConfiguration",
+    "TransformerWeights",
     "activate",
     "alibi_bias",
     "alibi_slopes",
@@ -48,14 +67,19 @@ __all__ = [
     "attention_weights",
     "blocked_attention",
     "causal_mask",
+    "configure",
     "cross_entropy",
+    "decode_step",
     "decoder_layer",
+    "encoder",
+    "encoder_decoder",
     "encoder_layer",
     "feed_forward",
     "gated_feed_forward",
     "gelu",
     "gradient_of_logits",
     "grouped_query_attention",
+    "language_model",
     "layer_norm",
     "log_sum_exp",
     "masked_softmax",
@@ -64,6 +88,7 @@ __all__ = [
     "multi_head_attention",
     "padding_mask",
     "pair_places",
+    "parameter_count",
     "relative_position_bucket",
     "relu",
     "rms_norm",
@@ -80,6 +105,7 @@ __all__ = [
     "split_heads",
     "token_embedding",
     "visible_keys",
+    "weight_tree",
     "weighted_sum",
     "window_mask",
     "within_window",

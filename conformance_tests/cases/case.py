@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from veriformer.conformance_tests.cases.black_box import BoxCase
 from veriformer.conformance_tests.cases.layer_case import LayerCase
+from veriformer.conformance_tests.cases.models import ModelCase
 
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
 MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "empty_rows"]
@@ -362,4 +364,6 @@ Case = (
     | EmbeddingCase
     | MergeCase
     | LayerCase
+    | ModelCase
+    | BoxCase
 )

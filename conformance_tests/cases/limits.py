@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from veriformer.adapters.model_declarations import BlackBox
 from veriformer.conformance_tests.cases import choices as st
 
 # Float16 holds logits up to 65504; larger amplitudes would ask of it what no kernel can give.
@@ -18,11 +19,16 @@ class Limits:
     Sizes are chosen by `seed`. `compiles_per_shape` takes them from the first `pool` entries of a pool; `small`
     overrides both and draws the smallest sizes only, to find a counterexample that can be read.
     `causal_excludes_mask` keeps the causal flag away from masks and biases, `bias_excludes_mask` these two apart.
+    `architectures` are those that the implementation has of an operation on whole models, `black_box` is
+    what its `model` takes; without `left_padding` their padding stands on the right.
     """
 
     operation: str
     dtypes: tuple[str, ...]
     features: frozenset[str]
+    architectures: tuple[str, ...] = ()
+    black_box: BlackBox | None = None
+    left_padding: bool = True
     equal_widths: bool = False
     causal_excludes_mask: bool = False
     bias_excludes_mask: bool = False

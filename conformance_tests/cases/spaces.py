@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from veriformer.conformance_tests.cases.black_box import BoxSpace
 from veriformer.conformance_tests.cases.case import Activation, EmptyParts, IgnoreKind, MaskKind, MaskShape, Palette
 from veriformer.conformance_tests.cases.layer_case import PaddingSide
+from veriformer.conformance_tests.cases.models import ModelSpace
 
 How = Literal["never", "sometimes", "always"]
 EVERY_PALETTE: tuple[Palette, ...] = ("bits", "integers", "normal", "offset", "repeated")
@@ -208,6 +210,8 @@ Space = (
     | EmbeddingSpace
     | MergeSpace
     | LayerSpace
+    | ModelSpace
+    | BoxSpace
     | OwnSpace
     | NoSpace
 )

@@ -6,6 +6,7 @@ from itertools import product, starmap
 from typing import Any
 
 from veriformer.conformance_tests.cases import choices as st
+from veriformer.conformance_tests.cases.black_box import BoxSpace, box_cases
 from veriformer.conformance_tests.cases.case import (
     AttentionCase,
     CausalMaskCase,
@@ -20,6 +21,7 @@ from veriformer.conformance_tests.cases.case import (
 from veriformer.conformance_tests.cases.layers import layer_cases
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.cases.merging import merge_cases
+from veriformer.conformance_tests.cases.models import ModelSpace, model_cases
 from veriformer.conformance_tests.cases.positional_strategies import alibi_cases, bucket_cases, rotary_cases
 from veriformer.conformance_tests.cases.sizes import POOL, Compiled, Sizes, fit, free_sizes, small_sizes, smallest_first
 from veriformer.conformance_tests.cases.spaces import (
@@ -77,6 +79,10 @@ def cases(space: Space, limits: Limits) -> st.Choice[Any]:
         return merge_cases(space, limits)
     if isinstance(space, BucketSpace):
         return bucket_cases(space, limits)
+    if isinstance(space, ModelSpace):
+        return model_cases(space, limits)
+    if isinstance(space, BoxSpace):
+        return box_cases(space, limits)
     raise TypeError(f"no cases are drawn from {type(space).__name__}")
 
 
@@ -107,6 +113,11 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
         "merge_attention": MergeSpace(),
         "encoder_layer": LayerSpace(padding=how),
         "decoder_layer": LayerSpace(padding=how, memory_padding=how),
+        "encoder": ModelSpace(padding=how),
+        "encoder_decoder": ModelSpace(padding=how, source_padding=how),
+        "language_model": ModelSpace(padding=how),
+        "model": BoxSpace(padding=how),
+        "decode_step": ModelSpace(cuts="any"),
     }
     return own.get(operation, AttentionSpace(mask=how, causal=how, bias=how, scale=how))
 

@@ -10,6 +10,7 @@ from veriformer.conformance_tests.cases.case import Case
 from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.inputs.attention import AttentionInputs
 from veriformer.conformance_tests.inputs.backward import BackwardInputs
+from veriformer.conformance_tests.inputs.black_box import BoxInputs
 from veriformer.conformance_tests.inputs.embedding import EmbeddingInputs
 from veriformer.conformance_tests.inputs.feed_forward import (
     ActivationInputs,
@@ -20,6 +21,7 @@ from veriformer.conformance_tests.inputs.feed_forward import (
 from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.loss import CrossEntropyInputs
 from veriformer.conformance_tests.inputs.merging import MergeInputs
+from veriformer.conformance_tests.inputs.models import DecodingInputs, TokenInputs, TranslationInputs
 from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
 from veriformer.conformance_tests.inputs.relative_positions import AlibiInputs, BucketInputs
 from veriformer.conformance_tests.inputs.rotary import RotaryInputs
@@ -50,6 +52,11 @@ _INPUTS: dict[str, Any] = {
     "merge_attention": MergeInputs,
     "encoder_layer": LayerInputs,
     "decoder_layer": LayerInputs,
+    "encoder": TokenInputs,
+    "encoder_decoder": TranslationInputs,
+    "language_model": TokenInputs,
+    "decode_step": DecodingInputs,
+    "model": BoxInputs,
 }
 _MATRICES: dict[str, Any] = {"feed_forward": FeedForwardMatrices, "gated_feed_forward": GatedMatrices}
 

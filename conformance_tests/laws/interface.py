@@ -95,6 +95,9 @@ def memory_layout(trial: Trial) -> Verdict:
 
 def _repeats(trial: Trial, first: np.ndarray, second: np.ndarray) -> Verdict:
     """Judge whether two answers to one question agree; kernels may round differently at another address."""
+    if np.array_equal(first, second):
+        # Equal to the last bit: how much they might have differed need not be known.
+        return compare(first, second, np.zeros(first.shape))
     expected = trial.inputs.expected(trial.conventions)
     if first.shape != second.shape:
         return words(f"shape {first.shape}", f"shape {second.shape}", holds=False)

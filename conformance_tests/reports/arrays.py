@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+from veriformer.conformance_tests.reports.arguments import number_of_arrays
 from veriformer.conformance_tests.reports.figures import cell
 from veriformer.spec.operations import Operation
 
@@ -49,7 +50,7 @@ def arguments_by_name(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     The arrays of weights have names such as "w_q", or of a group among them "self_attention.w_q".
     """
     for name, value in arguments.items():
-        if is_dataclass(value) and not isinstance(value, type):
+        if is_dataclass(value) and number_of_arrays(value):
             yield from _members(value)
         elif value is not None:
             yield name, value
@@ -66,6 +67,9 @@ def _members(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 def drawn(operation: Operation, name: str, value: Any, width: int) -> list[str]:
     """Return an argument as rows of text: its value, or its shape and its matrices."""
+    if isinstance(value, list):
+        # A matrix after the other would fill screens; the script that reproduces the case has them.
+        return [f"{len(value)}, with {number_of_arrays(value)} arrays"]
     if not isinstance(value, np.ndarray):
         return [str(value)]
     shape = " × ".join(map(str, value.shape)) or "one number"

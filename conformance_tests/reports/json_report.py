@@ -109,6 +109,8 @@ def _argument(value: Any, dtype: str) -> Any:
         return {"shape": list(value.shape), "dtype": kind, "values": strict(value)}
     if is_dataclass(value) and not isinstance(value, type):
         return {member.name: _argument(getattr(value, member.name), dtype) for member in fields(value)}
+    if isinstance(value, list | tuple):
+        return [_argument(part, dtype) for part in value]
     return strict(value)
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.reports.arguments import members, same
 from veriformer.conformance_tests.reports.differentiation import derived_call
 from veriformer.conformance_tests.reports.literals import NOTATIONS, nested
 from veriformer.conformance_tests.reports.selections import parts, selected
 from veriformer.conformance_tests.reports.sources import is_file, loading
 from veriformer.conformance_tests.reports.text import plain
-from veriformer.conformance_tests.subject import CallRecord
+from veriformer.conformance_tests.subject import CallRecord, EarlierCache
 from veriformer.spec.operations import OPERATIONS, Operation
 
 STANDARD: Mapping[str, str] = MappingProxyType({})
@@ -109,21 +110,26 @@ class _Script:
         keywords = [f"{name}={text}" for name, text in handed.items() if name not in operation.positional]
         result = self._result_name(number)
         lines += self._remarks(operation, number, record)
+        returned = f"{result}, {_cache_name(number)}" if "cache" in operation.results else result
         if record.derived_from:
             lines += derived_call(self.framework, record.derived_from, positional, keywords, result)
         else:
-            lines.append(f"{result} = implementation.{operation.name}({', '.join([*positional, *keywords])})")
+            lines.append(f"{returned} = implementation.{operation.name}({', '.join([*positional, *keywords])})")
         return lines + self._turned_back(operation, result, record)
 
     def _variable(self, name: str, value: Any, dtype: str, lines: list[str]) -> str:
         """Return the name that holds an argument, adding the line that makes it unless an earlier call did."""
         if isinstance(value, tuple):
             return repr(value)
+        if isinstance(value, EarlierCache):
+            return _cache_name(value.call)
+        if value is None:
+            return "None"
         if isinstance(value, bool | int | float | str | np.generic):
             return repr(value.item() if isinstance(value, np.generic) else value)
         known = self._known.setdefault(name, [])
         for variable, earlier in known:
-            if _equal(earlier, value):
+            if same(earlier, value):
                 return variable
         variable = name if not known else f"{name}_{len(known) + 1}"
         known.append((variable, value))
@@ -134,12 +140,14 @@ class _Script:
         return variable
 
     def _literal(self, value: Any, dtype: str) -> str:
-        if value is None:
-            return "None"
+        if value is None or isinstance(value, bool | int | float | str):
+            return repr(value)
         if isinstance(value, np.ndarray):
             return NOTATIONS[self.framework].array(value, dtype)
-        members = "".join(f"    {name}={self._literal(part, dtype)},\n" for name, part in _members(value))
-        return f"SimpleNamespace(\n{members})"
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(self._literal(part, dtype) for part in value)}]"
+        lines = "".join(f"    {name}={self._literal(part, dtype)},\n" for name, part in members(value))
+        return f"SimpleNamespace(\n{lines})"
 
     def _handed(self, operation: Operation, name: str, variable: str, record: CallRecord) -> str:
         """Return the expression for an argument in the implementation's own grouping, layout and polarity."""
@@ -242,6 +250,10 @@ class _Script:
         return expected if isinstance(expected, str) else nested(expected, digits=_DIGITS)
 
 
+def _cache_name(number: int) -> str:
+    return f"cache_{number + 1}"
+
+
 def _remark(text: str) -> list[str]:
     return [f"# {line}" for line in textwrap.wrap(text, 98, break_long_words=False, break_on_hyphens=False)]
 
@@ -250,21 +262,6 @@ def _has_heads(name: str, value: Any) -> bool:
     if name in ("query", "sinks"):
         return True
     return name in ("mask", "bias") and value.ndim == 4 and value.shape[1] > 1
-
-
-def _members(value: Any) -> list[tuple[str, Any]]:
-    if is_dataclass(value):
-        return [(member.name, getattr(value, member.name)) for member in fields(value)]
-    return list(vars(value).items())
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        same = one.shape == other.shape and one.dtype == other.dtype
-        return same and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-    if is_dataclass(one) and is_dataclass(other):
-        return all(_equal(part, dict(_members(other))[name]) for name, part in _members(one))
-    return one is other
 
 
 def _ordinal(number: int) -> str:

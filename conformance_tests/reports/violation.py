@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from rich.text import Text
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.report import LawResult, Report
+from veriformer.conformance_tests.reports.arguments import same
 from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
 from veriformer.conformance_tests.reports.difference import Comparison, Row, compared, error_sentence
 from veriformer.conformance_tests.reports.layout import (
@@ -126,14 +126,8 @@ def _changed(record: CallRecord, before: CallRecord | None) -> list[tuple[str, A
     if before is None:
         return list(arguments.items())
     earlier = dict(arguments_by_name(before.arguments))
-    changed = [(name, value) for name, value in arguments.items() if not _same(value, earlier.get(name))]
+    changed = [(name, value) for name, value in arguments.items() if not same(value, earlier.get(name))]
     return changed + [(name, "not given") for name in earlier if name not in arguments]
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f" and other.dtype.kind == "f")
-    return type(one) is type(other) and bool(one == other)
 
 
 def _rows(comparison: Comparison) -> Lines:

@@ -16,6 +16,7 @@ from veriformer.spec.laws import (
     loss,
     masking,
     merging,
+    models,
     normalisation,
     relative_positions,
     rotary,
@@ -45,7 +46,10 @@ _BUCKET = "relative_position_bucket"
 _TRAINING = ("token_embedding", "cross_entropy")
 _POSITION_WISE = ("rms_norm", "gelu", "silu", "feed_forward", "gated_feed_forward")
 _LAYERS = ("encoder_layer", "decoder_layer")
-_WITHOUT_EXAMPLES = (_GROUPED, _BACKWARD, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, _MERGE, *_LAYERS)
+_MODELS = ("encoder", "encoder_decoder", "language_model", "decode_step")
+_BLACK_BOX = "model"
+_COMPOSED = (*_LAYERS, *_MODELS, _BLACK_BOX)
+_WITHOUT_EXAMPLES = (_GROUPED, _BACKWARD, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, _MERGE, *_COMPOSED)
 _FLOAT = (
     "softmax",
     *_PER_HEAD,
@@ -56,7 +60,7 @@ _FLOAT = (
     *_POSITION_WISE,
     _ROTARY,
     *_TRAINING,
-    *_LAYERS,
+    *_COMPOSED,
 )
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions", _ALIBI, _BUCKET)
 
@@ -111,6 +115,12 @@ _STATEMENTS = (
     *state(loss.CROSS_ENTROPY_LAWS, "cross_entropy"),
     *state(layers.ENCODER_LAYER_LAWS, "encoder_layer"),
     *state(layers.DECODER_LAYER_LAWS, "decoder_layer"),
+    *state(symmetry.SAMPLES, *_MODELS, _BLACK_BOX),
+    *state(models.ENCODER_LAWS, "encoder"),
+    *state(models.ENCODER_DECODER_LAWS, "encoder_decoder"),
+    *state(models.LANGUAGE_MODEL_LAWS, "language_model"),
+    *state(models.DECODING_LAWS, "decode_step"),
+    *state(models.MODEL_LAWS, _BLACK_BOX),
 )
 
 

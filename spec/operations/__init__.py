@@ -17,6 +17,7 @@ from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
 from veriformer.spec.operations.layers import DECODER_LAYER, ENCODER_LAYER
 from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
 from veriformer.spec.operations.merging import MERGE_ATTENTION
+from veriformer.spec.operations.models import DECODE_STEP, ENCODER, ENCODER_DECODER, LANGUAGE_MODEL, MODEL
 from veriformer.spec.operations.normalisation import LAYER_NORM, RMS_NORM
 from veriformer.spec.operations.operation import Kind, Operation, Parameter, Requirement
 from veriformer.spec.operations.positions import (
@@ -53,6 +54,11 @@ _CATALOGUE = (
     MERGE_ATTENTION,
     ENCODER_LAYER,
     DECODER_LAYER,
+    ENCODER,
+    ENCODER_DECODER,
+    LANGUAGE_MODEL,
+    DECODE_STEP,
+    MODEL,
 )
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType({operation.name: operation for operation in _CATALOGUE})

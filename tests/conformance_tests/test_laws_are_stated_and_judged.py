@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 from veriformer.conformance_tests import law as registry
+from veriformer.conformance_tests.cases.black_box import BoxSpace
+from veriformer.conformance_tests.cases.models import ModelSpace
 from veriformer.conformance_tests.cases.spaces import (
     AttentionSpace,
     BucketSpace,
@@ -83,6 +85,11 @@ def always_given(law: Law) -> set[str]:
         asked = {"base": space.base, "rotary_dim": space.rotary_dim}
     elif isinstance(space, LayerSpace):
         asked = {"padding_mask": space.padding, "memory_padding_mask": space.memory_padding}
+    elif isinstance(space, ModelSpace):
+        own = "target_padding_mask" if law.statement.operation.name == "encoder_decoder" else "padding_mask"
+        asked = {own: space.padding, "source_padding_mask": space.source_padding}
+    elif isinstance(space, BoxSpace):
+        asked = {"padding_mask": space.padding}
     elif isinstance(space, BucketSpace):
         # Its keywords come together: an implementation that lacks one is given none of them.
         asked = dict.fromkeys(("bidirectional", "num_buckets", "max_distance"), "always")

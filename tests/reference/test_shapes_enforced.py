@@ -24,9 +24,31 @@ X = np.ones((2, 3, 6))
 FEED_FORWARD = reference.FeedForwardWeights(np.ones((6, 8)), np.ones((8, 6)))
 GATED = reference.GatedFeedForwardWeights(np.ones((6, 8)), np.ones((6, 8)), np.ones((8, 6)))
 
+CONFIGURATION = reference.configure(
+    "gpt", num_layers=1, d_model=6, num_heads=2, d_ff=8, vocabulary_size=5, max_length=4
+)
+TREE = reference.weight_tree(CONFIGURATION, lambda _, shape: np.ones(shape))
+TOKENS = np.ones((2, 3), dtype=int)
+NORM = reference.NormWeights(np.ones(6), np.ones(6))
+
 WRONG = {
     "FeedForwardWeights": (np.ones((6, 8)), np.ones((7, 6))),
     "GatedFeedForwardWeights": (np.ones((6, 8)), np.ones((6, 7)), np.ones((8, 6))),
+    "DecodingCache": ([],),
+    "EncoderDecoderWeights": (TOKENS, None, None, None, None, [], [], None, None, None),
+    "GainWeights": (np.ones((2, 6)),),
+    "GatedLayerWeights": (WEIGHTS, NORM, FEED_FORWARD, NORM),
+    "KeysAndValues": (K, V[:, :2]),
+    "ModelConventions": ("relu",),
+    "TransformerConfiguration": ("gtp", *list(vars(CONFIGURATION).values())[1:]),
+    "TransformerWeights": (TOKENS, None, None, [], None, None),
+    "configure": ("gtp",),
+    "decode_step": (X, None, TREE, CONFIGURATION),
+    "encoder": (X, TREE, CONFIGURATION),
+    "encoder_decoder": (TOKENS, X, TREE, CONFIGURATION),
+    "language_model": (X, TREE, CONFIGURATION),
+    "parameter_count": (TREE,),
+    "weight_tree": ("gpt", np.ones),
     "activate": ("relu", np.ones(3, dtype=int)),
     "feed_forward": (X.astype(int), FEED_FORWARD),
     "gated_feed_forward": (X.astype(int), GATED),
@@ -74,6 +96,14 @@ KEYWORDS = {
     "layer_norm": {"eps": 0.1},
     "rms_norm": {"eps": 0.1},
     "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2},
+}
+KEYWORDS["configure"] = {
+    "num_layers": 1,
+    "d_model": 6,
+    "num_heads": 2,
+    "d_ff": 8,
+    "vocabulary_size": 5,
+    "max_length": 4,
 }
 KEYWORDS |= {name: {"activation": "relu"} for name in ("feed_forward", "gated_feed_forward")}
 

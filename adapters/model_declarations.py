@@ -1,0 +1,82 @@
+"""Reading what an object declares about whole models: the architectures it has, and what its black box takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.spelling import listing, suggestion
+
+ARCHITECTURES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "encoder": ("bert",),
+        "encoder_decoder": ("vaswani", "bart"),
+        "language_model": ("gpt", "llama"),
+        "decode_step": ("gpt", "llama"),
+    }
+)
+PROPERTIES = ("causal", "permutation_equivariant")
+_KEYS = ("vocabulary_size", "d_model", "max_length")
+
+
+@dataclass(frozen=True)
+class BlackBox:
+    """What the `model` of an implementation takes, and what it promises beyond the interface.
+
+    `vocabulary_size` says that it takes tokens, `d_model` that it takes vectors; one of the two is given.
+    """
+
+    vocabulary_size: int | None = None
+    d_model: int | None = None
+    max_length: int | None = None
+    properties: tuple[str, ...] = ()
+
+
+def read_architectures(received: object, name: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the architectures of each operation on whole models, all by default; LoadError for an unknown name."""
+    if received is None:
+        return ARCHITECTURES
+    if not isinstance(received, Mapping):
+        raise LoadError(
+            f"{name}: architectures is a {type(received).__name__}; set it to a mapping from operation to "
+            'architectures, for example {"language_model": ("gpt",)}'
+        )
+    declared = dict(ARCHITECTURES)
+    for operation, architectures in received.items():
+        if operation not in ARCHITECTURES:
+            raise _unknown(name, f"architectures has {operation!r}", str(operation), tuple(ARCHITECTURES))
+        declared[operation] = _names(architectures, ARCHITECTURES[operation], f"{name}: architectures[{operation!r}]")
+    return MappingProxyType(declared)
+
+
+def read_black_box(inputs: object, properties: object, name: str) -> BlackBox | None:
+    """Return what `model_inputs` and `model_properties` say, None without the first; LoadError for what is unknown."""
+    if inputs is None:
+        return None
+    if not isinstance(inputs, Mapping) or len({"vocabulary_size", "d_model"} & set(inputs)) != 1:
+        raise LoadError(
+            f"{name}: model_inputs is {inputs!r}; set it to a mapping with vocabulary_size (a model of tokens) or "
+            'd_model (a model of vectors), for example {"vocabulary_size": 1000, "max_length": 128}'
+        )
+    for key, value in inputs.items():
+        if key not in _KEYS:
+            raise _unknown(name, f"model_inputs has {key!r}", str(key), _KEYS)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise LoadError(f"{name}: model_inputs[{key!r}] is {value!r}; set it to a positive integer")
+    return BlackBox(**inputs, properties=_names(properties or (), PROPERTIES, f"{name}: model_properties"))
+
+
+def _names(received: Any, known: tuple[str, ...], where: str) -> tuple[str, ...]:
+    if isinstance(received, str) or not isinstance(received, tuple | list):
+        raise LoadError(f"{where} is {received!r}; set it to a sequence of names: {listing(known)}")
+    for item in received:
+        if item not in known:
+            raise LoadError(f"{where} has {item!r}; known are {listing(known)}{suggestion(str(item), known)}")
+    return tuple(received)
+
+
+def _unknown(name: str, what: str, received: str, known: tuple[str, ...]) -> LoadError:
+    return LoadError(f"{name}: {what}; known are {listing(known)}{suggestion(received, known)}")

@@ -1,0 +1,83 @@
+"""Decoding as a chain of calls: each continues the cache that an earlier one returned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.calling import PreparedCall, prepare
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.results import Result, Shape, join
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of `decode_step`: the next tokens (B, T), and the number of the step whose cache it continues."""
+
+    tokens: np.ndarray
+    after: int | None = None
+
+
+@dataclass(frozen=True)
+class PreparedSequence:
+    """A chain of prepared calls; it can be made again and again, each time from no cache at all."""
+
+    calls: tuple[PreparedCall, ...]
+    after: tuple[int | None, ...]
+
+    def run(self, expected_shapes: Sequence[Shape] | None = None) -> Result:
+        """Make the calls and return their logits one after the other in the axis of the tokens.
+
+        `expected_shapes` has one shape for each call. The result's `shapes` are those of the calls; where they do not
+        fit together its values stand in one axis. Raises what `PreparedCall.run` raises.
+        """
+        results: list[Result] = []
+        for number, (call, after) in enumerate(zip(self.calls, self.after, strict=True)):
+            cache = None if after is None else results[after].opaque["cache"]
+            arguments = {**call.framework_arguments, "cache": cache}
+            expected = None if expected_shapes is None else [expected_shapes[number]]
+            results.append(replace(call, framework_arguments=arguments).run(expected))
+        dtype = ", ".join(dict.fromkeys(result.dtype for result in results))
+        return Result(_together(results), dtype, tuple(shape for result in results for shape in result.shapes))
+
+    def arguments_now(self) -> dict[str, np.ndarray]:
+        """Return what the framework's arrays hold at this moment: tokens of each call, weights of all."""
+        arrays = {name: array for call in self.calls for name, array in call.arguments_now().items()}
+        for number, call in enumerate(self.calls):
+            arrays[f"tokens of call {number + 1}"] = call.arguments_now()["tokens"]
+        return arrays
+
+
+def prepare_sequence(
+    implementation: Implementation,
+    steps: Sequence[Step],
+    arguments: Mapping[str, Any],
+    *,
+    dtype: str,
+    strided: bool = False,
+) -> PreparedSequence:
+    """Convert the steps' tokens, and the other arguments of `decode_step` once for all of them.
+
+    KeyError, ValueError and UnsupportedDtype as `prepare`.
+    """
+    framework = implementation.framework
+    first = prepare(
+        implementation, "decode_step", {**arguments, "tokens": steps[0].tokens}, dtype=dtype, strided=strided
+    )
+    calls = [first]
+    for step in steps[1:]:
+        tokens = framework.from_numpy(step.tokens, dtype)
+        tokens = framework.strided(tokens) if strided else tokens
+        calls.append(replace(first, framework_arguments={**first.framework_arguments, "tokens": tokens}))
+    return PreparedSequence(tuple(calls), tuple(step.after for step in steps))
+
+
+def _together(results: Sequence[Result]) -> np.ndarray:
+    """Return the logits of all calls along the axis of the tokens, or in one axis where they do not fit."""
+    logits = [result.value.reshape(result.shapes[0]) for result in results]
+    first = logits[0].shape
+    if all(one.ndim == 3 and (one.shape[0], one.shape[2]) == (first[0], first[-1]) for one in logits):
+        return np.concatenate(logits, axis=1)
+    return join(logits)

@@ -1,0 +1,106 @@
+"""PyTorch's stacks of layers as whole models: torch.nn.TransformerEncoder and TransformerDecoder in evaluation mode.
+
+Around them stand torch.nn.functional.embedding, layer norms, and products with the transposed table. PyTorch has
+neither sinusoids nor rotary positions nor a cache of keys and values: these are not declared.
+
+Nested tensors are turned off: with them torch.nn.TransformerEncoder cuts off columns that are padding in every sample.
+
+Source: torch.nn.TransformerEncoder and torch.nn.TransformerDecoder in PyTorch's documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import functional
+from veriformer.adapters.torch_layers import layer_module, torch_padding
+
+Tensor = Any
+
+ARCHITECTURES = {"encoder": ("bert",), "encoder_decoder": ("bart",), "language_model": ("gpt",)}
+
+
+def encoder(tokens: Tensor, weights: Any, config: Any, *, padding_mask: Tensor | None = None) -> Tensor:
+    """Let every token see all real ones, layer after layer."""
+    x = _embedded(tokens, weights.embedding, weights.positions, weights.embedding_norm, config)
+    stack = _encoder(weights.layers, weights.final_norm, config)
+    return stack(x, src_key_padding_mask=torch_padding(padding_mask))
+
+
+def encoder_decoder(
+    source: Tensor,
+    target: Tensor,
+    weights: Any,
+    config: Any,
+    *,
+    source_padding_mask: Tensor | None = None,
+    target_padding_mask: Tensor | None = None,
+) -> Tensor:
+    """Predict each next token of a target from those before it and from a source."""
+    x = _embedded(source, weights.embedding, weights.encoder_positions, weights.encoder_embedding_norm, config)
+    y = _embedded(target, weights.embedding, weights.decoder_positions, weights.decoder_embedding_norm, config)
+    source_padding = torch_padding(source_padding_mask)
+    memory = _encoder(weights.encoder_layers, weights.encoder_final_norm, config)(
+        x, src_key_padding_mask=source_padding
+    )
+    output = _decoder(weights.decoder_layers, weights.decoder_final_norm, config)(
+        y,
+        memory,
+        tgt_mask=_later(target.shape[1]),
+        tgt_key_padding_mask=torch_padding(target_padding_mask),
+        memory_key_padding_mask=source_padding,
+        tgt_is_causal=True,
+    )
+    return output @ weights.embedding.T
+
+
+def language_model(tokens: Tensor, weights: Any, config: Any, *, padding_mask: Tensor | None = None) -> Tensor:
+    """Predict each next token from those before it: an encoder whose mask is causal."""
+    x = _embedded(tokens, weights.embedding, weights.positions, weights.embedding_norm, config)
+    output = _encoder(weights.layers, weights.final_norm, config)(
+        x, mask=_later(tokens.shape[1]), src_key_padding_mask=torch_padding(padding_mask), is_causal=True
+    )
+    return output @ weights.embedding.T
+
+
+def _embedded(tokens: Tensor, table: Tensor, positions: Tensor, norm: Any, config: Any) -> Tensor:
+    x = functional.embedding(tokens, table) + positions[: tokens.shape[1]]
+    return x if norm is None else functional.layer_norm(x, x.shape[-1:], norm.gamma, norm.beta, config.eps)
+
+
+def _encoder(layers: Any, norm: Any, config: Any) -> Any:
+    modules = [_module(torch.nn.TransformerEncoderLayer, layer, config, "self_attention") for layer in layers]
+    stack = torch.nn.TransformerEncoder(modules[0], 0, norm=_norm(norm, config), enable_nested_tensor=False)
+    return _filled(stack, modules)
+
+
+def _decoder(layers: Any, norm: Any, config: Any) -> Any:
+    names = ("self_attention", "cross_attention")
+    modules = [_module(torch.nn.TransformerDecoderLayer, layer, config, *names) for layer in layers]
+    return _filled(torch.nn.TransformerDecoder(modules[0], 0, norm=_norm(norm, config)), modules)
+
+
+def _module(kind: Any, weights: Any, config: Any, *attentions: str) -> Any:
+    torch_names = ("self_attn", "multihead_attn")
+    sublayers = {torch_name: getattr(weights, name) for torch_name, name in zip(torch_names, attentions, strict=False)}
+    return layer_module(kind, weights, sublayers, config.num_heads, config.norm_first, config.activation, config.eps)
+
+
+def _filled(stack: Any, modules: list[Any]) -> Any:
+    """Return the stack with its own layers, where torch would copy one layer many times."""
+    stack.layers = torch.nn.ModuleList(modules)
+    stack.num_layers = len(modules)
+    return stack.eval()
+
+
+def _norm(weights: Any, config: Any) -> Any:
+    if weights is None:
+        return None
+    norm = torch.nn.LayerNorm(weights.gamma.shape[0], eps=config.eps, device="meta", dtype=weights.gamma.dtype)
+    norm.load_state_dict({"weight": weights.gamma, "bias": weights.beta}, assign=True)
+    return norm
+
+
+def _later(length: int) -> Tensor:
+    return torch.ones(length, length, dtype=torch.bool).triu(1)

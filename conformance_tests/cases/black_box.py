@@ -1,0 +1,77 @@
+"""Cases of a model of which only its inputs are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from veriformer.conformance_tests.cases import choices as st
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.cases.limits import Limits
+
+_SEEDS = st.integers(0, 2**16)
+_POOL = ((2, 3), (3, 5), (1, 4), (2, 7), (3, 2), (2, 6))
+
+
+@dataclass(frozen=True)
+class BoxCase:
+    """One call of `model`: tokens below `vocabulary`, or vectors of `width`; the other of the two is 0."""
+
+    batch: int
+    length: int
+    vocabulary: int
+    width: int
+    padded: bool = False
+    dtype: str = "float32"
+    seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        return self.batch + self.length + self.padded
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        kind = f"tokens below {self.vocabulary}" if self.vocabulary else f"E = {self.width}"
+        return f"batch {self.batch}, L = {self.length}, {kind}{', padded' if self.padded else ''}, {self.dtype}"
+
+
+@dataclass(frozen=True)
+class BoxSpace:
+    """Cases of `model`; `declared` is a property without which the law does not hold."""
+
+    padding: Literal["never", "sometimes", "always"] = "never"
+    declared: str = ""
+    least_batch: int = 1
+    least_length: int = 1
+
+
+def box_cases(space: BoxSpace, limits: Limits) -> st.Choice[BoxCase]:
+    """Return cases of `model`; ValueError without a declaration of what it takes."""
+    box = limits.black_box
+    if box is None:
+        raise ValueError("a model whose inputs are not declared has no cases")
+    longest = box.max_length or 9
+    sizes: st.Choice[tuple[int, int]]
+    if limits.compiles_per_shape and not limits.small:
+        sizes = st.sampled_from([_POOL[(limits.seed + at) % len(_POOL)] for at in range(limits.pool)])
+    else:
+        sizes = st.tuples(st.integers(1, 3), st.integers(1, 3 if limits.small else 9))
+    paddings = {"never": (False,), "sometimes": (False, True), "always": (True,)}[space.padding]
+    padded = st.sampled_from(paddings if "padding_mask" in limits.features else (False,))
+    return st.builds(
+        lambda size, with_padding, dtype, seed: BoxCase(
+            max(size[0], space.least_batch),
+            min(max(size[1], space.least_length, 2 if with_padding else 1), longest),
+            box.vocabulary_size or 0,
+            box.d_model or 0,
+            with_padding,
+            dtype,
+            seed,
+        ),
+        sizes,
+        padded,
+        st.sampled_from(limits.dtypes),
+        _SEEDS,
+    )

@@ -1,0 +1,441 @@
+"""The inputs of whole Transformers: tokens, what hides them, a tree of weights and a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.adapters.sequences import Step
+from veriformer.conformance_tests.cases.models import ModelCase, Side
+from veriformer.conformance_tests.cases.values import round_to_dtype
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.tolerances.estimates import Estimate
+from veriformer.conformance_tests.tolerances.models import (
+    ModelEstimates,
+    encoder_decoder_estimate,
+    encoder_estimate,
+    language_model_estimate,
+)
+from veriformer.conformance_tests.tolerances.precision import Precision
+
+Array = np.ndarray
+# Matrices are smaller than unit size: a layer that lets vectors grow lets bounds grow with them, and what rounding
+# might lead to in the worst case would hide what is wrong.
+_STEP = 0.25
+# Rows of positions that no case reaches, so that a table is never as long as a sequence.
+_MORE_POSITIONS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ModelInputs:
+    """What all of them have: weights and a configuration. What is expected is computed once and remembered."""
+
+    operation: str
+    dtype: str
+    weights: Any
+    config: reference.TransformerConfiguration
+    _remembered: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def vocabulary(self) -> int:
+        """N."""
+        return self.config.vocabulary_size
+
+    @property
+    def tied(self) -> bool:
+        """Whether logits come from the table of the embedding."""
+        return self.config.tied_embedding
+
+    def with_weights(self, **arrays: Any) -> Any:
+        """Return inputs with some arrays of the tree's first level replaced."""
+        return replace(self, weights=replace(self.weights, **arrays))
+
+    def with_unembedding_of(self, token: int, change: Callable[[Array], Array]) -> Any:
+        """Return inputs in which the vector that makes a token's logit is changed."""
+        name, axis = ("embedding", 0) if self.tied else ("unembedding", 1)
+        matrix = getattr(self.weights, name).copy()
+        place: Any = token if axis == 0 else (slice(None), token)
+        matrix[place] = change(matrix[place])
+        return self.with_weights(**{name: matrix})
+
+    def renumbered(self, order: Array) -> dict[str, Array]:
+        """Return the arrays in which row and column i are those that were numbered order[i]."""
+        moved = {"embedding": self.weights.embedding[order]}
+        if self.weights.unembedding is not None:
+            moved["unembedding"] = self.weights.unembedding[:, order]
+        return moved
+
+    def result_axis(self, name: str) -> int:
+        """Return the axis of the result that stands for `batch` or `queries`."""
+        return {"batch": 0, "queries": 1}[name]
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact result and its error bound; rows at padded tokens are not judged."""
+        return self._expected(conventions, loose=False)
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound of an implementation that sees every token: see `Trial.equal`."""
+        return self._expected(conventions, loose=True).allowed
+
+    def _expected(self, conventions: Conventions, *, loose: bool) -> Expected:
+        names = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
+        chosen = reference.ModelConventions(**{name: conventions[name] for name in names})
+        if (chosen, loose) not in self._remembered:
+            precision = Precision.of(self.dtype)
+            estimate = self._estimate(ModelEstimates(self.config, chosen, precision), loose)
+            judged = np.broadcast_to(self._judged()[..., None], estimate.value.shape)
+            found = Expected(estimate.value, estimate.error * precision.with_reference, judged)
+            self._remembered[chosen, loose] = found
+        known: Expected = self._remembered[chosen, loose]
+        return known
+
+    def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
+        raise NotImplementedError
+
+    def _judged(self) -> Array:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class TokenInputs(ModelInputs):
+    """Tokens (B, L) of an encoder or a language model, and which of them are real."""
+
+    tokens: Array = field(kw_only=True)
+    padding_mask: Array | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def draw(cls, operation: str, case: ModelCase) -> TokenInputs:
+        """Return the inputs that a case describes."""
+        generator = np.random.default_rng(case.seed)
+        config = _configuration(case)
+        weights = _weights(config, case, generator, encoder_only=operation == "encoder")
+        tokens = generator.integers(0, case.vocabulary, (case.batch, case.length))
+        mask = _padding(case.padding, tokens, generator)
+        return cls(operation, case.dtype, weights, config, tokens=tokens, padding_mask=mask)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        arguments = {"tokens": self.tokens, "weights": self.weights, "config": self.config}
+        return arguments if self.padding_mask is None else {**arguments, "padding_mask": self.padding_mask}
+
+    @property
+    def batch(self) -> int:
+        """B."""
+        return int(self.tokens.shape[0])
+
+    @property
+    def length(self) -> int:
+        """L."""
+        return int(self.tokens.shape[1])
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        width = self.config.d_model if self.operation == "encoder" else self.config.vocabulary_size
+        return (*self.tokens.shape, width)
+
+    def with_tokens(self, tokens: Array) -> TokenInputs:
+        """Return inputs with other tokens, which are as many."""
+        return replace(self, tokens=tokens)
+
+    def take_samples(self, index: Array) -> TokenInputs:
+        """Return the samples at `index`."""
+        mask = None if self.padding_mask is None else self.padding_mask[index]
+        return replace(self, tokens=self.tokens[index], padding_mask=mask)
+
+    def take_tokens(self, index: Array) -> TokenInputs:
+        """Return the tokens at `index`."""
+        mask = None if self.padding_mask is None else self.padding_mask[:, index]
+        return replace(self, tokens=self.tokens[:, index], padding_mask=mask)
+
+    def without_padding(self) -> TokenInputs:
+        """Return inputs whose tokens are all real."""
+        return replace(self, padding_mask=None)
+
+    def with_equal_positions(self) -> TokenInputs:
+        """Return inputs in which every position has the vector of the first."""
+        table = self.weights.positions
+        return replace(self, weights=replace(self.weights, positions=np.repeat(table[:1], len(table), axis=0)))
+
+    def with_numbers(self, order: Array) -> TokenInputs:
+        """Return inputs in which the token numbered order[i] is numbered i."""
+        renamed: TokenInputs = self.with_weights(**self.renumbered(order))
+        return renamed.with_tokens(np.argsort(order)[self.tokens])
+
+    def with_spare_token(self) -> TokenInputs:
+        """Return inputs in which the last token of the vocabulary does not occur."""
+        return self.with_tokens(self.tokens % (self.vocabulary - 1))
+
+    def _visible(self, loose: bool) -> Array:
+        real = np.ones(self.tokens.shape, dtype=bool) if self.padding_mask is None or loose else self.padding_mask
+        causal = self.operation != "encoder" and not loose
+        visible: Array = real[:, None, None, :] & _below(self.length, causal)
+        return visible
+
+    def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
+        compute = encoder_estimate if self.operation == "encoder" else language_model_estimate
+        return compute(model, self.tokens, self.weights, self._visible(loose))
+
+    def _judged(self) -> Array:
+        return np.ones(self.tokens.shape, dtype=bool) if self.padding_mask is None else self.padding_mask
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationInputs(ModelInputs):
+    """Source (B, S) and target (B, L) of an encoder-decoder, and which of their tokens are real."""
+
+    source: Array = field(kw_only=True)
+    target: Array = field(kw_only=True)
+    source_padding_mask: Array | None = field(default=None, kw_only=True)
+    target_padding_mask: Array | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def draw(cls, operation: str, case: ModelCase) -> TranslationInputs:
+        """Return the inputs that a case describes."""
+        generator = np.random.default_rng(case.seed)
+        config = _configuration(case)
+        weights = _weights(config, case, generator)
+        lengths = (case.source_length, case.length)
+        source, target = (generator.integers(0, case.vocabulary, (case.batch, length)) for length in lengths)
+        return cls(
+            operation,
+            case.dtype,
+            weights,
+            config,
+            source=source,
+            target=target,
+            source_padding_mask=_padding(case.source_padding, source, generator),
+            target_padding_mask=_padding(case.padding, target, generator),
+        )
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        arguments = {"source": self.source, "target": self.target, "weights": self.weights, "config": self.config}
+        arguments["source_padding_mask"] = self.source_padding_mask
+        arguments["target_padding_mask"] = self.target_padding_mask
+        return {name: value for name, value in arguments.items() if value is not None}
+
+    @property
+    def batch(self) -> int:
+        """B."""
+        return int(self.target.shape[0])
+
+    @property
+    def length(self) -> int:
+        """L."""
+        return int(self.target.shape[1])
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        return (*self.target.shape, self.config.vocabulary_size)
+
+    def take_samples(self, index: Array) -> TranslationInputs:
+        """Return the samples at `index`."""
+        masks = (self.source_padding_mask, self.target_padding_mask)
+        source_mask, target_mask = (None if mask is None else mask[index] for mask in masks)
+        return replace(
+            self,
+            source=self.source[index],
+            target=self.target[index],
+            source_padding_mask=source_mask,
+            target_padding_mask=target_mask,
+        )
+
+    def take_tokens(self, index: Array) -> TranslationInputs:
+        """Return the target's tokens at `index`."""
+        mask = None if self.target_padding_mask is None else self.target_padding_mask[:, index]
+        return replace(self, target=self.target[:, index], target_padding_mask=mask)
+
+    def take_source(self, index: Array) -> TranslationInputs:
+        """Return the source's tokens at `index`."""
+        mask = None if self.source_padding_mask is None else self.source_padding_mask[:, index]
+        return replace(self, source=self.source[:, index], source_padding_mask=mask)
+
+    def with_equal_source_positions(self) -> TranslationInputs:
+        """Return inputs in which every position of the source has the vector of the first."""
+        table = self.weights.encoder_positions
+        equal: TranslationInputs = self.with_weights(encoder_positions=np.repeat(table[:1], len(table), axis=0))
+        return equal
+
+    def with_numbers(self, order: Array) -> TranslationInputs:
+        """Return inputs in which the token numbered order[i] is numbered i."""
+        numbers = np.argsort(order)
+        renamed: TranslationInputs = self.with_weights(**self.renumbered(order))
+        return replace(renamed, source=numbers[self.source], target=numbers[self.target])
+
+    def with_spare_token(self) -> TranslationInputs:
+        """Return inputs in which the last token of the vocabulary does not occur."""
+        last = self.vocabulary - 1
+        return replace(self, source=self.source % last, target=self.target % last)
+
+    def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
+        real, source_real = (
+            np.ones(tokens.shape, dtype=bool) if mask is None or loose else mask
+            for tokens, mask in ((self.target, self.target_padding_mask), (self.source, self.source_padding_mask))
+        )
+        visible = real[:, None, None, :] & _below(self.length, not loose)
+        seen = source_real[:, None, None, :]
+        return encoder_decoder_estimate(model, self.source, self.target, self.weights, visible, seen)
+
+    def _judged(self) -> Array:
+        mask = self.target_padding_mask
+        return np.ones(self.target.shape, dtype=bool) if mask is None else mask
+
+
+@dataclass(frozen=True, eq=False)
+class DecodingInputs(ModelInputs):
+    """A chain of calls: the tokens of each step, and whose cache it continues."""
+
+    steps: tuple[Step, ...] = field(kw_only=True)
+
+    @classmethod
+    def draw(cls, operation: str, case: ModelCase) -> DecodingInputs:
+        """Return the inputs that a case describes."""
+        generator = np.random.default_rng(case.seed)
+        config = _configuration(case)
+        weights = _weights(config, case, generator)
+        tokens = generator.integers(0, case.vocabulary, (case.batch, case.length))
+        return cls(operation, case.dtype, weights, config, steps=()).decoding(tokens, case.cuts)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what every call of the chain is made with; tokens and cache are those of each step."""
+        return {"weights": self.weights, "config": self.config}
+
+    def decoding(self, tokens: Array, cuts: tuple[int, ...] = ()) -> DecodingInputs:
+        """Return inputs that decode tokens (B, L), interrupted before each of the places `cuts`."""
+        chunks = np.split(tokens, cuts, axis=1)
+        steps = tuple(Step(chunk, number - 1 if number else None) for number, chunk in enumerate(chunks))
+        return replace(self, steps=steps)
+
+    def followed(self, *steps: Step) -> DecodingInputs:
+        """Return inputs with more steps at the end."""
+        return replace(self, steps=(*self.steps, *steps))
+
+    @property
+    def tokens(self) -> Array:
+        """The tokens of all steps, (B, L)."""
+        return np.concatenate([step.tokens for step in self.steps], axis=1)
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        """Where a chain without branches is interrupted."""
+        return tuple(np.cumsum([step.tokens.shape[1] for step in self.steps])[:-1].tolist())
+
+    @property
+    def batch(self) -> int:
+        """B."""
+        return int(self.steps[0].tokens.shape[0])
+
+    @property
+    def result_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape that each call of a correct chain returns."""
+        return tuple((*step.tokens.shape, self.config.vocabulary_size) for step in self.steps)
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of all logits, one call after the other in the axis of the tokens."""
+        return (*self.tokens.shape, self.config.vocabulary_size)
+
+    def take_samples(self, index: Array) -> DecodingInputs:
+        """Return the samples at `index`."""
+        return replace(self, steps=tuple(replace(step, tokens=step.tokens[index]) for step in self.steps))
+
+    def with_numbers(self, order: Array) -> DecodingInputs:
+        """Return inputs in which the token numbered order[i] is numbered i."""
+        numbers = np.argsort(order)
+        renamed: DecodingInputs = self.with_weights(**self.renumbered(order))
+        return replace(renamed, steps=tuple(replace(step, tokens=numbers[step.tokens]) for step in self.steps))
+
+    def _sequence(self, number: int) -> Array:
+        """Return the tokens that the step of this number has seen, its own included."""
+        return np.concatenate([self.steps[earlier].tokens for earlier in self._path(number)], axis=1)
+
+    def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
+        found: dict[int, Estimate] = {}
+        for number in reversed(range(len(self.steps))):
+            if number in found:
+                continue
+            tokens = self._sequence(number)
+            length = tokens.shape[1]
+            visible = np.broadcast_to(_below(length, not loose), (self.batch, 1, length, length))
+            estimate = language_model_estimate(model, tokens, self.weights, visible)
+            # No later token has an influence: the longest sequence tells what its beginnings are answered.
+            for earlier in self._path(number):
+                found.setdefault(earlier, estimate)
+        rows = [found[number].mapped(self._own_rows(number)) for number in range(len(self.steps))]
+        values, errors = (
+            np.concatenate(parts, axis=1) for parts in zip(*((r.value, r.error) for r in rows), strict=True)
+        )
+        return Estimate(values, errors)
+
+    def _path(self, number: int) -> list[int]:
+        """Return the steps that make up the sequence up to this one, the first first."""
+        after = self.steps[number].after
+        return [number] if after is None else [*self._path(after), number]
+
+    def _own_rows(self, number: int) -> Callable[[Array], Array]:
+        end = self._sequence(number).shape[1]
+        start = end - self.steps[number].tokens.shape[1]
+        return lambda logits: logits[:, start:end]
+
+    def _judged(self) -> Array:
+        return np.ones(self.tokens.shape, dtype=bool)
+
+
+def _below(length: int, causal: bool) -> Array:
+    """Return which keys each query may see, (1, 1, L, L)."""
+    return (np.tri(length, dtype=bool) if causal else np.ones((length, length), dtype=bool))[None, None]
+
+
+def _configuration(case: ModelCase) -> reference.TransformerConfiguration:
+    architecture: Any = case.architecture
+    return reference.configure(
+        architecture,
+        num_layers=case.layers,
+        d_model=case.width,
+        num_heads=case.heads,
+        num_kv_heads=case.kv_heads,
+        d_ff=case.hidden,
+        vocabulary_size=case.vocabulary,
+        max_length=max(case.length, case.source_length) + _MORE_POSITIONS,
+        eps=case.eps,
+        rotary_base=case.rotary_base,
+    )
+
+
+def _weights(
+    config: reference.TransformerConfiguration,
+    case: ModelCase,
+    generator: np.random.Generator,
+    *,
+    encoder_only: bool = False,
+) -> Any:
+    """Return weights no two of which are alike; gains are never one, shifts and biases never zero."""
+
+    def make(name: str, shape: tuple[int, ...]) -> Array:
+        if name == "gamma":
+            return generator.choice((0.5, 0.75, 1.25, 1.5), shape)
+        if len(shape) == 1:
+            return generator.choice((-0.5, -0.25, 0.25, 0.5), shape)
+        is_table = name in ("embedding", "positions")
+        if case.palette in ("bits", "integers"):
+            steps = generator.integers(0 if case.palette == "bits" else -1, 2, shape)
+            return steps * (1.0 if is_table else _STEP)
+        return round_to_dtype(generator.normal(size=shape) * (1.0 if is_table else 0.5 * shape[0] ** -0.5), case.dtype)
+
+    return reference.weight_tree(config, make, encoder_only=encoder_only)
+
+
+def _padding(side: Side, tokens: Array, generator: np.random.Generator) -> Array | None:
+    """Return which tokens are real: at least one of each sample, and half of the last, whatever the seed."""
+    if side == "none":
+        return None
+    batch, length = tokens.shape
+    lengths = generator.integers(1, length + 1, (batch, 1))
+    lengths[-1] = max(length // 2, 1)
+    mask: Array = np.arange(length) < lengths
+    return mask if side == "right" else mask[:, ::-1].copy()

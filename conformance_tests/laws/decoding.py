@@ -1,0 +1,92 @@
+"""Decoding with a cache: every way to cut a sequence gives what one pass gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from veriformer.adapters.sequences import Step
+from veriformer.conformance_tests.cases.models import ModelSpace
+from veriformer.conformance_tests.inputs.models import DecodingInputs, TokenInputs
+from veriformer.conformance_tests.law import judges
+from veriformer.conformance_tests.trial import NotOffered, Trial
+from veriformer.conformance_tests.verdict import Verdict, compare
+
+Array = np.ndarray
+_DECODING = ("decode_step",)
+
+
+@judges("prefill", space=ModelSpace(cuts="one", least_length=2))
+@judges("token_by_token", space=ModelSpace(cuts="all", least_length=2))
+@judges("chunks", space=ModelSpace(cuts="any", least_length=3))
+def as_one_pass(trial: Trial) -> Verdict:
+    """From the first cut on the sequence in one call gives what the chain of calls gives."""
+    inputs: DecodingInputs = trial.inputs
+    start = inputs.cuts[0]
+
+    def continued(logits: Array) -> Array:
+        return logits[:, start:]
+
+    return trial.equal(inputs.decoding(inputs.tokens), inputs, of_first=continued, of_second=continued)
+
+
+@judges("language_model", space=ModelSpace(), operations=_DECODING)
+def as_language_model(trial: Trial) -> Verdict:
+    """The language model gives what decoding the whole sequence gives."""
+    inputs: DecodingInputs = trial.inputs
+    implementation = trial.subject.implementation
+    if not implementation.declares("language_model"):
+        raise NotOffered("no operation language_model")
+    if inputs.config.architecture not in implementation.architectures["language_model"]:
+        raise NotOffered(f"language_model declares no architecture {inputs.config.architecture}")
+    model = TokenInputs("language_model", inputs.dtype, inputs.weights, inputs.config, tokens=inputs.tokens)
+    return trial.equal(model, inputs)
+
+
+@judges("cache.kept", space=ModelSpace(cuts="one", least_length=2, least_vocabulary=2))
+def cache_kept(trial: Trial) -> Verdict:
+    """A cache that was continued with other tokens is continued as if for the first time."""
+    inputs: DecodingInputs = trial.inputs
+    first, second = inputs.steps
+    other = Step((second.tokens + 1) % inputs.vocabulary, after=0)
+    branched = replace(inputs, steps=(first, other, second))
+    start, length = first.tokens.shape[1], second.tokens.shape[1]
+    return trial.equal(
+        inputs.decoding(inputs.tokens),
+        branched,
+        of_first=lambda logits: logits[:, start:],
+        of_second=lambda logits: logits[:, -length:],
+    )
+
+
+@judges("cache.apart", space=ModelSpace(cuts="one", least_length=2, least_vocabulary=2))
+def caches_apart(trial: Trial) -> Verdict:
+    """Another sequence, begun in between, leaves a sequence as it was."""
+    inputs: DecodingInputs = trial.inputs
+    first, second = inputs.steps
+    between = Step((inputs.tokens + 1) % inputs.vocabulary)
+    chain = replace(inputs, steps=(first, between, replace(second, after=0)))
+    start, length = first.tokens.shape[1], second.tokens.shape[1]
+    return trial.equal(
+        inputs.decoding(inputs.tokens),
+        chain,
+        of_first=lambda logits: logits[:, start:],
+        of_second=lambda logits: logits[:, -length:],
+    )
+
+
+@judges("greedy", space=ModelSpace(cuts="none", least_length=2))
+def greedy(trial: Trial) -> Verdict:
+    """Each token chosen with the cache has the highest logit in one pass over all tokens, within rounding."""
+    inputs: DecodingInputs = trial.inputs
+    tokens = inputs.tokens
+    chain = inputs.decoding(tokens[:, :1])
+    for _ in range(tokens.shape[1] - 1):
+        chosen = trial.output(chain)[:, -1:].argmax(axis=-1)
+        chain = chain.followed(Step(chosen, after=len(chain.steps) - 1))
+    whole = inputs.decoding(chain.tokens)
+    logits, chosen = trial.output(whole)[:, :-1], chain.tokens[:, 1:, None]
+    # Both passes round: a token is greedy where its logit is the highest within twice the error of each.
+    allowed = 4.0 * whole.expected(trial.conventions).allowed[:, :-1].max(axis=-1)
+    of_chosen = np.take_along_axis(logits, chosen, axis=-1)[..., 0]
+    return compare(logits.max(axis=-1), of_chosen, allowed)

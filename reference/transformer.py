@@ -1,0 +1,223 @@
+"""Whole Transformers: encoder, encoder and decoder, language model, and decoding step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from veriformer.reference.array_types import Array, Bool, Float64, Int
+from veriformer.reference.blocks import STANDARD, KeysAndValues, Model, ModelConventions
+from veriformer.reference.configuration import TransformerConfiguration
+from veriformer.reference.layers import residual
+from veriformer.reference.masks import causal_mask
+from veriformer.reference.model_weights import HasTransformerWeights
+
+Vectors = Float64[Array, "B L E"]
+
+
+@dataclass(frozen=True)
+class DecodingCache:
+    """What decoding remembers of the tokens so far: the keys and values of every layer.
+
+    Shapes: one (B, G, S, D) pair for each layer, S the number of tokens so far.
+    Raises: nothing.
+    Source: Shazeer 2019, section 2.4.
+    """
+
+    layers: tuple[KeysAndValues, ...]
+
+    @property
+    def length(self) -> int:
+        """How many tokens the cache holds."""
+        return int(self.layers[0].key.shape[2])
+
+
+def encoder(
+    tokens: Int[Array, "B L"],
+    weights: HasTransformerWeights,
+    config: TransformerConfiguration,
+    *,
+    padding_mask: Bool[Array, "B L"] | None = None,
+    conventions: ModelConventions = STANDARD,
+) -> Float64[Array, "B L E"]:
+    """Let every token see all real ones, layer after layer.
+
+    x = embed(tokens); x = layer(x) for each layer; y = final_norm(x) where there is one
+
+    Positions count columns from 0, padded ones too. Rows at padded tokens mean nothing.
+
+    Shapes: tokens (B, L), padding_mask (B, L), True at real tokens, to (B, L, E).
+    Raises: ValueError when an array does not fit the configuration, or a sequence is longer than learned positions.
+    Source: Devlin et al. 2019, section 3; Phuong & Hutter 2022, algorithm 9.
+    Conventions: gelu_form, sinusoidal_layout, rotary_pairing, layer_norm_eps, rms_norm_gain.
+    """
+    model = Model(config, conventions)
+    x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm)
+    mask = _keys(padding_mask, "padding_mask", tokens)
+    for layer in weights.layers:
+        x, _ = _layer(x, layer, model, mask)
+    return model.normalise(x, weights.final_norm)
+
+
+def encoder_decoder(
+    source: Int[Array, "B S"],
+    target: Int[Array, "B L"],
+    weights: Any,
+    config: TransformerConfiguration,
+    *,
+    source_padding_mask: Bool[Array, "B S"] | None = None,
+    target_padding_mask: Bool[Array, "B L"] | None = None,
+    conventions: ModelConventions = STANDARD,
+) -> Float64[Array, "B L N"]:
+    """Encode the source, and predict each next token of the target from those before it and from the source.
+
+    m = encode(source); x = embed(target); x = decoder_layer(x, m) for each layer; logits = unembed(final_norm(x))
+
+    Positions count columns from 0 in source and target, padded ones too. Rows at padded tokens mean nothing.
+
+    Shapes: source (B, S), target (B, L), each padding mask as its tokens, `EncoderDecoderWeights`, to (B, L, N).
+    Raises: ValueError when an array does not fit the configuration, or a sequence is longer than learned positions.
+    Source: Vaswani et al. 2017, section 3; Phuong & Hutter 2022, algorithm 8; Lewis et al. 2020.
+    Conventions: gelu_form, sinusoidal_layout, layer_norm_eps.
+    """
+    model = Model(config, conventions)
+    source_mask = _keys(source_padding_mask, "source_padding_mask", source)
+    x = model.embed(source, weights.embedding, weights.encoder_positions, weights.encoder_embedding_norm)
+    for layer in weights.encoder_layers:
+        x, _ = _layer(x, layer, model, source_mask)
+    memory = model.normalise(x, weights.encoder_final_norm)
+
+    y = model.embed(target, weights.embedding, weights.decoder_positions, weights.decoder_embedding_norm)
+    mask = _causal(target.shape[1], 0) & _visible(target_padding_mask, "target_padding_mask", target)
+    for layer in weights.decoder_layers:
+        y = _decoder_layer(y, memory, layer, model, mask, source_mask)
+    y = model.normalise(y, weights.decoder_final_norm)
+    return model.unembed(y, weights.embedding, weights.unembedding)
+
+
+def language_model(
+    tokens: Int[Array, "B L"],
+    weights: HasTransformerWeights,
+    config: TransformerConfiguration,
+    *,
+    padding_mask: Bool[Array, "B L"] | None = None,
+    conventions: ModelConventions = STANDARD,
+) -> Float64[Array, "B L N"]:
+    """Predict each next token from those before it.
+
+    x = embed(tokens); x = layer(x), causal, for each layer; logits = unembed(final_norm(x))
+
+    Positions count columns from 0, padded ones too: behind left padding learned ones are others than without it,
+    while rotary ones only enter by differences. Rows at padded tokens mean nothing.
+
+    Shapes: tokens (B, L), padding_mask (B, L), True at real tokens, to (B, L, N).
+    Raises: ValueError when an array does not fit the configuration, or a sequence is longer than learned positions.
+    Source: Radford et al. 2019, section 2.3; Touvron et al. 2023 (LLaMA), section 2.2; Phuong & Hutter 2022,
+    algorithm 10.
+    Conventions: gelu_form, rotary_pairing, sinusoidal_layout, layer_norm_eps, rms_norm_gain.
+    """
+    mask = _visible(padding_mask, "padding_mask", tokens)
+    logits, _ = _continue(tokens, None, weights, Model(config, conventions), mask)
+    return logits
+
+
+def decode_step(
+    tokens: Int[Array, "B T"],
+    cache: DecodingCache | None,
+    weights: HasTransformerWeights,
+    config: TransformerConfiguration,
+    *,
+    conventions: ModelConventions = STANDARD,
+) -> tuple[Float64[Array, "B T N"], DecodingCache]:
+    """Continue a sequence by some tokens, with the keys and values of those before from the cache.
+
+    logits = language_model(all tokens so far)[last T]; cache None starts a sequence
+
+    The cache is not changed: two continuations of one cache know nothing of each other.
+
+    Shapes: tokens (B, T) to logits (B, T, N) and the cache that holds T tokens more.
+    Raises: ValueError when an array does not fit the configuration, or the whole is longer than learned positions.
+    Source: Shazeer 2019, section 2.4; Pope et al. 2022, section 2.1 (prefill and decode).
+    Conventions: as `language_model`.
+    """
+    visible = np.ones((1, 1, 1, 1), dtype=bool)
+    return _continue(tokens, cache, weights, Model(config, conventions), visible)
+
+
+def _continue(
+    tokens: Int[Array, "B T"],
+    cache: DecodingCache | None,
+    weights: HasTransformerWeights,
+    model: Model,
+    visible: Bool[Array, "#B 1 #L #S"],
+) -> tuple[Float64[Array, "B T N"], DecodingCache]:
+    start = 0 if cache is None else cache.length
+    x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm, start=start)
+    mask = _causal(tokens.shape[1], start) & visible
+    known = []
+    for number, layer in enumerate(weights.layers):
+        past = None if cache is None else cache.layers[number]
+        x, keys_and_values = _layer(x, layer, model, mask, past)
+        known.append(keys_and_values)
+    x = model.normalise(x, weights.final_norm)
+    return model.unembed(x, weights.embedding, weights.unembedding), DecodingCache(tuple(known))
+
+
+def _layer(
+    x: Vectors, weights: Any, model: Model, mask: Any, past: KeysAndValues | None = None
+) -> tuple[Vectors, KeysAndValues]:
+    """Return what a layer makes of x, and the keys and values that it saw."""
+    known: list[KeysAndValues] = []
+    rotary, first = model.config.positions == "rotary", model.config.norm_first
+
+    def attend(y: Vectors) -> Vectors:
+        output, keys_and_values = model.attend(y, y, weights.self_attention, mask, past=past, rotary=rotary)
+        known.append(keys_and_values)
+        return output
+
+    x = residual(x, lambda y: model.normalise(y, weights.norm_1), attend, norm_first=first)
+    x = residual(
+        x,
+        lambda y: model.normalise(y, weights.norm_2),
+        lambda y: model.transform(y, weights.feed_forward),
+        norm_first=first,
+    )
+    return x, known[0]
+
+
+def _decoder_layer(
+    x: Vectors, memory: Float64[Array, "B S E"], weights: Any, model: Model, mask: Any, memory_mask: Any
+) -> Vectors:
+    first = model.config.norm_first
+    sublayers = (
+        (weights.norm_1, lambda y: model.attend(y, y, weights.self_attention, mask)[0]),
+        (weights.norm_2, lambda y: model.attend(y, memory, weights.cross_attention, memory_mask)[0]),
+        (weights.norm_3, lambda y: model.transform(y, weights.feed_forward)),
+    )
+    for norm, sublayer in sublayers:
+        x = residual(x, partial(model.normalise, norm=norm), sublayer, norm_first=first)
+    return x
+
+
+def _causal(length: int, start: int) -> Bool[Array, "1 1 L S"]:
+    return causal_mask(length, start + length, "bottom_right")[None, None]
+
+
+def _visible(padding_mask: Any, name: str, tokens: Int[Array, "B L"]) -> Bool[Array, "#B 1 #L #S"]:
+    mask = _keys(padding_mask, name, tokens)
+    return np.ones((1, 1, 1, 1), dtype=bool) if mask is None else mask
+
+
+def _keys(padding_mask: Any, name: str, tokens: Int[Array, "B L"]) -> Bool[Array, "B 1 1 L"] | None:
+    """Return a padding mask as one that hides keys from every head and query; ValueError when it does not fit."""
+    if padding_mask is None:
+        return None
+    mask = np.asarray(padding_mask)
+    if mask.dtype != np.bool_ or mask.shape != tokens.shape:
+        raise ValueError(
+            f"{name} must be boolean of shape {tokens.shape}, True at real tokens; got dtype {mask.dtype} and shape "
+            f"{mask.shape}; pass padding_mask(lengths, max_length)"
+        )
+    return mask[:, None, None, :]

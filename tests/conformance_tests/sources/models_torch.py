@@ -1,0 +1,1 @@
+../../../docs/examples/models_torch.py

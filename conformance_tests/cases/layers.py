@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -11,13 +12,46 @@ from veriformer.conformance_tests.cases.layer_case import LayerCase, PaddingSide
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.cases.spaces import How, LayerSpace
 
-# Batch, heads, length, width of a head, hidden units, memory: as unlike as can be.
+# Batch, heads, length, width of a head, hidden units, memory.
 Sizes = tuple[int, int, int, int, int, int]
-_POOL: tuple[Sizes, ...] = ((2, 2, 3, 4, 5, 4), (3, 2, 4, 3, 7, 2), (1, 3, 7, 2, 4, 9))
-_SMALL: tuple[Sizes, ...] = tuple(product((1, 2), (1, 2), (1, 2, 3), (1, 2), (1, 2), (1, 2)))
-_FREE: tuple[Sizes, ...] = (
-    *product((1, 2, 3), (1, 2, 3), (1, 2, 3, 5), (1, 2, 3, 5), (1, 2, 7), (1, 2, 5)),
-    *product((2,), (2, 4), (9, 17), (2, 8), (16, 33), (3, 9, 17)),
+Flags = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Everything that a framework compiles for; a law's space may overrule the flags."""
+
+    sizes: Sizes
+    flags: Flags
+
+
+# As unlike as can be, because each costs compilations.
+_POOL = (
+    Compiled(
+        (2, 2, 3, 4, 5, 4),
+        {"padding": "right", "memory_padding": "left", "biases": True, "activation": "gelu", "norm_first": False},
+    ),
+    Compiled(
+        (3, 2, 4, 3, 7, 2),
+        {"padding": "left", "memory_padding": "right", "biases": False, "activation": "silu", "norm_first": True},
+    ),
+    Compiled(
+        (1, 3, 7, 2, 4, 9),
+        {"padding": "none", "memory_padding": "none", "biases": True, "activation": "relu", "norm_first": True},
+    ),
+)
+_SMALL: tuple[Sizes, ...] = tuple(
+    sorted(product((1, 2), (1, 2), (1, 2, 3), (1, 2, 3), (1, 2), (1, 2, 3)), key=lambda sizes: (sum(sizes), sizes))
+)
+# Smallest first, which is where shrinking leads.
+_FREE: tuple[Sizes, ...] = tuple(
+    sorted(
+        (
+            *product((1, 2, 3), (1, 2, 3), (1, 2, 3, 5), (1, 2, 3, 5), (1, 2, 7), (1, 2, 5)),
+            *product((2,), (2, 4), (9, 17), (2, 8), (16, 33), (3, 9, 17)),
+        ),
+        key=lambda sizes: (sum(sizes), sizes),
+    )
 )
 _WISHES: dict[How, tuple[bool, ...]] = {"never": (False,), "sometimes": (False, True), "always": (True,)}
 _PLACES: dict[str, tuple[bool, ...]] = {"pre": (True,), "post": (False,), "any": (False, True)}
@@ -27,7 +61,7 @@ _EPS = (1e-5, 1e-3, 1e-1)
 def layer_cases(space: LayerSpace, limits: Limits) -> st.SearchStrategy[LayerCase]:
     """Return cases of a layer; what belongs together is drawn together, as for attention."""
     flags = _flags(space, limits)
-    compiled: st.SearchStrategy[tuple[Sizes, dict[str, Any], str]]
+    compiled: st.SearchStrategy[tuple[Sizes, Flags, str]]
     if limits.compiles_per_shape and not limits.small:
         compiled = st.sampled_from(_pooled(flags, limits))
     else:
@@ -37,16 +71,25 @@ def layer_cases(space: LayerSpace, limits: Limits) -> st.SearchStrategy[LayerCas
     return st.builds(lambda given, regime, seed: _case(space, limits, given, regime, seed), compiled, values, SEEDS)
 
 
-def _pooled(flags: list[dict[str, Any]], limits: Limits) -> list[tuple[Sizes, dict[str, Any], str]]:
+def _pooled(flags: list[Flags], limits: Limits) -> list[tuple[Sizes, Flags, str]]:
     """Return the few combinations that a law compiles; another law starts elsewhere, so that a run meets them all."""
     places = range(limits.seed, limits.seed + limits.pool)
-    # Another stride for the flags, so that sizes and flags do not come in the same pairs in every law.
     return [
-        (_POOL[at % len(_POOL)], flags[(7 * at) % len(flags)], limits.dtypes[at % len(limits.dtypes)]) for at in places
+        (
+            _POOL[at % len(_POOL)].sizes,
+            _nearest(_POOL[at % len(_POOL)].flags, flags),
+            limits.dtypes[at % len(limits.dtypes)],
+        )
+        for at in places
     ]
 
 
-def _flags(space: LayerSpace, limits: Limits) -> list[dict[str, Any]]:
+def _nearest(wanted: Flags, offered: list[Flags]) -> Flags:
+    """Return the combination that the space allows which has most in common with the pool's."""
+    return max(offered, key=lambda flags: sum(flags[name] == value for name, value in wanted.items()))
+
+
+def _flags(space: LayerSpace, limits: Limits) -> list[Flags]:
     """Return every combination of settings that the space leaves open, the plainest first."""
     sides = {
         name: _sides(how, space.padding_sides if name == "padding_mask" else ("right", "left"), name in limits.features)
@@ -72,7 +115,7 @@ def _sides(how: How, sides: tuple[PaddingSide, ...], offered: bool) -> tuple[Pad
 def _case(
     space: LayerSpace,
     limits: Limits,
-    given: tuple[Sizes, dict[str, Any], str],
+    given: tuple[Sizes, Flags, str],
     regime: tuple[int, Palette, float],
     seed: int,
 ) -> LayerCase:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 from veriformer.conformance_tests.cases.layer_case import LayerCase
@@ -12,7 +11,6 @@ from veriformer.conformance_tests.inputs.feed_forward import FeedForwardMatrices
 from veriformer.conformance_tests.inputs.multi_head import Projections
 
 Array = np.ndarray
-Biased = TypeVar("Biased", Projections, FeedForwardMatrices)
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def draw_parameters(case: LayerCase, generator: np.random.Generator) -> LayerPar
     return DecoderLayerParameters(attention, first, cross, second, network, _norm(case, generator))
 
 
-def zeroed(weights: Biased) -> Biased:
+def zeroed(weights: Projections | FeedForwardMatrices) -> Projections | FeedForwardMatrices:
     """Return the weights of a sublayer that gives zero: its last matrix, and its last bias if it has one, are zero."""
     if isinstance(weights, Projections):
         return replace(weights, w_o=np.zeros_like(weights.w_o), b_o=_zeros(weights.b_o))

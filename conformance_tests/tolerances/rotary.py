@@ -39,7 +39,7 @@ def rotary_bound(
         one, other = one + errors[0], other + errors[1]
     largest = _turned(one, other, cos, sin)
     bound: Array = (one + other) * moved * (1.0 + relative) + relative * largest + 2.0 * precision.tiny
-    return bound + carried
+    return np.asarray(bound + carried)
 
 
 def _turned(one: Array, other: Array, cos: Array, sin: Array) -> Array:

@@ -14,6 +14,7 @@ from veriformer.conformance_tests.cases.spaces import (
     AttentionSpace,
     BucketSpace,
     EmbeddingSpace,
+    LayerSpace,
     LossSpace,
     NoSpace,
     RotarySpace,
@@ -58,6 +59,7 @@ def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
     added_by_the_check = {
         "causal.explicit_mask": {"mask"},
         "mask.additive": {"bias"},
+        "padding.none": {"padding_mask"},
         "grouped_heads": {"num_kv_heads"},
     }
 
@@ -79,6 +81,8 @@ def always_given(law: Law) -> set[str]:
         asked = {"scale_by_sqrt_d_model": space.scaled}
     elif isinstance(space, RotarySpace):
         asked = {"base": space.base, "rotary_dim": space.rotary_dim}
+    elif isinstance(space, LayerSpace):
+        asked = {"padding_mask": space.padding, "memory_padding_mask": space.memory_padding}
     elif isinstance(space, ModelSpace):
         own = "target_padding_mask" if law.statement.operation.name == "encoder_decoder" else "padding_mask"
         asked = {own: space.padding, "source_padding_mask": space.source_padding}

@@ -26,8 +26,8 @@ from veriformer.conformance_tests.cases.case import (
     RotaryCase,
     VectorCase,
 )
-from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, small_sizes
 from veriformer.conformance_tests.cases.models import ModelCase, ModelSpace
+from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, small_sizes
 from veriformer.conformance_tests.cases.spaces import (
     AlibiSpace,
     AttentionSpace,
@@ -101,7 +101,9 @@ def drawn(space: Space, limits: Limits, count: int = CASES_EACH, seed: int = 0) 
 
 def limits_of(drawing: Drawing, *, few_features: bool = False, **others: Any) -> Limits:
     features = drawing.needed if few_features else frozenset(OPERATIONS[drawing.operation].features)
-    return Limits(drawing.operation, DTYPES, features, **others)
+    box = BlackBox(vocabulary_size=11, max_length=9)
+    architectures = ARCHITECTURES.get(drawing.operation, ())
+    return Limits(drawing.operation, DTYPES, features, architectures, box, **others)
 
 
 LIMITS = {

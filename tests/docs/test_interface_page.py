@@ -62,7 +62,7 @@ def test_arguments_keywords_shapes_and_result_agree(operation: Operation) -> Non
 
 def test_later_operations_are_not_in_the_code_and_are_marked() -> None:
     later = {name for row in rows(f"operation ({LATER})") for name in names(row[0])}
-    assert {"merge_attention", "encoder_layer", "model"} <= later
+    assert "merge_attention" in later
     assert later.isdisjoint(OPERATIONS)
 
 

@@ -26,6 +26,7 @@ from veriformer.conformance_tests.cases.case import (
     RotaryCase,
     VectorCase,
 )
+from veriformer.conformance_tests.cases.layer_case import LayerCase
 from veriformer.conformance_tests.cases.models import ModelCase, ModelSpace
 from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, small_sizes
 from veriformer.conformance_tests.cases.spaces import (
@@ -35,6 +36,7 @@ from veriformer.conformance_tests.cases.spaces import (
     CausalMaskSpace,
     EmbeddingSpace,
     FeedForwardSpace,
+    LayerSpace,
     LossSpace,
     NoSpace,
     OwnSpace,
@@ -229,6 +231,8 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
     elif isinstance(space, BucketSpace):
         assert isinstance(case, BucketCase)
         check_buckets(case, space, limits)
+    elif isinstance(space, LayerSpace):
+        assert isinstance(case, LayerCase)
     elif isinstance(space, ModelSpace):
         assert isinstance(case, ModelCase)
         check_model(case, space, limits)

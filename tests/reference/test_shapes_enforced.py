@@ -30,11 +30,18 @@ CONFIGURATION = reference.configure(
 TREE = reference.weight_tree(CONFIGURATION, lambda _, shape: np.ones(shape))
 TOKENS = np.ones((2, 3), dtype=int)
 NORM = reference.NormWeights(np.ones(6), np.ones(6))
+DECODER_LAYER = reference.DecoderLayerWeights(WEIGHTS, NORM, WEIGHTS, NORM, FEED_FORWARD, NORM)
+LAYER = {"num_heads": 2, "norm_first": True, "activation": "relu", "eps": 0.1}
 
 WRONG = {
     "FeedForwardWeights": (np.ones((6, 8)), np.ones((7, 6))),
     "GatedFeedForwardWeights": (np.ones((6, 8)), np.ones((6, 7)), np.ones((8, 6))),
+    "DecoderLayerWeights": (WEIGHTS, NORM, WEIGHTS, NORM, GATED, NORM),
     "DecodingCache": ([],),
+    "EncoderLayerWeights": (WEIGHTS, NORM, GATED, NORM),
+    "NormWeights": (np.ones(6), np.ones(5)),
+    "decoder_layer": (X, X[:1], DECODER_LAYER),
+    "encoder_layer": (X.astype(int), TREE.layers[0]),
     "EncoderDecoderWeights": (TOKENS, None, None, None, None, [], [], None, None, None),
     "GainWeights": (np.ones((2, 6)),),
     "GatedLayerWeights": (WEIGHTS, NORM, FEED_FORWARD, NORM),
@@ -97,6 +104,7 @@ KEYWORDS = {
     "rms_norm": {"eps": 0.1},
     "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2},
 }
+KEYWORDS |= {"encoder_layer": LAYER, "decoder_layer": LAYER}
 KEYWORDS["configure"] = {
     "num_layers": 1,
     "d_model": 6,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import veriformer.reference as reference
 from jaxtyping import TypeCheckError
+from veriformer.conformance_tests import check
 from veriformer.reference import positions
 
 Q, K, V = np.ones((2, 4, 3, 5)), np.ones((2, 4, 7, 5)), np.ones((2, 4, 7, 6))
@@ -169,6 +170,11 @@ def test_every_array_in_a_signature_states_its_shape(function):
         bare = re.sub(r"\b(Bool|Float|Float64|Int)\[Array, ['\"].+?['\"]\]", "", text)
         public = not function.__name__.startswith("_")
         assert "Array" not in bare or not public, f"{function.__name__}({name}: {text})"
+
+
+def test_what_the_laws_hand_over_has_the_shapes_of_the_signatures():
+    report = check("numpy", laws=["*.shape"], tier="quick")
+    assert report.verdict == "conforms"
 
 
 def test_every_public_function_is_documented():

@@ -34,8 +34,8 @@ from veriformer.conformance_tests.verdict import Verdict, words
 # A counterexample is worth some seconds of shrinking, not a minute: frameworks that compile need a time limit.
 SHRINKING_SECONDS = 6.0
 # So many small cases are drawn, of which so many of each size are tried, the plainest first.
-_SWEPT_DRAWS = 400
-_TRIED_OF_A_SIZE = 8
+_SWEPT_DRAWS = 1200
+_TRIED_OF_A_SIZE = 24
 # Where there are few different cases, some draws repeat one; after so many there are no others.
 _DRAWS_PER_CASE = 3
 _PLAIN_SEEDS = 8

@@ -16,6 +16,7 @@ from veriformer.conformance_tests.reports.violation import CROSS, evidence, titl
 
 DEFAULTS = Options()
 _LABEL = 20
+_FOLLOWS = "not shown: the forward pass breaks laws, and its gradients with it (--verbose shows them)"
 _SHOWN_IN_FULL = 2
 _MOST_REASONS = 3
 
@@ -136,9 +137,18 @@ def _operations(report: Report, options: Options) -> Lines:
         lines.append(Text(name.ljust(column)).append(tally(results), style=style))
         lines += _derivation(report, name, column, options)
         lines += _missing_features(results, column, options)
+        if _follows_from_another(report, name) and unexpected and not options.verbose:
+            lines += entry("", _FOLLOWS, options.width, indent=0, label_width=column, style="dim")
+            continue
         failures = _failures(report, results, options)
         lines += [blank(), *failures] if failures else []
     return lines
+
+
+def _follows_from_another(report: Report, operation: str) -> bool:
+    """Return whether an operation is the derivative of one that breaks laws itself."""
+    origin = report.derived.get(operation)
+    return any(result.law.operation.name == origin for result in _unexpected(list(report.results)))
 
 
 def _unexpected(results: list[LawResult]) -> list[LawResult]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from veriformer.conformance_tests.report import LawResult
 from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS
 
 _STATED_OF = Counter(law.claim.key for law in LAWS.values())
 
@@ -16,24 +17,28 @@ def most_telling_first(results: Sequence[LawResult]) -> list[LawResult]:
 
     A law about the optional inputs of its smallest case comes before one that fails only when they happen to be
     there. Then, a mistake breaks the laws of its own family (`causal.*`, `mask.*`) all together and others here and
-    there: the larger the part of a family that is broken, the more its laws say. Among equals, a law stated of fewer
-    operations says more than one that holds of every operation, and then the order of the catalogue decides.
+    there: the larger the part of a family that is broken, the more its laws say. Among equals, a law that holds of most
+    kinds of operation says less than one of few, and then the order of the catalogue decides.
     A signature that does not fit comes before all: it may be why a feature was not tried at all.
     """
     judged = Counter(_family(result) for result in results if result.status in ("passed", "failed"))
     violated = [result for result in results if result.status == "failed"]
     broken = Counter(_family(result) for result in violated)
 
-    def rank(result: LawResult) -> tuple[bool, bool, float, int]:
+    def rank(result: LawResult) -> tuple[bool, bool, float, bool]:
         family = _family(result)
         share = broken[family] / judged[family]
-        return (family != "signature", _is_indirect(result), -share, _STATED_OF[result.law.claim.key])
+        return (family != "signature", _is_indirect(result), -share, _is_general(result))
 
     return sorted(violated, key=rank)
 
 
 def _family(result: LawResult) -> str:
     return result.law.claim.key.partition(".")[0]
+
+
+def _is_general(result: LawResult) -> bool:
+    return _STATED_OF[result.law.claim.key] > len(OPERATIONS) / 3
 
 
 def _is_indirect(result: LawResult) -> bool:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.report import Report
+from veriformer.conformance_tests.reports.console import report_text
+from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.snippet import reproduce
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -61,6 +63,17 @@ def test_a_derived_backward_pass_passes_and_is_reported_as_derived(tmp_path: Pat
     report = check(str(path), operations=(BACKWARD,), tier="quick")
     assert failed(report) == set()
     assert report.derived == {BACKWARD: "scaled_dot_product_attention"}
+
+
+def test_the_gradients_of_a_wrong_forward_pass_are_told_only_when_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(FORWARD.replace("** -0.5", "** -0.25"), encoding="utf-8")
+    report = check(str(path), operations=("scaled_dot_product_attention", BACKWARD), tier="quick")
+    assert "grad_query" in failed(report)
+    short, long = (report_text(report, Options(verbose=verbose)) for verbose in (False, True))
+    assert "attention.scale" in short
+    assert "attention_backward." not in short
+    assert "attention_backward.grad_query" in long
 
 
 @dataclass(frozen=True)

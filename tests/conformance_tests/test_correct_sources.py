@@ -31,6 +31,12 @@ def imported(source: str) -> ModuleType:
 CHECKED: tuple[tuple[str, Any, int], ...] = (
     ("attention_numpy", "quick", 1),
     ("attention_torch", "quick", 1),
+    ("modern_attention_numpy", "quick", 2),
+    ("backward_torch", "quick", 2),
+    ("differentiated_torch", "quick", 2),
+    ("blocks_numpy", "quick", 2),
+    ("models_torch", "quick", 1),
+    ("black_box_torch", "quick", 2),
     ("layers_numpy", "standard", 2),
     ("layers_torch", "standard", 2),
     ("positions_numpy", "quick", 5),

@@ -31,27 +31,28 @@ def imported(source: str) -> ModuleType:
 CHECKED: tuple[tuple[str, Any, int], ...] = (
     ("attention_numpy", "quick", 1),
     ("attention_torch", "quick", 1),
-    ("modern_attention_numpy", "quick", 2),
-    ("backward_torch", "quick", 2),
-    ("differentiated_torch", "quick", 2),
-    ("blocks_numpy", "quick", 2),
-    ("models_torch", "quick", 1),
+    ("modern_attention_numpy", "quick", 1),
+    ("differentiated_torch", "quick", 1),
+    ("blocks_numpy", "quick", 1),
     ("black_box_torch", "quick", 2),
-    ("layers_numpy", "standard", 2),
-    ("layers_torch", "standard", 2),
-    ("positions_numpy", "quick", 5),
-    ("positions_torch", "quick", 5),
-    ("positions_jax", "quick", 2),
-    ("training_numpy", "standard", 5),
-    ("training_torch", "standard", 5),
-    ("training_jax", "quick", 5),
+    ("layers_numpy", "standard", 1),
+    ("layers_torch", "standard", 1),
+    ("positions_numpy", "quick", 3),
+    ("positions_torch", "quick", 3),
+    ("positions_jax", "quick", 1),
+    ("training_numpy", "standard", 3),
+    ("training_torch", "standard", 3),
+    ("training_jax", "quick", 2),
 )
 # Of these the laws that compile for a minute are left out: what counts is that the planted ones hold.
 SOME_LAWS = {"attention_jax": ("attention.scale", "*.causal.no_future_leak", "grouped_query.repeated_heads")}
 
 
 def test_no_source_is_left_out() -> None:
-    assert {path.stem for path in SOURCES.glob("*.py")} == {source for source, _, _ in CHECKED} | SOME_LAWS.keys()
+    """A link leads to an example of the documentation, which a test of its own holds to every law."""
+    assert {path.stem for path in SOURCES.glob("*.py") if not path.is_symlink()} == {
+        source for source, _, _ in CHECKED
+    } | SOME_LAWS.keys()
 
 
 @pytest.mark.parametrize("source", SOME_LAWS)

@@ -9,9 +9,14 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.adapters.sequences import Step
-from veriformer.conformance_tests.cases.models import ModelCase, Side
-from veriformer.conformance_tests.cases.values import round_to_dtype
+from veriformer.conformance_tests.cases.models import ModelCase
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.inputs.model_drawing import (
+    below,
+    drawn_configuration,
+    drawn_padding,
+    drawn_weights,
+)
 from veriformer.conformance_tests.tolerances.estimates import Estimate
 from veriformer.conformance_tests.tolerances.models import (
     ModelEstimates,
@@ -22,11 +27,6 @@ from veriformer.conformance_tests.tolerances.models import (
 from veriformer.conformance_tests.tolerances.precision import Precision
 
 Array = np.ndarray
-# Matrices are smaller than unit size: a layer that lets vectors grow lets bounds grow with them, and what rounding
-# might lead to in the worst case would hide what is wrong.
-_STEP = 0.25
-# Rows of positions that no case reaches, so that a table is never as long as a sequence.
-_MORE_POSITIONS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +110,10 @@ class TokenInputs(ModelInputs):
     def draw(cls, operation: str, case: ModelCase) -> TokenInputs:
         """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
-        config = _configuration(case)
-        weights = _weights(config, case, generator, encoder_only=operation == "encoder")
+        config = drawn_configuration(case)
+        weights = drawn_weights(config, case, generator, encoder_only=operation == "encoder")
         tokens = generator.integers(0, case.vocabulary, (case.batch, case.length))
-        mask = _padding(case.padding, tokens, generator)
+        mask = drawn_padding(case.padding, tokens, generator)
         return cls(operation, case.dtype, weights, config, tokens=tokens, padding_mask=mask)
 
     def arguments(self) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class TokenInputs(ModelInputs):
     def _visible(self, loose: bool) -> Array:
         real = np.ones(self.tokens.shape, dtype=bool) if self.padding_mask is None or loose else self.padding_mask
         causal = self.operation != "encoder" and not loose
-        visible: Array = real[:, None, None, :] & _below(self.length, causal)
+        visible: Array = real[:, None, None, :] & below(self.length, causal)
         return visible
 
     def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
@@ -196,8 +196,8 @@ class TranslationInputs(ModelInputs):
     def draw(cls, operation: str, case: ModelCase) -> TranslationInputs:
         """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
-        config = _configuration(case)
-        weights = _weights(config, case, generator)
+        config = drawn_configuration(case)
+        weights = drawn_weights(config, case, generator)
         lengths = (case.source_length, case.length)
         source, target = (generator.integers(0, case.vocabulary, (case.batch, length)) for length in lengths)
         return cls(
@@ -207,8 +207,8 @@ class TranslationInputs(ModelInputs):
             config,
             source=source,
             target=target,
-            source_padding_mask=_padding(case.source_padding, source, generator),
-            target_padding_mask=_padding(case.padding, target, generator),
+            source_padding_mask=drawn_padding(case.source_padding, source, generator),
+            target_padding_mask=drawn_padding(case.padding, target, generator),
         )
 
     def arguments(self) -> dict[str, Any]:
@@ -277,7 +277,7 @@ class TranslationInputs(ModelInputs):
             np.ones(tokens.shape, dtype=bool) if mask is None or loose else mask
             for tokens, mask in ((self.target, self.target_padding_mask), (self.source, self.source_padding_mask))
         )
-        visible = real[:, None, None, :] & _below(self.length, not loose)
+        visible = real[:, None, None, :] & below(self.length, not loose)
         seen = source_real[:, None, None, :]
         return encoder_decoder_estimate(model, self.source, self.target, self.weights, visible, seen)
 
@@ -296,8 +296,8 @@ class DecodingInputs(ModelInputs):
     def draw(cls, operation: str, case: ModelCase) -> DecodingInputs:
         """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
-        config = _configuration(case)
-        weights = _weights(config, case, generator)
+        config = drawn_configuration(case)
+        weights = drawn_weights(config, case, generator)
         tokens = generator.integers(0, case.vocabulary, (case.batch, case.length))
         return cls(operation, case.dtype, weights, config, steps=()).decoding(tokens, case.cuts)
 
@@ -361,7 +361,7 @@ class DecodingInputs(ModelInputs):
                 continue
             tokens = self._sequence(number)
             length = tokens.shape[1]
-            visible = np.broadcast_to(_below(length, not loose), (self.batch, 1, length, length))
+            visible = np.broadcast_to(below(length, not loose), (self.batch, 1, length, length))
             estimate = language_model_estimate(model, tokens, self.weights, visible)
             # No later token has an influence: the longest sequence tells what its beginnings are answered.
             for earlier in self._path(number):
@@ -384,58 +384,3 @@ class DecodingInputs(ModelInputs):
 
     def _judged(self) -> Array:
         return np.ones(self.tokens.shape, dtype=bool)
-
-
-def _below(length: int, causal: bool) -> Array:
-    """Return which keys each query may see, (1, 1, L, L)."""
-    return (np.tri(length, dtype=bool) if causal else np.ones((length, length), dtype=bool))[None, None]
-
-
-def _configuration(case: ModelCase) -> reference.TransformerConfiguration:
-    architecture: Any = case.architecture
-    return reference.configure(
-        architecture,
-        num_layers=case.layers,
-        d_model=case.width,
-        num_heads=case.heads,
-        num_kv_heads=case.kv_heads,
-        d_ff=case.hidden,
-        vocabulary_size=case.vocabulary,
-        max_length=max(case.length, case.source_length) + _MORE_POSITIONS,
-        eps=case.eps,
-        rotary_base=case.rotary_base,
-    )
-
-
-def _weights(
-    config: reference.TransformerConfiguration,
-    case: ModelCase,
-    generator: np.random.Generator,
-    *,
-    encoder_only: bool = False,
-) -> Any:
-    """Return weights no two of which are alike; gains are never one, shifts and biases never zero."""
-
-    def make(name: str, shape: tuple[int, ...]) -> Array:
-        if name == "gamma":
-            return generator.choice((0.5, 0.75, 1.25, 1.5), shape)
-        if len(shape) == 1:
-            return generator.choice((-0.5, -0.25, 0.25, 0.5), shape)
-        is_table = name in ("embedding", "positions")
-        if case.palette in ("bits", "integers"):
-            steps = generator.integers(0 if case.palette == "bits" else -1, 2, shape)
-            return steps * (1.0 if is_table else _STEP)
-        return round_to_dtype(generator.normal(size=shape) * (1.0 if is_table else 0.5 * shape[0] ** -0.5), case.dtype)
-
-    return reference.weight_tree(config, make, encoder_only=encoder_only)
-
-
-def _padding(side: Side, tokens: Array, generator: np.random.Generator) -> Array | None:
-    """Return which tokens are real: at least one of each sample, and half of the last, whatever the seed."""
-    if side == "none":
-        return None
-    batch, length = tokens.shape
-    lengths = generator.integers(1, length + 1, (batch, 1))
-    lengths[-1] = max(length // 2, 1)
-    mask: Array = np.arange(length) < lengths
-    return mask if side == "right" else mask[:, ::-1].copy()

@@ -14,7 +14,7 @@ def parts(call: CallRecord) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the arrays that a call returned, each with the index that takes it from the result; none if it raised."""
     if call.result is None:
         return
-    if not OPERATIONS[call.operation].results:
+    if not OPERATIONS[call.operation].returns_several_arrays:
         yield "", call.result
         return
     start = 0

@@ -179,9 +179,8 @@ class _Script:
             turns += f"[:, {np.argsort(order).tolist()}]"
         if not turns:
             return []
-        return [
-            f"{result} = [part{turns} for part in {result}]" if operation.results else f"{result} = {result}{turns}"
-        ]
+        turned = f"[part{turns} for part in {result}]" if operation.returns_several_arrays else f"{result}{turns}"
+        return [f"{result} = {turned}"]
 
     def _head_order(self, record: CallRecord) -> list[int] | None:
         if self.conventions.get("kv_grouping") != "tile" or "key" not in record.arguments:
@@ -232,7 +231,7 @@ class _Script:
         if self.law.endswith(".inputs_unchanged"):
             names = [name for name, known in self._known.items() if isinstance(known[0][1], np.ndarray)]
             return [*lines, *(f'print("{name} after the call", {name}.tolist())' for name in names)]
-        if any(OPERATIONS[call.operation].results for call in self.counterexample.calls):
+        if any(OPERATIONS[call.operation].returns_several_arrays for call in self.counterexample.calls):
             shown = "(tuple(part.shape), part.dtype, part.tolist())"
             return [*lines, *(f"print([{shown} for part in {name}])" for name in results)]
         return [*lines, *(f"print(tuple({name}.shape), {name}.dtype, {name}.tolist())" for name in results)]
@@ -240,8 +239,8 @@ class _Script:
     def _all_results(self) -> list[str]:
         lines = []
         for number, call in enumerate(self.counterexample.calls):
-            name = self._result_name(number)
-            shown = f"[part.tolist() for part in {name}]" if OPERATIONS[call.operation].results else f"{name}.tolist()"
+            name, several = self._result_name(number), OPERATIONS[call.operation].returns_several_arrays
+            shown = f"[part.tolist() for part in {name}]" if several else f"{name}.tolist()"
             lines.append(f'print("{_ordinal(number)} call", {shown})')
         return lines
 

@@ -25,7 +25,7 @@ def conventions_page() -> dict[str, str]:
 
 
 def operations_under(convention: Convention) -> list[str]:
-    """Return the names of the operations that a convention bears on; empty where they belong to a later version."""
+    """Return the names of the operations that a convention bears on."""
     return [name for name, operation in OPERATIONS.items() if convention.name in operation.conventions]
 
 
@@ -34,9 +34,8 @@ def _section(convention: Convention) -> str:
         ("value", "meaning", "followed by", "accepted"),
         ((code(value.name), value.meaning, value.followed_by, _accepted(value)) for value in convention.values),
     )
-    operations = operations_under(convention)
-    named = ", ".join(link(code(name), "operations.md", name) for name in operations)
-    facts = [f"- Operations: {named or 'none of this version'}"]
+    operations = ", ".join(link(code(name), "operations.md", name) for name in operations_under(convention))
+    facts = [f"- Operations: {operations}"]
     laws = [law_link(law) for law in LAWS.values() if convention.name in law.claim.conventions]
     if laws:
         facts.append(f"- Laws: {', '.join(laws)}")

@@ -7,11 +7,9 @@ from pathlib import Path
 from veriformer.spec.conventions import CONVENTIONS, Convention
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
-from pages.conventions import operations_under
 from pages.markdown import code, filled, link, table
 
 PATH = "interface.md"
-LATER = "later version"
 
 
 def interface_page(folder: Path) -> dict[str, str]:
@@ -61,8 +59,6 @@ def _convention_row(convention: Convention) -> tuple[str, ...]:
 
 
 def _undeclared(convention: Convention) -> str:
-    if not operations_under(convention):
-        return LATER
     must_be_declared = [code(value.name) for value in convention.values if not value.inferred]
     exception = f"; {' and '.join(must_be_declared)} only if declared" if must_be_declared else ""
     if len(convention.inferred_values) == 1:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from veriformer.spec.derivations import derivation_ids
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 from veriformer.spec.seeds import DOCUMENTS, Claim, ClaimVerdict, Section, Topic, claims, claims_of, sections
@@ -18,7 +17,6 @@ AUDIT = "seeds_audit.md"
 SECTIONS = "seeds_sections.md"
 
 _SOURCE = "spec/seeds"
-_NOTHING = "not in this version"
 _AUDIT = """\
 What the [five seed documents](seeds/README.md) claim, sentence by sentence. *Correct* is right as it stands,
 *conditional* right under a condition that the document does not state, *imprecise* right in what it means but not in
@@ -88,31 +86,27 @@ def _section_row(section: Section) -> tuple[str, ...]:
     heading = section.heading.replace("`", "")
     if section.reason:
         return place, heading, f"*{section.reason}*", "", "", ""
-    computed = _known((topic.operations for topic in section.topics), OPERATIONS)
-    operations = computed + _known((topic.black_boxes for topic in section.topics), OPERATIONS)
-    derivations = _known((topic.derivations for topic in section.topics), derivation_ids())
-    functions = dict.fromkeys([*computed, *(name for topic in section.topics for name in topic.functions)])
-    globs = dict.fromkeys(glob for topic in section.topics for glob in _globs(topic))
-    nothing = "" if derivations else f"*{_NOTHING}*"
+    computed = _each(topic.operations for topic in section.topics)
+    operations = computed + _each(topic.black_boxes for topic in section.topics)
+    functions = _each([computed, *(topic.functions for topic in section.topics)])
+    globs = _each(_globs(topic) for topic in section.topics)
     return (
         place,
         heading,
-        ", ".join(link(code(name), "operations.md", name) for name in operations) or nothing,
-        ", ".join(map(_derivation, derivations)),
+        ", ".join(link(code(name), "operations.md", name) for name in operations),
+        ", ".join(map(_derivation, _each(topic.derivations for topic in section.topics))),
         ", ".join(map(code, functions)),
         ", ".join(f"{code(glob)} {_matching(glob)}" for glob in globs),
     )
 
 
-def _known(groups: Iterable[tuple[str, ...]], catalogue: Iterable[str]) -> list[str]:
-    """Return the names that their catalogue has, each once; the others are for a later version."""
-    known = set(catalogue)
-    return list(dict.fromkeys(name for group in groups for name in group if name in known))
+def _each(groups: Iterable[Iterable[str]]) -> list[str]:
+    """Return the names of all groups, each once."""
+    return list(dict.fromkeys(name for group in groups for name in group))
 
 
 def _globs(topic: Topic) -> tuple[str, ...]:
-    operations = _known([topic.operations, topic.black_boxes], OPERATIONS)
-    return topic.laws or tuple(f"{OPERATIONS[name].prefix}.*" for name in operations)
+    return topic.laws or tuple(f"{OPERATIONS[name].prefix}.*" for name in topic.operations + topic.black_boxes)
 
 
 def _matching(glob: str) -> int:

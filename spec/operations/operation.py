@@ -59,6 +59,11 @@ class Operation:
         return tuple(p.name for p in self.parameters if p.requirement == "feature")
 
     @property
+    def returns_several_arrays(self) -> bool:
+        """Whether the result is a tuple of arrays; one array beside a cache is judged like one alone."""
+        return len([name for name in self.results if name != "cache"]) > 1
+
+    @property
     def signature(self) -> str:
         """The canonical signature, optional keywords after a semicolon as in the interface document."""
         required = ", ".join(p.name for p in self.parameters if p.requirement == "positional")

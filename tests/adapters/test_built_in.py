@@ -348,9 +348,10 @@ def test_numpy_masks_and_positions():
 
 def test_numpy_declares_every_operation_with_every_feature():
     found = load("numpy")
-    assert list(found.operations) == list(OPERATIONS)
+    # A black box is whatever its author makes it: the reference has none.
+    assert list(found.operations) == [name for name in OPERATIONS if name != "model"]
     for name, operation in OPERATIONS.items():
-        assert found.features(name) == set(operation.features)
+        assert name == "model" or found.features(name) == set(operation.features)
 
 
 def test_torch_declares_only_what_it_has():
@@ -366,6 +367,8 @@ def test_torch_declares_only_what_it_has():
         "feed_forward",
         "gated_feed_forward",
         "merge_attention",
+        "decode_step",
+        "model",
     }
     assert set(load("torch").operations) == set(OPERATIONS) - absent
 

@@ -40,7 +40,7 @@ def test_the_default_listing_ends_in_totals() -> None:
 
 @pytest.mark.parametrize("name", [*OPERATIONS, *CONVENTIONS])
 def test_operations_and_conventions_are_explained(name: str) -> None:
-    text = shown("explain", name)
+    text = " ".join(shown("explain", name).split())
     meaning = OPERATIONS[name].summary if name in OPERATIONS else CONVENTIONS[name].question
     assert meaning in text
 

@@ -12,12 +12,18 @@ from veriformer.conformance_tests import check
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 # JAX compiles for each shape, a second for every two laws: these have every part of a layer between them.
-FEW = ("*_layer.*_norm.value", "*_layer.padding.left", "*_layer.tokens.*", "*_layer.causal.prefix", "*_layer.memory.*")
+FEW = (
+    "*_layer.post_norm.value",
+    "encoder_layer.padding.left",
+    "encoder_layer.tokens.*",
+    "decoder_layer.causal.prefix",
+    "decoder_layer.memory.p*",
+)
 
 
 @cache
 def example(framework: str) -> ModuleType:
-    """Import an example once, so that what JAX compiled serves every seed."""
+    """Import an example once, for all tests."""
     pytest.importorskip(framework)
     path = EXAMPLES / f"layers_{framework}.py"
     specification = importlib.util.spec_from_file_location(path.stem, path)
@@ -28,10 +34,9 @@ def example(framework: str) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize(("framework", "laws", "least"), [("torch", None, 90), ("jax", FEW, 12)])
-@pytest.mark.parametrize("seed", range(2))
-def test_the_example_obeys_the_laws(framework: str, laws: tuple[str, ...] | None, least: int, seed: int) -> None:
-    report = check(example(framework), laws=laws, tier="quick", seed=seed)
+@pytest.mark.parametrize(("framework", "laws", "least"), [("torch", None, 45), ("jax", FEW, 6)])
+def test_the_example_obeys_the_laws(framework: str, laws: tuple[str, ...] | None, least: int) -> None:
+    report = check(example(framework), laws=laws, tier="quick")
     assert [result.law.id for result in report.results if result.status in ("failed", "error")] == []
     assert report.counts["passed"] >= least
 

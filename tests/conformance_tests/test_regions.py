@@ -281,4 +281,5 @@ def test_what_is_compiled_stays_few(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     report = check(implementation, tier="quick")
     assert report.counts["failed"] == report.counts["errors"] == 0
-    assert len(framework.compiled) <= 130
+    tried = sum(result.status == "passed" for result in report.results)
+    assert len(framework.compiled) <= 1.2 * tried

@@ -178,5 +178,5 @@ def test_seed_and_reason_are_kept(report: Report) -> None:
     written = report_as_json(replace(report, seed=7, stale=("line 1: x",)))
     assert written["seed"] == 7
     assert written["stale"] == ["line 1: x"]
-    undeclared = next(law for law in written["laws"] if law["status"] == "not_declared")
-    assert "no keyword mask" in undeclared["reason"]
+    undeclared = [law["reason"] for law in written["laws"] if law["status"] == "not_declared"]
+    assert any("no keyword mask" in reason for reason in undeclared)

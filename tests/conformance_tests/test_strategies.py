@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import Phase, find, settings
 from hypothesis.errors import NoSuchExample
+from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
+from veriformer.conformance_tests.cases.black_box import BoxCase, BoxSpace
 from veriformer.conformance_tests.cases.case import (
     AlibiCase,
     AttentionCase,
@@ -25,6 +27,8 @@ from veriformer.conformance_tests.cases.case import (
     RotaryCase,
     VectorCase,
 )
+from veriformer.conformance_tests.cases.layer_case import LayerCase
+from veriformer.conformance_tests.cases.models import ModelCase, ModelSpace
 from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, small_sizes, smallest_first
 from veriformer.conformance_tests.cases.spaces import (
     AlibiSpace,
@@ -33,6 +37,7 @@ from veriformer.conformance_tests.cases.spaces import (
     CausalMaskSpace,
     EmbeddingSpace,
     FeedForwardSpace,
+    LayerSpace,
     LossSpace,
     MergeSpace,
     NoSpace,
@@ -100,7 +105,9 @@ def drawn(space: Space, limits: Limits, count: int = CASES_EACH, seed: int = 0) 
 
 def limits_of(drawing: Drawing, *, few_features: bool = False, **others: Any) -> Limits:
     features = drawing.needed if few_features else frozenset(OPERATIONS[drawing.operation].features)
-    return Limits(drawing.operation, DTYPES, features, **others)
+    box = BlackBox(vocabulary_size=11, max_length=9)
+    architectures = ARCHITECTURES.get(drawing.operation, ())
+    return Limits(drawing.operation, DTYPES, features, architectures, box, **others)
 
 
 LIMITS = {
@@ -232,11 +239,49 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
         assert isinstance(case, MergeCase)
         assert case.keys >= space.least_keys
         assert (case.empty, case.dtype in limits.dtypes) == (space.empty, True)
+    elif isinstance(space, LayerSpace):
+        assert isinstance(case, LayerCase)
+    elif isinstance(space, ModelSpace):
+        assert isinstance(case, ModelCase)
+        check_model(case, space, limits)
+    elif isinstance(space, BoxSpace):
+        assert isinstance(case, BoxCase)
+        check_black_box(case, space, limits)
     else:
         assert isinstance(space, PositionSpace)
         assert isinstance(case, PositionCase)
         assert case.length >= space.least_length
         assert case.d_model % 2 == 0
+
+
+def check_model(case: ModelCase, space: ModelSpace, limits: Limits) -> None:
+    assert case.architecture in (space.architectures or limits.architectures)
+    assert case.batch >= space.least_batch
+    assert case.length >= space.least_length
+    assert case.vocabulary >= space.least_vocabulary
+    assert case.width % case.heads == 0 and case.width // case.heads % 2 == 0
+    assert case.kv_heads == case.heads or case.architecture == "llama"
+    translates = limits.operation == "encoder_decoder"
+    assert (case.source_length >= space.least_source) if translates else not case.source_length
+    own = "target_padding_mask" if translates else "padding_mask"
+    given = ((case.padding, space.padding, own), (case.source_padding, space.source_padding, "source_padding_mask"))
+    for side, how, name in given[: 2 if translates else 1]:
+        assert side != "none" or how != "always"
+        assert side == "none" or (how != "never" and name in limits.features)
+    assert case.padding in (*space.sides, "none") and (case.padding == "none" or case.length >= 2)
+    assert all(0 < cut < case.length for cut in case.cuts) and list(case.cuts) == sorted(set(case.cuts))
+    counts = {"none": {0}, "one": {1}, "any": range(case.length), "all": {case.length - 1}}
+    assert len(case.cuts) in (counts[space.cuts] if limits.operation == "decode_step" else {0})
+
+
+def check_black_box(case: BoxCase, space: BoxSpace, limits: Limits) -> None:
+    box = limits.black_box
+    assert box is not None
+    assert (case.vocabulary, case.width) == (box.vocabulary_size or 0, box.d_model or 0)
+    assert case.batch >= space.least_batch
+    assert space.least_length <= case.length <= (box.max_length or 9)
+    assert case.padded or space.padding != "always"
+    assert not case.padded or (space.padding != "never" and "padding_mask" in limits.features)
 
 
 def check_rotary(case: RotaryCase, space: RotarySpace, limits: Limits) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import veriformer.reference as reference
 from jaxtyping import TypeCheckError
+from veriformer.conformance_tests import check
 from veriformer.reference import positions
 
 Q, K, V = np.ones((2, 4, 3, 5)), np.ones((2, 4, 7, 5)), np.ones((2, 4, 7, 6))
@@ -30,11 +31,18 @@ CONFIGURATION = reference.configure(
 TREE = reference.weight_tree(CONFIGURATION, lambda _, shape: np.ones(shape))
 TOKENS = np.ones((2, 3), dtype=int)
 NORM = reference.NormWeights(np.ones(6), np.ones(6))
+DECODER_LAYER = reference.DecoderLayerWeights(WEIGHTS, NORM, WEIGHTS, NORM, FEED_FORWARD, NORM)
+LAYER = {"num_heads": 2, "norm_first": True, "activation": "relu", "eps": 0.1}
 
 WRONG = {
     "FeedForwardWeights": (np.ones((6, 8)), np.ones((7, 6))),
     "GatedFeedForwardWeights": (np.ones((6, 8)), np.ones((6, 7)), np.ones((8, 6))),
+    "DecoderLayerWeights": (WEIGHTS, NORM, WEIGHTS, NORM, GATED, NORM),
     "DecodingCache": ([],),
+    "EncoderLayerWeights": (WEIGHTS, NORM, GATED, NORM),
+    "NormWeights": (np.ones(6), np.ones(5)),
+    "decoder_layer": (X, X[:1], DECODER_LAYER),
+    "encoder_layer": (X.astype(int), TREE.layers[0]),
     "EncoderDecoderWeights": (TOKENS, None, None, None, None, [], [], None, None, None),
     "GainWeights": (np.ones((2, 6)),),
     "GatedLayerWeights": (WEIGHTS, NORM, FEED_FORWARD, NORM),
@@ -97,6 +105,7 @@ KEYWORDS = {
     "rms_norm": {"eps": 0.1},
     "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2},
 }
+KEYWORDS |= {"encoder_layer": LAYER, "decoder_layer": LAYER}
 KEYWORDS["configure"] = {
     "num_layers": 1,
     "d_model": 6,
@@ -161,6 +170,11 @@ def test_every_array_in_a_signature_states_its_shape(function):
         bare = re.sub(r"\b(Bool|Float|Float64|Int)\[Array, ['\"].+?['\"]\]", "", text)
         public = not function.__name__.startswith("_")
         assert "Array" not in bare or not public, f"{function.__name__}({name}: {text})"
+
+
+def test_what_the_laws_hand_over_has_the_shapes_of_the_signatures():
+    report = check("numpy", laws=["*.shape"], tier="quick")
+    assert report.verdict == "conforms"
 
 
 def test_every_public_function_is_documented():

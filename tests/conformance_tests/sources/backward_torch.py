@@ -1,0 +1,1 @@
+../../../docs/examples/backward_torch.py

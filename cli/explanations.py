@@ -19,8 +19,9 @@ def explain_command(identifier: str, traceback: bool) -> None:
     """Say what something means, where it comes from, and why it holds.
 
     ID is the name of a law (attention.causal.no_future_leak), an operation (softmax), a convention (empty_row), a
-    derivation (variance_scaling) or a worked example (seed_001.cat_scores); or `seeds` for all claims of the seed
-    documents, seeds.000 for those of one document, seeds.000.11 for one claim and what decides it.
+    derivation (variance_scaling), a worked example (seed_001.cat_scores) or a mistake (scale_missing); or `seeds` for
+    all claims of the seed documents, seeds.000 for those of one document, seeds.000.11 for one claim and what decides
+    it.
     """
     from veriformer.cli.output import print_page
 
@@ -49,7 +50,7 @@ def _pages(identifier: str) -> list[Lines]:
         found.append(pages.convention_page(CONVENTIONS[identifier]))
     if identifier in derivation_ids():
         found.append(pages.derivation_page(identifier))
-    return found or seed_pages(identifier) or _example_pages(identifier)
+    return found or seed_pages(identifier) or _mistake_pages(identifier) or _example_pages(identifier)
 
 
 def _example_pages(identifier: str) -> list[Lines]:
@@ -59,8 +60,16 @@ def _example_pages(identifier: str) -> list[Lines]:
     return [example_page(example) for example in WORKED_EXAMPLES if example.id == identifier]
 
 
+def _mistake_pages(identifier: str) -> list[Lines]:
+    from veriformer.cli.mistake_pages import mistake_page
+    from veriformer.conformance_tests.mistakes import catalogue
+
+    return [mistake_page(catalogue()[identifier])] if identifier in catalogue() else []
+
+
 def _unknown(identifier: str) -> str:
     from veriformer.cli.seed_pages import seed_identifiers
+    from veriformer.conformance_tests.mistakes import catalogue
     from veriformer.conformance_tests.reports.text import plain
     from veriformer.spec.conventions import CONVENTIONS
     from veriformer.spec.derivations import derivation_ids
@@ -69,7 +78,7 @@ def _unknown(identifier: str) -> str:
     from veriformer.spec.worked_examples.registry import WORKED_EXAMPLES
 
     examples = (example.id for example in WORKED_EXAMPLES)
-    known = [*LAWS, *OPERATIONS, *CONVENTIONS, *derivation_ids(), *examples, *seed_identifiers()]
+    known = [*LAWS, *OPERATIONS, *CONVENTIONS, *derivation_ids(), *examples, *seed_identifiers(), *catalogue()]
     close = (
         get_close_matches(identifier, known, n=3) or [name for name in known if identifier and identifier in name][:3]
     )

@@ -7,20 +7,29 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
+from veriformer.cli.failures import UserError
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.layout import Lines
 
 _WIDTH = 100
-_KINDS = ("operations", "laws", "conventions", "derivations", "examples", "implementations")
+_KINDS = ("operations", "laws", "conventions", "derivations", "examples", "mistakes", "implementations")
 
 
 @click.command("list", short_help="List operations, laws, conventions, ...")
 @click.argument("what", type=click.Choice(_KINDS), default="operations")
-def list_command(what: str) -> None:
+@click.option(
+    "--operation", "operations", multiple=True, metavar="NAME", help="Only mistakes of this operation (repeatable)."
+)
+def list_command(what: str, operations: tuple[str, ...]) -> None:
     """List what there is; `veriformer explain ID` says more about each."""
     from veriformer.cli.output import print_page
 
+    if what == "mistakes":
+        print_page(_mistakes(operations))
+        return
+    if operations:
+        raise UserError(f"--operation selects among mistakes, not among {what}; use: veriformer list mistakes")
     print_page(_LISTINGS[what]())
 
 
@@ -98,6 +107,12 @@ def _examples() -> Lines:
         Text(""),
         Text(f"{len(WORKED_EXAMPLES)} worked examples: {totals}"),
     ]
+
+
+def _mistakes(operations: tuple[str, ...]) -> Lines:
+    from veriformer.cli.mistake_pages import mistakes_listing
+
+    return mistakes_listing(operations)
 
 
 def _implementations() -> Lines:

@@ -26,6 +26,7 @@ def law_page(law: LawStatement) -> Lines:
     others = [other.id for other in LAWS.values() if other.claim is law.claim and other.id != law.id]
     if others:
         lines += _entry("also", ", ".join(others))
+    lines += _mistakes(law)
     if law.claim.derivation is None:
         return [*lines, *_entry("no derivation", law.claim.reason or "")]
     return [
@@ -34,6 +35,12 @@ def law_page(law: LawStatement) -> Lines:
         blank(),
         *_derivation(law.claim.derivation),
     ]
+
+
+def _mistakes(law: LawStatement) -> Lines:
+    from veriformer.conformance_tests.mistakes import caught_by
+
+    return _entry("catches", ", ".join(slugs)) if (slugs := caught_by(law.id)) else []
 
 
 def operation_page(operation: Operation) -> Lines:

@@ -3,7 +3,7 @@
     python docs/build.py            write the pages
     python docs/build.py --check    write nothing; exit status 1 and the names of the pages that are stale
 
-The pages are drawn from the catalogues of `veriformer.spec`, and from the mistakes that the tests plant.
+The pages are drawn from the catalogues of `veriformer.spec`, and from the catalogue of mistakes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def generated_pages() -> dict[str, str]:
         **field_tests_page(),
         **interface_page(HERE),
         **seeds_page(HERE),
-        **mistakes_page(HERE.parent),
+        **mistakes_page(),
         **seed_pages(),
     }
 

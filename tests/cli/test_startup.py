@@ -19,6 +19,8 @@ LIGHT = [
     ["--version"],
     ["explain", "seeds"],
     ["explain", "seeds.000.11"],
+    ["list", "mistakes"],
+    ["explain", "scale_missing"],
 ]
 
 

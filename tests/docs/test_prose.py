@@ -81,7 +81,7 @@ def test_the_guide_names_what_the_code_has() -> None:
         "conformance_tests/inference.py": "class _Probe",
         "adapters/built_in.py": "BUILT_IN",
         "adapters/arrays.py": "class ArrayFramework",
-        "tests/conformance_tests/test_planted_mistakes.py": "class Mistake",
+        "conformance_tests/mistakes/mistake.py": "class PlantedMistake",
     }
     for path, name in code.items():
         assert name in (ROOT / path).read_text(encoding="utf-8"), path

@@ -1,0 +1,107 @@
+"""The pages of the catalogue of mistakes: all of them, those of some operations, and one mistake."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from rich.text import Text
+from veriformer.cli.failures import UserError
+from veriformer.conformance_tests.mistakes import Citation, Mistake, PlantedMistake, catalogue, remarks
+from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, labelled, paragraph
+from veriformer.conformance_tests.reports.text import counted, first_few, plain
+from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS
+
+_WIDTH = 100
+_LABEL = 15
+_COLUMN = 20
+
+
+def mistakes_listing(operations: tuple[str, ...] = ()) -> Lines:
+    """Return a line for each mistake, or for each that some laws of `operations` catch; UserError for other names."""
+    for name in operations:
+        if name not in OPERATIONS:
+            close = get_close_matches(name, OPERATIONS, n=3)
+            meant = f"; did you mean {' or '.join(close)}?" if close else ""
+            raise UserError(f"no operation is called {plain(name)!r}{meant} (see: veriformer list operations)")
+    found = [one for one in catalogue().values() if not operations or {*operations} & {*one.operations}]
+    column = max((len(one.slug) for one in found), default=0) + 2
+    lines = [line for one in found for line in _row(one, column)]
+    for name in operations:
+        lines += [blank(), *paragraph(remarks()[name], _WIDTH)] if name in remarks() else []
+    return [*lines, blank(), *paragraph(_totals(found), _WIDTH)]
+
+
+def mistake_page(mistake: Mistake) -> Lines:
+    """Return a mistake: what goes wrong, what hides it, the laws that catch it, where it is planted, who met it."""
+    lines = [heading(mistake.slug), *paragraph(mistake.sentence, _WIDTH), blank()]
+    lines += [line for label, text in _facts(mistake) if text for line in _entry(label, text)]
+    if mistake.laws:
+        lines += [blank(), heading("Caught by"), *_laws(mistake)]
+        lines += _entry("why they hold", f"veriformer explain {mistake.laws[0]}")
+    if mistake.planted:
+        lines += [blank(), heading("Planted in")]
+        lines += [line for planted in mistake.planted for line in _change(planted)]
+    if mistake.citations:
+        lines += [blank(), heading(f"Met in ({counted(len(mistake.citations), 'report')})")]
+        lines += [line for citation in mistake.citations for line in _citation(citation)]
+    return lines
+
+
+def _row(mistake: Mistake, column: int) -> Lines:
+    place = first_few(mistake.operations) if mistake.planted else f"not planted ({mistake.group})"
+    return [
+        *entry(mistake.slug, mistake.sentence, _WIDTH, indent=0, label_width=column),
+        *entry("", place, _WIDTH, indent=0, label_width=column, style="dim"),
+    ]
+
+
+def _totals(found: list[Mistake]) -> str:
+    caught = sum(bool(one.planted) for one in found)
+    reported = [one for one in found if one.citations]
+    reports = len({citation.issue for one in reported for citation in one.citations})
+    return (
+        f"{counted(len(found), 'mistake')}: {caught} planted in correct programs and caught by laws, {len(reported)} "
+        f"reported in {counted(reports, 'public issue')}. One of them: veriformer explain MISTAKE"
+    )
+
+
+def _facts(mistake: Mistake) -> tuple[tuple[str, str], ...]:
+    reason = f"it is {mistake.reason.replace('`', '')}" if mistake.reason else ""
+    return (
+        ("as code", mistake.formula),
+        ("operations", ", ".join(mistake.operations)),
+        ("kind", mistake.group),
+        ("hidden when", mistake.hidden_when),
+        ("effect", mistake.effect),
+        ("not planted", reason),
+    )
+
+
+def _laws(mistake: Mistake) -> Lines:
+    """Return the laws, operation by operation."""
+    lines: Lines = []
+    for operation in mistake.operations:
+        lines += _entry("in", operation)
+        for law in (law for law in mistake.laws if LAWS[law].operation.name == operation):
+            lines += entry(law, LAWS[law].statement, _WIDTH, indent=4, label_width=max(map(len, mistake.laws)) + 2)
+    return lines
+
+
+def _change(planted: PlantedMistake) -> Lines:
+    # Code keeps its lines, however long.
+    changed = [Text(f"    {line}", style="red" if line[0] == "-" else "green") for line in planted.changed_lines()]
+    return [*entry(planted.source, ", ".join(planted.laws), _WIDTH, indent=2, label_width=_COLUMN + 6), *changed]
+
+
+def _citation(citation: Citation) -> Lines:
+    about = f"{plain(citation.symptom)} ({citation.evidence})"
+    return [
+        *labelled("", [citation.url], indent=2, label_width=0),
+        *paragraph(plain(citation.title), _WIDTH, indent=4),
+        *paragraph(about, _WIDTH, indent=4, style="dim"),
+    ]
+
+
+def _entry(label: str, text: str) -> Lines:
+    return entry(label, text, _WIDTH, indent=2, label_width=_LABEL)

@@ -1,0 +1,82 @@
+"""Mistakes that people make in Transformers: who reported them, what hides them, and which laws catch them.
+
+`catalogue()` has every mistake by its slug. Most are planted: one change to a correct source makes a program that
+can be run, `planted()[0].source_text()`, and each law that names the mistake fails on it. Data that loads without any
+framework and is read when it is asked for.
+
+A planted mistake is an entry of a file in `planted/`, one file for each family of operations:
+
+    [[mistake]]
+    slug = "scale_missing"          of catalogue.json, which has its sentence and the issues that report it
+    summary = "..."                 what goes wrong, only where the catalogue does not have the slug
+    source = "attention_numpy"      the correct file in sources/ that is changed
+    right = "..."                   what stands there, once
+    wrong = "..."                   what a mistaken author wrote instead
+    laws = ["attention.scale"]      the laws about that very thing: each must fail
+
+The operations are those of the laws. `not_planted.json` says of the rest of the catalogue why it is not planted, and
+`remarks.json` what there is to say of an operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from veriformer.conformance_tests.mistakes.files import read_json, read_planted, read_source, source_names
+from veriformer.conformance_tests.mistakes.mistake import Citation, Mistake, PlantedMistake
+
+__all__ = [
+    "Citation",
+    "Mistake",
+    "PlantedMistake",
+    "catalogue",
+    "caught_by",
+    "planted",
+    "read_source",
+    "remarks",
+    "source_names",
+]
+
+
+@cache
+def catalogue() -> Mapping[str, Mistake]:
+    """Return every mistake by its slug, in the order of the slugs."""
+    reported = {record["slug"]: record for record in read_json("catalogue.json")}
+    reasons = {slug: reason for reason, slugs in read_json("not_planted.json").items() for slug in slugs}
+    places: dict[str, list[PlantedMistake]] = {}
+    for entry in planted():
+        places.setdefault(entry.slug, []).append(entry)
+    slugs = sorted(reported.keys() | places.keys())
+    return MappingProxyType(
+        {slug: _mistake(slug, reported.get(slug), places.get(slug, []), reasons.get(slug, "")) for slug in slugs}
+    )
+
+
+@cache
+def planted() -> tuple[PlantedMistake, ...]:
+    """Return every planted mistake; several may have one slug, each in another source or at another place."""
+    return tuple(PlantedMistake(**{**record, "laws": tuple(record["laws"])}) for record in read_planted())
+
+
+def caught_by(law: str) -> tuple[str, ...]:
+    """Return the slugs of the mistakes that a law catches, reported ones first."""
+    slugs = {entry.slug for entry in planted() if law in entry.laws}
+    return tuple(sorted(slugs, key=lambda slug: (not catalogue()[slug].citations, slug)))
+
+
+@cache
+def remarks() -> Mapping[str, str]:
+    """Return what there is to say of the mistakes of an operation, by its name; most have no remark."""
+    return MappingProxyType(read_json("remarks.json"))
+
+
+def _mistake(slug: str, record: Mapping[str, Any] | None, places: list[PlantedMistake], reason: str) -> Mistake:
+    if record is None:
+        summary = next(entry.summary for entry in places if entry.summary)
+        return Mistake(slug, summary, planted=tuple(places))
+    citations = tuple(Citation(**citation) for citation in record["citations"])
+    # A mistake that has been planted since needs no reason any more.
+    return Mistake(**{**record, "citations": citations}, planted=tuple(places), reason="" if places else reason)

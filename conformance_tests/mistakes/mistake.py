@@ -1,0 +1,117 @@
+"""The record of a mistake that people make, and of one place where it is planted."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from difflib import unified_diff
+
+from veriformer.conformance_tests.mistakes.files import read_source
+from veriformer.spec.laws import LAWS
+
+_ISSUE = re.compile(r"[\w.-]+/[\w.-]+#\d+")
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A public report of a mistake; `evidence` says what became of it. ValueError where `issue` names none."""
+
+    issue: str
+    title: str
+    symptom: str
+    evidence: str
+
+    def __post_init__(self) -> None:
+        if not _ISSUE.fullmatch(self.issue):
+            raise ValueError(f"{self.issue!r} is no issue; expected owner/name#number")
+
+    @property
+    def url(self) -> str:
+        """Where the report can be read."""
+        repository, _, number = self.issue.partition("#")
+        return f"https://github.com/{repository}/issues/{number}"
+
+
+@dataclass(frozen=True)
+class PlantedMistake:
+    """A passage of a correct source, what a mistaken author wrote instead, and the laws that must say so.
+
+    `right` occurs in the source once. `summary` is what goes wrong, where the catalogue has no sentence for the slug.
+    """
+
+    slug: str
+    source: str
+    right: str
+    wrong: str
+    laws: tuple[str, ...]
+    summary: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called among all planted mistakes."""
+        return f"{self.laws[0]}-{self.slug}-{self.framework}"
+
+    @property
+    def framework(self) -> str:
+        """What the source is written with: numpy, torch or jax."""
+        return self.source.rpartition("_")[2]
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The operations of the laws, each once."""
+        return operations_of(self.laws)
+
+    def correct_text(self) -> str:
+        """Return the program without the mistake, which conforms."""
+        return read_source(self.source)
+
+    def source_text(self) -> str:
+        """Return the program with the mistake; ValueError where the passage does not occur in the source once."""
+        text = self.correct_text()
+        if (occurrences := text.count(self.right)) != 1:
+            raise ValueError(f"{self.right!r} must occur once in {self.source}; it occurs {occurrences} times")
+        return text.replace(self.right, self.wrong)
+
+    def changed_lines(self) -> tuple[str, ...]:
+        """Return the lines that differ: those of the correct program after `- `, the mistaken ones after `+ `."""
+        texts = (self.correct_text().splitlines(), self.source_text().splitlines())
+        # The first two lines are the names of the files.
+        changes = [line for line in list(unified_diff(*texts, n=0, lineterm=""))[2:] if not line.startswith("@@")]
+        code = textwrap.dedent("\n".join(line[1:] for line in changes)).split("\n")
+        return tuple(f"{change[0]} {line}" for change, line in zip(changes, code, strict=True))
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake: what goes wrong, what hides it, what it does to a model, who met it, and where it is planted.
+
+    `formula` is the mistaken line as NumPy would have it. `hidden_when` and `effect` are empty where nothing is known.
+    A mistake without citations is of the same sort as the reported ones. One that is not planted has a `reason`.
+    """
+
+    slug: str
+    sentence: str
+    group: str = ""
+    formula: str = ""
+    hidden_when: str = ""
+    effect: str = ""
+    citations: tuple[Citation, ...] = ()
+    planted: tuple[PlantedMistake, ...] = ()
+    reason: str = ""
+
+    @property
+    def laws(self) -> tuple[str, ...]:
+        """The ids of the laws that catch it, each once, in the order of the specification."""
+        caught = {law for planted in self.planted for law in planted.laws}
+        return tuple(law for law in LAWS if law in caught)
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The operations in which it is caught, each once."""
+        return operations_of(self.laws)
+
+
+def operations_of(laws: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the operations of some laws, each once; KeyError where there is no such law."""
+    return tuple(dict.fromkeys(LAWS[law].operation.name for law in laws))

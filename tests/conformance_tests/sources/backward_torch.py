@@ -1,1 +1,0 @@
-../../../docs/examples/backward_torch.py

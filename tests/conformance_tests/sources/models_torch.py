@@ -1,1 +1,0 @@
-../../../docs/examples/models_torch.py

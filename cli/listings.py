@@ -17,12 +17,15 @@ _KINDS = ("operations", "laws", "conventions", "derivations", "examples", "mista
 
 
 @click.command("list", short_help="List operations, laws, conventions, ...")
-@click.argument("what", type=click.Choice(_KINDS), default="operations")
+@click.argument("what", type=click.Choice(_KINDS), default="operations", metavar="[WHAT]")
 @click.option(
     "--operation", "operations", multiple=True, metavar="NAME", help="Only mistakes of this operation (repeatable)."
 )
 def list_command(what: str, operations: tuple[str, ...]) -> None:
-    """List what there is; `veriformer explain ID` says more about each."""
+    """List what there is; `veriformer explain ID` says more about each.
+
+    WHAT is operations (which need not be said), laws, conventions, derivations, examples, mistakes or implementations.
+    """
     from veriformer.cli.output import print_page
 
     if what == "mistakes":

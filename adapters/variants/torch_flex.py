@@ -28,6 +28,8 @@ conventions = {
     "layout": "bhld",
     "kv_grouping": "repeat_each",
 }
+# On the CPU flex_attention has no gradient: it raises NotImplementedError where one is asked for.
+scaled_dot_product_attention_backward = None
 
 
 def scaled_dot_product_attention(

@@ -20,6 +20,7 @@ from veriformer.cli.failures import (
     show_internal_error,
     show_user_error,
 )
+from veriformer.cli.identify import identify_command
 from veriformer.cli.listings import list_command
 
 
@@ -52,6 +53,7 @@ def application() -> None:
 
 
 application.add_command(check_command)
+application.add_command(identify_command)
 application.add_command(list_command)
 application.add_command(explain_command)
 application.add_command(derive_command)

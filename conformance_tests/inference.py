@@ -43,6 +43,11 @@ FORWARD = "scaled_dot_product_attention"
 BACKWARD = "scaled_dot_product_attention_backward"
 LAYERS = ("encoder_layer", "decoder_layer")
 FAILURES = (AdapterError, WrongShape)
+_NAN_REACHES = {
+    "ignored": "the output stays as it was",
+    "value_propagates": "the output changes, though not by the hidden keys alone",
+    "propagates": "the output changes, by the hidden keys alone too",
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ def examine(implementation: Implementation, operation: Operation) -> Profile:
     """
     if operation.name in implementation.derived:
         return _as_derived(operation, examine(implementation, OPERATIONS[implementation.derived[operation.name]]))
-    probe = _Probe(Subject(implementation, operation, standard_conventions()))
+    probe = Probe(Subject(implementation, operation, standard_conventions()))
     findings = tuple(probe.find(name) for name in operation.conventions)
     equal_widths, refuses = probe.needs_equal_widths(), probe.refuses_bias_beside_mask()
     probe.subject.calls.clear()
@@ -85,13 +90,20 @@ def _as_derived(operation: Operation, profile: Profile) -> Profile:
     return replace(profile, subject=subject, findings=tuple(replace(f, operation=operation.name) for f in of_both))
 
 
-class _Probe:
-    """The questions, asked in an order in which later ones may rely on earlier answers."""
+class Probe:
+    """The questions, asked in an order in which later ones may rely on earlier answers.
+
+    A check needs the answers alone; what `_note` is told, only a subclass that shows its evidence keeps.
+    """
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.operation = subject.operation
         self.dtype = subject.implementation.dtypes[0]
+        # A declared value may decide what an earlier question brings: tiled heads, what the layout's does.
+        told = {name: subject.implementation.declared_convention(name, subject.operation.name) for name in CONVENTIONS}
+        declared = {name: value for name, value in told.items() if value is not None}
+        subject.conventions = {**subject.conventions, **declared}
         self._questions: dict[str, Callable[[], str | None]] = {
             "layout": self._layout,
             "causal_alignment": self._causal_alignment,
@@ -182,6 +194,9 @@ class _Probe:
         allowed = np.where(np.isfinite(expected.allowed), expected.allowed, 0.0)
         return compare(expected.value, output, allowed + allowed.max(), judged).holds
 
+    def _note(self, inputs: Inputs, came: Array | str | None, fits: Iterable[str]) -> None:
+        """Hear what was asked, what came, and which values would have given that."""
+
     def _has(self, *features: str) -> bool:
         return all(feature in self.subject.features for feature in features)
 
@@ -209,13 +224,16 @@ class _Probe:
             return self._which("causal_alignment", (self._inputs(*pair, is_causal=True) for pair in lengths))
         # Without limit to the left, a window of nothing to the right is the causal flag.
         causal: dict[str, Any] = {"is_causal": True} if self._has("is_causal") else {"window": (None, 0)}
-        seen = [self._keys_seen(self._inputs(*pair, **causal)) for pair in lengths]
         alignments: tuple[Any, ...] = CONVENTIONS["causal_alignment"].value_names
-        for value in alignments:
-            shown = [reference.causal_mask(*pair, causal_alignment=value) for pair in lengths]
-            if all(_shows(found, mask) for found, mask in zip(seen, shown, strict=True)):
-                return str(value)
-        return None
+        candidates = list(alignments)
+        for pair in lengths:
+            inputs = self._inputs(*pair, **causal)
+            seen = self._keys_seen(inputs)
+            shown = {value: reference.causal_mask(*pair, causal_alignment=value) for value in alignments}
+            fits = [value for value in alignments if _shows(seen, shown[value])]
+            self._note(inputs, seen, fits)
+            candidates = [value for value in candidates if value in fits]
+        return candidates[0] if candidates else None
 
     def _keys_seen(self, inputs: Any) -> Array | None:
         """Return which keys each query's answer depends on, (L, S), by changing one key after the other.
@@ -235,6 +253,9 @@ class _Probe:
                 return None
             rest = tuple(axis for axis in range(before.ndim) if axis != inputs.result_axis("queries"))
             changed = (before != after) & ~(np.isnan(before) & np.isnan(after))
+            if self.operation.name == "attention_weights":
+                # The weight of the only key that is seen is 1, whatever the key.
+                changed[..., key] |= before[..., key] != 0
             columns.append(changed.any(axis=rest))
         return np.stack(columns, axis=-1)
 
@@ -287,6 +308,15 @@ class _Probe:
         clean = self._output(inputs)
         if clean is None:
             return None
+        found = self._passed_by_nan(clean, inputs, hidden)
+        # One array is both keys and values there, so that what reaches the output may have come through either.
+        either = self.operation.name == "multi_head_attention" and found == "propagates"
+        reaches = "the output changes" if either else _NAN_REACHES[found]
+        fits = ["value_propagates", found] if either else [found]
+        self._note(inputs, f"with NaN in every hidden key and value {reaches}", fits)
+        return found
+
+    def _passed_by_nan(self, clean: Array, inputs: Any, hidden: Array) -> str:
         if self._unchanged(clean, inputs.with_keys_replaced(hidden, np.nan)):
             return "ignored"
         if self.operation.name == "multi_head_attention":
@@ -324,7 +354,7 @@ class _Probe:
 
     def _layer(self, dtype: str, **settings: Any) -> LayerInputs:
         memory = 3 if self.operation.name == "decoder_layer" else 0
-        case = LayerCase(2, 2, 4, 4, 16, memory, True, dtype=dtype, palette="integers", seed=7, **settings)
+        case = LayerCase(2, 2, 4, 4, 16, memory, True, dtype=dtype, palette="normal", seed=7, **settings)
         return LayerInputs.draw(self.operation.name, case)
 
     def _softmax_dtype(self) -> str | None:

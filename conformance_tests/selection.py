@@ -36,12 +36,12 @@ class Selection:
     def __post_init__(self) -> None:
         for name in self.operations or ():
             if name not in OPERATIONS:
-                raise UnknownName(_unknown("operation", name, OPERATIONS, "veriformer list operations"))
+                raise UnknownName(unknown("operation", name, OPERATIONS, "veriformer list operations"))
         for pattern in self.laws or ():
             if not any(fnmatchcase(identifier, pattern) for identifier in LAWS):
-                raise UnknownName(_unknown("law", pattern, LAWS, "veriformer list laws"))
+                raise UnknownName(unknown("law", pattern, LAWS, "veriformer list laws"))
         if self.effort not in EXAMPLES:
-            raise UnknownName(_unknown("tier", self.effort, EXAMPLES, "one of quick, standard, thorough"))
+            raise UnknownName(unknown("tier", self.effort, EXAMPLES, "one of quick, standard, thorough"))
 
     def includes(self, identifier: str) -> bool:
         """Return whether the law called `identifier` is tried."""
@@ -64,7 +64,8 @@ class Selection:
         return COMPILATIONS[self.effort]
 
 
-def _unknown(kind: str, name: str, known: Iterable[str], where: str) -> str:
+def unknown(kind: str, name: str, known: Iterable[str], where: str) -> str:
+    """Return the sentence about a name that nothing is called by, with what was meant and where names are listed."""
     close = get_close_matches(name, list(known), n=3)
     meant = f"; did you mean {' or '.join(close)}?" if close else ""
     return f"no {kind} is called {name!r}{meant} (see: {where})"

@@ -1,0 +1,99 @@
+"""`veriformer identify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from veriformer.cli.check import refuse_unwritable
+from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.identification import Identification
+
+Failures = list[tuple[str, Exception]]
+
+
+@click.command("identify", short_help="Say which conventions implementations obey, with the evidence.")
+@click.argument("implementations", metavar="IMPLEMENTATION...", nargs=-1, required=True)
+@click.option("--operation", "operations", multiple=True, metavar="NAME", help="Only this operation (repeatable).")
+@click.option("--convention", "conventions", multiple=True, metavar="NAME", help="Only this convention (repeatable).")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the answers as JSON too."
+)
+@click.option("--verbose", "-v", is_flag=True, help="Show every question, with its numbers where they are few.")
+@click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
+@click.option("--color/--no-color", default=True, help="Colours on a terminal.")
+def identify_command(
+    implementations: tuple[str, ...],
+    operations: tuple[str, ...],
+    conventions: tuple[str, ...],
+    json_file: Path | None,
+    verbose: bool,
+    traceback: bool,
+    color: bool,
+) -> int:
+    """Say which conventions implementations obey: each value, how it is known, and the evidence.
+
+    An IMPLEMENTATION is what `veriformer check` takes. Every question is put to declared values too. What cannot be
+    told apart is flagged, and what counts as a mistake unless it is declared is not accepted.
+
+    Exit status: 0 no declared value is contradicted, 1 one is, 2 it could not run.
+    """
+    refuse_unwritable(json_file)
+    found, failures = _identified(implementations, operations, conventions)
+    _print(found, verbose=verbose, color=color)
+    for _, error in failures:
+        show_user_error(UserError(str(error), error.__cause__ or error), with_traceback=traceback)
+    _write_json(json_file, found, failures)
+    statuses = [identification.exit_status for identification in found]
+    return max([*statuses, COULD_NOT_RUN] if failures else statuses)
+
+
+def _identified(
+    implementations: tuple[str, ...], operations: tuple[str, ...], conventions: tuple[str, ...]
+) -> tuple[list[Identification], Failures]:
+    from veriformer.adapters.errors import LoadError
+    from veriformer.conformance_tests.identification import identify
+    from veriformer.conformance_tests.selection import UnknownName
+
+    found: list[Identification] = []
+    failures: Failures = []
+    for implementation in implementations:
+        try:
+            found.append(identify(implementation, operations or None, conventions=conventions or None))
+        except UnknownName as error:
+            raise UserError(str(error)) from error
+        except LoadError as error:
+            failures.append((implementation, error))
+    return found, failures
+
+
+def _print(found: list[Identification], *, verbose: bool, color: bool) -> None:
+    from veriformer.cli.output import standard_output
+    from veriformer.conformance_tests.reports.identified import identification_lines
+    from veriformer.conformance_tests.reports.layout import blank
+    from veriformer.conformance_tests.reports.screen import print_lines
+
+    console = standard_output(color=color)
+    for number, identification in enumerate(found):
+        lines = identification_lines(identification, width=console.width, verbose=verbose)
+        print_lines(console, [blank(), *lines] if number else lines)
+
+
+def _write_json(path: Path | None, found: list[Identification], failures: Failures) -> None:
+    from veriformer.conformance_tests.reports.identified import identification_as_json
+    from veriformer.conformance_tests.reports.json_report import SCHEMA, strict, write_json
+
+    if path is None:
+        return
+    objects: list[dict[str, Any]] = [identification_as_json(identification) for identification in found]
+    objects += [
+        {"schema": SCHEMA, "implementation": strict(name), "verdict": "error", "reason": strict(str(error))}
+        for name, error in failures
+    ]
+    try:
+        write_json(path, objects)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}", error) from error

@@ -1,0 +1,237 @@
+"""The probes of `inference`, put to declared conventions too, with their evidence and with values that are mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from veriformer.conformance_tests.evidence import Evidence, asked_words, difference_words, entry_words, keys_words
+from veriformer.conformance_tests.inference import FAILURES, FORWARD, LAYERS, Probe
+from veriformer.conformance_tests.inputs.vectors import LayerNormInputs
+from veriformer.conformance_tests.selection import WHOLE_MODELS
+from veriformer.conformance_tests.subject import Inputs, Subject
+from veriformer.conformance_tests.verdict import compare
+from veriformer.spec.conventions import CONVENTIONS
+
+Array = np.ndarray
+Told = Literal["told", "untold", "mistake", "contradicted"]
+
+_NEEDS = {
+    "mask_polarity": ("mask",),
+    "causal_alignment": ("is_causal", "window"),
+    "causal_with_mask": ("mask", "is_causal"),
+    "empty_row": ("mask",),
+    "masked_nonfinite": ("mask",),
+    "window_counting": ("window",),
+    "softcap_order": ("softcap",),
+}
+_MASKED = ("causal_with_mask", "empty_row", "masked_nonfinite")
+
+
+@dataclass(frozen=True)
+class Identified:
+    """The value of one convention for one operation, how it is known, and what stands against it.
+
+    `told` is "told" where the answers fit this value and no other; "untold" where they do not tell; "mistake" where
+    they fit only a value that must be declared, and is not; "contradicted" where they fit another value than the
+    declared one. `reason` says more about all but the first. `fits` are the values that every answer fits.
+    """
+
+    operation: str
+    convention: str
+    value: str
+    how: str  # "declared", "inferred" or "standard"
+    told: Told
+    reason: str = ""
+    fits: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+
+
+class Witness(Probe):
+    """Probes that remember what was asked, what came, and what it excludes."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self.evidence: list[Evidence] = []
+        self.refusals: list[str] = []
+        self.mistaken_polarity = False
+        self._questions |= {
+            "layout": lambda: self._call_under_each("layout", self._inputs(5, 7)),
+            "mask_polarity": self._mask_polarity,
+            "softcap_order": self._softcap_order,
+            "kv_grouping": lambda: self._call_under_each("kv_grouping", self._inputs(3, 5)),
+            "layer_norm_eps": self._layer_norm_eps,
+        }
+
+    def identify(self, convention: str) -> Identified:
+        """Return what is known of a convention, and let every later call obey it."""
+        self.evidence, self.refusals = [], []
+        declared = self.subject.implementation.declared_convention(convention, self.operation.name)
+        found = self._inferred(convention)
+        fits = self._fit_all(convention)
+        value, how = self._value(convention, declared, found, fits)
+        told, reason = self._judged(convention, declared, fits)
+        # Later questions rely on what the implementation does, where it is known to be another thing than declared.
+        self._settle(convention, fits[0] if told == "contradicted" else value, how)
+        self.mistaken_polarity |= convention == "mask_polarity" and told == "mistake"
+        self.subject.calls.clear()
+        return Identified(self.operation.name, convention, value, how, told, reason, fits, tuple(self.evidence))
+
+    def _fit_all(self, convention: str) -> tuple[str, ...]:
+        if not self.evidence:
+            return ()
+        names = CONVENTIONS[convention].value_names
+        return tuple(name for name in names if all(name in evidence.fits for evidence in self.evidence))
+
+    def _value(
+        self, convention: str, declared: str | None, found: str | None, fits: tuple[str, ...]
+    ) -> tuple[str, str]:
+        if declared is not None:
+            return declared, "declared"
+        accepted = CONVENTIONS[convention].inferred_values
+        if found is None or found not in accepted or found not in fits:
+            return CONVENTIONS[convention].standard, "standard"
+        return found, "inferred" if fits == (found,) or found != CONVENTIONS[convention].standard else "standard"
+
+    def _judged(self, convention: str, declared: str | None, fits: tuple[str, ...]) -> tuple[Told, str]:
+        if declared is not None and fits and declared not in fits:
+            return "contradicted", f"declared {declared}; what came fits {' and '.join(fits)}"
+        if convention in _MASKED and self.mistaken_polarity:
+            return "untold", "the mask is understood the other way round, and nothing about masks can be relied on"
+        if not self.evidence:
+            return "untold", self._silence(convention)
+        if not fits:
+            raised = f": {self.refusals[0]}" if self.refusals else "; a law says what is wrong (veriformer check)"
+            return "untold", f"{'the question' if self.refusals else 'what came'} fits no value known{raised}"
+        if declared is None and not set(fits) & set(CONVENTIONS[convention].inferred_values):
+            return "mistake", f"what came fits {fits[0]}, which counts as a mistake unless it is declared"
+        if len(fits) > 1:
+            return "untold", f"what came fits {', '.join(fits)} alike"
+        return "told", ""
+
+    def _silence(self, convention: str) -> str:
+        """Return why no question was answered."""
+        if self.refusals:
+            return f"the question could not be put: {self.refusals[0]}"
+        needs = _NEEDS.get(convention, ())
+        if needs and not all(self._has(name) for name in needs):
+            missing = [name for name in needs if not self._has(name)]
+            return f"the operation has no {' and no '.join(missing)}"
+        if convention == "softmax_dtype" and self.operation.name not in (*WHOLE_MODELS, "softmax"):
+            return "it is asked in float64, which is not among the dtypes"
+        if self.operation.name in WHOLE_MODELS:
+            return "none of its architectures depends on it"
+        return "no question is known that would tell"
+
+    def _output(self, inputs: Inputs) -> Array | None:
+        try:
+            return self.subject.call(inputs)
+        except FAILURES as error:
+            self.refusals.append(str(error))
+            return None
+
+    def _note(self, inputs: Inputs, came: Array | str | None, fits: Iterable[str]) -> None:
+        if came is None:
+            return
+        words = keys_words(came) if isinstance(came, np.ndarray) else came
+        self._record(inputs, words, tuple(fits), None)
+
+    def _record(self, inputs: Inputs, came: str, fits: tuple[str, ...], result: Array | None) -> None:
+        excludes = tuple(name for name in self._names if name not in fits)
+        arguments = inputs.arguments()
+        asked = f"{asked_words(arguments)}, in {inputs.dtype}"
+        self.evidence.append(Evidence(asked, came, fits, excludes, arguments, result))
+
+    def _inferred(self, convention: str) -> str | None:
+        self._names = CONVENTIONS[convention].value_names
+        return super()._inferred(convention)
+
+    def _which(self, convention: str, questions: Iterable[Inputs], *, empty_rows: bool = False) -> str | None:
+        for inputs in questions:
+            output = self._output(inputs)
+            if output is None:
+                self.evidence = []
+                return None
+            self._compare(convention, inputs, output, empty_rows)
+        fits = self._fit_all(convention)
+        accepted = [name for name in fits if name in CONVENTIONS[convention].inferred_values]
+        return accepted[0] if accepted else None
+
+    def _compare(self, convention: str, inputs: Inputs, output: Array, empty_rows: bool) -> None:
+        names = [name for name in self._names if name != "rejects"]
+        expected = {name: inputs.expected({**self.subject.conventions, convention: name}) for name in names}
+        fits = tuple(name for name in names if self._matches(convention, name, inputs, output, empty_rows))
+        judged = np.logical_or.reduce([~e.judged if empty_rows else e.judged for e in expected.values()])
+        if convention == "softmax_dtype":
+            # What is as exact as the input's precision allows was not computed in a narrower one.
+            fits = ("input", "at_least_float32") if "input" in fits else fits
+            came = difference_words(output, expected["input"].value, judged)
+            came += f"; rounding in {inputs.dtype} explains {expected['input'].allowed.max():.2g}"
+        else:
+            came = entry_words(output, {name: expected[name].value for name in names}, judged)
+        self._record(inputs, came, fits, output)
+
+    def _call_under_each(self, convention: str, inputs: Inputs) -> str | None:
+        before, came, fits = self.subject.conventions, [], []
+        expected = inputs.expected(before)
+        allowed = expected.allowed + expected.allowed.max()
+        answered = False
+        for name in CONVENTIONS[convention].value_names:
+            self.subject.conventions = {**before, convention: name}
+            output = self._output(inputs)
+            if output is None:
+                came.append(f"as {name} it raises or has another shape")
+                continue
+            answered = True
+            came.append(f"as {name} it {difference_words(output, expected.value, expected.judged)}")
+            if compare(expected.value, output, allowed, expected.judged).holds:
+                fits.append(name)
+        self.subject.conventions = before
+        if answered:
+            self._record(inputs, "; ".join(came), tuple(fits), None)
+        return fits[0] if fits else None
+
+    def _mask_polarity(self) -> str | None:
+        if not self._has("mask"):
+            return None
+        inputs = self._inputs(3, 4, mask="padding", mask_shape="keys_only")
+        # Neither it nor its opposite hides every key of a row.
+        mask = np.array([[True, True, True, False], [True, False, False, False]])[:, None, None]
+        return self._call_under_each("mask_polarity", replace(inputs, mask=mask))
+
+    def _causal_with_mask(self) -> str | None:
+        if not self._has("is_causal", "mask"):
+            return None
+        # Query 1 sees other keys by both together than by either alone.
+        mask = np.array([True, False, True, True])[None, None, None]
+        both = replace(self._inputs(4, 4, is_causal=True, mask="padding"), mask=mask)
+        output = self._output(both)
+        if output is not None:
+            self._compare("causal_with_mask", both, output, empty_rows=False)
+            return "intersect"
+        refusal, rejects = self.refusals[0], super()._causal_with_mask()
+        if rejects is not None:
+            self._record(both, f"{refusal}; with either alone it does not", ("rejects",), None)
+        return rejects
+
+    def _softcap_order(self) -> str | None:
+        if not self._has("softcap", "mask"):
+            return None
+        return self._which("softcap_order", [self._inputs(3, 5, softcap=2.0, mask="padding")])
+
+    def _layer_norm_eps(self) -> str | None:
+        if self.operation.name in LAYERS:
+            return self._which("layer_norm_eps", [self._layer(self.dtype, eps=0.5)])
+        x = np.array([[[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]]])
+        gamma, beta = np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, -1.0])
+        return self._which("layer_norm_eps", [LayerNormInputs(self.dtype, x, gamma, beta, 0.5)])
+
+    def _empty_row_of_gradients(self, inputs: Any) -> str | None:
+        found = super()._empty_row_of_gradients(inputs)
+        forward = self.subject.implementation.declares(FORWARD)
+        if found is not None:
+            told = f"as {FORWARD} does" if forward else f"the gradients are those of {found}"
+            self._record(inputs, told, (found,), None)
+        return found

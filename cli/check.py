@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.report import Report
     from veriformer.conformance_tests.reports.options import Options
 
-_TIERS = ("quick", "standard", "thorough")
+TIERS = ("quick", "standard", "thorough")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Outcome:
 )
 @click.option(
     "--tier",
-    type=click.Choice(_TIERS),
+    type=click.Choice(TIERS),
     default="standard",
     show_default=True,
     help="How many cases a law gets.",
@@ -92,7 +92,7 @@ def check_command(**options: Any) -> int:
     Exit status: 0 every declared law holds, 1 a law is violated, 2 it could not run.
     """
     wish = Wish(**options)
-    _refuse_unwritable(wish.json_file)
+    refuse_unwritable(wish.json_file)
     expected = _read_expected_failures(wish)
     outcome = _checked(wish, expected)
     if wish.remove_stale and wish.expected_failures is not None and expected is not None:
@@ -144,7 +144,7 @@ def _read_expected_failures(wish: Wish) -> ExpectedFailures | None:
         raise UserError(str(error), error) from error
 
 
-def _refuse_unwritable(path: Path | None) -> None:
+def refuse_unwritable(path: Path | None) -> None:
     """Say before the run, not after it, that its result could not be written."""
     if path is None:
         return

@@ -1,6 +1,7 @@
 """Whether an implementation obeys the laws: cases, tolerances, the runner, the reports.
 
-`check(implementation)` returns a `Report`; `parametrize_with_laws(implementation)` makes one pytest test per law.
+`check(implementation)` returns a `Report`, `compare_implementations(one, other)` a `Comparison`;
+`parametrize_with_laws(implementation)` makes one pytest test per law.
 """
 
 from __future__ import annotations
@@ -8,13 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from veriformer.conformance_tests.comparing import compare_implementations
+    from veriformer.conformance_tests.comparison import Comparison
     from veriformer.conformance_tests.pytest_plugin import parametrize_with_laws
     from veriformer.conformance_tests.report import Report
     from veriformer.conformance_tests.runner import check
 
-__all__ = ["Report", "check", "parametrize_with_laws"]
+__all__ = ["Comparison", "Report", "check", "compare_implementations", "parametrize_with_laws"]
 
-_HOMES = {"check": "runner", "Report": "report", "parametrize_with_laws": "pytest_plugin"}
+_HOMES = {
+    "check": "runner",
+    "compare_implementations": "comparing",
+    "Comparison": "comparison",
+    "Report": "report",
+    "parametrize_with_laws": "pytest_plugin",
+}
 
 
 def __getattr__(name: str) -> Any:

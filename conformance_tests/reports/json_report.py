@@ -94,7 +94,7 @@ def _counterexample(report: Report, result: LawResult, counterexample: Counterex
 
 
 def _call(record: CallRecord) -> dict[str, Any]:
-    arguments = {name: _argument(value, record.dtype) for name, value in record.arguments.items()}
+    arguments = {name: argument_as_json(value, record.dtype) for name, value in record.arguments.items()}
     return {
         "operation": record.operation,
         "dtype": record.dtype,
@@ -103,14 +103,15 @@ def _call(record: CallRecord) -> dict[str, Any]:
     }
 
 
-def _argument(value: Any, dtype: str) -> Any:
+def argument_as_json(value: Any, dtype: str) -> Any:
+    """Return an argument of a call: an array with its shape and dtype, a record of weights by its members."""
     if isinstance(value, np.ndarray):
         kind = {"b": "bool", "i": "int64", "u": "int64"}.get(value.dtype.kind, dtype)
         return {"shape": list(value.shape), "dtype": kind, "values": strict(value)}
     if is_dataclass(value) and not isinstance(value, type):
-        return {member.name: _argument(getattr(value, member.name), dtype) for member in fields(value)}
+        return {member.name: argument_as_json(getattr(value, member.name), dtype) for member in fields(value)}
     if isinstance(value, list | tuple):
-        return [_argument(part, dtype) for part in value]
+        return [argument_as_json(part, dtype) for part in value]
     return strict(value)
 
 

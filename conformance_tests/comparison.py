@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from veriformer.conformance_tests.cases.case import Case
+from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import Operation
 from veriformer.spec.porting import port_change
 
@@ -56,7 +57,8 @@ class Meeting:
 class ConventionPair:
     """The values that two implementations have of one convention, and how each is known.
 
-    `how` is "declared", "inferred" or "standard"; the last means that nothing shows it.
+    `how` is "declared", "inferred" or "standard". The last means that nothing shows it, except where only one answer
+    is accepted without being declared: that one holds then.
     """
 
     name: str
@@ -67,7 +69,12 @@ class ConventionPair:
     @property
     def differ(self) -> bool:
         """Whether both are known and are not the same."""
-        return self.first != self.second and "standard" not in self.how
+        return self.first != self.second and self.known
+
+    @property
+    def known(self) -> bool:
+        """Whether both values are known rather than assumed."""
+        return "standard" not in self.how or len(CONVENTIONS[self.name].inferred_values) == 1
 
 
 @dataclass(frozen=True)

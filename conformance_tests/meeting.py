@@ -40,10 +40,12 @@ class Pair:
 
     @property
     def conventions(self) -> tuple[ConventionPair, ...]:
-        """The conventions that bear on the operation, side by side."""
+        """The conventions that bear on what both offer of the operation, side by side."""
+        common = self.subjects[0].features & self.subjects[1].features
         return tuple(
             ConventionPair(one.convention, one.value, other.value, (one.how, other.how))
             for one, other in zip(self.first.findings, self.second.findings, strict=True)
+            if one.convention != "mask_polarity" or "mask" in common
         )
 
     @property
@@ -52,7 +54,7 @@ class Pair:
         if self.subjects[0].operation.name not in _EMPTY_ROWS_HAVE_VALUES:
             return False
         found = [pair for pair in self.conventions if pair.name == "empty_row"]
-        return all(pair.first == pair.second and "standard" not in pair.how for pair in found)
+        return all(pair.first == pair.second and pair.known for pair in found)
 
     def meet(self, case: Case) -> Meeting:
         """Return what came of a case."""

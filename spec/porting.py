@@ -35,7 +35,9 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
     },
     "causal_with_mask": {
         "intersect": Porting("write the causal flag into the mask", "lets the mask and the causal flag both apply"),
-        "rejects": Porting("refuse a mask beside the causal flag where callers rely on that", "refuses a mask beside the causal flag"),
+        "rejects": Porting(
+            "refuse a mask beside the causal flag where callers rely on that", "refuses a mask beside the causal flag"
+        ),
         "mask_ignored": Porting("leave the mask out beside the causal flag", "drops a mask beside the causal flag"),
         "causal_ignored": Porting("leave the causal flag out beside a mask", "drops the causal flag beside a mask"),
     },

@@ -15,6 +15,7 @@ from veriformer.conformance_tests.verdict import Verdict
 _MOST_ROWS = 3
 _MOST_ROWS_VERBOSE = 12
 _LONGEST_NAME = 24
+_CORRECT = "correct what does not obey the laws"
 
 
 def outcomes(comparison: Comparison) -> Table:
@@ -86,7 +87,9 @@ def why_nothing(comparison: Comparison) -> str:
     """Return why nothing could be compared, and what to do."""
     both = f"{plain(comparison.first)} and {plain(comparison.second)}"
     if not comparison.operations:
-        own = [first_few(names) or "none of those asked for" for names in (comparison.only_first, comparison.only_second)]
+        own = [
+            first_few(names) or "none of those asked for" for names in (comparison.only_first, comparison.only_second)
+        ]
         return f"{both} have no operation in common: the first has {own[0]}, the second {own[1]}"
     reasons = "; ".join(f"{each.operation.name}: {plain(each.reason)}" for each in comparison.operations)
     return f"{both} could not be compared: {reasons}"
@@ -129,7 +132,8 @@ def _results(comparison: Comparison, operation: OperationComparison, meeting: Me
             lines += entry(name, plain(error) if result is None else "returns a result", options.width)
         return lines
     both_right = meeting.cause is not None and meeting.cause.side == "both"
-    verdict = Verdict(False, first, second, meeting.wrong, meeting.excess)
+    # As numbers, so that masks can be subtracted too.
+    verdict = Verdict(False, first.astype(float), second.astype(float), meeting.wrong, meeting.excess)
     most = _MOST_ROWS_VERBOSE if options.verbose else _MOST_ROWS
     reference = None if both_right else meeting.expected[0]
     rows = compared(verdict, operation.operation, options.width - INDENT - LABEL, most, reference)
@@ -170,6 +174,9 @@ def _changes(comparison: Comparison, options: Options) -> Lines:
     for operation in comparison.operations:
         for sentence in operation.changes.values():
             places.setdefault(sentence, []).append(operation.operation.name)
+    for operation in comparison.operations:
+        if any(cause.side == "first" for cause in operation.causes):
+            places.setdefault(_CORRECT, []).append(operation.operation.name)
     if not places:
         return []
     title = f"What {_short(comparison.second)} must change to match {_short(comparison.first)}"
@@ -185,13 +192,13 @@ def _changes(comparison: Comparison, options: Options) -> Lines:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     for number, column in enumerate(columns):
-        table.add_column(Text(column), no_wrap=number == 0, overflow="fold", justify="right" if column == "cases" else None)
+        table.add_column(Text(column), no_wrap=number == 0, overflow="fold")
     return table
 
 
 def _value(pair: ConventionPair, side: int) -> str:
     value = plain(pair.second if side else pair.first)
-    return f"{value} (assumed)" if pair.how[side] == "standard" else value
+    return f"{value} (assumed)" if pair.how[side] == "standard" and not pair.known else value
 
 
 def _short(name: str) -> str:

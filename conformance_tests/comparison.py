@@ -14,6 +14,8 @@ from veriformer.spec.porting import port_change
 
 Array = np.ndarray
 Side = Literal["first", "second", "both", "neither"]
+# Where these differ the outputs do too, but on no case that both take or that both have one expectation for.
+_NOT_DRAWN = ("causal_with_mask", "empty_row", "masked_nonfinite")
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,12 @@ class OperationComparison:
     def parting_conventions(self) -> tuple[str, ...]:
         """The conventions that made their outputs differ."""
         return tuple(dict.fromkeys(name for cause in self.causes for name in cause.conventions))
+
+    @property
+    def conventions_not_met(self) -> tuple[str, ...]:
+        """The conventions in which they differ where no case is drawn, so that their outputs may agree regardless."""
+        differing = [pair.name for pair in self.conventions if pair.differ and pair.name in _NOT_DRAWN]
+        return tuple(name for name in differing if name not in self.parting_conventions)
 
     @property
     def changes(self) -> dict[str, str]:

@@ -31,7 +31,7 @@ class Pair:
 
     first: Profile
     second: Profile
-    _known: dict[Case, Meeting] = field(default_factory=dict)
+    _known: dict[Case, Meeting] = field(default_factory=dict, init=False)
 
     @property
     def subjects(self) -> tuple[Subject, Subject]:

@@ -8,15 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 from veriformer import reference
+from veriformer.adapters.loading import load
 from veriformer.conformance_tests import Comparison, compare_implementations
+from veriformer.conformance_tests.cases.case import AttentionCase
 from veriformer.conformance_tests.comparison import Cause, OperationComparison
+from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.meeting import Pair
 from veriformer.conformance_tests.reports.comparison_json import comparison_as_json
 from veriformer.conformance_tests.selection import UnknownName
 from veriformer.spec.conventions import CONVENTIONS
+from veriformer.spec.operations import OPERATIONS
 from veriformer.spec.porting import PORTING, port_change
 
 Array = np.ndarray
 ATTENTION = "scaled_dot_product_attention"
+COUNTINGS = ("inclusive", "exclusive")
+SPEC = OPERATIONS[ATTENTION]
 ALIGNMENTS: dict[str, Any] = {"top_left": 0, "bottom_right": 1}
 
 
@@ -58,6 +65,19 @@ def hiding_attention(
     return result
 
 
+def windowed(counting: Any) -> Any:
+    """Return attention whose window counts the query's own key, or does not."""
+
+    def scaled_dot_product_attention(query: Array, key: Array, value: Array, *, window: Any = None) -> Array:
+        shown = None
+        if window is not None:
+            shown = reference.window_mask(query.shape[2], key.shape[2], window, window_counting=counting)[None, None]
+        result: Array = attention_of()(query, key, value, mask=shown)
+        return result
+
+    return scaled_dot_product_attention
+
+
 def rotary_of(pairing: Any) -> Any:
     def rotary_embedding(x: Array, positions: Array) -> Array:
         return reference.rotary_embedding(x, positions, pairing=pairing).astype(x.dtype)
@@ -93,6 +113,24 @@ def test_a_port_that_aligns_bottom_right_differs_by_that_convention() -> None:
     assert case.is_causal
     assert case.query_length != case.key_length
     assert case.query_length + case.key_length <= 4
+
+
+def test_rows_that_see_no_key_are_compared_where_both_put_the_same_there() -> None:
+    meetings = of_attention(attention_of("bottom_right"), attention_of("bottom_right"))
+    assert meetings.agrees
+    pair = Pair(*(examine(load(SimpleNamespace(scaled_dot_product_attention=attention_of())), SPEC) for _ in range(2)))
+    assert pair.compares_empty_rows
+    case = AttentionCase(2, 3, 3, 3, 4, 2, 2, mask="empty_rows", seed=7)
+    meeting = pair.meet(case)
+    assert meeting.cause is None
+    assert meeting.excess == 0
+
+
+def test_a_window_that_counts_otherwise_differs_by_that_convention() -> None:
+    original, port = (SimpleNamespace(scaled_dot_product_attention=windowed(each)) for each in COUNTINGS)
+    (operation,) = compared(original, port).operations
+    assert operation.causes == (Cause("both", ("window_counting",)),)
+    assert operation.changes["window_counting"].startswith("pass a left window that is larger by one")
 
 
 def test_another_layout_agrees_and_is_told() -> None:
@@ -191,11 +229,12 @@ def test_an_unknown_operation_is_refused() -> None:
 
 def test_the_reference_and_torch_agree() -> None:
     pytest.importorskip("torch")
-    comparison = compared("numpy", "torch")
+    comparison = compared("numpy", "torch", ATTENTION, "multi_head_attention", "layer_norm", "encoder_layer")
     assert comparison.verdict == "agree"
-    assert len(comparison.compared) >= 15
-    attention = next(each for each in comparison.operations if each.operation.name == ATTENTION)
+    assert len(comparison.compared) == 4
+    attention = comparison.operations[0]
     assert "causal_with_mask" in attention.changes
+    assert "masked_nonfinite" in attention.conventions_not_met
 
 
 def test_the_reference_and_jax_differ_by_the_form_of_gelu() -> None:

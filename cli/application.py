@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 from veriformer.cli.check import check_command
+from veriformer.cli.compare import compare_command
 from veriformer.cli.derivations import derive_command
 from veriformer.cli.explanations import explain_command
 from veriformer.cli.failures import (
@@ -54,6 +55,7 @@ def application() -> None:
 
 application.add_command(check_command)
 application.add_command(identify_command)
+application.add_command(compare_command)
 application.add_command(list_command)
 application.add_command(explain_command)
 application.add_command(derive_command)

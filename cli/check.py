@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.report import Report
     from veriformer.conformance_tests.reports.options import Options
 
-_TIERS = ("quick", "standard", "thorough")
+TIERS = ("quick", "standard", "thorough")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Outcome:
 )
 @click.option(
     "--tier",
-    type=click.Choice(_TIERS),
+    type=click.Choice(TIERS),
     default="standard",
     show_default=True,
     help="How many cases a law gets.",

@@ -1,7 +1,8 @@
 """Whether an implementation obeys the laws: cases, tolerances, the runner, the reports.
 
 `check(implementation)` returns a `Report`; `identify(implementation)` returns the conventions that it obeys, with
-the evidence; `parametrize_with_laws(implementation)` makes one pytest test per law.
+the evidence; `compare_implementations(one, other)` returns a `Comparison`;
+`parametrize_with_laws(implementation)` makes one pytest test per law.
 """
 
 from __future__ import annotations
@@ -9,15 +10,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from veriformer.conformance_tests.comparing import compare_implementations
+    from veriformer.conformance_tests.comparison import Comparison
     from veriformer.conformance_tests.identification import Identification, identify
     from veriformer.conformance_tests.pytest_plugin import parametrize_with_laws
     from veriformer.conformance_tests.report import Report
     from veriformer.conformance_tests.runner import check
 
-__all__ = ["Identification", "Report", "check", "identify", "parametrize_with_laws"]
+__all__ = [
+    "Comparison",
+    "Identification",
+    "Report",
+    "check",
+    "compare_implementations",
+    "identify",
+    "parametrize_with_laws",
+]
 
 _HOMES = {
     "check": "runner",
+    "compare_implementations": "comparing",
+    "Comparison": "comparison",
     "Report": "report",
     "identify": "identification",
     "Identification": "identification",

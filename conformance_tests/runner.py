@@ -55,11 +55,11 @@ def check(
     selection = Selection(operations, laws, dtypes, tier, seed)
     implementation = target if isinstance(target, Implementation) else load(target)
     if dtypes is not None:
-        implementation = _restricted(implementation, dtypes)
+        implementation = restricted(implementation, dtypes)
     return Run(implementation, selection, expected_failures or ExpectedFailures(()), progress).report()
 
 
-def _restricted(implementation: Implementation, dtypes: tuple[str, ...]) -> Implementation:
+def restricted(implementation: Implementation, dtypes: tuple[str, ...]) -> Implementation:
     """Return the implementation with other dtypes to test; LoadError when its framework lacks one."""
     for name in dtypes:
         if name not in implementation.framework.dtypes:

@@ -19,12 +19,13 @@ _COLUMN_GAP = 2
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the comparison: where it stands, and the three lines."""
+    """One row of the comparison: where it stands, and the three lines; a fourth where there is a `reference`."""
 
     position: str
     expected: str
     received: str
     marks: str
+    reference: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,15 @@ class Comparison:
     left_out: int
 
 
-def compared(verdict: Verdict, operation: Operation, width: int, most: int) -> Comparison:
-    """Return the first rows of a verdict on arrays that differ, in columns that line up."""
+def compared(
+    verdict: Verdict, operation: Operation, width: int, most: int, reference: Array | None = None
+) -> Comparison:
+    """Return the first rows of a verdict on arrays that differ, in columns that line up.
+
+    `reference` is a third array of the same shape, for a verdict on two that may both be wrong.
+    """
     expected, actual, wrong = _arrays(verdict)
+    arrays = (expected, actual) if reference is None else (expected, actual, np.atleast_1d(reference))
     digits = telling_digits(expected, actual, wrong)
     names = axis_names(shape_of_result(operation, verdict.note), expected.ndim)
     columns = _column_axis(expected.shape)
@@ -45,9 +52,9 @@ def compared(verdict: Verdict, operation: Operation, width: int, most: int) -> C
     rows = []
     for index in positions[:most]:
         line = _along(index, columns)
-        cells = tuple([number(entry, digits) for entry in array[line].ravel()] for array in (expected, actual))
+        cells = [[number(entry, digits) for entry in array[line].ravel()] for array in arrays]
         title = _title(index, expected.shape, columns, names)
-        rows.append(_row(title, cells[0], cells[1], wrong[line].ravel(), width))
+        rows.append(_row(title, cells, wrong[line].ravel(), width))
     return Comparison(tuple(rows), len(positions) - len(rows))
 
 
@@ -105,9 +112,10 @@ def _title(index: tuple[int, ...], shape: tuple[int, ...], columns: int, names: 
     return ", ".join(parts)
 
 
-def _row(title: str, expected: list[str], received: list[str], wrong: Array, width: int) -> Row:
+def _row(title: str, cells: list[list[str]], wrong: Array, width: int) -> Row:
     """Return a row with as many columns as fit, from just before the first one that differs."""
-    wide = max(map(len, [*expected, *received]))
+    expected, received, *others = cells
+    wide = max(len(text) for texts in cells for text in texts)
     fitting = max((width + _COLUMN_GAP) // (wide + _COLUMN_GAP), 1)
     first = 0 if len(expected) <= fitting else min(max(int(wrong.argmax()) - 1, 0), len(expected) - fitting)
     shown = slice(first, first + fitting)
@@ -116,5 +124,6 @@ def _row(title: str, expected: list[str], received: list[str], wrong: Array, wid
         title = f"{title}, {part}" if title else part
     gap = " " * _COLUMN_GAP
     marks = ["^" * len(text) if bad else "" for text, bad in zip(received[shown], wrong[shown], strict=True)]
-    lines = [gap.join(text.rjust(wide) for text in cells) for cells in (expected[shown], received[shown], marks)]
+    texts = [expected[shown], received[shown], marks, *(other[shown] for other in others)]
+    lines = [gap.join(text.rjust(wide) for text in line) for line in texts]
     return Row(title, *(line.rstrip() for line in lines))

@@ -104,7 +104,7 @@ def _call(record: CallRecord) -> dict[str, Any]:
 
 
 def argument_as_json(value: Any, dtype: str) -> Any:
-    """Return an argument of a call: arrays with shape and dtype, dataclasses as objects."""
+    """Return an argument of a call: an array with its shape and dtype, a record of weights by its members."""
     if isinstance(value, np.ndarray):
         kind = {"b": "bool", "i": "int64", "u": "int64"}.get(value.dtype.kind, dtype)
         return {"shape": list(value.shape), "dtype": kind, "values": strict(value)}

@@ -14,6 +14,7 @@ LIGHT = [
     [],
     ["--help"],
     ["check", "--help"],
+    ["compare", "--help"],
     ["list"],
     ["list", "laws"],
     ["--version"],

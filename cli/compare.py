@@ -1,0 +1,101 @@
+"""`veriformer compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from veriformer.cli.check import TIERS, refuse_unwritable
+from veriformer.cli.failures import UserError
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.comparison import Comparison
+
+
+@click.command("compare", short_help="Compare an implementation with its port.")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option("--operation", "operations", multiple=True, metavar="NAME", help="Only this operation (repeatable).")
+@click.option("--dtype", "dtypes", multiple=True, metavar="NAME", help="Use these dtypes instead of the common ones.")
+@click.option("--tier", type=click.Choice(TIERS), default="standard", show_default=True, help="How many cases.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same cases.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the comparison as JSON too."
+)
+@click.option("--verbose", "-v", is_flag=True, help="Show every convention and more of what differs.")
+@click.option("--traceback", is_flag=True, help="Show where an implementation that cannot be loaded raised.")
+@click.option("--color/--no-color", default=True, help="Colours on a terminal.")
+def compare_command(**options: Any) -> int:
+    """Compare two implementations: a framework and its port, two versions, a kernel and its model.
+
+    A and B are named as for `veriformer check`. Both get the same cases of every operation that both have, each in its
+    own layout and mask polarity. Where they part: the smallest case, which of the two the laws side with, and what B
+    must change to match A.
+
+    Exit status: 0 they agree in every operation both have, 1 they part, 2 nothing could be compared.
+    """
+    refuse_unwritable(options["json_file"])
+    comparison = _compared(options)
+    _print(comparison, verbose=options["verbose"], color=options["color"])
+    _write(comparison, options["json_file"])
+    if not comparison.compared:
+        from veriformer.conformance_tests.reports.two_implementations import why_nothing
+
+        raise UserError(why_nothing(comparison))
+    return comparison.exit_status
+
+
+def _compared(options: dict[str, Any]) -> Comparison:
+    from veriformer.adapters.errors import LoadError
+    from veriformer.cli.progress import progress_bar
+    from veriformer.conformance_tests.comparing import compare_implementations
+    from veriformer.conformance_tests.selection import UnknownName
+
+    try:
+        with progress_bar(color=options["color"]) as progress:
+            return compare_implementations(
+                options["first"],
+                options["second"],
+                operations=options["operations"] or None,
+                dtypes=options["dtypes"] or None,
+                tier=options["tier"],
+                seed=options["seed"],
+                progress=progress,
+            )
+    except UnknownName as error:
+        raise UserError(str(error)) from error
+    except LoadError as error:
+        raise UserError(str(error), error.__cause__ or error) from error
+
+
+def _print(comparison: Comparison, *, verbose: bool, color: bool) -> None:
+    from veriformer.cli.output import standard_output
+    from veriformer.conformance_tests.reports import two_implementations as page
+    from veriformer.conformance_tests.reports.layout import blank, paragraph
+    from veriformer.conformance_tests.reports.options import Options
+    from veriformer.conformance_tests.reports.screen import print_lines
+
+    if not comparison.compared:
+        return
+    console = standard_output(color=color)
+    options = Options(verbose=verbose, width=console.width)
+    console.print(page.outcomes(comparison), soft_wrap=False)
+    conventions = page.conventions_side_by_side(comparison, everything=verbose)
+    if conventions is not None:
+        print_lines(console, [blank()])
+        console.print(conventions, soft_wrap=False)
+    print_lines(console, page.details(comparison, options))
+    print_lines(console, page.only_one_has(comparison, options))
+    print_lines(console, [blank(), *paragraph(page.summary(comparison), console.width)])
+
+
+def _write(comparison: Comparison, path: Path | None) -> None:
+    from veriformer.conformance_tests.reports.comparison_json import write_comparison
+
+    if path is None:
+        return
+    try:
+        write_comparison(path, comparison)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}", error) from error

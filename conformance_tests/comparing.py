@@ -1,0 +1,211 @@
+"""Comparing two implementations: every operation that both have, on the cases that both take."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.loading import load
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, Space
+from veriformer.conformance_tests.cases.strategies import own_space
+from veriformer.conformance_tests.comparison import Cause, Comparison, Meeting, OperationComparison
+from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.law import Law
+from veriformer.conformance_tests.meeting import Pair
+from veriformer.conformance_tests.runner import Progress, restricted
+from veriformer.conformance_tests.search import Search
+from veriformer.conformance_tests.selection import Effort, Selection
+from veriformer.conformance_tests.trial import Trial
+from veriformer.conformance_tests.verdict import Verdict
+from veriformer.spec.laws import LawStatement
+from veriformer.spec.laws.law import Property
+from veriformer.spec.operations import OPERATIONS, Operation
+
+# A law is about one thing; here one search has to meet everything that an operation offers.
+_CASES_PER_EXAMPLE = 3
+_SHAPES_PER_COMPILATION = 2
+_AGREEMENT = Property(
+    key="two_implementations_agree",
+    statement="Two implementations return the same, each within its own rounding",
+    formula="|a − b| ≤ allowed_a + allowed_b",
+    source="the interface",
+    reason="what two implementations owe the interface they owe each other",
+)
+
+
+def compare_implementations(
+    first: object,
+    second: object,
+    *,
+    operations: tuple[str, ...] | None = None,
+    dtypes: tuple[str, ...] | None = None,
+    tier: Effort = "standard",
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> Comparison:
+    """Compare an implementation with its port, two versions, or a kernel with its model.
+
+    Each is a built-in name, a path to a Python file, an import path, or any object with operations as attributes.
+    Both get the same arguments, each in its own layout and mask polarity. They agree where |a − b| is at most the sum
+    of what rounding explains in each under its own conventions.
+    Raises LoadError when one cannot be loaded and UnknownName when an operation or tier does not exist.
+    """
+    selection = Selection(operations, None, dtypes, tier, seed)
+    both = tuple(target if isinstance(target, Implementation) else load(target) for target in (first, second))
+    if dtypes is not None:
+        both = tuple(restricted(implementation, dtypes) for implementation in both)
+    return _Comparing(both[0], both[1], selection, progress or (lambda _: None)).comparison()
+
+
+@dataclass
+class _Comparing:
+    """Two implementations under one selection of operations."""
+
+    first: Implementation
+    second: Implementation
+    selection: Selection
+    progress: Callable[[Progress], None]
+
+    @property
+    def both(self) -> tuple[Implementation, Implementation]:
+        return self.first, self.second
+
+    def comparison(self) -> Comparison:
+        started = time.monotonic()
+        for implementation in self.both:
+            implementation.framework.use_one_thread()
+        wanted = [name for name in OPERATIONS if name in (self.selection.operations or OPERATIONS)]
+        of_first, of_second = ([name for name in wanted if each.declares(name)] for each in self.both)
+        common = [name for name in of_first if name in of_second]
+        return Comparison(
+            first=self.first.name,
+            second=self.second.name,
+            frameworks=(self.first.framework.name, self.second.framework.name),
+            seed=self.selection.seed,
+            tier=self.selection.effort,
+            operations=tuple(self._operations(common)),
+            only_first=tuple(name for name in of_first if name not in common),
+            only_second=tuple(name for name in of_second if name not in common),
+            notices=tuple(dict.fromkeys((*self.first.notices, *self.second.notices))),
+            seconds=time.monotonic() - started,
+        )
+
+    def _operations(self, common: list[str]) -> Iterable[OperationComparison]:
+        for done, name in enumerate(common):
+            self.progress(Progress(f"{self.first.name} and {self.second.name}", name, done, len(common)))
+            # What the implementations print must not land in the report.
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                yield self._operation(OPERATIONS[name])
+
+    def _operation(self, operation: Operation) -> OperationComparison:
+        nothing = OperationComparison(operation, (self.first.name, self.second.name))
+        reason = self._incomparable(operation.name)
+        if reason:
+            return replace(nothing, reason=reason)
+        pair = Pair(examine(self.first, operation), examine(self.second, operation))
+        met = _Meetings(pair, self._limits(pair), self.selection.examples_of(operation.name) * _CASES_PER_EXAMPLE)
+        judged = [meeting for meeting in met.explored() if meeting.judged]
+        nothing = replace(nothing, conventions=pair.conventions)
+        if not judged:
+            return replace(nothing, reason="neither returned a result for any case")
+        parted = [meeting for meeting in judged if meeting.cause]
+        return replace(
+            nothing,
+            cases=len(judged),
+            parted=len(parted),
+            meetings=tuple(met.smallest(cause) for cause in _telling(meeting.cause for meeting in parted)),
+            largest_excess=max(meeting.excess for meeting in judged),
+        )
+
+    def _incomparable(self, operation: str) -> str:
+        """Return why there is no case that both take; empty where there may be one."""
+        if operation == "model":
+            return "a black box has weights of its own"
+        if not self._dtypes():
+            return f"no dtype in common: {', '.join(self.first.dtypes)} and {', '.join(self.second.dtypes)}"
+        mine, theirs = (each.architectures.get(operation, ()) for each in self.both)
+        if (mine or theirs) and not set(mine) & set(theirs):
+            return f"no architecture in common: {', '.join(mine)} and {', '.join(theirs)}"
+        return ""
+
+    def _dtypes(self) -> tuple[str, ...]:
+        return tuple(dtype for dtype in self.first.dtypes if dtype in self.second.dtypes)
+
+    def _limits(self, pair: Pair) -> Limits:
+        """Return what may be drawn: what both have, without what either refuses."""
+        subjects, name = pair.subjects, pair.subjects[0].operation.name
+        mine, theirs = (each.architectures.get(name, ()) for each in self.both)
+        return Limits(
+            operation=name,
+            dtypes=self._dtypes(),
+            features=subjects[0].features & subjects[1].features,
+            architectures=tuple(each for each in mine if each in theirs),
+            left_padding=not any(each.limited(name, "left_padding") for each in self.both),
+            equal_widths=pair.first.equal_widths or pair.second.equal_widths,
+            causal_excludes_mask=any(s.conventions.get("causal_with_mask") == "rejects" for s in subjects),
+            bias_excludes_mask=pair.first.refuses_bias_beside_mask or pair.second.refuses_bias_beside_mask,
+            compiles_per_shape=any(each.framework.compiles_per_shape for each in self.both),
+            pool=self.selection.pool * _SHAPES_PER_COMPILATION,
+            seed=zlib.crc32(f"{self.selection.seed}:compare:{name}".encode()),
+        )
+
+
+@dataclass
+class _Meetings:
+    """The cases of one operation, put to both implementations by the search that serves the laws."""
+
+    pair: Pair
+    limits: Limits
+    examples: int
+
+    def explored(self) -> list[Meeting]:
+        """Return what came of cases drawn at random."""
+        seen: list[Meeting] = []
+
+        def noted(meeting: Meeting) -> bool:
+            seen.append(meeting)
+            return True
+
+        self._search(noted).run()
+        return seen
+
+    def smallest(self, cause: Cause) -> Meeting:
+        """Return the smallest case found on which they part for this cause, which an explored case has."""
+        outcome = self._search(lambda meeting: meeting.cause != cause).run()
+        if outcome.case is None:
+            raise ValueError(f"no case of {self.limits.operation} has the cause {cause}")
+        return self.pair.meet(outcome.case)
+
+    def _search(self, holds: Callable[[Meeting], bool]) -> Search:
+        def check(trial: Trial) -> Verdict:
+            if trial.case is None:
+                raise TypeError("two implementations are compared on cases only")
+            meeting = self.pair.meet(trial.case)
+            return Verdict(holds(meeting), "", "", excess=meeting.excess)
+
+        subject = self.pair.subjects[0]
+        law = Law(LawStatement(subject.operation, _AGREEMENT), _space(self.pair), check)
+        return Search(law, subject, self.limits, self.limits.seed, self.examples)
+
+
+def _space(pair: Pair) -> Space:
+    """Return the operation's ordinary cases, with every optional input."""
+    space = own_space(pair.subjects[0].operation.name)
+    if not isinstance(space, AttentionSpace):
+        return space
+    kinds = (*MASK_KINDS, "empty_rows") if pair.compares_empty_rows else MASK_KINDS
+    return replace(space, window="sometimes", softcap="sometimes", sinks="sometimes", mask_kinds=kinds)
+
+
+def _telling(causes: Iterable[Cause | None]) -> list[Cause]:
+    """Return each cause once, mistakes first, without combinations of conventions that part on their own too."""
+    found = list(dict.fromkeys(cause for cause in causes if cause is not None))
+    alone = {cause.conventions[0] for cause in found if len(cause.conventions) == 1}
+    told = [cause for cause in found if len(cause.conventions) < 2 or not set(cause.conventions) <= alone]
+    return sorted(told, key=lambda cause: (cause.side == "both", cause.raised, cause.conventions))

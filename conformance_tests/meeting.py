@@ -1,0 +1,130 @@
+"""Putting one case to two implementations: the same arguments, each under its own layout and mask polarity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from veriformer.adapters.errors import AdapterError
+from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.comparison import Array, Cause, ConventionPair, Meeting, Side
+from veriformer.conformance_tests.inference import Profile
+from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape
+from veriformer.conformance_tests.verdict import compare
+
+# The operations whose expectation has the right value, and a bound, in the rows that see no key too.
+_EMPTY_ROWS_HAVE_VALUES = ("scaled_dot_product_attention", "grouped_query_attention", "attention_weights")
+_SIDES: Mapping[tuple[bool, bool], Side] = {
+    (True, True): "both",
+    (True, False): "first",
+    (False, True): "second",
+    (False, False): "neither",
+}
+
+
+@dataclass
+class Pair:
+    """One operation of two implementations; it remembers every case that was put to them."""
+
+    first: Profile
+    second: Profile
+    _known: dict[Case, Meeting] = field(default_factory=dict, init=False)
+
+    @property
+    def subjects(self) -> tuple[Subject, Subject]:
+        """The operation as each has it."""
+        return self.first.subject, self.second.subject
+
+    @property
+    def conventions(self) -> tuple[ConventionPair, ...]:
+        """The conventions that bear on what both offer of the operation, side by side."""
+        common = self.subjects[0].features & self.subjects[1].features
+        return tuple(
+            ConventionPair(one.convention, one.value, other.value, (one.how, other.how))
+            for one, other in zip(self.first.findings, self.second.findings, strict=True)
+            if one.convention != "mask_polarity" or "mask" in common
+        )
+
+    @property
+    def compares_empty_rows(self) -> bool:
+        """Whether rows that see no key are compared: where both are known to put the same there."""
+        if self.subjects[0].operation.name not in _EMPTY_ROWS_HAVE_VALUES:
+            return False
+        found = [pair for pair in self.conventions if pair.name == "empty_row"]
+        return all(pair.first == pair.second and pair.known for pair in found)
+
+    def meet(self, case: Case) -> Meeting:
+        """Return what came of a case."""
+        if case not in self._known:
+            self._known[case] = self._met(case)
+        return self._known[case]
+
+    def _met(self, case: Case) -> Meeting:
+        inputs = draw_inputs(self.subjects[0].operation.name, case)
+        (first, refusal), (second, other_refusal) = (_called(subject, inputs) for subject in self.subjects)
+        meeting = Meeting(case, inputs.dtype, inputs.arguments(), (first, second), (refusal, other_refusal))
+        if first is None and second is None:
+            return meeting
+        expected = self._expected(inputs)
+        meeting = replace(meeting, expected=(expected[0].value, expected[1].value))
+        if first is None or second is None:
+            returned, its = (second, expected[1]) if first is None else (first, expected[0])
+            right = _is_right(its, returned, its.judged)
+            cause = Cause(_SIDES[first is not None and right, second is not None and right], raised=True)
+            return replace(meeting, cause=cause, excess=float("inf"))
+        return self._compared(meeting, inputs, first, second, expected)
+
+    def _compared(
+        self, meeting: Meeting, inputs: Inputs, first: Array, second: Array, expected: tuple[Expected, Expected]
+    ) -> Meeting:
+        one, other = expected
+        judged = one.judged & other.judged
+        if self.compares_empty_rows:
+            judged = judged | (~one.judged & ~other.judged)
+        verdict = compare(first, second, one.allowed + other.allowed, judged)
+        if verdict.holds or verdict.wrong is None:
+            return replace(meeting, excess=verdict.excess)
+        # Only where they part is asked who is right: elsewhere they agree, whatever that is worth.
+        right = _is_right(one, first, verdict.wrong), _is_right(other, second, verdict.wrong)
+        conventions = tuple(self._responsible(inputs, first, verdict.wrong)) if all(right) else ()
+        cause = Cause(_SIDES[right], conventions)
+        return replace(meeting, wrong=verdict.wrong, excess=verdict.excess, cause=cause)
+
+    def _expected(self, inputs: Inputs) -> tuple[Expected, Expected]:
+        one, other = (subject.conventions for subject in self.subjects)
+        expected = inputs.expected(one)
+        return expected, expected if dict(one) == dict(other) else inputs.expected(other)
+
+    def _responsible(self, inputs: Inputs, first: Array, wrong: Array) -> Iterator[str]:
+        """Yield the convention which, were it the first's, would bring the second to the first's result.
+
+        Where no single one does, yield all that change what the second returns.
+        """
+        own, others = (subject.conventions for subject in self.subjects)
+        swaps = {name: {**others, name: own[name]} for name in others if others[name] != own[name]}
+        expected = {name: inputs.expected(conventions) for name, conventions in swaps.items()}
+        alone = [name for name in swaps if _is_right(expected[name], first, wrong)]
+        yield from alone or _that_matter(expected, inputs, others)
+
+
+def _that_matter(expected: Mapping[str, Expected], inputs: Inputs, conventions: Conventions) -> Iterator[str]:
+    present = inputs.expected(conventions).value
+    for name, swapped in expected.items():
+        if not np.array_equal(swapped.value, present, equal_nan=True):
+            yield name
+
+
+def _called(subject: Subject, inputs: Inputs) -> tuple[Array | None, str]:
+    """Return the result, or None and why there is none."""
+    subject.calls.clear()
+    try:
+        return subject.call(inputs), ""
+    except (AdapterError, WrongShape) as error:
+        return None, str(error)
+
+
+def _is_right(expected: Expected, result: Array | None, judged: Array) -> bool:
+    return result is not None and compare(expected.value, result, expected.allowed, judged).holds

@@ -1,0 +1,72 @@
+"""A comparison of two implementations as JSON, schema 1; numbers that are not finite are strings, as in reports."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.comparison import Comparison, Meeting, OperationComparison
+from veriformer.conformance_tests.reports.atomic import write_text
+from veriformer.conformance_tests.reports.json_report import SCHEMA, argument_as_json, strict
+
+
+def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as an object made of what strict JSON has."""
+    written = {
+        "schema": SCHEMA,
+        "first": comparison.first,
+        "second": comparison.second,
+        "frameworks": list(comparison.frameworks),
+        "seed": comparison.seed,
+        "tier": comparison.tier,
+        "verdict": comparison.verdict,
+        "seconds": comparison.seconds,
+        "operations": [_operation(operation) for operation in comparison.operations],
+        "only_first": list(comparison.only_first),
+        "only_second": list(comparison.only_second),
+        "notices": list(comparison.notices),
+    }
+    return {name: strict(value) for name, value in written.items()}
+
+
+def write_comparison(path: Path, comparison: Comparison) -> None:
+    """Write a comparison whole or not at all; OSError when the file cannot be written."""
+    text = json.dumps(comparison_as_json(comparison), indent=2, ensure_ascii=False, allow_nan=False)
+    write_text(path, text + "\n")
+
+
+def _operation(operation: OperationComparison) -> dict[str, Any]:
+    return {
+        "operation": operation.operation.name,
+        "status": "not_compared" if operation.reason else "agree" if operation.agrees else "part",
+        "reason": operation.reason,
+        "cases": operation.cases,
+        "parted": operation.parted,
+        "largest_excess": operation.largest_excess,
+        "conventions": {
+            pair.name: {"first": pair.first, "second": pair.second, "how": list(pair.how)}
+            for pair in operation.conventions
+        },
+        "changes": operation.changes,
+        "partings": [_meeting(meeting) for meeting in operation.meetings],
+    }
+
+
+def _meeting(meeting: Meeting) -> dict[str, Any]:
+    cause = meeting.cause
+    return {
+        "laws_side_with": None if cause is None else cause.side,
+        "conventions": [] if cause is None else list(cause.conventions),
+        "raised": cause is not None and cause.raised,
+        "description": meeting.case.describe(),
+        "case": asdict(meeting.case),
+        "arguments": {name: argument_as_json(value, meeting.dtype) for name, value in meeting.arguments.items()},
+        "results": list(meeting.results),
+        "expected": list(meeting.expected),
+        "errors": list(meeting.errors),
+        "differing": [] if meeting.wrong is None else np.argwhere(meeting.wrong).tolist(),
+        "excess": meeting.excess,
+    }

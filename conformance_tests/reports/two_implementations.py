@@ -1,0 +1,124 @@
+"""Two implementations compared, for a reader: what agrees, the conventions side by side, what the port must change."""
+
+from __future__ import annotations
+
+from rich.table import Table
+from rich.text import Text
+from veriformer.conformance_tests.comparison import Comparison, ConventionPair, OperationComparison
+from veriformer.conformance_tests.reports.layout import Lines, blank, heading, paragraph
+from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.partings import cause_words, parting, short_name
+from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
+
+_CORRECT = "correct what does not obey the laws"
+
+
+def outcomes(comparison: Comparison) -> Table:
+    """Return a table with a row for each operation that both have."""
+    table = _table("operation", "cases", "outcome")
+    for operation in comparison.operations:
+        table.add_row(operation.operation.name, f"{operation.cases}", Text(outcome_words(operation, comparison)))
+    return table
+
+
+def outcome_words(operation: OperationComparison, comparison: Comparison) -> str:
+    """Return how one operation came out, in a few words."""
+    if operation.reason:
+        return f"not compared: {plain(operation.reason)}"
+    if operation.agrees:
+        away = joined(operation.conventions_not_met)
+        return f"agree, but not in {away}" if away else "agree"
+    return "; ".join(dict.fromkeys(cause_words(cause, comparison) for cause in operation.causes))
+
+
+def conventions_side_by_side(comparison: Comparison, *, everything: bool) -> Table | None:
+    """Return a table of the conventions in which they differ, or of all; None where there is none to show."""
+    table = _table("convention", short_name(comparison.first), short_name(comparison.second), "operations")
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for operation in comparison.operations:
+        for pair in operation.conventions:
+            if everything or pair.differ:
+                key = (pair.name, _value(pair, 0), _value(pair, 1))
+                rows.setdefault(key, []).append(operation.operation.name)
+    for (name, first, second), operations in rows.items():
+        table.add_row(name, first, second, first_few(operations, 99 if everything else 2))
+    return table if rows else None
+
+
+def details(comparison: Comparison, options: Options) -> Lines:
+    """Return a section for each operation on which they part, and what else the port must change."""
+    lines: Lines = []
+    for operation in comparison.operations:
+        for meeting in operation.meetings:
+            lines += [blank(), *parting(comparison, operation, meeting, options)]
+    return [*lines, *_changes(comparison, options)]
+
+
+def summary(comparison: Comparison) -> str:
+    """Return the last line: the counts."""
+    if not comparison.compared:
+        return why_nothing(comparison)
+    agreeing = sum(operation.agrees for operation in comparison.compared)
+    parting = [operation for operation in comparison.compared if not operation.agrees]
+    mistaken = sum(any(cause.side != "both" for cause in operation.causes) for operation in parting)
+    return (
+        f"{counted(agreeing, 'operation agrees', 'operations agree')}, "
+        f"{len(parting) - mistaken} differ by conventions, {mistaken} by a mistake; "
+        f"{counted(sum(operation.cases for operation in comparison.compared), 'case')}, seed {comparison.seed}, "
+        f"{comparison.seconds:.1f} s"
+    )
+
+
+def why_nothing(comparison: Comparison) -> str:
+    """Return why nothing could be compared, and what to do."""
+    both = f"{plain(comparison.first)} and {plain(comparison.second)}"
+    if not comparison.operations:
+        own = [
+            first_few(names) or "none of those asked for" for names in (comparison.only_first, comparison.only_second)
+        ]
+        return f"{both} have no operation in common: the first has {own[0]}, the second {own[1]}"
+    reasons = "; ".join(f"{each.operation.name}: {plain(each.reason)}" for each in comparison.operations)
+    return f"{both} could not be compared: {reasons}"
+
+
+def only_one_has(comparison: Comparison, options: Options) -> Lines:
+    """Return the operations that only one of the two has."""
+    most = 99 if options.verbose else 4
+    lines: Lines = []
+    for name, operations in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
+        if operations:
+            lines += paragraph(f"Only {short_name(name)} has {first_few(operations, most)}.", options.width)
+    return [blank(), *lines] if lines else []
+
+
+def _changes(comparison: Comparison, options: Options) -> Lines:
+    """Return what the second must change to match the first, once for each convention."""
+    places: dict[str, list[str]] = {}
+    for operation in comparison.operations:
+        for sentence in operation.changes.values():
+            places.setdefault(sentence, []).append(operation.operation.name)
+    for operation in comparison.operations:
+        if any(cause.side == "first" for cause in operation.causes):
+            places.setdefault(_CORRECT, []).append(operation.operation.name)
+    if not places:
+        return []
+    title = f"What {short_name(comparison.second)} must change to match {short_name(comparison.first)}"
+    lines = [blank(), heading(title)]
+    most = 99 if options.verbose else 2
+    for sentence, operations in places.items():
+        bullet = paragraph(f"{plain(sentence, 400)} ({first_few(operations, most)})", options.width - 4, 4)
+        bullet[0] = Text(f"  - {bullet[0].plain.lstrip()}")
+        lines += bullet
+    return lines
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(Text(column), no_wrap=number == 0, overflow="fold")
+    return table
+
+
+def _value(pair: ConventionPair, side: int) -> str:
+    value = plain(pair.second if side else pair.first)
+    return f"{value} (assumed)" if pair.how[side] == "standard" and not pair.known else value

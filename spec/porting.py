@@ -1,0 +1,136 @@
+"""What a port must change where it follows another convention than what it is ported from.
+
+For each value of each convention: the remedy by which an implementation that does otherwise is made to match it, and
+what an implementation that has the value does. A sentence joins the remedy of the value that is wanted to what the
+port does instead: "pass an explicit mask where L ≠ S: B aligns the causal flag bottom-right".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Porting:
+    """How a convention's value is obtained elsewhere, and what an implementation does that has it."""
+
+    remedy: str
+    behaviour: str
+
+
+_EXPLICIT_MASK = "pass an explicit mask in place of the causal flag where L ≠ S"
+_INVERT = "invert the mask"
+_TRANSPOSE = "exchange the second and the third axis of query, key, value and output"
+
+_CATALOGUE: dict[str, dict[str, Porting]] = {
+    "mask_polarity": {
+        "true_attends": Porting(_INVERT, "shows the keys at which the mask is True"),
+        "true_is_masked": Porting(_INVERT, "hides the keys at which the mask is True"),
+    },
+    "causal_alignment": {
+        "top_left": Porting(_EXPLICIT_MASK, "aligns the causal flag top-left"),
+        "bottom_right": Porting(_EXPLICIT_MASK, "aligns the causal flag bottom-right"),
+    },
+    "causal_with_mask": {
+        "intersect": Porting("write the causal flag into the mask", "lets the mask and the causal flag both apply"),
+        "rejects": Porting(
+            "refuse a mask beside the causal flag where callers rely on that", "refuses a mask beside the causal flag"
+        ),
+        "mask_ignored": Porting("leave the mask out beside the causal flag", "drops a mask beside the causal flag"),
+        "causal_ignored": Porting("leave the causal flag out beside a mask", "drops the causal flag beside a mask"),
+    },
+    "empty_row": {
+        "zeros": Porting("put zero in the rows that see no key", "returns zero there"),
+        "nan": Porting("put NaN in the rows that see no key", "returns NaN there"),
+        "mean_of_values": Porting(
+            "put the mean over all values in the rows that see no key", "returns the mean over all values there"
+        ),
+    },
+    "masked_nonfinite": {
+        "ignored": Porting(
+            "overwrite the keys and values behind the mask with finite numbers", "keeps out what stands behind the mask"
+        ),
+        "value_propagates": Porting(
+            "let only values that are not finite through the mask",
+            "lets a NaN or infinity through from a masked value, not from a masked key",
+        ),
+        "propagates": Porting(
+            "let keys and values that are not finite through the mask",
+            "lets a NaN or infinity through from behind the mask",
+        ),
+    },
+    "layout": {
+        "bhld": Porting(_TRANSPOSE, "takes batch, head, length, width"),
+        "blhd": Porting(_TRANSPOSE, "takes batch, length, head, width"),
+    },
+    "window_counting": {
+        "inclusive": Porting(
+            "pass a left window that is larger by one",
+            "shows as many keys to the left as the window says, and the query's own",
+        ),
+        "exclusive": Porting(
+            "pass a left window that is smaller by one",
+            "counts the query's own key among the window's",
+        ),
+    },
+    "softcap_order": {
+        "before_mask": Porting("apply the soft cap before the mask", "applies the soft cap before the mask"),
+    },
+    "kv_grouping": {
+        "repeat_each": Porting(
+            "reorder the query heads so that neighbours read different key/value heads",
+            "lets query head h read key/value head h // (H/G)",
+        ),
+        "tile": Porting(
+            "reorder the query heads so that those of one key/value head stand together",
+            "lets query head h read key/value head h mod G",
+        ),
+    },
+    "rotary_pairing": {
+        "interleaved": Porting(
+            "put the even components before the odd ones, best once in the columns of W_q and W_k",
+            "rotates neighbouring components together",
+        ),
+        "half": Porting(
+            "put components i and i + D/2 side by side, best once in the columns of W_q and W_k",
+            "rotates components i and i + D/2 together",
+        ),
+    },
+    "sinusoidal_layout": {
+        "interleaved": Porting("interleave the columns of sines and cosines", "has sines and cosines in turn"),
+        "concatenated": Porting("put the columns of sines before those of cosines", "has all sines first"),
+    },
+    "gelu_form": {
+        "erf": Porting("ask for the exact GELU, x Φ(x)", "computes x Φ(x)"),
+        "tanh": Porting("ask for the tanh approximation of GELU", "computes the tanh approximation"),
+        "sigmoid": Porting("compute GELU as x σ(1.702 x)", "computes x σ(1.702 x)"),
+    },
+    "layer_norm_eps": {
+        "inside_root": Porting("add eps to the variance, under the root", "adds eps to the variance"),
+        "outside_root": Porting(
+            "add eps to the standard deviation, after the root", "adds eps to the standard deviation"
+        ),
+    },
+    "rms_norm_gain": {
+        "gamma": Porting("subtract 1 from the stored gain", "multiplies by the stored gain"),
+        "one_plus_gamma": Porting("add 1 to the stored gain", "multiplies by 1 + the stored gain"),
+    },
+    "softmax_dtype": {
+        "input": Porting("compute the softmax in its input's precision", "computes it in its input's precision"),
+        "float32": Porting("compute the softmax in float32", "computes it in float32, of float64 input too"),
+        "at_least_float32": Porting("compute the softmax in float32 at least", "computes it in float32 at least"),
+    },
+}
+
+PORTING: Mapping[str, Mapping[str, Porting]] = MappingProxyType(_CATALOGUE)
+
+
+def port_change(convention: str, wanted: str, present: str, port: str) -> str:
+    """Return in one sentence what `port`, which has the value `present`, must change to match `wanted`.
+
+    KeyError for a convention or value that does not exist.
+    """
+    values = PORTING[convention]
+    return f"{values[wanted].remedy}: {port} {values[present].behaviour}"

@@ -1,0 +1,104 @@
+"""`veriformer compare`: exit statuses, what is shown, files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from veriformer.cli import main
+
+ORIGINAL = """
+import numpy as np
+
+def softmax(x):
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+def causal_mask(query_length, key_length):
+    return np.tril(np.ones((query_length, key_length), bool))
+"""
+PORT = ORIGINAL.replace("bool))", "bool), key_length - query_length)")
+WRONG = ORIGINAL.replace("powers.sum(axis=-1, keepdims=True)", "powers.sum()")
+OTHER = "def silu(x):\n    return x\n"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    for name, text in (("original", ORIGINAL), ("port", PORT), ("wrong", WRONG), ("other", OTHER)):
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main(("compare", "--tier", "quick", *arguments))
+        captured = capsys.readouterr()
+        return int(end.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+def test_two_that_agree_end_with_zero(run: Run) -> None:
+    status, out, err = run("original.py", "original.py")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[-1].startswith("2 operations agree, 0 differ by conventions, 0 by a mistake")
+
+
+def test_another_convention_is_named_with_what_to_change(run: Run) -> None:
+    status, out, _ = run("original.py", "port.py")
+    assert status == 1
+    assert "differ by causal_alignment" in out
+    assert "What port.py must change to match original.py" in out
+    assert "pass an explicit mask in place of the causal flag where L ≠ S: port.py aligns" in out
+    assert out.splitlines()[-1].startswith("1 operation agrees, 1 differ by conventions, 0 by a mistake")
+
+
+def test_a_mistake_is_shown_beside_what_is_expected(run: Run) -> None:
+    status, out, _ = run("original.py", "wrong.py", "--operation", "softmax")
+    assert status == 1
+    assert "✗ softmax   wrong.py is wrong" in out
+    assert "side with original.py: wrong.py does not return what is expected" in out
+    labels = [line.split()[0] for line in out.splitlines() if line.startswith("    ")]
+    assert labels.index("expected") < labels.index("original.py") < labels.index("wrong.py")
+
+
+def test_nothing_in_common_is_status_two(run: Run) -> None:
+    status, out, err = run("original.py", "other.py")
+    assert (status, out) == (2, "")
+    assert "original.py and other.py have no operation in common" in err
+    assert "the first has softmax, causal_mask, the second silu" in err
+
+
+def test_what_cannot_be_loaded_is_status_two(run: Run) -> None:
+    status, _, err = run("original.py", "missing.py")
+    assert status == 2
+    assert "missing.py" in err
+
+
+def test_an_unknown_operation_is_status_two(run: Run) -> None:
+    status, _, err = run("original.py", "port.py", "--operation", "softmaxx")
+    assert status == 2
+    assert "did you mean softmax" in err
+
+
+def test_json_says_what_the_page_says(run: Run, tmp_path: Path) -> None:
+    status, _, _ = run("original.py", "wrong.py", "--json", "out.json", "--operation", "softmax")
+    written = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert (status, written["verdict"]) == (1, "part")
+    assert written["operations"][0]["partings"][0]["laws_side_with"] == "first"
+
+
+def test_a_file_that_cannot_be_written_is_said_first(run: Run) -> None:
+    status, out, err = run("original.py", "port.py", "--json", "nowhere/out.json")
+    assert (status, out) == (2, "")
+    assert "there is no folder" in err
+
+
+def test_verbose_shows_every_convention(run: Run) -> None:
+    _, brief, _ = run("original.py", "original.py")
+    _, out, _ = run("original.py", "original.py", "--verbose")
+    assert "causal_alignment" not in brief
+    assert "causal_alignment" in out

@@ -15,6 +15,7 @@ from veriformer.spec.porting import port_change
 Array = np.ndarray
 Side = Literal["first", "second", "both", "neither"]
 # Where these differ the outputs do too, but on no case that both take or that both have one expectation for.
+_WITHOUT_EFFECT = ("layout", "mask_polarity", "kv_grouping", "softmax_dtype")
 _NOT_DRAWN = ("causal_with_mask", "empty_row", "masked_nonfinite")
 
 
@@ -48,6 +49,7 @@ class Meeting:
     wrong: Array | None = None
     excess: float = 0.0
     cause: Cause | None = None
+    contradicts: tuple[bool, bool] = (False, False)
 
     @property
     def judged(self) -> bool:
@@ -94,6 +96,7 @@ class OperationComparison:
     parted: int = 0
     meetings: tuple[Meeting, ...] = ()
     largest_excess: float = 0.0
+    contradicts: tuple[bool, bool] = (False, False)
     reason: str = ""
 
     @property
@@ -123,8 +126,13 @@ class OperationComparison:
         return {
             pair.name: port_change(pair.name, pair.first, pair.second, self.names[1])
             for pair in self.conventions
-            if pair.differ or (pair.name in self.parting_conventions and pair.first != pair.second)
+            if (pair.differ and not self._refuted(pair))
+            or (pair.name in self.parting_conventions and pair.first != pair.second)
         }
+
+    def _refuted(self, pair: ConventionPair) -> bool:
+        """Whether the results agree where, by this convention, they should not."""
+        return any(self.contradicts) and pair.name not in (*_NOT_DRAWN, *_WITHOUT_EFFECT)
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,7 @@ class _Comparing:
             cases=len(judged),
             parted=len(parted),
             meetings=tuple(met.smallest(cause) for cause in _telling(meeting.cause for meeting in parted)),
+            contradicts=_any_of(meeting.contradicts for meeting in judged),
             largest_excess=max(meeting.excess for meeting in judged),
         )
 
@@ -201,6 +202,11 @@ def _space(pair: Pair) -> Space:
         return space
     kinds = (*MASK_KINDS, "empty_rows") if pair.compares_empty_rows else MASK_KINDS
     return replace(space, window="sometimes", softcap="sometimes", sinks="sometimes", mask_kinds=kinds)
+
+
+def _any_of(flags: Iterable[tuple[bool, bool]]) -> tuple[bool, bool]:
+    first, second = zip(*flags, strict=True)
+    return any(first), any(second)
 
 
 def _telling(causes: Iterable[Cause | None]) -> list[Cause]:

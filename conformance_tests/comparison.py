@@ -14,6 +14,8 @@ from veriformer.spec.porting import port_change
 
 Array = np.ndarray
 Side = Literal["first", "second", "both", "neither"]
+# Met by how each is called, or inside the tolerances.
+_WITHOUT_EFFECT = ("layout", "mask_polarity", "kv_grouping", "softmax_dtype")
 # Where these differ the outputs do too, but on no case that both take or that both have one expectation for.
 _NOT_DRAWN = ("causal_with_mask", "empty_row", "masked_nonfinite")
 
@@ -36,7 +38,8 @@ class Meeting:
     """One case put to both: what was called, what came, what each should have returned, and where they part.
 
     A result is None where that implementation raised; `errors` has the sentence. `excess` is the largest difference
-    as a multiple of what the two tolerances allow together. Without a cause they agree, or neither returned anything.
+    as a multiple of what the two tolerances allow together. Without a cause they agree, or neither returned anything;
+    `contradicts` says which of two that agree does so against its own conventions.
     """
 
     case: Case
@@ -48,6 +51,7 @@ class Meeting:
     wrong: Array | None = None
     excess: float = 0.0
     cause: Cause | None = None
+    contradicts: tuple[bool, bool] = (False, False)
 
     @property
     def judged(self) -> bool:
@@ -94,6 +98,7 @@ class OperationComparison:
     parted: int = 0
     meetings: tuple[Meeting, ...] = ()
     largest_excess: float = 0.0
+    contradicts: tuple[bool, bool] = (False, False)
     reason: str = ""
 
     @property
@@ -123,8 +128,12 @@ class OperationComparison:
         return {
             pair.name: port_change(pair.name, pair.first, pair.second, self.names[1])
             for pair in self.conventions
-            if pair.differ or (pair.name in self.parting_conventions and pair.first != pair.second)
+            if pair.first != pair.second and (pair.name in self.parting_conventions or self._to_change(pair))
         }
+
+    def _to_change(self, pair: ConventionPair) -> bool:
+        """Whether the values differ in fact: not where the results agree though by this convention they should not."""
+        return pair.differ and (not any(self.contradicts) or pair.name in (*_NOT_DRAWN, *_WITHOUT_EFFECT))
 
 
 @dataclass(frozen=True)

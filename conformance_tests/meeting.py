@@ -86,7 +86,7 @@ class Pair:
             judged = judged | (~one.judged & ~other.judged)
         verdict = compare(first, second, one.allowed + other.allowed, judged)
         if verdict.holds or verdict.wrong is None:
-            return replace(meeting, excess=verdict.excess)
+            return replace(meeting, excess=verdict.excess, contradicts=_contradicting((one, first), (other, second)))
         # Only where they part is asked who is right: elsewhere they agree, whatever that is worth.
         right = _is_right(one, first, verdict.wrong), _is_right(other, second, verdict.wrong)
         conventions = tuple(self._responsible(inputs, first, verdict.wrong)) if all(right) else ()
@@ -115,6 +115,18 @@ def _that_matter(expected: Mapping[str, Expected], inputs: Inputs, conventions: 
     for name, swapped in expected.items():
         if not np.array_equal(swapped.value, present, equal_nan=True):
             yield name
+
+
+def _contradicting(first: tuple[Expected, Array], second: tuple[Expected, Array]) -> tuple[bool, bool]:
+    """Return which of two that agree is not what its conventions say, where these expect different results."""
+    (one, result), (other, other_result) = first, second
+    if one is other:
+        return False, False
+    allowed = one.allowed + other.allowed
+    apart = compare(one.value, other.value, allowed, one.judged & other.judged).wrong
+    if apart is None:
+        return False, False
+    return not _is_right(one, result, apart), not _is_right(other, other_result, apart)
 
 
 def _called(subject: Subject, inputs: Inputs) -> tuple[Array | None, str]:

@@ -45,6 +45,7 @@ def _operation(operation: OperationComparison) -> dict[str, Any]:
         "reason": operation.reason,
         "cases": operation.cases,
         "parted": operation.parted,
+        "contradicts": list(operation.contradicts),
         "largest_excess": operation.largest_excess,
         "conventions": {
             pair.name: {"first": pair.first, "second": pair.second, "how": list(pair.how)}

@@ -27,7 +27,10 @@ def outcome_words(operation: OperationComparison, comparison: Comparison) -> str
         return f"not compared: {plain(operation.reason)}"
     if operation.agrees:
         away = joined(operation.conventions_not_met)
-        return f"agree, but not in {away}" if away else "agree"
+        names = (comparison.first, comparison.second)
+        against = [short_name(name) for name, does in zip(names, operation.contradicts, strict=True) if does]
+        words = f"agree, but not in {away}" if away else "agree"
+        return f"{words}; {' and '.join(against)} against its declared conventions" if against else words
     return "; ".join(dict.fromkeys(cause_words(cause, comparison) for cause in operation.causes))
 
 

@@ -115,6 +115,13 @@ def test_a_port_that_aligns_bottom_right_differs_by_that_convention() -> None:
     assert case.query_length + case.key_length <= 4
 
 
+def test_an_agreement_against_declared_conventions_is_told_and_asks_for_no_change() -> None:
+    operation = of_attention(attention_of(), attention_of(), conventions={"causal_alignment": "bottom_right"})
+    assert operation.agrees
+    assert operation.contradicts == (False, True)
+    assert operation.changes == {}
+
+
 def test_rows_that_see_no_key_are_compared_where_both_put_the_same_there() -> None:
     meetings = of_attention(attention_of("bottom_right"), attention_of("bottom_right"))
     assert meetings.agrees

@@ -102,9 +102,11 @@ class Witness(Probe):
             return "untold", "the mask is understood the other way round, and nothing about masks can be relied on"
         if not self.evidence:
             return "untold", self._silence(convention)
+        if convention == "masked_nonfinite" and self.refusals:
+            return "untold", f"a NaN behind the mask is refused: {self.refusals[0]}"
         if not fits:
             raised = f": {self.refusals[0]}" if self.refusals else "; a law says what is wrong (veriformer check)"
-            return "untold", f"{'the question' if self.refusals else 'what came'} fits no value known{raised}"
+            return "untold", f"what came fits no value known{raised}"
         if declared is None and not set(fits) & set(CONVENTIONS[convention].inferred_values):
             return "mistake", f"what came fits {fits[0]}, which counts as a mistake unless it is declared"
         if len(fits) > 1:

@@ -190,6 +190,17 @@ def test_an_operation_without_the_keyword_is_not_asked() -> None:
     assert item.reason == "the operation has no mask"
 
 
+def test_a_nan_that_is_refused_tells_nothing() -> None:
+    def careful(query: Array, key: Array, value: Array, *, mask: Any = None) -> Array:
+        if np.isnan(key).any():
+            raise ValueError("no NaN, please")
+        return np.asarray(attention()(query, key, value, mask=mask))
+
+    item = only(identify(plain(careful)), "masked_nonfinite")
+    assert item.told == "untold"
+    assert "no NaN, please" in item.reason
+
+
 def test_nothing_about_masks_is_told_where_the_mask_is_upside_down() -> None:
     found = identify(plain(upside_down))
     assert {only(found, name).told for name in ("empty_row", "masked_nonfinite")} == {"untold"}

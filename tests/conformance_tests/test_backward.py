@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from veriformer.conformance_tests import check
+from veriformer.conformance_tests.mistakes import read_source
 from veriformer.conformance_tests.report import Report
 from veriformer.conformance_tests.reports.console import report_text
 from veriformer.conformance_tests.reports.options import Options
@@ -16,7 +17,7 @@ from veriformer.conformance_tests.reports.snippet import reproduce
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 BACKWARD = "scaled_dot_product_attention_backward"
 
-FORWARD = (Path(__file__).parent / "sources" / "differentiated_torch.py").read_text(encoding="utf-8")
+FORWARD = read_source("differentiated_torch")
 
 
 def failed(report: Report) -> set[str]:

@@ -23,7 +23,7 @@ from veriformer.conformance_tests.subject import Subject, standard_conventions
 from veriformer.spec.operations import OPERATIONS
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
-SOURCES = Path(__file__).parent / "sources"
+SOURCES = Path(__file__).resolve().parents[2] / "conformance_tests" / "mistakes" / "sources"
 MODELS = ("encoder", "encoder_decoder", "language_model", "decode_step")
 CONVENTIONS = standard_conventions()
 CASES = {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from veriformer.conformance_tests import check
 
-SOURCES = Path(__file__).parent / "sources"
+SOURCES = Path(__file__).resolve().parents[2] / "conformance_tests" / "mistakes" / "sources"
 
 
 def imported(name: str) -> ModuleType:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.inference import Finding
 from veriformer.spec.laws import LawStatement
 
@@ -41,7 +42,8 @@ class Report:
 
     `notices` are sentences about the implementation as a whole: a misspelt operation, output it printed, an entry
     of the list of expected failures that no longer fits (these last, `stale`, count as violations). `derived` names
-    the operations that come from differentiating another by the framework, and that other.
+    the operations that come from differentiating another by the framework, and that other. `diagnoses` has one entry
+    for each operation that breaks laws.
     """
 
     implementation: str
@@ -55,6 +57,7 @@ class Report:
     seconds: float = 0.0
     source: str | None = None
     derived: Mapping[str, str] = field(default_factory=dict)
+    diagnoses: tuple[Diagnosis, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ import contextlib
 import io
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from veriformer.adapters.errors import LoadError
@@ -15,6 +15,8 @@ from veriformer.adapters.loading import load
 from veriformer.conformance_tests.applicability import not_declared, not_offered
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import NoSpace
+from veriformer.conformance_tests.diagnosis.diagnose import diagnose
+from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.inference import Profile, examine
 from veriformer.conformance_tests.law import Law, laws
@@ -44,19 +46,23 @@ def check(
     tier: Effort = "standard",
     seed: int = 0,
     expected_failures: ExpectedFailures | None = None,
+    diagnosis: bool = True,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Check an implementation against the laws and return a report.
 
     `target` is a built-in name (`numpy`, `torch`, `jax`), a path to a Python file, an import path, or any object
-    with operations as attributes. `laws` are ids or globs over them. Raises LoadError when the implementation
+    with operations as attributes. `laws` are ids or globs over them. With `diagnosis`, the mistake behind the broken
+    laws of each operation is looked for. Raises LoadError when the implementation
     cannot be loaded and UnknownName when an operation, law or tier does not exist.
     """
     selection = Selection(operations, laws, dtypes, tier, seed)
     implementation = target if isinstance(target, Implementation) else load(target)
     if dtypes is not None:
         implementation = restricted(implementation, dtypes)
-    return Run(implementation, selection, expected_failures or ExpectedFailures(()), progress).report()
+    run = Run(implementation, selection, expected_failures or ExpectedFailures(()), progress)
+    report = run.report()
+    return replace(report, diagnoses=tuple(run.diagnoses(report.results))) if diagnosis else report
 
 
 def restricted(implementation: Implementation, dtypes: tuple[str, ...]) -> Implementation:
@@ -105,6 +111,20 @@ class Run:
             source=self.implementation.source,
             derived=self.implementation.derived,
         )
+
+    def diagnoses(self, results: Iterable[LawResult]) -> Iterator[Diagnosis]:
+        """Yield what explains the broken laws of each operation; what was derived from another is left to that."""
+        by_operation: dict[str, list[LawResult]] = {}
+        for result in results:
+            by_operation.setdefault(result.law.operation.name, []).append(result)
+        for operation, its in by_operation.items():
+            profile = self.profiles.get(operation)
+            if profile is None or operation in self.implementation.derived:
+                continue
+            with self._captured(operation):
+                found = diagnose(profile, its, self._limits(profile, self.selection.seed))
+            if found is not None:
+                yield found
 
     def try_law(self, law: Law) -> LawResult:
         """Try one law; an implementation that prints, raises or hangs on to state harms no other law."""

@@ -90,6 +90,7 @@ class CallRecord:
     """One call that was made: canonical arguments and what came back, None when it raised.
 
     `shapes` are those of a tuple's parts. `derived_from` names the operation whose derivative the call is, if any.
+    `inputs` are those that the arguments were made from.
     """
 
     operation: str
@@ -98,6 +99,7 @@ class CallRecord:
     result: Array | None
     shapes: tuple[Shape, ...] = ()
     derived_from: str = ""
+    inputs: Inputs | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass
@@ -135,7 +137,9 @@ class Subject:
         if steps_of(inputs):
             return self._run_steps(prepared, inputs)
         origin = self.implementation.derived.get(inputs.operation, "")
-        record = CallRecord(inputs.operation, inputs.dtype, inputs.arguments(), None, derived_from=origin)
+        record = CallRecord(
+            inputs.operation, inputs.dtype, inputs.arguments(), None, derived_from=origin, inputs=inputs
+        )
         self.calls.append(record)
         result = prepared.run(result_shapes(inputs))
         self.calls[-1] = replace(record, result=result.value, shapes=result.shapes)

@@ -1,0 +1,1 @@
+"""Diagnosis: which known mistake an operation makes that breaks laws."""

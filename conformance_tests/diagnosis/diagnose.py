@@ -1,0 +1,159 @@
+"""From the broken laws of an operation to the mistake that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from random import Random
+
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, NoSpace, Space
+from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
+from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
+from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ
+from veriformer.conformance_tests.diagnosis.named_by_laws import suspects_by_laws
+from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, observed, result_at
+from veriformer.conformance_tests.families import Point, family_of
+from veriformer.conformance_tests.inference import Profile
+from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.law import laws
+from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.subject import Inputs
+from veriformer.spec.laws.law import LawStatement
+
+# Calls taken from counterexamples, calls drawn, and the time that one operation may cost.
+_MOST_OBSERVATIONS = 16
+_MOST_DRAWS = 120
+_MOST_COMPILED_DRAWS = 12
+_SECONDS = 1.5
+_PAIR = 0.9
+_WIDEST = ("float64", "float32", "bfloat16", "float16")
+
+
+def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> Diagnosis | None:
+    """Return what explains the broken laws of one operation; None where none is broken.
+
+    Mistakes that are choices in a formula are found by computing what each would give; the others are named by the
+    laws about them.
+    """
+    broken = [result for result in results if result.status in ("failed", "error") and result.expected_failure is None]
+    if not broken:
+        return None
+    operation = profile.subject.operation.name
+    names = tuple(result.law.id for result in broken)
+    family = family_of(operation)
+    if family is not None:
+        base = family.under(_known(profile))
+        search = _Search(profile, broken, limits, base)
+        standing, elimination = search.run()
+        if standing:
+            return Diagnosis(
+                operation,
+                "reproduced",
+                ranked(base, standing),
+                names,
+                calls=len(elimination.observations),
+                excluded=elimination.tried - len(standing),
+                separated_by=search.separating(standing) if len(standing) > 1 else "",
+            )
+    suspects = suspects_by_laws(operation, names)
+    return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names)
+
+
+def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
+    """Return the suspects that the changes amount to, each once, those that most people reported first."""
+    by_mistakes: dict[tuple[str, ...], Changes] = {}
+    for changes in standing:
+        by_mistakes.setdefault(_mistakes(base, changes), changes)
+    known = catalogue()
+    order = sorted(by_mistakes, key=lambda slugs: -sum(len(known[slug].citations) for slug in slugs if slug in known))
+    sureness = {1: 1.0, 2: _PAIR}
+    return tuple(Suspect(slugs, sureness.get(len(slugs), _PAIR) / len(order), by_mistakes[slugs]) for slugs in order)
+
+
+def _mistakes(base: Point, changes: Changes) -> tuple[str, ...]:
+    """Return the names of the mistakes among the changes; another value of a convention only where it is alone."""
+    decisions = base.family.all_decisions
+    options = [(name, decisions[name], decisions[name].option(option)) for name, option in changes]
+    kept = [entry for entry in options if not entry[1].convention] or options
+    return tuple(sorted({option.slug or f"{name}={option.name}" for name, _, option in kept}))
+
+
+def _known(profile: Profile) -> Mapping[str, str]:
+    return profile.subject.conventions
+
+
+class _Search:
+    """What elimination needs of an implementation: the calls that broke laws, and more inputs to call it on."""
+
+    def __init__(self, profile: Profile, broken: Sequence[LawResult], limits: Limits, base: Point) -> None:
+        self.subject = profile.subject
+        self.broken = broken
+        self.base = base
+        widest = min(limits.dtypes, key=_WIDEST.index)
+        self.limits = replace(limits, dtypes=(widest,))
+
+    def run(self) -> tuple[list[Changes], Elimination]:
+        """Return the changes that explain everything, and the elimination that found them."""
+        elimination = Elimination(self.base, self._observations(), self._draws(), self._observe, _SECONDS)
+        if not any(observation.deviates for observation in elimination.observations):
+            # The formula is right on every call that broke a law.
+            return [], elimination
+        return elimination.standing(), elimination
+
+    def separating(self, standing: Sequence[Changes]) -> str:
+        """Return what an input is like on which two of the changes differ; empty where none was drawn."""
+        free = replace(self.limits, features=frozenset(self.subject.operation.features))
+        for _, (description, inputs) in zip(range(_MOST_DRAWS), self._drawn(free), strict=False):
+            results = [result_at(self.base.changed(*changes), arguments_of(inputs)) for changes in standing]
+            if differ(results):
+                return description
+        return ""
+
+    def _observe(self, inputs: Inputs) -> Observation | None:
+        return observed(self.subject, inputs, self.base)
+
+    def _observations(self) -> list[Observation]:
+        inputs: dict[int, Inputs] = {}
+        for result in self.broken:
+            for record in result.counterexample.calls if result.counterexample else ():
+                if record.inputs is not None:
+                    inputs[id(record.inputs)] = record.inputs
+        ordered = sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
+        found = (self._observe(one) for one in ordered[:_MOST_OBSERVATIONS])
+        return [observation for observation in found if observation is not None]
+
+    def _draws(self) -> Iterator[Inputs]:
+        most = _MOST_COMPILED_DRAWS if self.limits.compiles_per_shape else _MOST_DRAWS
+        for _, (_, inputs) in zip(range(most), self._drawn(self.limits), strict=False):
+            yield inputs
+
+    def _drawn(self, limits: Limits) -> Iterator[tuple[str, Inputs]]:
+        """Yield inputs from the spaces of the broken laws and from the operation's own, in turn."""
+        name = self.subject.operation.name
+        spaces = dict.fromkeys([ample_space(name), *(_space(result.law) for result in self.broken)])
+        choices = [cases(space, limits) for space in spaces if not isinstance(space, NoSpace)]
+        random = Random(limits.seed)
+        while choices:
+            for choice in choices:
+                case = choice.sample(random)
+                yield case.describe(), draw_inputs(name, case)
+
+
+def _space(statement: LawStatement) -> Space:
+    return resolved(laws()[statement.id].space, statement.operation.name)
+
+
+def ample_space(operation: str) -> Space:
+    """Return the operation's ordinary cases with every optional input, rows without a key among them."""
+    space = own_space(operation)
+    if not isinstance(space, AttentionSpace):
+        return space
+    return replace(
+        space, window="sometimes", softcap="sometimes", sinks="sometimes", mask_kinds=(*MASK_KINDS, "empty_rows")
+    )
+
+
+def _entries(value: object) -> int:
+    return int(getattr(value, "size", 1))

@@ -1,0 +1,43 @@
+"""What a diagnosis says, as data; how it is shown is elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from veriformer.conformance_tests.families.family import Change
+
+How = Literal["reproduced", "named_by_laws", "unknown"]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """One explanation: a mistake, or two that are made together.
+
+    `mistakes` are slugs of the catalogue, or `decision=option` where the option has none; `changes` are the decisions
+    of the family in which they differ from the reference, empty for what is no choice in a formula. `confidence` lies
+    in [0, 1] and is comparable across operations.
+    """
+
+    mistakes: tuple[str, ...]
+    confidence: float
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Which known mistakes explain what an operation returns, the likeliest first; none where none does.
+
+    `how` says how they are known: "reproduced" by computing what the mistake gives, on `calls` calls, to the exclusion
+    of `excluded` other known decisions and pairs of them; "named_by_laws" where no formula shows the mistake, but the
+    laws that it breaks are broken; "unknown" where nothing that is known explains it. `laws` are the broken laws.
+    `separated_by` describes an input on which the remaining suspects would differ, if one was found.
+    """
+
+    operation: str
+    how: How
+    suspects: tuple[Suspect, ...]
+    laws: tuple[str, ...]
+    calls: int = 0
+    excluded: int = 0
+    separated_by: str = ""

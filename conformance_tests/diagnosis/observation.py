@@ -1,0 +1,130 @@
+"""What the implementation returned for some inputs, and whether a point of the family returns the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.errors import AdapterError
+from veriformer.conformance_tests.families.family import NotDefined, Point
+from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, steps_of
+from veriformer.conformance_tests.tolerances.precision import UNIT_ROUNDOFF
+
+Array = np.ndarray
+# A wrong formula may round worse than the right one; candidates that matter lie further apart than this.
+_MARGIN = 4.0
+_ROUNDINGS = 16.0
+# An explanation leaves less than this part of the deviation from the right result unexplained, rounding included.
+_LARGEST_REST = 0.1
+_NEGLIGIBLE_REST = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """One call: its arguments, what came, and what the reference returns under the implementation's conventions."""
+
+    arguments: Mapping[str, Any]
+    output: Array
+    right: Array
+    judged: Array
+    rounding: float
+    unit: float
+
+    @property
+    def size(self) -> int:
+        """How many numbers a candidate has to reproduce."""
+        return self.output.size
+
+    @property
+    def deviates(self) -> bool:
+        """Whether the output is not that of the reference."""
+        return self._distance(self.right) > self._tolerance(self.right)
+
+    def fits(self, point: Point) -> bool:
+        """Return whether a point of the family returns what came, as far as rounding allows to tell."""
+        result = result_at(point, self.arguments)
+        return result is not None and self.agrees(result)
+
+    def agrees(self, result: Array) -> bool:
+        """Return whether a result is what came."""
+        if result.shape != self.output.shape:
+            return False
+        distance, tolerance = self._distance(result), self._tolerance(result)
+        deviation = self._distance(self.right)
+        if deviation > self._tolerance(self.right):
+            tolerance = max(_NEGLIGIBLE_REST * min(deviation, 1e300), min(tolerance, _LARGEST_REST * deviation))
+        return distance <= tolerance
+
+    def tells_apart(self, first: Array, second: Array) -> bool:
+        """Return whether two results differ by more than rounding."""
+        return self._between(first, second) > 2 * max(self._tolerance(first), self._tolerance(second))
+
+    def _distance(self, result: Array) -> float:
+        return self._between(result, self.output)
+
+    def _between(self, first: Array, second: Array) -> float:
+        """Return the largest difference in a judged entry; infinite where one is not finite and the other not that."""
+        if first.shape != second.shape:
+            return float("inf")
+        with np.errstate(invalid="ignore"):
+            error = np.abs(first - second)
+        same = (first == second) | (np.isnan(first) & np.isnan(second))
+        error = np.where(same | ~self.judged, 0.0, np.where(np.isnan(error), np.inf, error))
+        return float(error.max(initial=0.0))
+
+    def _tolerance(self, result: Array) -> float:
+        largest, right = (_largest(array[self.judged]) for array in (result, self.right))
+        growth = max(1.0, largest / right) if right > 0 else 1.0
+        return _MARGIN * self.rounding * growth + _ROUNDINGS * self.unit * largest
+
+
+def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | None:
+    """Return what the implementation does with some inputs.
+
+    None where it raises, or where the inputs are not finite: what reaches the output then is a convention.
+    """
+    arguments = arguments_of(inputs)
+    if not _finite(arguments):
+        return None
+    right = result_at(base, arguments)
+    if right is None:
+        return None
+    try:
+        output = np.asarray(subject.call(inputs), dtype=np.float64)
+        with np.errstate(all="ignore"):
+            expected = inputs.expected(subject.conventions)
+            bounds = (expected.allowed, inputs.loosest_error(subject.conventions))
+    except (AdapterError, WrongShape):
+        return None
+    # Where a family decides what stands in rows without a key, they say as much as the others.
+    judges_all = any(decision.convention == "empty_row" for decision in base.family.decisions)
+    judged = np.ones(output.shape, dtype=bool) if judges_all else np.broadcast_to(expected.judged, output.shape)
+    rounding = max(_largest(bound) for bound in bounds)
+    unit = UNIT_ROUNDOFF.get(inputs.dtype, UNIT_ROUNDOFF["float64"])
+    return Observation(arguments, output, right, judged, rounding, unit)
+
+
+def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
+    """Return what a point of the family returns; None where it is not defined."""
+    try:
+        return point.compute(arguments)
+    except NotDefined:
+        return None
+
+
+def arguments_of(inputs: Inputs) -> dict[str, Any]:
+    """Return the arguments that a family takes: those of the call, and for a chain of calls its `steps`."""
+    steps = steps_of(inputs)
+    return {**inputs.arguments(), **({"steps": steps} if steps else {})}
+
+
+def _largest(array: Array) -> float:
+    finite = np.abs(array[np.isfinite(array)])
+    return float(finite.max(initial=0.0))
+
+
+def _finite(arguments: Mapping[str, Any]) -> bool:
+    floats = [value for value in arguments.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
+    return all(not np.isnan(array).any() and not np.isposinf(array).any() for array in floats)

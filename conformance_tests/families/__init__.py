@@ -1,0 +1,33 @@
+"""Families: for each operation its formula with every decision an implementer makes as a named choice.
+
+An option is standard, a convention, or a recorded mistake. Conventions, mistakes and ports are all points of a family:
+whoever reproduces an implementation's results by a point has found out what it does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from veriformer.conformance_tests.families.decision import Decision, Option
+from veriformer.conformance_tests.families.family import Family, NotDefined, Point
+
+__all__ = ["Decision", "Family", "NotDefined", "Option", "Point", "family_of"]
+
+# The module and the name in it of each operation's family.
+_PLACES = {
+    "scaled_dot_product_attention": ("attention", "ATTENTION"),
+    "grouped_query_attention": ("attention", "ATTENTION"),
+    "attention_weights": ("attention", "ATTENTION"),
+}
+
+
+@cache
+def family_of(operation: str) -> Family | None:
+    """Return the family of an operation; None where it has none."""
+    place = _PLACES.get(operation)
+    if place is None:
+        return None
+    module = import_module(f"{__name__}.{place[0]}")
+    family: Family = getattr(module, place[1])
+    return family

@@ -1,0 +1,75 @@
+"""Decisions that an implementer makes, each with its options: what is standard, what a convention, what a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+Status = Literal["standard", "convention", "mistake"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to decide.
+
+    `apply` is what the family calls in that place of its formula. `slug` names the mistake in the catalogue, which has
+    its sentence and its sources; `meaning` says in a sentence what is done where no mistake is named.
+    """
+
+    name: str
+    status: Status
+    apply: Callable[..., Any]
+    slug: str = ""
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One place of a formula where implementers decide; the standard option comes first.
+
+    `convention` names the convention that settles it, whose values are then the names of the options.
+    """
+
+    name: str
+    question: str
+    options: tuple[Option, ...]
+    convention: str = ""
+
+    def __post_init__(self) -> None:
+        if [option.status for option in self.options].count("standard") != 1 or self.standard.status != "standard":
+            raise ValueError(f"decision {self.name!r} must have one standard option, the first; got {self.options}")
+        if len(self._by_name) != len(self.options):
+            raise ValueError(f"decision {self.name!r} has two options of one name; rename one")
+
+    @property
+    def standard(self) -> Option:
+        """The option of the reference."""
+        return self.options[0]
+
+    def option(self, name: str) -> Option:
+        """Return an option by its name; KeyError where there is none."""
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Option]:
+        return {option.name: option for option in self.options}
+
+
+def standard(name: str, apply: Callable[..., Any]) -> Option:
+    """Return the option of the reference."""
+    return Option(name, "standard", apply)
+
+
+def convention(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
+    """Return an option that correct libraries take too: a value of the decision's convention.
+
+    `slug` names the mistake that it is for whoever declares another value.
+    """
+    return Option(name, "convention", apply, slug)
+
+
+def mistake(slug: str, apply: Callable[..., Any], name: str = "") -> Option:
+    """Return an option that is a recorded mistake; `name` tells apart several ways to make it."""
+    return Option(name or slug, "mistake", apply, slug)

@@ -1,0 +1,112 @@
+"""A family: one formula with every decision an implementer makes in it as a parameter.
+
+A point of the family takes one option for each decision. At the standard point a family computes what the reference
+computes, to the last bit; elsewhere what somebody computes who decided otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.families.decision import Decision, Option
+
+Array = np.ndarray
+Arguments = Mapping[str, Any]
+# A decision by its name, behind the names of the parts that it belongs to, and the name of an option.
+Change = tuple[str, str]
+
+
+class NotDefined(Exception):
+    """An option that means nothing for these arguments: a program that decides so would not run on them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """An operation's formula and its decisions.
+
+    `compute` takes the arguments of a call by the interface's names and a point, and returns what an implementation
+    at that point does, in the shape of a correct result (of a tuple, its parts joined in one axis). `parts` are the
+    families of the operations that the formula is made of, by the role that they have in it: their decisions are
+    decisions of the whole, as `role.decision`.
+    """
+
+    name: str
+    decisions: tuple[Decision, ...]
+    compute: Callable[[Arguments, Point], Array]
+    parts: Mapping[str, Family] = field(default_factory=dict)
+
+    @cached_property
+    def all_decisions(self) -> Mapping[str, Decision]:
+        """Every decision, those of the parts included, by its name."""
+        own = {decision.name: decision for decision in self.decisions}
+        if len(own) != len(self.decisions):
+            raise ValueError(f"two decisions of {self.name} have one name")
+        of_parts = {
+            f"{role}.{name}": decision
+            for role, part in self.parts.items()
+            for name, decision in part.all_decisions.items()
+        }
+        return {**own, **of_parts}
+
+    @property
+    def standard(self) -> Point:
+        """The point of the reference under standard conventions."""
+        return Point(self)
+
+    def under(self, conventions: Mapping[str, str]) -> Point:
+        """Return the point of the reference under other conventions; values that no decision has are left out."""
+        settled = {
+            name: conventions[decision.convention]
+            for name, decision in self.all_decisions.items()
+            if decision.convention in conventions
+        }
+        return Point(
+            self,
+            {
+                name: value
+                for name, value in settled.items()
+                if value in {option.name for option in self.all_decisions[name].options}
+            },
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One option for each decision of a family: those in `chosen`, the standard ones elsewhere."""
+
+    family: Family
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, decision: str) -> Callable[..., Any]:
+        """Return what to call in the place of a decision of the family's own."""
+        return self.option(decision).apply
+
+    def option(self, decision: str) -> Option:
+        """Return the option taken in a decision; KeyError where the family has no such decision."""
+        found = self.family.all_decisions[decision]
+        return found.option(self.chosen[decision]) if decision in self.chosen else found.standard
+
+    def part(self, role: str) -> Point:
+        """Return the point that a part of the family is at."""
+        start = f"{role}."
+        inside = {name.removeprefix(start): value for name, value in self.chosen.items() if name.startswith(start)}
+        return Point(self.family.parts[role], inside)
+
+    def changed(self, *changes: Change) -> Point:
+        """Return the point that differs from this one in some decisions."""
+        return Point(self.family, {**self.chosen, **dict(changes)})
+
+    def single_changes(self) -> Iterator[Change]:
+        """Yield every change of one decision, in the order of the decisions and of their options."""
+        for name, decision in self.family.all_decisions.items():
+            taken = self.option(name).name
+            yield from ((name, option.name) for option in decision.options if option.name != taken)
+
+    def compute(self, arguments: Arguments) -> Array:
+        """Return what an implementation at this point does; NotDefined where it would not run."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.family.compute(arguments, self), dtype=np.float64)

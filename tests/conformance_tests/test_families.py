@@ -1,0 +1,112 @@
+"""Families: the standard point is the reference, every option is alive, and every mistake has its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from veriformer.adapters.loading import load
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.strategies import cases
+from veriformer.conformance_tests.diagnosis.diagnose import ample_space
+from veriformer.conformance_tests.diagnosis.elimination import differ
+from veriformer.conformance_tests.diagnosis.observation import arguments_of, result_at
+from veriformer.conformance_tests.families import Family, family_of
+from veriformer.conformance_tests.families.decision import Decision, mistake, standard
+from veriformer.conformance_tests.families.family import Change
+from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.subject import standard_conventions
+from veriformer.spec.conventions import CONVENTIONS
+from veriformer.spec.operations import OPERATIONS
+
+CASES = 40
+# What tells some options apart is rare: one head in several, one length in many.
+CASES_UNTIL_ALIVE = 400
+WITH_FAMILY = [name for name in OPERATIONS if family_of(name) is not None]
+FAMILIES = list(dict.fromkeys(family for name in OPERATIONS if (family := family_of(name)) is not None))
+
+
+def drawn_inputs(operation: str, count: int) -> Iterator[Any]:
+    implementation = load("numpy")
+    limits = Limits(
+        operation=operation,
+        dtypes=("float64",),
+        features=frozenset(OPERATIONS[operation].features),
+        architectures=implementation.architectures.get(operation, ()),
+    )
+    choice, random = cases(ample_space(operation), limits), Random(3)
+    for _ in range(count):
+        yield draw_inputs(operation, choice.sample(random))
+
+
+def family(operation: str) -> Family:
+    found = family_of(operation)
+    assert found is not None
+    return found
+
+
+def convention_sets(operation: str) -> Iterator[dict[str, str]]:
+    """Yield the standard conventions, then each other value of one that the family decides."""
+    yield standard_conventions()
+    decided = {decision.convention for decision in family(operation).all_decisions.values()} - {""}
+    for name in sorted(decided):
+        for value in CONVENTIONS[name].value_names[1:]:
+            yield {**standard_conventions(), name: value}
+
+
+@pytest.mark.parametrize("operation", WITH_FAMILY)
+def test_the_standard_point_is_the_reference_to_the_last_bit(operation: str) -> None:
+    for conventions in convention_sets(operation):
+        point = family(operation).under(conventions)
+        for inputs in drawn_inputs(operation, CASES):
+            with np.errstate(all="ignore"):
+                expected = inputs.expected(conventions)
+            result = point.compute(arguments_of(inputs))
+            assert result.shape == expected.value.shape
+            np.testing.assert_array_equal(result[expected.judged], expected.value[expected.judged])
+
+
+@pytest.mark.parametrize("shared", FAMILIES, ids=lambda family: family.name)
+def test_every_option_changes_something(shared: Family) -> None:
+    """In one of the operations that share the family: some decisions bear on few of them."""
+    dead: set[Change] = set(shared.standard.single_changes())
+    for operation in WITH_FAMILY:
+        if family_of(operation) is shared and dead:
+            dead -= alive(shared, operation, dead)
+    assert not dead
+
+
+def alive(shared: Family, operation: str, changes: set[Change]) -> set[Change]:
+    base, found = shared.standard, set[Change]()
+    for inputs in drawn_inputs(operation, CASES_UNTIL_ALIVE):
+        arguments = arguments_of(inputs)
+        right = base.compute(arguments)
+        results = {change: result_at(base.changed(change), arguments) for change in changes - found}
+        found |= {change for change, result in results.items() if result is not None and differ([right, result])}
+        if found == changes:
+            break
+    return found
+
+
+@pytest.mark.parametrize("operation", WITH_FAMILY)
+def test_mistakes_have_their_sentence_and_conventions_their_values(operation: str) -> None:
+    for name, decision in family(operation).all_decisions.items():
+        for option in decision.options:
+            if option.status == "mistake":
+                assert option.slug in catalogue() or option.meaning, f"{name}: {option.name}"
+        settled = {option.name for option in decision.options if option.status != "mistake"}
+        if decision.convention:
+            assert settled <= set(CONVENTIONS[decision.convention].value_names)
+        else:
+            assert settled == {decision.standard.name}
+
+
+def test_a_decision_has_one_standard_option() -> None:
+    with pytest.raises(ValueError, match="one standard option, the first"):
+        Decision("scale", "?", (mistake("scale_missing", lambda: 1), standard("one", lambda: 1)))
+    with pytest.raises(ValueError, match="two options of one name"):
+        Decision("scale", "?", (standard("one", lambda: 1), mistake("one", lambda: 1)))

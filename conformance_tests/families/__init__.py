@@ -19,6 +19,12 @@ _PLACES = {
     "scaled_dot_product_attention": ("attention", "ATTENTION"),
     "grouped_query_attention": ("attention", "ATTENTION"),
     "attention_weights": ("attention", "ATTENTION"),
+    "encoder_layer": ("layers", "ENCODER_LAYER"),
+    "decoder_layer": ("layers", "DECODER_LAYER"),
+    "encoder": ("models", "ENCODER"),
+    "encoder_decoder": ("models", "ENCODER_DECODER"),
+    "language_model": ("models", "LANGUAGE_MODEL"),
+    "decode_step": ("models", "DECODE_STEP"),
 }
 
 

@@ -7,7 +7,8 @@ computes, to the last bit; elsewhere what somebody computes who decided otherwis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +52,21 @@ class Family:
             for name, decision in part.all_decisions.items()
         }
         return {**own, **of_parts}
+
+    def settled(self, *patterns: str) -> Family:
+        """Return the family without the choice in decisions whose names match: there the standard option is taken.
+
+        For a part of a whole that never hands it the arguments which those decisions are about.
+        """
+        own = tuple(
+            replace(decision, options=(decision.standard,)) if _matches(decision.name, patterns) else decision
+            for decision in self.decisions
+        )
+        parts = {
+            role: part.settled(*(p.removeprefix(f"{role}.") for p in patterns if p.startswith((f"{role}.", "*"))))
+            for role, part in self.parts.items()
+        }
+        return replace(self, decisions=own, parts=parts)
 
     @property
     def standard(self) -> Point:
@@ -110,3 +126,11 @@ class Point:
         """Return what an implementation at this point does; NotDefined where it would not run."""
         with np.errstate(all="ignore"):
             return np.asarray(self.family.compute(arguments, self), dtype=np.float64)
+
+    def result(self, arguments: Arguments) -> Array:
+        """Return the same for a formula that this family is a part of, which has seen to warnings."""
+        return self.family.compute(arguments, self)
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -53,7 +53,7 @@ def _blocks_leak(block: int) -> Causality:
     return mask
 
 
-_BLOCKS = (2, 3, 4, 8)
+_BLOCKS = (2, 3, 4)
 CAUSALITY_IN_CHAIN = Decision(
     "causality",
     "Which of the keys so far does a query see?",

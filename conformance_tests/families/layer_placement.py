@@ -95,53 +95,61 @@ def _stream_stays_unnormalised(x: Array, sublayers: Sequence[Sublayer], norm_fir
     return normalised
 
 
-NORM_PLACEMENT = Decision(
-    "norm_placement",
-    "Where do the norms of a layer stand?",
-    (
-        standard("as_asked", _everywhere(step)),
-        mistake("prenorm_residual_after_norm", _everywhere(_stream_is_normalised)),
-        mistake(
-            "prenorm_residual_after_norm",
-            _only("self_attention", _stream_is_normalised),
-            name="prenorm_residual_after_norm_in_self_attention",
-        ),
-        mistake(
-            "prenorm_residual_after_norm",
-            _only("feed_forward", _stream_is_normalised),
-            name="prenorm_residual_after_norm_in_network",
-        ),
-        mistake("norm_after_sublayer_no_residual_norm", _everywhere(_result_is_normalised)),
-        mistake(
-            "norm_after_sublayer_no_residual_norm",
-            _everywhere(_post_norm_is_pre_norm),
-            name="post_norm_is_pre_norm",
-        ),
-        mistake("norm_flag_ignored", _everywhere(lambda x, sublayer, first, add: step(x, sublayer, False, add))),
-        mistake("norm_flag_inverted", _everywhere(lambda x, sublayer, first, add: step(x, sublayer, not first, add))),
-        mistake("norm_after_pre_norm_sum", _everywhere(_sum_is_normalised_too)),
-        mistake("postnorm_residual_before_norm", _stream_stays_unnormalised),
-        mistake(
-            "postnorm_residual_before_norm",
-            _only("self_attention", _post_norm_is_pre_norm),
-            name="attention_of_post_norm_is_pre_norm",
-        ),
-        mistake(
-            "missing_final_norm_prenorm", _only("feed_forward", _post_norm_without_norm), name="last_post_norm_missing"
-        ),
-        mistake(
-            "norm_missing", _everywhere(_without_norm), meaning="the sublayers are added up without any normalisation"
-        ),
-        mistake(
-            "norm_of_self_attention_missing",
-            _only("self_attention", _without_norm),
-            meaning="the self-attention has no norm",
-        ),
-        mistake(
-            "norm_of_network_missing", _only("feed_forward", _without_norm), meaning="the network has no norm"
-        ),
+_OF_PRE_NORM = (
+    mistake("prenorm_residual_after_norm", _everywhere(_stream_is_normalised)),
+    mistake(
+        "prenorm_residual_after_norm",
+        _only("self_attention", _stream_is_normalised),
+        name="stream_normalised_in_self_attention",
+    ),
+    mistake(
+        "prenorm_residual_after_norm",
+        _only("feed_forward", _stream_is_normalised),
+        name="stream_normalised_in_network",
+    ),
+    mistake("norm_flag_ignored", _everywhere(lambda x, sublayer, first, add: step(x, sublayer, False, add))),
+    mistake("norm_after_pre_norm_sum", _everywhere(_sum_is_normalised_too)),
+)
+_OF_POST_NORM = (
+    mistake("norm_after_sublayer_no_residual_norm", _everywhere(_result_is_normalised)),
+    mistake("norm_after_sublayer_no_residual_norm", _everywhere(_post_norm_is_pre_norm), name="post_norm_is_pre_norm"),
+    mistake("postnorm_residual_before_norm", _stream_stays_unnormalised),
+    mistake(
+        "postnorm_residual_before_norm",
+        _only("self_attention", _post_norm_is_pre_norm),
+        name="attention_of_post_norm_is_pre_norm",
+    ),
+    mistake(
+        "missing_final_norm_prenorm", _only("feed_forward", _post_norm_without_norm), name="last_post_norm_missing"
     ),
 )
+_OF_BOTH = (
+    mistake("norm_missing", _everywhere(_without_norm), meaning="no sublayer has a norm"),
+    mistake(
+        "norm_of_self_attention_missing",
+        _only("self_attention", _without_norm),
+        meaning="the self-attention has no norm",
+    ),
+)
+_WITH_FLAG = (
+    mistake("norm_flag_inverted", _everywhere(lambda x, sublayer, first, add: step(x, sublayer, not first, add))),
+    mistake("norm_of_network_missing", _only("feed_forward", _without_norm), meaning="the network has no norm"),
+)
+
+
+def norm_placement(*, pre_norm: bool, post_norm: bool) -> Decision:
+    """Return the decision where norms stand, for layers of one kind or of both."""
+    return Decision(
+        "norm_placement",
+        "Where do the norms of a layer stand?",
+        (
+            standard("as_asked", _everywhere(step)),
+            *(_OF_PRE_NORM if pre_norm else ()),
+            *(_OF_POST_NORM if post_norm else ()),
+            *_OF_BOTH,
+            *(_WITH_FLAG if pre_norm and post_norm else ()),
+        ),
+    )
 
 
 def _missing(x: Array, result: Array, norm_first: bool, name: str) -> Array:
@@ -164,21 +172,28 @@ def _of(only: str, wrong: Addition) -> Addition:
     return lambda x, result, norm_first, name: (wrong if name == only else _added)(x, result, norm_first, name)
 
 
-RESIDUAL = Decision(
-    "residual",
-    "To what is the result of a sublayer added?",
-    (
-        standard("stream", _added),
-        mistake("residual_missing", _missing),
-        mistake("residual_missing", _where(False, _missing), name="residual_missing_in_post_norm"),
-        mistake("residual_missing", _where(True, _missing), name="residual_missing_in_pre_norm"),
-        mistake("residual_missing", _of("self_attention", _missing), name="residual_missing_in_self_attention"),
-        mistake("residual_missing", _of("feed_forward", _missing), name="residual_missing_in_network"),
-        mistake("residual_scaled", _averaged),
-        mistake("residual_scaled", _where(True, _averaged), name="residual_scaled_in_pre_norm"),
-        mistake("residual_scaled", _where(False, _averaged), name="residual_scaled_in_post_norm"),
-    ),
+_BY_FLAG = (
+    mistake("residual_missing", _where(False, _missing), name="residual_missing_in_post_norm"),
+    mistake("residual_missing", _where(True, _missing), name="residual_missing_in_pre_norm"),
+    mistake("residual_scaled", _where(True, _averaged), name="residual_scaled_in_pre_norm"),
+    mistake("residual_scaled", _where(False, _averaged), name="residual_scaled_in_post_norm"),
 )
+
+
+def residual(*, flag: bool) -> Decision:
+    """Return the decision what a sublayer's result is added to, for layers with the flag `norm_first` or without."""
+    return Decision(
+        "residual",
+        "To what is the result of a sublayer added?",
+        (
+            standard("stream", _added),
+            mistake("residual_missing", _missing),
+            mistake("residual_missing", _of("self_attention", _missing), name="residual_missing_in_self_attention"),
+            mistake("residual_missing", _of("feed_forward", _missing), name="residual_missing_in_network"),
+            mistake("residual_scaled", _averaged),
+            *(_BY_FLAG if flag else ()),
+        ),
+    )
 
 
 def sublayer_outputs(*names: str) -> Decision:

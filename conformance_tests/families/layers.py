@@ -18,11 +18,11 @@ from veriformer.conformance_tests.families.layer_masks import (
     own_visible,
 )
 from veriformer.conformance_tests.families.layer_placement import (
-    NORM_PLACEMENT,
-    RESIDUAL,
     Sublayer,
     Transformation,
+    norm_placement,
     norm_weights,
+    residual,
     sublayer_outputs,
     through_sublayers,
 )
@@ -89,11 +89,11 @@ def _transformed(point: Point, arguments: Arguments, x: Array) -> Array:
     )
 
 
+_NORMS_AND_SUMS = (norm_placement(pre_norm=True, post_norm=True), residual(flag=True))
 ENCODER_LAYER = Family(
     "encoder_layer",
     (
-        NORM_PLACEMENT,
-        RESIDUAL,
+        *_NORMS_AND_SUMS,
         norm_weights(2),
         sublayer_outputs("self_attention", "feed_forward"),
         PADDING,
@@ -105,8 +105,7 @@ ENCODER_LAYER = Family(
 DECODER_LAYER = Family(
     "decoder_layer",
     (
-        NORM_PLACEMENT,
-        RESIDUAL,
+        *_NORMS_AND_SUMS,
         norm_weights(3),
         sublayer_outputs("self_attention", "cross_attention", "feed_forward"),
         PADDING,

@@ -80,9 +80,8 @@ class ModelAt:
     def _norm(self, norm: Any) -> Transformation:
         return lambda y: self.normalise(y, norm)
 
-    def unembed(self, x: Array, norm: Any, table: Array, unembedding: Array | None) -> Array:
-        """Return the logits of the last layer's vectors."""
-        x = self.normalise(x, self.point["final_norm"](norm))
+    def unembed(self, x: Array, table: Array, unembedding: Array | None) -> Array:
+        """Return the logits of vectors."""
         return x @ self.point["unembedding"](table, unembedding, self.config.tied_embedding)
 
 

@@ -21,9 +21,9 @@ from veriformer.conformance_tests.families.layer_masks import (
     own_visible,
 )
 from veriformer.conformance_tests.families.layer_placement import (
-    NORM_PLACEMENT,
-    RESIDUAL,
+    norm_placement,
     norm_weights,
+    residual,
     sublayer_outputs,
 )
 from veriformer.conformance_tests.families.model_parts import (
@@ -73,7 +73,8 @@ def encoder_decoder(arguments: Arguments, point: Point) -> Array:
     seen = memory_visible(point, source_padding, padding, target.shape[1], source.shape[1])
     for layer in point["layers"](weights.decoder_layers):
         y = _decoder_layer(model, y, memory, layer, visible, seen)
-    return model.unembed(y, weights.decoder_final_norm, weights.embedding, weights.unembedding)
+    y = model.normalise(y, weights.decoder_final_norm)
+    return model.unembed(y, weights.embedding, weights.unembedding)
 
 
 def language_model(arguments: Arguments, point: Point) -> Array:
@@ -115,7 +116,8 @@ class _Call:
         )
         for number, layer in enumerate(model.point["layers"](weights.layers)):
             x = self._layer(x, layer, number)
-        return model.unembed(x, weights.final_norm, weights.embedding, weights.unembedding)
+        x = model.normalise(x, model.point["final_norm"](weights.final_norm))
+        return model.unembed(x, weights.embedding, weights.unembedding)
 
     def _layer(self, x: Array, layer: Any, number: int) -> Array:
         model = self.model
@@ -219,7 +221,8 @@ def _decoder_layer(model: ModelAt, x: Array, memory: Array, layer: Any, visible:
     )
 
 
-_LAYER = (NORM_PLACEMENT, RESIDUAL)
+_POST_NORM = (norm_placement(pre_norm=False, post_norm=True), residual(flag=False))
+_PRE_NORM = (norm_placement(pre_norm=True, post_norm=False), residual(flag=False))
 _TWO_SUBLAYERS = (norm_weights(2), sublayer_outputs("self_attention", "feed_forward"))
 _PARTS = {"attention": PLAIN_MULTI_HEAD, "norms": LAYER_NORM, "feed_forward": FEED_FORWARD, "embedding": EMBEDDING}
 _LANGUAGE_PARTS = {**_PARTS, "rms_norm": RMS_NORM, "gated_feed_forward": GATED_FEED_FORWARD, "rotary": ROTARY}
@@ -234,7 +237,7 @@ ENCODER = Family(
         ENCODER_MASK,
         LAYERS,
         POSITIONS_IN_BLOCKS,
-        *_LAYER,
+        *_POST_NORM,
         *_TWO_SUBLAYERS,
     ),
     encoder,
@@ -256,10 +259,9 @@ ENCODER_DECODER = Family(
         CONTEXT,
         LAYERS,
         POSITIONS_IN_BLOCKS,
-        *_LAYER,
+        *_POST_NORM,
         norm_weights(3),
         sublayer_outputs("self_attention", "cross_attention", "feed_forward"),
-        FINAL_NORM,
         SCALED_TIED_LOGITS,
     ),
     encoder_decoder,
@@ -274,7 +276,7 @@ LANGUAGE_MODEL = Family(
         CAUSALITY,
         MASKS_TOGETHER,
         LAYERS,
-        *_LAYER,
+        *_PRE_NORM,
         *_TWO_SUBLAYERS,
         FINAL_NORM,
         UNEMBEDDING,
@@ -292,7 +294,7 @@ DECODE_STEP = Family(
         CACHE_WRITE,
         EMPTY_SLOTS,
         LAYERS,
-        *_LAYER,
+        *_PRE_NORM,
         *_TWO_SUBLAYERS,
         FINAL_NORM,
         UNEMBEDDING,

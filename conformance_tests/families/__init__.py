@@ -19,6 +19,13 @@ _PLACES = {
     "scaled_dot_product_attention": ("attention", "ATTENTION"),
     "grouped_query_attention": ("attention", "ATTENTION"),
     "attention_weights": ("attention", "ATTENTION"),
+    "layer_norm": ("normalisation", "LAYER_NORM"),
+    "rms_norm": ("normalisation", "RMS_NORM"),
+    "gelu": ("activations", "GELU"),
+    "silu": ("activations", "SILU"),
+    "feed_forward": ("feed_forward", "FEED_FORWARD"),
+    "gated_feed_forward": ("feed_forward", "GATED_FEED_FORWARD"),
+    "token_embedding": ("embedding", "EMBEDDING"),
 }
 
 

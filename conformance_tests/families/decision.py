@@ -70,6 +70,9 @@ def convention(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
     return Option(name, "convention", apply, slug)
 
 
-def mistake(slug: str, apply: Callable[..., Any], name: str = "") -> Option:
-    """Return an option that is a recorded mistake; `name` tells apart several ways to make it."""
-    return Option(name or slug, "mistake", apply, slug)
+def mistake(slug: str, apply: Callable[..., Any], name: str = "", meaning: str = "") -> Option:
+    """Return an option that is a mistake; `name` tells apart several ways to make it.
+
+    One that the catalogue does not have has no slug, but a name and a `meaning`.
+    """
+    return Option(name or slug, "mistake", apply, slug, meaning)

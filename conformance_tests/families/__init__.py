@@ -26,6 +26,8 @@ _PLACES = {
     "feed_forward": ("feed_forward", "FEED_FORWARD"),
     "gated_feed_forward": ("feed_forward", "GATED_FEED_FORWARD"),
     "token_embedding": ("embedding", "EMBEDDING"),
+    "softmax": ("softmax", "SOFTMAX"),
+    "cross_entropy": ("loss", "CROSS_ENTROPY"),
 }
 
 

@@ -86,13 +86,20 @@ OUTPUT_BIAS = Decision(
     ),
 )
 
+
+def _without_mean(axis: int) -> Activate:
+    return lambda inner: inner - inner.mean(axis=axis, keepdims=True)
+
+
+# What is done to the product with the first matrix, and to the sum with its bias.
 MIXING = Decision(
     "mixing",
     "Do the hidden units see other positions before their activation?",
     (
-        standard("each_position_alone", _identity),
-        mistake("ffn_mixes_positions", lambda inner: inner - inner.mean(axis=-2, keepdims=True)),
-        mistake("ffn_mixes_positions", lambda inner: inner - inner.mean(axis=0, keepdims=True), "mixes_samples"),
+        standard("each_position_alone", lambda: (_identity, _identity)),
+        mistake("ffn_mixes_positions", lambda: (_identity, _without_mean(-2))),
+        mistake("ffn_mixes_positions", lambda: (_without_mean(-2), _identity), "mixes_before_bias"),
+        mistake("ffn_mixes_positions", lambda: (_identity, _without_mean(0)), "mixes_samples"),
     ),
 )
 
@@ -128,8 +135,9 @@ def feed_forward(arguments: Arguments, point: Point) -> Array:
     """Return the feed-forward network at a point of the family, of the shape of x."""
     x, weights = np.asarray(arguments["x"], dtype=np.float64), arguments["weights"]
     first, second, last = point["activation_place"](_activation(arguments, point))
-    inner = point["mixing"](x @ np.asarray(weights.w_1))
-    hidden = point["hidden"](point["hidden_bias"](first, inner, weights.b_1))
+    before_bias, after_bias = point["mixing"]()
+    inner = before_bias(x @ np.asarray(weights.w_1))
+    hidden = point["hidden"](point["hidden_bias"](lambda units: first(after_bias(units)), inner, weights.b_1))
     output = point["output_bias"](second(hidden @ np.asarray(weights.w_2)), weights.b_2)
     result: Array = point["residual"](last(output), x)
     return result
@@ -179,7 +187,8 @@ def gated_feed_forward(arguments: Arguments, point: Point) -> Array:
     x, weights = np.asarray(arguments["x"], dtype=np.float64), arguments["weights"]
     w_gate, w_up, w_down = (np.asarray(matrix) for matrix in (weights.w_gate, weights.w_up, weights.w_down))
     act = _activation(arguments, point)
-    hidden = point["hidden"](point["combination"](act, point["mixing"](x @ w_gate), x @ w_up))
+    before_bias, after_bias = point["mixing"]()
+    hidden = point["hidden"](point["combination"](act, after_bias(before_bias(x @ w_gate)), x @ w_up))
     result: Array = point["residual"](point["output_activation"](act)(hidden @ w_down), x)
     return result
 

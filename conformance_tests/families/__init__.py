@@ -25,6 +25,15 @@ _PLACES = {
     "encoder_decoder": ("models", "ENCODER_DECODER"),
     "language_model": ("models", "LANGUAGE_MODEL"),
     "decode_step": ("models", "DECODE_STEP"),
+    "layer_norm": ("normalisation", "LAYER_NORM"),
+    "rms_norm": ("normalisation", "RMS_NORM"),
+    "gelu": ("activations", "GELU"),
+    "silu": ("activations", "SILU"),
+    "feed_forward": ("feed_forward", "FEED_FORWARD"),
+    "gated_feed_forward": ("feed_forward", "GATED_FEED_FORWARD"),
+    "token_embedding": ("embedding", "EMBEDDING"),
+    "softmax": ("softmax", "SOFTMAX"),
+    "cross_entropy": ("loss", "CROSS_ENTROPY"),
 }
 
 

@@ -19,6 +19,12 @@ _PLACES = {
     "scaled_dot_product_attention": ("attention", "ATTENTION"),
     "grouped_query_attention": ("attention", "ATTENTION"),
     "attention_weights": ("attention", "ATTENTION"),
+    "causal_mask": ("masks", "CAUSAL_MASK"),
+    "padding_mask": ("masks", "PADDING_MASK"),
+    "sinusoidal_positions": ("sinusoids", "SINUSOIDS"),
+    "rotary_embedding": ("rotary", "ROTARY"),
+    "alibi_bias": ("relative_positions", "ALIBI"),
+    "relative_position_bucket": ("buckets", "BUCKETS"),
 }
 
 

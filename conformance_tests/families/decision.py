@@ -70,6 +70,9 @@ def convention(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
     return Option(name, "convention", apply, slug)
 
 
-def mistake(slug: str, apply: Callable[..., Any], name: str = "") -> Option:
-    """Return an option that is a recorded mistake; `name` tells apart several ways to make it."""
-    return Option(name or slug, "mistake", apply, slug)
+def mistake(slug: str, apply: Callable[..., Any], name: str = "", meaning: str = "") -> Option:
+    """Return an option that is a mistake; `name` tells apart several ways to make it.
+
+    `meaning` says in a sentence what goes wrong, where the catalogue does not have the slug.
+    """
+    return Option(name or slug, "mistake", apply, slug, meaning)

@@ -34,8 +34,10 @@ DIRECTIONS = Decision(
     "Do later keys have buckets of their own?",
     (
         standard("as_asked", lambda bidirectional: bidirectional),
-        mistake("t5_always_bidirectional", lambda bidirectional: True, meaning="`bidirectional` False is ignored"),
-        mistake("t5_never_bidirectional", lambda bidirectional: False, meaning="`bidirectional` True is ignored"),
+        mistake(
+            "", lambda bidirectional: True, name="always_bidirectional", meaning="`bidirectional` False is ignored"
+        ),
+        mistake("", lambda bidirectional: False, name="never_bidirectional", meaning="`bidirectional` True is ignored"),
     ),
 )
 
@@ -45,7 +47,10 @@ COUNT = Decision(
     (
         standard("as_asked", lambda buckets: buckets),
         mistake(
-            "t5_bucket_count_ignored", lambda buckets: BUCKETS_OF_T5, meaning="there are 32 buckets, whatever is given"
+            "",
+            lambda buckets: BUCKETS_OF_T5,
+            name="bucket_count_ignored",
+            meaning="there are 32 buckets, whatever is given",
         ),
     ),
 )
@@ -104,18 +109,21 @@ LOGARITHM = Decision(
         standard("natural_over_natural", lambda n, exact, far: np.log(n / exact) / np.log(far / exact)),
         mistake("t5_logarithm_base_two", lambda n, exact, far: np.log2(n / exact) / np.log(far / exact)),
         mistake(
-            "t5_logarithm_of_distance",
+            "",
             lambda n, exact, far: np.log(n) / np.log(far / exact),
+            name="logarithm_of_distance",
             meaning="the logarithm is of the distance itself, not of its ratio to the last exact one",
         ),
         mistake(
-            "t5_logarithm_of_furthest",
+            "",
             lambda n, exact, far: np.log(n / exact) / math.log(far),
+            name="logarithm_of_furthest",
             meaning="the divisor is the logarithm of the furthest distance itself, not of its ratio to the exact ones",
         ),
         mistake(
-            "t5_linear_far_buckets",
+            "",
             lambda n, exact, far: (n - exact) / (far - exact),
+            name="linear_far_buckets",
             meaning="far buckets are all equally wide",
         ),
     ),
@@ -126,8 +134,12 @@ ROUNDING = Decision(
     "To which bucket does a fraction belong?",
     (
         standard("the_lower", np.floor),
-        mistake("t5_bucket_rounded", np.round, meaning="to the nearest, where the lower one is meant"),
-        mistake("t5_bucket_rounded_up", np.ceil, meaning="to the upper, where the lower one is meant"),
+        mistake(
+            "", np.round, name="bucket_rounded", meaning="far distances go to the nearest bucket, not to the lower"
+        ),
+        mistake(
+            "", np.ceil, name="bucket_rounded_up", meaning="far distances go to the upper bucket, not to the lower"
+        ),
     ),
 )
 

@@ -73,6 +73,6 @@ def convention(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
 def mistake(slug: str, apply: Callable[..., Any], name: str = "", meaning: str = "") -> Option:
     """Return an option that is a mistake; `name` tells apart several ways to make it.
 
-    `meaning` says in a sentence what goes wrong, where the catalogue does not have the slug.
+    One that the catalogue does not have has no slug, but a name and a `meaning`.
     """
     return Option(name or slug, "mistake", apply, slug, meaning)

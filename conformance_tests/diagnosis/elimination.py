@@ -40,7 +40,7 @@ class Elimination:
         self.observations.sort(key=lambda observation: (not observation.deviates, observation.size))
         drawn = iter(self.draws)
         self._confirm(drawn)
-        for candidates in (self._singles(), self._beside_conventions(), self._pairs()):
+        for candidates in (self._singles(), self.base.repeated_changes(), self._beside_conventions(), self._pairs()):
             found = [changes for changes in candidates if self._explains(changes)]
             if found:
                 return self._separated(found, drawn)

@@ -132,13 +132,15 @@ CACHE_WRITE = Decision(
             name="first_token_skipped",
         ),
         mistake(
-            "cache_overwritten",
+            "",
             lambda heads, past: heads[:, :, past:],
+            name="cache_overwritten",
             meaning="a call leaves its own keys and values in the cache instead of all so far",
         ),
         mistake(
-            "prompt_only_cached",
+            "",
             lambda heads, past: heads[:, :, :past] if past else heads,
+            name="prompt_only_cached",
             meaning="only the first call writes its keys and values into the cache",
         ),
     ),

@@ -122,6 +122,15 @@ class Point:
             taken = self.option(name).name
             yield from ((name, option.name) for option in decision.options if option.name != taken)
 
+    def repeated_changes(self) -> Iterator[tuple[Change, ...]]:
+        """Yield the changes that make one mistake in several decisions at once, as a function that all call does."""
+        together: dict[tuple[str, str], list[Change]] = {}
+        for name, value in self.single_changes():
+            option = self.family.all_decisions[name].option(value)
+            mistake = option.slug or name.rpartition(".")[2]
+            together.setdefault((mistake, option.name), []).append((name, value))
+        yield from (tuple(changes) for changes in together.values() if len(changes) > 1)
+
     def compute(self, arguments: Arguments) -> Array:
         """Return what an implementation at this point does; NotDefined where it would not run."""
         with np.errstate(all="ignore"):

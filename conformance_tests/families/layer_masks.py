@@ -137,9 +137,7 @@ ENCODER_MASK = Decision(
         ),
         mistake(
             "encoder_made_causal",
-            lambda real, padding, queries: (
-                _causal(queries, 0) if padding is None or padding.all() else real
-            ),
+            lambda real, padding, queries: _causal(queries, 0) if padding is None or padding.all() else real,
             name="causality_where_nothing_is_hidden",
         ),
     ),
@@ -170,9 +168,7 @@ MEMORY_MASK = Decision(
         standard("of_memory", lambda real, padding, queries, keys: real),
         mistake("cross_attn_wrong_mask", _of_target),
         mistake("cross_attn_wrong_mask", _of_target_if_it_fits, name="mask_of_target_if_it_fits"),
-        mistake(
-            "cross_attn_causal", lambda real, padding, queries, keys: both(real, _early(queries, keys))
-        ),
+        mistake("cross_attn_causal", lambda real, padding, queries, keys: both(real, _early(queries, keys))),
         mistake(
             "cross_attn_causal",
             lambda real, padding, queries, keys: _early(queries, keys),

@@ -124,16 +124,19 @@ _OF_POST_NORM = (
     ),
 )
 _OF_BOTH = (
-    mistake("norm_missing", _everywhere(_without_norm), meaning="no sublayer has a norm"),
+    mistake("", _everywhere(_without_norm), name="norm_missing", meaning="no sublayer has a norm"),
     mistake(
-        "norm_of_self_attention_missing",
+        "",
         _only("self_attention", _without_norm),
+        name="norm_of_self_attention_missing",
         meaning="the self-attention has no norm",
     ),
 )
 _WITH_FLAG = (
     mistake("norm_flag_inverted", _everywhere(lambda x, sublayer, first, add: step(x, sublayer, not first, add))),
-    mistake("norm_of_network_missing", _only("feed_forward", _without_norm), meaning="the network has no norm"),
+    mistake(
+        "", _only("feed_forward", _without_norm), name="norm_of_network_missing", meaning="the network has no norm"
+    ),
 )
 
 
@@ -203,10 +206,7 @@ def sublayer_outputs(*names: str) -> Decision:
         "Which sublayer's result is used?",
         (
             standard("all", lambda: None),
-            *(
-                mistake("sublayer_output_discarded", lambda name=name: name, name=f"{name}_discarded")
-                for name in names
-            ),
+            *(mistake("sublayer_output_discarded", lambda name=name: name, name=f"{name}_discarded") for name in names),
         ),
     )
 
@@ -216,8 +216,9 @@ def norm_weights(count: int) -> Decision:
     further = (
         mistake("norms_exchanged", lambda norms: [norms[1], norms[0], *norms[2:]], name="first_norms_exchanged"),
         mistake(
-            "norm_of_cross_attention_again",
+            "",
             lambda norms: [*norms[:-1], norms[-2]],
+            name="norm_of_cross_attention_again",
             meaning="the network of a decoder layer uses the norm of the cross-attention",
         ),
     )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from veriformer.conformance_tests.families.decision import Decision, mistake, standard
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
+from veriformer.conformance_tests.families.feed_forward import FEED_FORWARD
 from veriformer.conformance_tests.families.layer_masks import (
     CAUSALITY,
     CONTEXT,
@@ -26,7 +30,8 @@ from veriformer.conformance_tests.families.layer_placement import (
     sublayer_outputs,
     through_sublayers,
 )
-from veriformer.conformance_tests.families.stand_ins import FEED_FORWARD, LAYER_NORM, MULTI_HEAD
+from veriformer.conformance_tests.families.normalisation import LAYER_NORM
+from veriformer.conformance_tests.families.stand_ins import MULTI_HEAD
 
 # Layers hand their own masks to attention, and none of its other options.
 PLAIN_MULTI_HEAD = MULTI_HEAD.settled("causal*", "attention.causal*", "attention.window*")
@@ -34,6 +39,7 @@ PLAIN_MULTI_HEAD = MULTI_HEAD.settled("causal*", "attention.causal*", "attention
 
 def encoder_layer(arguments: Arguments, point: Point) -> Array:
     """Return what an encoder layer returns at a point of its family."""
+    arguments = point["absent_biases"](arguments)
     x, weights, padding = arguments["x"], arguments["weights"], arguments.get("padding_mask")
     visible = point["encoder_mask"](point["padding"](padding, x.shape[1]), padding, x.shape[1])
     functions = [
@@ -45,6 +51,7 @@ def encoder_layer(arguments: Arguments, point: Point) -> Array:
 
 def decoder_layer(arguments: Arguments, point: Point) -> Array:
     """Return what a decoder layer returns at a point of its family."""
+    arguments = point["absent_biases"](arguments)
     x, memory, weights = arguments["x"], arguments["memory"], arguments["weights"]
     padding, queries = arguments.get("padding_mask"), x.shape[1]
     visible = own_visible(point, padding, queries)
@@ -89,11 +96,30 @@ def _transformed(point: Point, arguments: Arguments, x: Array) -> Array:
     )
 
 
-_NORMS_AND_SUMS = (norm_placement(pre_norm=True, post_norm=True), residual(flag=True))
+def _with_biases_of_one(arguments: Arguments) -> Arguments:
+    weights = arguments["weights"]
+    groups = {
+        name: replace(group, **{bias: _ones_for(group, bias) for bias in _BIASES if getattr(group, bias, 0) is None})
+        for name, group in vars(weights).items()
+    }
+    return {**arguments, "weights": replace(weights, **groups)}
+
+
+def _ones_for(group: Any, bias: str) -> Array:
+    return np.ones(getattr(group, bias.replace("b", "w", 1)).shape[1])
+
+
+_BIASES = ("b_q", "b_k", "b_v", "b_o", "b_1", "b_2")
+ABSENT_BIASES = Decision(
+    "absent_biases",
+    "What is added where no bias is given?",
+    (standard("nothing", lambda arguments: arguments), mistake("bias_of_one_by_default", _with_biases_of_one)),
+)
+_COMMON = (norm_placement(pre_norm=True, post_norm=True), residual(flag=True), ABSENT_BIASES)
 ENCODER_LAYER = Family(
     "encoder_layer",
     (
-        *_NORMS_AND_SUMS,
+        *_COMMON,
         norm_weights(2),
         sublayer_outputs("self_attention", "feed_forward"),
         PADDING,
@@ -105,7 +131,7 @@ ENCODER_LAYER = Family(
 DECODER_LAYER = Family(
     "decoder_layer",
     (
-        *_NORMS_AND_SUMS,
+        *_COMMON,
         norm_weights(3),
         sublayer_outputs("self_attention", "cross_attention", "feed_forward"),
         PADDING,

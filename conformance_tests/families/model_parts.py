@@ -24,9 +24,7 @@ class ModelAt:
     def embed(self, tokens: Array, table: Array, positions: Array | None, norm: Any, *, start: int = 0) -> Array:
         """Return the vectors of tokens at the positions start, start + 1, …, normed where the architecture does so."""
         scaled = self.config.scale_embedding
-        x = self.point.part("embedding").result(
-            {"tokens": tokens, "table": table, "scale_by_sqrt_d_model": scaled}
-        )
+        x = self.point.part("embedding").result({"tokens": tokens, "table": table, "scale_by_sqrt_d_model": scaled})
         rows = self.position_rows(positions, start + tokens.shape[1])
         if rows is None:
             return self.normalise(x, self._embedding_norm(norm))
@@ -116,16 +114,21 @@ POSITIONS_ADDED = Decision(
         mistake("pe_single_row_not_slice", _last_row),
         mistake("pe_single_row_not_slice", _row_behind, name="row_behind_the_last_position"),
         mistake(
-            "positions_missing", lambda x, rows, start: x, meaning="nothing is added to the vectors of the tokens"
+            "",
+            lambda x, rows, start: x,
+            name="positions_missing",
+            meaning="nothing is added to the vectors of the tokens",
         ),
         mistake(
-            "positions_added_twice",
+            "",
             lambda x, rows, start: x + 2 * _rows(x, rows, start),
+            name="positions_added_twice",
             meaning="the vectors of the positions are added twice",
         ),
         mistake(
-            "positions_replace_tokens",
+            "",
             lambda x, rows, start: np.broadcast_to(_rows(x, rows, start), x.shape),
+            name="positions_replace_tokens",
             meaning="the vectors of the positions stand in the place of those of the tokens",
         ),
     ),
@@ -154,8 +157,9 @@ EMBEDDING_NORM = Decision(
     (
         standard("yes", lambda norm: norm),
         mistake(
-            "embedding_norm_missing",
+            "",
             lambda norm: None,
+            name="embedding_norm_missing",
             meaning="the sum of tokens and positions is not normed, although the architecture does so",
         ),
     ),
@@ -175,8 +179,10 @@ LAYERS = Decision(
         standard("each_its_own", lambda layers: layers),
         mistake("layers_share_parameters", lambda layers: [layers[0]] * len(layers)),
         mistake("layer_closure_late_binding", lambda layers: [layers[-1]] * len(layers)),
-        mistake("layers_reversed", lambda layers: layers[::-1], meaning="the layers run from the last to the first"),
-        mistake("last_layer_missing", lambda layers: layers[:-1], meaning="the last layer does not run"),
+        mistake(
+            "", lambda layers: layers[::-1], name="layers_reversed", meaning="the layers run from the last to the first"
+        ),
+        mistake("", lambda layers: layers[:-1], name="last_layer_missing", meaning="the last layer does not run"),
     ),
 )
 POSITIONS_IN_BLOCKS = Decision(
@@ -210,13 +216,15 @@ SCALED_TIED_LOGITS = Decision(
     (
         standard("own_matrix_or_tied_table", _logits_matrix),
         mistake(
-            "logits_scaled",
+            "",
             lambda table, unembedding, tied: _logits_matrix(table, unembedding, tied) * np.sqrt(table.shape[1]),
+            name="logits_scaled",
             meaning="the logits are multiplied by √d_model, as the embedding is",
         ),
         mistake(
-            "logits_divided",
+            "",
             lambda table, unembedding, tied: _logits_matrix(table, unembedding, tied) / np.sqrt(table.shape[1]),
+            name="logits_divided",
             meaning="the logits are divided by √d_model",
         ),
     ),

@@ -6,8 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.families.caches import CACHE_WRITE, CAUSALITY_IN_CHAIN, EMPTY_SLOTS, ROTARY_START, Seen
+from veriformer.conformance_tests.families.caches import (
+    CACHE_WRITE,
+    CAUSALITY_IN_CHAIN,
+    EMPTY_SLOTS,
+    ROTARY_START,
+    Seen,
+)
+from veriformer.conformance_tests.families.embedding import EMBEDDING
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
+from veriformer.conformance_tests.families.feed_forward import FEED_FORWARD, GATED_FEED_FORWARD
 from veriformer.conformance_tests.families.layer_masks import (
     CAUSALITY,
     CONTEXT,
@@ -26,6 +34,7 @@ from veriformer.conformance_tests.families.layer_placement import (
     residual,
     sublayer_outputs,
 )
+from veriformer.conformance_tests.families.layers import PLAIN_MULTI_HEAD
 from veriformer.conformance_tests.families.model_parts import (
     EMBEDDING_NORM,
     FINAL_NORM,
@@ -38,16 +47,9 @@ from veriformer.conformance_tests.families.model_parts import (
     UNEMBEDDING,
     ModelAt,
 )
-from veriformer.conformance_tests.families.layers import PLAIN_MULTI_HEAD
-from veriformer.conformance_tests.families.stand_ins import (
-    EMBEDDING,
-    FEED_FORWARD,
-    GATED_FEED_FORWARD,
-    LAYER_NORM,
-    RMS_NORM,
-    ROTARY,
-    SINUSOIDS,
-)
+from veriformer.conformance_tests.families.normalisation import LAYER_NORM, RMS_NORM
+from veriformer.conformance_tests.families.rotary import ROTARY
+from veriformer.conformance_tests.families.sinusoids import SINUSOIDS
 
 
 def encoder(arguments: Arguments, point: Point) -> Array:
@@ -111,9 +113,7 @@ class _Call:
 
     def logits(self) -> Array:
         model, weights = self.model, self.weights
-        x = model.embed(
-            self.tokens, weights.embedding, weights.positions, weights.embedding_norm, start=self.past
-        )
+        x = model.embed(self.tokens, weights.embedding, weights.positions, weights.embedding_norm, start=self.past)
         for number, layer in enumerate(model.point["layers"](weights.layers)):
             x = self._layer(x, layer, number)
         x = model.normalise(x, model.point["final_norm"](weights.final_norm))
@@ -205,9 +205,7 @@ def _encoder_layer(model: ModelAt, x: Array, layer: Any, visible: Mask) -> Array
 
 def _decoder_layer(model: ModelAt, x: Array, memory: Array, layer: Any, visible: Mask, seen: Mask) -> Array:
     def look_up(y: Array) -> Array:
-        context, mask = model.point["context"](
-            y, memory, lambda m: model.normalise(m, layer.norm_2), visible, seen
-        )
+        context, mask = model.point["context"](y, memory, lambda m: model.normalise(m, layer.norm_2), visible, seen)
         return model.attend(y, context, layer.cross_attention, mask)
 
     return model.layer(

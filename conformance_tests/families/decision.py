@@ -57,9 +57,9 @@ class Decision:
         return {option.name: option for option in self.options}
 
 
-def standard(name: str, apply: Callable[..., Any]) -> Option:
-    """Return the option of the reference."""
-    return Option(name, "standard", apply)
+def standard(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
+    """Return the option of the reference; `slug` names the mistake that it is for who declares another convention."""
+    return Option(name, "standard", apply, slug)
 
 
 def convention(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
@@ -73,3 +73,8 @@ def convention(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
 def mistake(slug: str, apply: Callable[..., Any], name: str = "") -> Option:
     """Return an option that is a recorded mistake; `name` tells apart several ways to make it."""
     return Option(name or slug, "mistake", apply, slug)
+
+
+def neighbour(name: str, apply: Callable[..., Any], meaning: str) -> Option:
+    """Return an option that is as wrong as a recorded mistake and stands in no record; `meaning` says what is done."""
+    return Option(name, "mistake", apply, meaning=meaning)

@@ -19,6 +19,9 @@ _PLACES = {
     "scaled_dot_product_attention": ("attention", "ATTENTION"),
     "grouped_query_attention": ("attention", "ATTENTION"),
     "attention_weights": ("attention", "ATTENTION"),
+    "multi_head_attention": ("multi_head", "MULTI_HEAD"),
+    "merge_attention": ("merging", "MERGING"),
+    "scaled_dot_product_attention_backward": ("attention_backward", "ATTENTION_BACKWARD"),
 }
 
 

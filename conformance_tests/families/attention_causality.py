@@ -170,6 +170,9 @@ Near = Callable[[Array, int, Window, Any], Array]
 
 
 def _standard_window(own: Array, keys: int, window: Window, counting: Any) -> Array:
+    if counting == "exclusive" and window[0] == 0:
+        # Not even the query's own key: the reference refuses it.
+        raise NotDefined
     return reference.within_window(own, np.arange(keys), window, counting)
 
 
@@ -179,11 +182,7 @@ def _limit(side: int | None) -> int | None:
 
 def _with_sides(change: Callable[[int | None, int | None], Window]) -> Near:
     def near(own: Array, keys: int, window: Window, counting: Any) -> Array:
-        left, right = change(*map(_limit, window))
-        if counting == "exclusive" and left == 0:
-            # Not even the query's own key: the reference refuses it.
-            raise NotDefined
-        return _standard_window(own, keys, (left, right), counting)
+        return _standard_window(own, keys, change(*map(_limit, window)), counting)
 
     return near
 

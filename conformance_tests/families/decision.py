@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -51,6 +51,11 @@ class Decision:
     def option(self, name: str) -> Option:
         """Return an option by its name; KeyError where there is none."""
         return self._by_name[name]
+
+    def without(self, option: str) -> Decision:
+        """Return the decision without an option, or with the standard one alone where none is named."""
+        removed = set(self._by_name) - {self.standard.name} if not option else {self.option(option).name}
+        return replace(self, options=tuple(kept for kept in self.options if kept.name not in removed))
 
     @cached_property
     def _by_name(self) -> dict[str, Option]:

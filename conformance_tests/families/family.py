@@ -7,7 +7,7 @@ computes, to the last bit; elsewhere what somebody computes who decided otherwis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +51,18 @@ class Family:
             for name, decision in part.all_decisions.items()
         }
         return {**own, **of_parts}
+
+    def without(self, *names: str) -> Family:
+        """Return the family as a part of a formula in which some of it cannot go wrong.
+
+        A decision named keeps its standard option alone; `decision=option` takes out one option. KeyError where there
+        is no such decision or option.
+        """
+        decisions = {decision.name: decision for decision in self.decisions}
+        for name in names:
+            decision, _, option = name.partition("=")
+            decisions[decision] = decisions[decision].without(option)
+        return replace(self, decisions=tuple(decisions.values()))
 
     @property
     def standard(self) -> Point:

@@ -10,7 +10,7 @@ from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, NoSpace, Space
 from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
-from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ
+from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ, mistakes_of
 from veriformer.conformance_tests.diagnosis.named_by_laws import suspects_by_laws
 from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, observed, result_at
 from veriformer.conformance_tests.families import Point, family_of
@@ -65,21 +65,11 @@ def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
     """Return the suspects that the changes amount to, each once, those that most people reported first."""
     by_mistakes: dict[tuple[str, ...], Changes] = {}
     for changes in standing:
-        by_mistakes.setdefault(_mistakes(base, changes), changes)
+        by_mistakes.setdefault(mistakes_of(base, changes), changes)
     known = catalogue()
     order = sorted(by_mistakes, key=lambda slugs: -sum(len(known[slug].citations) for slug in slugs if slug in known))
     sureness = {1: 1.0, 2: _PAIR}
     return tuple(Suspect(slugs, sureness.get(len(slugs), _PAIR) / len(order), by_mistakes[slugs]) for slugs in order)
-
-
-def _mistakes(base: Point, changes: Changes) -> tuple[str, ...]:
-    """Return the names of the mistakes among the changes; another value of a convention only where it is alone."""
-    decisions = base.family.all_decisions
-    options = [(name, decisions[name], decisions[name].option(option)) for name, option in changes]
-    kept = [entry for entry in options if not entry[1].convention] or options
-    # To leave a convention is one mistake, whichever of its values is meant: the option that bears a slug names it.
-    slugs = {name: option.slug or (decision.convention and base.option(name).slug) for name, decision, option in kept}
-    return tuple(sorted({slugs[name] or f"{name}={option.name}" for name, _, option in kept}))
 
 
 def _known(profile: Profile) -> Mapping[str, str]:

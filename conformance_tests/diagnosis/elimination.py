@@ -15,11 +15,25 @@ import numpy as np
 from veriformer.conformance_tests.diagnosis.observation import Array, Observation, arguments_of, result_at
 from veriformer.conformance_tests.families.family import Change, Point
 from veriformer.conformance_tests.subject import Inputs
+from veriformer.spec.conventions import CONVENTIONS
 
 Changes = tuple[Change, ...]
 Observe = Callable[[Inputs], Observation | None]
 # Calls that every explanation must stand before it is believed, beyond those that broke laws.
 _CONFIRMATIONS = 8
+# Calls on which the effect of every single change is known before pairs are tried.
+_FIRST = 6
+# The part of the time that may be spent on learning those.
+_PART_FOR_EFFECTS = 0.2
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """What a change alone does to a call: whether it would run, give another result, and the one that came."""
+
+    defined: bool
+    moves: bool
+    fits: bool
 
 
 @dataclass
@@ -33,68 +47,109 @@ class Elimination:
     seconds: float
     tried: int = 0
     _deadline: float = field(init=False, default=float("inf"))
+    _known: dict[tuple[Changes, int], _Effect] = field(init=False, default_factory=dict)
 
     def standing(self) -> list[Changes]:
         """Return the changes that explain every call, the simplest kind that any does; empty where none does."""
-        self._deadline = time.monotonic() + self.seconds
         self.observations.sort(key=lambda observation: (not observation.deviates, observation.size))
         drawn = iter(self.draws)
         self._confirm(drawn)
-        for candidates in (self._singles(), self.base.repeated_changes(), self._beside_conventions(), self._pairs()):
+        self._deadline = time.process_time() + self.seconds
+        repeated = self.base.repeated_changes()
+        for candidates in (self._singles(), repeated, self._beside_conventions(), self._pairs()):
             found = [changes for changes in candidates if self._explains(changes)]
             if found:
                 return self._separated(found, drawn)
         return []
 
     def _explains(self, changes: Changes) -> bool:
-        if time.monotonic() > self._deadline:
+        # Single changes are few, and the likeliest.
+        if len(changes) > 1 and time.process_time() > self._deadline:
             return False
         self.tried += 1
-        point = self.base.changed(*changes)
-        return all(observation.fits(point) for observation in self.observations)
+        return all(self._effect(changes, number).fits for number in range(len(self.observations)))
 
     def _singles(self) -> list[Changes]:
         return [(change,) for change in self.base.single_changes()]
 
-    def _beside_conventions(self) -> list[Changes]:
-        """Return single changes with another value of one convention: a mistake can hide what was to be inferred."""
-        swaps = [change for change in self.base.single_changes() if self._is_convention(change)]
-        mistakes = self._by_merit(change for change in self.base.single_changes() if not self._is_convention(change))
-        return [(change, swap) for change in mistakes for swap in swaps if change[0] != swap[0]]
+    def _beside_conventions(self) -> Iterator[Changes]:
+        """Return mistakes with another value of one convention: a mistake can hide what was to be inferred."""
+        mistakes, swaps = self._mistakes(), self._swaps()
+        first = self._first_calls([*mistakes, *swaps])
+        return ((*changes, *swap) for changes in mistakes for swap in swaps if self._may_explain(changes, swap, first))
+
+    def _swaps(self) -> list[Changes]:
+        """Return what another value of each convention changes, in all decisions that it settles."""
+        swaps: dict[tuple[str, str], list[Change]] = {}
+        for change in self.base.single_changes():
+            if is_convention(self.base, change):
+                name = self.base.family.all_decisions[change[0]].convention
+                swaps.setdefault((name, change[1]), []).append(change)
+        return [tuple(changes) for changes in swaps.values()]
 
     def _pairs(self) -> Iterator[Changes]:
-        mistakes = self._by_merit(change for change in self.base.single_changes() if not self._is_convention(change))
-        merit = {change: rank for rank, change in enumerate(mistakes)}
-        pairs = [pair for pair in combinations(mistakes, 2) if pair[0][0] != pair[1][0]]
-        return iter(sorted(pairs, key=lambda pair: merit[pair[0]] + merit[pair[1]]))
+        mistakes = self._mistakes()
+        first = self._first_calls(mistakes)
+        merit = {changes: rank for rank, changes in enumerate(mistakes)}
+        pairs = [pair for pair in combinations(mistakes, 2) if self._may_explain(*pair, first)]
+        return ((*one, *other) for one, other in sorted(pairs, key=lambda pair: merit[pair[0]] + merit[pair[1]]))
 
-    def _by_merit(self, changes: Iterable[Change]) -> list[Change]:
-        """Return changes in the order of how many of the deviating calls each explains alone."""
-        deviating = [observation for observation in self.observations if observation.deviates]
+    def _mistakes(self) -> list[Changes]:
+        """Return the changes that make a mistake, in one place or in several, those that explain a call alone first."""
+        units = [*self._singles(), *self.base.repeated_changes()]
+        mistakes = [changes for changes in units if not any(is_convention(self.base, change) for change in changes)]
+        first = self._first_calls(mistakes)
+        return sorted(mistakes, key=lambda changes: -sum(self._effect(changes, number).fits for number in range(first)))
 
-        def merit(change: Change) -> int:
-            point = self.base.changed(change)
-            return -sum(observation.fits(point) for observation in deviating)
+    def _first_calls(self, units: Sequence[Changes]) -> int:
+        """Return on how many of the calls the effect of every change alone is known, or becomes known in time."""
+        started = time.process_time()
+        for number in range(min(_FIRST, len(self.observations))):
+            if number and time.process_time() - started > _PART_FOR_EFFECTS * self.seconds:
+                return number
+            for changes in units:
+                self._effect(changes, number)
+        return min(_FIRST, len(self.observations))
 
-        return sorted(changes, key=merit)
+    def _may_explain(self, one: Changes, other: Changes, calls: int) -> bool:
+        """Return whether changes of different decisions could explain the first calls together.
 
-    def _is_convention(self, change: Change) -> bool:
-        return bool(self.base.family.all_decisions[change[0]].convention)
+        A call on which only one of them changes anything must be explained by that one.
+        """
+        if {name for name, _ in one} & {name for name, _ in other}:
+            return False
+        for number in range(calls):
+            a, b = self._effect(one, number), self._effect(other, number)
+            if not (a.defined and b.defined):
+                return False
+            moving = [effect for effect in (a, b) if effect.moves]
+            explained = moving[0].fits if moving else not self.observations[number].deviates
+            if len(moving) < 2 and not explained:
+                return False
+        return True
+
+    def _effect(self, changes: Changes, number: int) -> _Effect:
+        key = (changes, number)
+        if key not in self._known:
+            self._known[key] = _effect(self.base.changed(*changes), self.observations[number])
+        return self._known[key]
 
     def _confirm(self, drawn: Iterator[Inputs]) -> None:
         """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""
         for _, inputs in zip(range(_CONFIRMATIONS), drawn, strict=False):
             observation = self.observe(inputs)
-            if observation is not None:
+            if observation is not None and observation.says_much:
                 self.observations.append(observation)
 
     def _separated(self, standing: list[Changes], drawn: Iterator[Inputs]) -> list[Changes]:
         """Return those that remain after calls on inputs that tell them apart."""
         for inputs in drawn:
-            if len(standing) < 2 or time.monotonic() > self._deadline:
+            different = {mistakes_of(self.base, changes) for changes in standing}
+            if len(different) < 2 or time.process_time() > self._deadline:
                 break
             results = [result_at(self.base.changed(*changes), arguments_of(inputs)) for changes in standing]
-            if not differ(results) or (observation := self.observe(inputs)) is None:
+            observation = self.observe(inputs) if differ(results) else None
+            if observation is None or not observation.says_much:
                 continue
             kept = [
                 changes
@@ -115,6 +170,29 @@ class Elimination:
             if all(observation.fits(self.base.changed(*changes)) for observation in everywhere)
         ]
         return exact or standing
+
+
+def _effect(point: Point, observation: Observation) -> _Effect:
+    result = result_at(point, observation.arguments)
+    if result is None:
+        return _Effect(defined=False, moves=False, fits=False)
+    return _Effect(defined=True, moves=observation.moved(result), fits=observation.agrees(result))
+
+
+def is_convention(base: Point, change: Change) -> bool:
+    """Return whether correct libraries differ so: other values of a convention are mistakes unless declared."""
+    name = base.family.all_decisions[change[0]].convention
+    return bool(name) and change[1] in CONVENTIONS[name].inferred_values
+
+
+def mistakes_of(base: Point, changes: Changes) -> tuple[str, ...]:
+    """Return the names of the mistakes among the changes; another value of a convention only where it is alone."""
+    kept = [change for change in changes if not is_convention(base, change)] or changes
+    decisions = base.family.all_decisions
+    found = [(name, decisions[name], decisions[name].option(option)) for name, option in kept]
+    # To leave a convention is one mistake, whichever of its values is meant: the option that bears a slug names it.
+    slugs = {name: option.slug or (decision.convention and base.option(name).slug) for name, decision, option in found}
+    return tuple(sorted({slugs[name] or f"{name}={option.name}" for name, _, option in found}))
 
 
 def differ(results: Sequence[Array | None]) -> bool:

@@ -19,6 +19,9 @@ _ROUNDINGS = 16.0
 # An explanation leaves less than this part of the deviation from the right result unexplained, rounding included.
 _LARGEST_REST = 0.1
 _NEGLIGIBLE_REST = 1e-3
+_FAMILY_ROUNDING = 1e-9
+# Where roundings grow beyond this many, a wrong formula may do what none in exact arithmetic does, such as underflow.
+_MOST_ROUNDINGS = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,11 @@ class Observation:
         """Whether the output is not that of the reference."""
         return self._distance(self.right) > self._tolerance(self.right)
 
+    @property
+    def says_much(self) -> bool:
+        """Whether the result is little disturbed by rounding."""
+        return self.rounding <= _MOST_ROUNDINGS * self.unit * max(_largest(self.right), _largest(self.output))
+
     def fits(self, point: Point) -> bool:
         """Return whether a point of the family returns what came, as far as rounding allows to tell."""
         result = result_at(point, self.arguments)
@@ -61,6 +69,10 @@ class Observation:
         if self._tolerance(self.right) < deviation < np.inf:
             tolerance = max(_NEGLIGIBLE_REST * deviation, min(tolerance, _LARGEST_REST * deviation))
         return distance <= tolerance
+
+    def moved(self, result: Array) -> bool:
+        """Return whether a result differs from the right one by more than a family's own rounding."""
+        return self._between(result, self.right) > _FAMILY_ROUNDING * max(1.0, _largest(self.right))
 
     def tells_apart(self, first: Array, second: Array) -> bool:
         """Return whether two results differ by more than rounding."""
@@ -104,7 +116,11 @@ def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | Non
     except (AdapterError, WrongShape):
         return None
     # Where a family decides what stands in rows without a key, they say as much as the others.
-    judges_all = any(decision.convention == "empty_row" for decision in base.family.decisions)
+    value = subject.conventions.get("empty_row")
+    judges_all = any(
+        decision.convention == "empty_row" and value in {option.name for option in decision.options}
+        for decision in base.family.decisions
+    )
     judged = np.ones(output.shape, dtype=bool) if judges_all else np.broadcast_to(expected.judged, output.shape)
     rounding = max(_largest(bound) for bound in bounds)
     unit = UNIT_ROUNDOFF.get(inputs.dtype, UNIT_ROUNDOFF["float64"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
@@ -53,20 +52,17 @@ class Family:
         }
         return {**own, **of_parts}
 
-    def settled(self, *patterns: str) -> Family:
-        """Return the family without the choice in decisions whose names match: there the standard option is taken.
+    def without(self, *names: str) -> Family:
+        """Return the family as a part of a formula in which some of it cannot go wrong.
 
-        For a part of a whole that never hands it the arguments which those decisions are about.
+        A decision named keeps its standard option alone; `decision=option` takes out one option. KeyError where there
+        is no such decision or option.
         """
-        own = tuple(
-            replace(decision, options=(decision.standard,)) if _matches(decision.name, patterns) else decision
-            for decision in self.decisions
-        )
-        parts = {
-            role: part.settled(*(p.removeprefix(f"{role}.") for p in patterns if p.startswith((f"{role}.", "*"))))
-            for role, part in self.parts.items()
-        }
-        return replace(self, decisions=own, parts=parts)
+        decisions = {decision.name: decision for decision in self.decisions}
+        for name in names:
+            decision, _, option = name.partition("=")
+            decisions[decision] = decisions[decision].without(option)
+        return replace(self, decisions=tuple(decisions.values()))
 
     @property
     def standard(self) -> Point:
@@ -139,7 +135,3 @@ class Point:
     def result(self, arguments: Arguments) -> Array:
         """Return the same for a formula that this family is a part of, which has seen to warnings."""
         return self.family.compute(arguments, self)
-
-
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)

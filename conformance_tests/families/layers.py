@@ -31,10 +31,7 @@ from veriformer.conformance_tests.families.layer_placement import (
     through_sublayers,
 )
 from veriformer.conformance_tests.families.normalisation import LAYER_NORM
-from veriformer.conformance_tests.families.stand_ins import MULTI_HEAD
-
-# Layers hand their own masks to attention, and none of its other options.
-PLAIN_MULTI_HEAD = MULTI_HEAD.settled("causal*", "attention.causal*", "attention.window*")
+from veriformer.conformance_tests.families.sublayers import CROSS_ATTENTION, SELF_ATTENTION
 
 
 def encoder_layer(arguments: Arguments, point: Point) -> Array:
@@ -126,7 +123,7 @@ ENCODER_LAYER = Family(
         ENCODER_MASK,
     ),
     encoder_layer,
-    {"self_attention": PLAIN_MULTI_HEAD, "norms": LAYER_NORM, "feed_forward": FEED_FORWARD},
+    {"self_attention": SELF_ATTENTION, "norms": LAYER_NORM, "feed_forward": FEED_FORWARD},
 )
 DECODER_LAYER = Family(
     "decoder_layer",
@@ -143,8 +140,8 @@ DECODER_LAYER = Family(
     ),
     decoder_layer,
     {
-        "self_attention": PLAIN_MULTI_HEAD,
-        "cross_attention": PLAIN_MULTI_HEAD,
+        "self_attention": SELF_ATTENTION,
+        "cross_attention": CROSS_ATTENTION,
         "norms": LAYER_NORM,
         "feed_forward": FEED_FORWARD,
     },

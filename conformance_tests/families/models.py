@@ -15,7 +15,6 @@ from veriformer.conformance_tests.families.caches import (
 )
 from veriformer.conformance_tests.families.embedding import EMBEDDING
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
-from veriformer.conformance_tests.families.feed_forward import FEED_FORWARD, GATED_FEED_FORWARD
 from veriformer.conformance_tests.families.layer_masks import (
     CAUSALITY,
     CONTEXT,
@@ -34,7 +33,6 @@ from veriformer.conformance_tests.families.layer_placement import (
     residual,
     sublayer_outputs,
 )
-from veriformer.conformance_tests.families.layers import PLAIN_MULTI_HEAD
 from veriformer.conformance_tests.families.model_parts import (
     EMBEDDING_NORM,
     FINAL_NORM,
@@ -50,6 +48,13 @@ from veriformer.conformance_tests.families.model_parts import (
 from veriformer.conformance_tests.families.normalisation import LAYER_NORM, RMS_NORM
 from veriformer.conformance_tests.families.rotary import ROTARY
 from veriformer.conformance_tests.families.sinusoids import SINUSOIDS
+from veriformer.conformance_tests.families.sublayers import (
+    CROSS_ATTENTION,
+    GATED_SILU_NETWORK,
+    GELU_NETWORK,
+    GROUPED_SELF_ATTENTION,
+    SELF_ATTENTION,
+)
 
 
 def encoder(arguments: Arguments, point: Point) -> Array:
@@ -222,8 +227,14 @@ def _decoder_layer(model: ModelAt, x: Array, memory: Array, layer: Any, visible:
 _POST_NORM = (norm_placement(pre_norm=False, post_norm=True), residual(flag=False))
 _PRE_NORM = (norm_placement(pre_norm=True, post_norm=False), residual(flag=False))
 _TWO_SUBLAYERS = (norm_weights(2), sublayer_outputs("self_attention", "feed_forward"))
-_PARTS = {"attention": PLAIN_MULTI_HEAD, "norms": LAYER_NORM, "feed_forward": FEED_FORWARD, "embedding": EMBEDDING}
-_LANGUAGE_PARTS = {**_PARTS, "rms_norm": RMS_NORM, "gated_feed_forward": GATED_FEED_FORWARD, "rotary": ROTARY}
+_PARTS = {"attention": SELF_ATTENTION, "norms": LAYER_NORM, "feed_forward": GELU_NETWORK, "embedding": EMBEDDING}
+_LANGUAGE_PARTS = {
+    **_PARTS,
+    "attention": GROUPED_SELF_ATTENTION,
+    "rms_norm": RMS_NORM,
+    "gated_feed_forward": GATED_SILU_NETWORK,
+    "rotary": ROTARY.without("turned", "which_turn"),
+}
 
 ENCODER = Family(
     "encoder",
@@ -263,7 +274,7 @@ ENCODER_DECODER = Family(
         SCALED_TIED_LOGITS,
     ),
     encoder_decoder,
-    {**_PARTS, "sinusoids": SINUSOIDS},
+    {**_PARTS, "attention": CROSS_ATTENTION, "sinusoids": SINUSOIDS},
 )
 LANGUAGE_MODEL = Family(
     "language_model",

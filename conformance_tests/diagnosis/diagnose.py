@@ -48,14 +48,15 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
         search = _Search(profile, broken, limits, base)
         standing, elimination = search.run()
         if standing:
+            suspects = ranked(base, standing)
             return Diagnosis(
                 operation,
                 "reproduced",
-                ranked(base, standing),
+                suspects,
                 names,
                 calls=len(elimination.observations),
                 excluded=elimination.tried - len(standing),
-                separated_by=search.separating(standing) if len(standing) > 1 else "",
+                separated_by=search.separating(standing) if len(suspects) > 1 else "",
             )
     suspects = suspects_by_laws(operation, names)
     return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names)
@@ -88,11 +89,21 @@ class _Search:
 
     def run(self) -> tuple[list[Changes], Elimination]:
         """Return the changes that explain everything, and the elimination that found them."""
-        elimination = Elimination(self.base, self._observations(), self._draws(), self._observe, _SECONDS)
+        elimination = Elimination(
+            self.base, self._observations(), self._draws(), self._observe, _SECONDS, self._declared()
+        )
         if not any(observation.deviates for observation in elimination.observations):
             # The formula is right on every call that broke a law.
             return [], elimination
         return elimination.standing(), elimination
+
+    def _declared(self) -> frozenset[str]:
+        """Return the conventions at which nobody needs to guess."""
+        implementation, operation = self.subject.implementation, self.subject.operation.name
+        names = (decision.convention for decision in self.base.family.all_decisions.values())
+        return frozenset(
+            name for name in names if name and implementation.declared_convention(name, operation) is not None
+        )
 
     def separating(self, standing: Sequence[Changes]) -> str:
         """Return what an input is like on which two of the changes differ; empty where none was drawn."""

@@ -7,7 +7,7 @@ apart; only then the implementation is called again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -25,6 +25,8 @@ _CONFIRMATIONS = 8
 _FIRST = 6
 # The part of the time that may be spent on learning those.
 _PART_FOR_EFFECTS = 0.2
+# The part that may be spent on mistakes beside another value of a convention.
+_PART_FOR_CONVENTIONS = 0.5
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Elimination:
     draws: Iterable[Inputs]
     observe: Observe
     seconds: float
+    declared: Collection[str] = ()
     tried: int = 0
     _deadline: float = field(init=False, default=float("inf"))
     _known: dict[tuple[Changes, int], _Effect] = field(init=False, default_factory=dict)
@@ -55,9 +58,8 @@ class Elimination:
         drawn = iter(self.draws)
         self._confirm(drawn)
         self._deadline = time.process_time() + self.seconds
-        repeated = self.base.repeated_changes()
-        for candidates in (self._singles(), repeated, self._beside_conventions(), self._pairs()):
-            found = [changes for changes in candidates if self._explains(changes)]
+        for candidates in (self._singles, self.base.repeated_changes, self._beside_conventions, self._pairs):
+            found = [changes for changes in candidates() if self._explains(changes)]
             if found:
                 return self._separated(found, drawn)
         return []
@@ -73,18 +75,28 @@ class Elimination:
         return [(change,) for change in self.base.single_changes()]
 
     def _beside_conventions(self) -> Iterator[Changes]:
-        """Return mistakes with another value of one convention: a mistake can hide what was to be inferred."""
+        """Yield mistakes with another value of one convention: a mistake can hide what was to be inferred.
+
+        The value may wait for what the mistake makes of a call: rows are empty, perhaps, since a mask is inverted.
+        """
+        end = time.process_time() + _PART_FOR_CONVENTIONS * self.seconds
         mistakes, swaps = self._mistakes(), self._swaps()
-        first = self._first_calls([*mistakes, *swaps])
-        return ((*changes, *swap) for changes in mistakes for swap in swaps if self._may_explain(changes, swap, first))
+        first = self._first_calls(mistakes)
+        for changes in mistakes:
+            effects = [self._effect(changes, number) for number in range(first)]
+            if time.process_time() > end:
+                return
+            if all(effect.defined for effect in effects) and any(effect.moves for effect in effects):
+                yield from ((*changes, *swap) for swap in swaps if not _names(changes) & _names(swap))
 
     def _swaps(self) -> list[Changes]:
-        """Return what another value of each convention changes, in all decisions that it settles."""
+        """Return what another value of each convention changes that was not declared, in all decisions it settles."""
         swaps: dict[tuple[str, str], list[Change]] = {}
         for change in self.base.single_changes():
             if is_convention(self.base, change):
                 name = self.base.family.all_decisions[change[0]].convention
-                swaps.setdefault((name, change[1]), []).append(change)
+                if name not in self.declared:
+                    swaps.setdefault((name, change[1]), []).append(change)
         return [tuple(changes) for changes in swaps.values()]
 
     def _pairs(self) -> Iterator[Changes]:
@@ -116,7 +128,7 @@ class Elimination:
 
         A call on which only one of them changes anything must be explained by that one.
         """
-        if {name for name, _ in one} & {name for name, _ in other}:
+        if _names(one) & _names(other):
             return False
         for number in range(calls):
             a, b = self._effect(one, number), self._effect(other, number)
@@ -170,6 +182,10 @@ class Elimination:
             if all(observation.fits(self.base.changed(*changes)) for observation in everywhere)
         ]
         return exact or standing
+
+
+def _names(changes: Changes) -> set[str]:
+    return {name for name, _ in changes}
 
 
 def _effect(point: Point, observation: Observation) -> _Effect:

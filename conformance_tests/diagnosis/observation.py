@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Observation:
         """Return the same call with every entry compared, those on which correct results may differ too."""
         return replace(self, judged=np.ones_like(self.judged))
 
-    @property
+    @cached_property
     def deviates(self) -> bool:
         """Whether the output is not that of the reference."""
         return self._distance(self.right) > self._tolerance(self.right)

@@ -26,6 +26,7 @@ from veriformer.spec.laws.law import LawStatement
 _MOST_OBSERVATIONS = 16
 _MOST_DRAWS = 120
 _MOST_COMPILED_DRAWS = 12
+_MOST_DRAWS_TO_DEVIATE = 24
 _SECONDS = 1.5
 _PAIR = 0.9
 _WIDEST = ("float64", "float32", "bfloat16", "float16")
@@ -92,10 +93,13 @@ class _Search:
         elimination = Elimination(
             self.base, self._observations(), self._draws(), self._observe, _SECONDS, self._declared()
         )
-        if not any(observation.deviates for observation in elimination.observations):
-            # The formula is right on every call that broke a law.
-            return [], elimination
-        return elimination.standing(), elimination
+        # A law may see what is too little beside rounding to name it; if other calls do not, the formula is right.
+        for _, inputs in zip(range(_MOST_DRAWS_TO_DEVIATE), self._draws(), strict=False):
+            if any(observation.deviates for observation in elimination.observations):
+                return elimination.standing(), elimination
+            if (observation := self._observe(inputs)) is not None:
+                elimination.observations.append(observation)
+        return [], elimination
 
     def _declared(self) -> frozenset[str]:
         """Return the conventions at which nobody needs to guess."""
@@ -121,7 +125,7 @@ class _Search:
         inputs: dict[int, Inputs] = {}
         for result in self.broken:
             for record in result.counterexample.calls if result.counterexample else ():
-                if record.inputs is not None:
+                if record.inputs is not None and record.operation == self.subject.operation.name:
                     inputs[id(record.inputs)] = record.inputs
         ordered = sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
         found = (self._observe(one) for one in ordered[:_MOST_OBSERVATIONS])

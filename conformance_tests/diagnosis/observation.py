@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ class Observation:
     output: Array
     right: Array
     judged: Array
+    allowed: Array
     rounding: float
     unit: float
 
@@ -40,10 +42,11 @@ class Observation:
         """How many numbers a candidate has to reproduce."""
         return self.output.size
 
-    @property
+    @cached_property
     def deviates(self) -> bool:
-        """Whether the output is not that of the reference."""
-        return self._distance(self.right) > self._tolerance(self.right)
+        """Whether the output is not that of the reference: a correct implementation stays within its own rounding."""
+        slack = _ROUNDINGS * self.unit * _largest(self.right[self.judged])
+        return bool(np.any(self._errors(self.right, self.output) > self.allowed + slack))
 
     @property
     def says_much(self) -> bool:
@@ -59,11 +62,11 @@ class Observation:
         """Return whether a result is what came."""
         if result.shape != self.output.shape:
             return False
-        distance, tolerance = self._distance(result), self._tolerance(result)
-        deviation = self._distance(self.right)
-        if deviation > self._tolerance(self.right):
+        tolerance = self._tolerance(result)
+        if self.deviates:
+            deviation = self._deviation
             tolerance = max(_NEGLIGIBLE_REST * min(deviation, 1e300), min(tolerance, _LARGEST_REST * deviation))
-        return distance <= tolerance
+        return self._between(result, self.output) <= tolerance
 
     def moved(self, result: Array) -> bool:
         """Return whether a result differs from the right one by more than a family's own rounding."""
@@ -73,18 +76,19 @@ class Observation:
         """Return whether two results differ by more than rounding."""
         return self._between(first, second) > 2 * max(self._tolerance(first), self._tolerance(second))
 
-    def _distance(self, result: Array) -> float:
-        return self._between(result, self.output)
+    @cached_property
+    def _deviation(self) -> float:
+        return self._between(self.right, self.output)
 
     def _between(self, first: Array, second: Array) -> float:
         """Return the largest difference in a judged entry; infinite where one is not finite and the other not that."""
-        if first.shape != second.shape:
-            return float("inf")
+        return float("inf") if first.shape != second.shape else float(self._errors(first, second).max(initial=0.0))
+
+    def _errors(self, first: Array, second: Array) -> Array:
         with np.errstate(invalid="ignore"):
             error = np.abs(first - second)
         same = (first == second) | (np.isnan(first) & np.isnan(second))
-        error = np.where(same | ~self.judged, 0.0, np.where(np.isnan(error), np.inf, error))
-        return float(error.max(initial=0.0))
+        return np.where(same | ~self.judged, 0.0, np.where(np.isnan(error), np.inf, error))
 
     def _tolerance(self, result: Array) -> float:
         largest, right = (_largest(array[self.judged]) for array in (result, self.right))
@@ -119,7 +123,8 @@ def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | Non
     judged = np.ones(output.shape, dtype=bool) if judges_all else np.broadcast_to(expected.judged, output.shape)
     rounding = max(_largest(bound) for bound in bounds)
     unit = UNIT_ROUNDOFF.get(inputs.dtype, UNIT_ROUNDOFF["float64"])
-    return Observation(arguments, output, right, judged, rounding, unit)
+    allowed = np.broadcast_to(np.where(np.isnan(expected.allowed), 0.0, expected.allowed), output.shape)
+    return Observation(arguments, output, right, judged, allowed, rounding, unit)
 
 
 def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from random import Random
 
 from veriformer.conformance_tests.cases.limits import Limits
@@ -113,8 +113,16 @@ class _Search:
                 if record.inputs is not None:
                     inputs[id(record.inputs)] = record.inputs
         ordered = sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
-        found = (self._observe(one) for one in ordered[:_MOST_OBSERVATIONS])
+        found = (self._observed_widely(one) for one in ordered[:_MOST_OBSERVATIONS])
         return [observation for observation in found if observation is not None]
+
+    def _observed_widely(self, inputs: Inputs) -> Observation | None:
+        """Observe a call in the widest dtype, where candidates lie furthest apart; else as it was."""
+        widest = _in_dtype(inputs, self.limits.dtypes[0])
+        observation = self._observe(widest)
+        if widest is inputs or (observation is not None and observation.deviates):
+            return observation
+        return self._observe(inputs)
 
     def _draws(self) -> Iterator[Inputs]:
         most = _MOST_COMPILED_DRAWS if self.limits.compiles_per_shape else _MOST_DRAWS
@@ -145,6 +153,12 @@ def ample_space(operation: str) -> Space:
     return replace(
         space, window="sometimes", softcap="sometimes", sinks="sometimes", mask_kinds=(*MASK_KINDS, "empty_rows")
     )
+
+
+def _in_dtype(inputs: Inputs, dtype: str) -> Inputs:
+    """Return inputs of the same values in a wider dtype, the same object where that is its own."""
+    has_dtype = is_dataclass(inputs) and any(entry.name == "dtype" for entry in fields(inputs))
+    return inputs if not has_dtype or inputs.dtype == dtype else replace(inputs, dtype=dtype)  # type: ignore[type-var]
 
 
 def _entries(value: object) -> int:

@@ -117,7 +117,10 @@ class Elimination:
     def _separated(self, standing: list[Changes], drawn: Iterator[Inputs]) -> list[Changes]:
         """Return those that remain after calls on inputs that tell them apart."""
         for inputs in drawn:
-            if len({mistakes_of(self.base, changes) for changes in standing}) < 2 or time.process_time() > self._deadline:
+            if (
+                len({mistakes_of(self.base, changes) for changes in standing}) < 2
+                or time.process_time() > self._deadline
+            ):
                 break
             results = [result_at(self.base.changed(*changes), arguments_of(inputs)) for changes in standing]
             observation = self.observe(inputs) if differ(results) else None

@@ -63,9 +63,8 @@ class Observation:
         if result.shape != self.output.shape:
             return False
         tolerance = self._tolerance(result)
-        if self.deviates:
-            deviation = self._deviation
-            tolerance = max(_NEGLIGIBLE_REST * min(deviation, 1e300), min(tolerance, _LARGEST_REST * deviation))
+        if self.deviates and np.isfinite(self._deviation):
+            tolerance = max(_NEGLIGIBLE_REST * self._deviation, min(tolerance, _LARGEST_REST * self._deviation))
         return self._between(result, self.output) <= tolerance
 
     def moved(self, result: Array) -> bool:
@@ -136,9 +135,9 @@ def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
 
 
 def arguments_of(inputs: Inputs) -> dict[str, Any]:
-    """Return the arguments that a family takes: those of the call, and for a chain of calls its `steps`."""
+    """Return what a family takes: the arguments of the call, its `dtype`, and for a chain of calls its `steps`."""
     steps = steps_of(inputs)
-    return {**inputs.arguments(), **({"steps": steps} if steps else {})}
+    return {**inputs.arguments(), "dtype": inputs.dtype, **({"steps": steps} if steps else {})}
 
 
 def _largest(array: Array) -> float:

@@ -59,7 +59,9 @@ CAUSAL_BESIDE_MASK = Decision(
         convention("causal_ignored", _where_they_meet("is_causal"), "padding_mask_replaces_causal"),
         mistake("is_causal_hint_trusted_over_mask", _where_they_meet("mask"), "mask_alone_ignored"),
         mistake(
-            "padding_mask_replaces_causal", _where_they_meet("is_causal", beside=("mask",)), "causal_ignored_beside_mask"
+            "padding_mask_replaces_causal",
+            _where_they_meet("is_causal", beside=("mask",)),
+            "causal_alone_ignored",
         ),
         neighbour(
             "causal_ignored_beside_bias",

@@ -216,7 +216,9 @@ BIAS = Decision(
         neighbour("subtracted", lambda logits, bias: logits - bias, "the bias is subtracted"),
         neighbour("multiplied", lambda logits, bias: logits * bias, "the logits are multiplied by the bias"),
         neighbour("first_head_for_all", lambda logits, bias: logits + _first(bias, -3), "one head's bias serves all"),
-        neighbour("first_sample_for_all", lambda logits, bias: logits + _first(bias, -4), "one sample's bias serves all"),
+        neighbour(
+            "first_sample_for_all", lambda logits, bias: logits + _first(bias, -4), "one sample's bias serves all"
+        ),
     ),
 )
 

@@ -173,9 +173,7 @@ MERGE = Decision(
         standard("heads_after_each_other", reference.merge_heads),
         mistake("heads_merge_without_transpose", _reshaped),
         neighbour("component_major", _merged_by_components, "the heads' components are interleaved"),
-        neighbour(
-            "heads_reversed", lambda heads: reference.merge_heads(heads[:, ::-1]), "the last head stands first"
-        ),
+        neighbour("heads_reversed", lambda heads: reference.merge_heads(heads[:, ::-1]), "the last head stands first"),
     ),
 )
 
@@ -223,11 +221,9 @@ def compute(arguments: Arguments, point: Point) -> Array:
     named: Any = {role: (getattr(weights, f"w_{role}"), getattr(weights, f"b_{role}")) for role in "qkv"}
     named = point["biases"](point["projections"](named), np.array_equal(x, context))
     streams = point["streams"](x, context)
-    query, key, value = (
-        _projected(stream, *named[role]) for role, stream in zip("qkv", streams, strict=True)
-    )
+    query, key, value = (_projected(stream, *named[role]) for role, stream in zip("qkv", streams, strict=True))
     query, key, value = point["split"](Projected((query, key, value), (heads, kv_heads, kv_heads)))
-    optional = {name: arguments[name] for name in ("mask", "is_causal") if name in arguments}
+    optional = {name: arguments[name] for name in ("mask", "is_causal", "dtype") if name in arguments}
     attended = point.part("attention").compute({"query": query, "key": key, "value": value, **optional})
     return np.asarray(point["output_projection"](point["merge"](attended), weights.w_o, weights.b_o))
 
@@ -260,4 +256,5 @@ MULTI_HEAD = Family(
     (STREAMS, PROJECTIONS, BIASES, SPLIT, MERGE, OUTPUT_PROJECTION),
     compute,
     {"attention": WITHIN},
+    needs_dtype=True,
 )

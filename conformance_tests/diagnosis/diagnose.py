@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from random import Random
 
 from veriformer.conformance_tests.cases.limits import Limits
@@ -128,8 +128,16 @@ class _Search:
                 if record.inputs is not None and record.operation == self.subject.operation.name:
                     inputs[id(record.inputs)] = record.inputs
         ordered = sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
-        found = (self._observe(one) for one in ordered[:_MOST_OBSERVATIONS])
+        found = (self._observed_widely(one) for one in ordered[:_MOST_OBSERVATIONS])
         return [observation for observation in found if observation is not None]
+
+    def _observed_widely(self, inputs: Inputs) -> Observation | None:
+        """Observe a call in the widest dtype, where candidates lie furthest apart; else as it was."""
+        widest = _in_dtype(inputs, self.limits.dtypes[0])
+        observation = self._observe(widest)
+        if widest is inputs or (observation is not None and observation.deviates):
+            return observation
+        return self._observe(inputs)
 
     def _draws(self) -> Iterator[Inputs]:
         most = _MOST_COMPILED_DRAWS if self.limits.compiles_per_shape else _MOST_DRAWS
@@ -137,13 +145,14 @@ class _Search:
             yield inputs
 
     def _drawn(self, limits: Limits) -> Iterator[tuple[str, Inputs]]:
-        """Yield inputs from the spaces of the broken laws and from the operation's own, in turn."""
+        """Yield inputs from the operation's own space, in which everything meets, and from those of the broken laws."""
         name = self.subject.operation.name
         spaces = dict.fromkeys([ample_space(name), *(_space(result.law) for result in self.broken)])
         choices = [cases(space, limits) for space in spaces if not isinstance(space, NoSpace)]
+        in_turn = [choice for other in choices[1:] for choice in (choices[0], other)] or choices
         random = Random(limits.seed)
-        while choices:
-            for choice in choices:
+        while in_turn:
+            for choice in in_turn:
                 case = choice.sample(random)
                 yield case.describe(), draw_inputs(name, case)
 
@@ -160,6 +169,12 @@ def ample_space(operation: str) -> Space:
     return replace(
         space, window="sometimes", softcap="sometimes", sinks="sometimes", mask_kinds=(*MASK_KINDS, "empty_rows")
     )
+
+
+def _in_dtype(inputs: Inputs, dtype: str) -> Inputs:
+    """Return inputs of the same values in a wider dtype, the same object where that is its own."""
+    has_dtype = is_dataclass(inputs) and any(entry.name == "dtype" for entry in fields(inputs))
+    return inputs if not has_dtype or inputs.dtype == dtype else replace(inputs, dtype=dtype)  # type: ignore[type-var]
 
 
 def _entries(value: object) -> int:

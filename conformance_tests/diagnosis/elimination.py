@@ -20,7 +20,7 @@ from veriformer.spec.conventions import CONVENTIONS
 Changes = tuple[Change, ...]
 Observe = Callable[[Inputs], Observation | None]
 # Calls that every explanation must stand before it is believed, beyond those that broke laws.
-_CONFIRMATIONS = 8
+_CONFIRMATIONS = 24
 # Calls on which the effect of every single change is known before pairs are tried.
 _FIRST = 6
 # The part of the time that may be spent on learning those.
@@ -169,19 +169,7 @@ class Elimination:
                 if result is not None and observation.agrees(result)
             ]
             standing = kept or standing
-        return self._told_by_the_rest(standing)
-
-    def _told_by_the_rest(self, standing: list[Changes]) -> list[Changes]:
-        """Return those that explain what no law compares too, if there are any: it tells who wrote what."""
-        if len(standing) < 2:
-            return standing
-        everywhere = [observation.judged_everywhere() for observation in self.observations]
-        exact = [
-            changes
-            for changes in standing
-            if all(observation.fits(self.base.changed(*changes)) for observation in everywhere)
-        ]
-        return exact or standing
+        return standing
 
 
 def _names(changes: Changes) -> set[str]:

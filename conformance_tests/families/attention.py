@@ -35,7 +35,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
         sinks = BesideSinks(
             scores.logits, scores.visible, sinks, factor, lambda logits: _capped(logits, arguments, point), group
         )
-    return _averaged(scores, value, sinks, point)
+    return _averaged(scores, value, sinks, arguments.get("dtype", "float64"), point)
 
 
 def _scored(query: Array, key: Array, factor: float, arguments: Arguments, point: Point) -> Scores:
@@ -84,11 +84,12 @@ def masked(scores: Scores, arguments: Arguments, point: Point) -> Scores:
     return scores
 
 
-def _averaged(scores: Scores, value: Array | None, sinks: BesideSinks | None, point: Point) -> Array:
+def _averaged(scores: Scores, value: Array | None, sinks: BesideSinks | None, dtype: str, point: Point) -> Array:
     empty_row: Any = point.option("empty_row").name
     usual = point.option("softmax").name == "over_keys"
     beside_sinks = sinks is not None and usual
-    weights = point["sinks"](sinks) if beside_sinks else point["softmax"](scores.logits, scores.visible, empty_row)
+    softmax = point["softmax"]
+    weights = point["sinks"](sinks) if beside_sinks else softmax(scores.logits, scores.visible, empty_row, dtype)
     weights = weights if scores.gate is None else weights * scores.gate
     if value is None:
         return np.asarray(weights)
@@ -130,4 +131,5 @@ ATTENTION = Family(
         OUTPUT,
     ),
     compute,
+    needs_dtype=True,
 )

@@ -17,6 +17,7 @@ from veriformer.conformance_tests.families.attention_causality import (
 )
 from veriformer.conformance_tests.families.attention_logits import SCALE
 from veriformer.conformance_tests.families.attention_masks import MASK_HEEDED, MASK_READING, MASK_USE, Scores
+from veriformer.conformance_tests.families.attention_softmax import NOT_SHIFTED, SOFTMAX
 from veriformer.conformance_tests.families.decision import Decision, Option, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
 
@@ -109,7 +110,7 @@ def _laid_out_again(table: Array) -> Array:
 
 
 def _of_all_samples(table: Array) -> Array:
-    return table.mean(axis=0, keepdims=True) + np.zeros_like(table)
+    return np.asarray(table.mean(axis=0, keepdims=True) + np.zeros_like(table))
 
 
 def _rolled(table: Array) -> Array:
@@ -142,9 +143,7 @@ def _operands(name: str, whose: str) -> tuple[Option, ...]:
         mistake("custom_backward_layout", _laid_out_again, "laid_out_again"),
         mistake("samples_mixed_in_backward", _of_all_samples, "mean_of_samples"),
         mistake("samples_mixed_in_backward", _rolled, "next_sample"),
-        mistake(
-            "samples_mixed_in_backward", lambda table: table.sum(axis=0, keepdims=True) + 0.0 * table, "sum_of_samples"
-        ),
+        mistake("samples_mixed_in_backward", lambda table: len(table) * _of_all_samples(table), "sum_of_samples"),
     )
 
 
@@ -205,8 +204,8 @@ def _nan(*reached: bool) -> Callable[[Parts, Array], Parts]:
     """Return what spoils gradients where an empty row reaches them: its own query's, those of its head's others."""
 
     def spoiled(parts: Parts, visible: Array) -> Parts:
-        empty = ~visible.any(axis=-1, keepdims=True)
-        heads = empty.any(axis=-2, keepdims=True)
+        empty = np.asarray(~visible.any(axis=-1, keepdims=True))
+        heads = np.asarray(empty.any(axis=-2, keepdims=True))
         query, key, value = (
             np.where(where & spoils, np.nan, part)
             for part, where, spoils in zip(parts, (empty, heads, heads), reached, strict=True)
@@ -256,7 +255,8 @@ def _passed(arguments: Arguments, factor: float, point: Point) -> Passed:
     query, key = arguments["query"], arguments["key"]
     logits = (factor * query) @ key.swapaxes(-1, -2)
     scores = masked(Scores(logits, np.ones(logits.shape, dtype=bool)), arguments, point)
-    weights = reference.masked_softmax(scores.logits, scores.visible)
+    weights = point["softmax"](scores.logits, scores.visible, "zeros", arguments.get("dtype", "float64"))
+    weights = np.where(scores.visible, weights, 0.0)
     return Passed(query, key, arguments["value"], arguments["grad_output"], scores.logits, scores.visible, weights)
 
 
@@ -266,7 +266,8 @@ def compute(arguments: Arguments, point: Point) -> Array:
     query, key = arguments["query"], arguments["key"]
     factor = point["scale"](arguments.get("scale"), query, key)
     passed = _passed(arguments, factor, point)
-    grad_logits = point["gradient_of_logits"](passed)
+    # What is not a number in a row spoils the whole row of its gradient.
+    grad_logits = point["gradient_of_logits"](passed) + 0.0 * passed.weights.sum(axis=-1, keepdims=True)
     backwards = passed.visible.swapaxes(-1, -2)
     grad_query = reference.weighted_sum(grad_logits, point["keys"](key), passed.visible)
     grad_key = reference.weighted_sum(grad_logits.swapaxes(-1, -2), point["queries"](query), backwards)
@@ -281,6 +282,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
 
 _DECISIONS = (
     SCALE,
+    Decision(SOFTMAX.name, SOFTMAX.question, (SOFTMAX.standard, *NOT_SHIFTED)),
     MASK_HEEDED.without("window_ignores_mask").without("mask_beside_bias_ignored"),
     MASK_READING,
     _MASK_USE,
@@ -298,4 +300,4 @@ _DECISIONS = (
     PARTS_RETURNED,
     EMPTY_ROWS,
 )
-ATTENTION_BACKWARD = Family("scaled_dot_product_attention_backward", _DECISIONS, compute)
+ATTENTION_BACKWARD = Family("scaled_dot_product_attention_backward", _DECISIONS, compute, needs_dtype=True)

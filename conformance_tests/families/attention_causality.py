@@ -61,7 +61,7 @@ CAUSAL_BESIDE_MASK = Decision(
         mistake(
             "padding_mask_replaces_causal",
             _where_they_meet("is_causal", beside=("mask",)),
-            "causal_ignored_beside_mask",
+            "causal_alone_ignored",
         ),
         neighbour(
             "causal_ignored_beside_bias",

@@ -11,21 +11,24 @@ from veriformer import reference
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Array, NotDefined
 
+# From logits, what is visible, the convention of empty rows, and the dtype of the call.
+Weights = Callable[[Array, Array, Any, str], Array]
 
-def _over(axis: int, empty: Any = None) -> Callable[[Array, Array, Any], Array]:
+
+def _over(axis: int, empty: Any = None) -> Weights:
     """Return the softmax over another axis; `empty` says what stands where nothing on it is visible."""
 
-    def softmax(logits: Array, visible: Array, empty_row: Any) -> Array:
-        moved = (np.moveaxis(table, axis, -1) for table in (logits, visible))
-        return np.moveaxis(reference.masked_softmax(*moved, empty or empty_row), -1, axis)
+    def softmax(logits: Array, visible: Array, empty_row: Any, *_: Any) -> Array:
+        moved, shown = (np.moveaxis(table, axis, -1) for table in (logits, visible))
+        return np.moveaxis(reference.masked_softmax(moved, shown, empty or empty_row), -1, axis)
 
     return softmax
 
 
-def _summed_over(axis: int) -> Callable[[Array, Array, Any], Array]:
+def _summed_over(axis: int) -> Weights:
     """Return exponentials relative to each row's largest, divided by their sums over another axis."""
 
-    def softmax(logits: Array, visible: Array, _: Any) -> Array:
+    def softmax(logits: Array, visible: Array, *_: Any) -> Array:
         exponentials = exponentials_of(logits, visible)
         total = exponentials.sum(axis=axis, keepdims=True)
         return np.asarray(exponentials / np.where(total == 0.0, 1.0, total))
@@ -40,15 +43,52 @@ def exponentials_of(logits: Array, visible: Array) -> Array:
     return np.asarray(np.exp(shown - np.where(np.isneginf(highest), 0.0, highest)))
 
 
-def _not_normalised(logits: Array, visible: Array, _: Any) -> Array:
+def _range(dtype: type[np.floating[Any]]) -> tuple[float, float]:
+    """Return the smallest number above 0 and the largest."""
+    return float(np.finfo(dtype).smallest_subnormal), float(np.finfo(dtype).max)
+
+
+# bfloat16 has the range of float32.
+_RANGES = {"float16": _range(np.float16), "float64": _range(np.float64)}
+_OTHERWISE = _range(np.float32)
+
+
+def _not_shifted(computed_in: str, *, divides_by_zero: bool) -> Weights:
+    """Return e^z / Σ e^z without subtracting the largest logit, where numbers leave the range of a dtype."""
+
+    def softmax(logits: Array, visible: Array, _: Any, dtype: str) -> Array:
+        least, most = _RANGES.get(computed_in or dtype, _OTHERWISE)
+
+        def in_range(numbers: Array) -> Array:
+            return np.where(numbers > most, np.inf, np.where(numbers < least / 2, 0.0, numbers))
+
+        exponentials = in_range(np.where(visible, np.exp(logits), 0.0))
+        total = in_range(exponentials.sum(axis=-1, keepdims=True))
+        return np.asarray(exponentials / (total if divides_by_zero else np.where(total == 0.0, 1.0, total)))
+
+    return softmax
+
+
+NOT_SHIFTED = tuple(
+    mistake(
+        "softmax_no_max_subtraction",
+        _not_shifted(dtype, divides_by_zero=divides),
+        f"not_shifted{dtype and '_in_'}{dtype}{'_divided_by_zero' if divides else ''}",
+    )
+    for dtype in ("", "float32")
+    for divides in (False, True)
+)
+
+
+def _not_normalised(logits: Array, visible: Array, *_: Any) -> Array:
     return np.where(visible, np.exp(logits), 0.0)
 
 
-def _mean_of_visible(logits: Array, visible: Array, empty_row: Any) -> Array:
+def _mean_of_visible(logits: Array, visible: Array, empty_row: Any, *_: Any) -> Array:
     return reference.masked_softmax(np.zeros(logits.shape), visible, empty_row)
 
 
-def _logits_themselves(logits: Array, visible: Array, _: Any) -> Array:
+def _logits_themselves(logits: Array, visible: Array, *_: Any) -> Array:
     return np.where(visible, logits, 0.0)
 
 
@@ -56,7 +96,9 @@ SOFTMAX = Decision(
     "softmax",
     "How do logits become weights?",
     (
-        standard("over_keys", reference.masked_softmax),
+        standard(
+            "over_keys", lambda logits, visible, empty_row, _: reference.masked_softmax(logits, visible, empty_row)
+        ),
         mistake("softmax_wrong_axis", _over(-2, "zeros"), "over_queries"),
         mistake("softmax_wrong_axis", _over(-2, "nan"), "over_queries_nan"),
         mistake("softmax_wrong_axis", _over(1, "zeros"), "over_heads"),
@@ -65,6 +107,7 @@ SOFTMAX = Decision(
         mistake("softmax_wrong_axis", _over(0, "nan"), "over_batch_nan"),
         mistake("softmax_wrong_axis", _summed_over(-2), "summed_over_queries"),
         mistake("softmax_wrong_axis", _summed_over(1), "summed_over_heads"),
+        *NOT_SHIFTED,
         neighbour("not_normalised", _not_normalised, "exponentials are not divided by their sum"),
         neighbour("logits_themselves", _logits_themselves, "the logits are the weights: there is no softmax"),
         neighbour("mean_of_visible", _mean_of_visible, "every visible key gets the same weight"),
@@ -119,12 +162,12 @@ def _mean_in_empty_rows(beside: BesideSinks) -> Array:
 
 def _added_unshifted(beside: BesideSinks) -> Array:
     exponentials = exponentials_of(beside.logits, beside.visible)
-    return exponentials / (exponentials.sum(axis=-1, keepdims=True) + np.exp(beside.sinks)[:, None, None])
+    return np.asarray(exponentials / (exponentials.sum(axis=-1, keepdims=True) + np.exp(beside.sinks)[:, None, None]))
 
 
 def _added_without_exponential(beside: BesideSinks) -> Array:
     exponentials = exponentials_of(beside.logits, beside.visible)
-    return exponentials / (exponentials.sum(axis=-1, keepdims=True) + beside.sinks[:, None, None])
+    return np.asarray(exponentials / (exponentials.sum(axis=-1, keepdims=True) + beside.sinks[:, None, None]))
 
 
 def _clamped(least: float) -> Callable[[BesideSinks], Array]:
@@ -141,10 +184,7 @@ SINKS = Decision(
         mistake("sink_of_one_head_for_all", lambda beside: beside.weights(np.full_like(beside.sinks, beside.sinks[0]))),
         mistake("grouped_sinks_tiled", _tiled),
         mistake("sink_renormalised_away", _renormalised),
-        *(
-            mistake("sink_never_negligible", _clamped(least), f"at_least_{least:g}")
-            for least in (-10.0, -4.0, -1.0, 0.0)
-        ),
+        *(mistake("sink_never_negligible", _clamped(least), f"at_least_{least:g}") for least in (-10.0, -4.0, 0.0)),
         mistake("empty_row_mean_beside_sinks", _mean_in_empty_rows),
         neighbour(
             "always_zero", lambda beside: beside.weights(0.0 * beside.sinks), "every sink is 0: softmax plus one"
@@ -170,7 +210,7 @@ def _without_last_component(output: Array, *_: Array) -> Array:
 def _weights_transposed(output: Array, weights: Array, value: Array) -> Array:
     if weights.shape[-1] != weights.shape[-2]:
         raise NotDefined
-    return weights.swapaxes(-1, -2) @ value
+    return np.asarray(weights.swapaxes(-1, -2) @ value)
 
 
 OUTPUT = Decision(

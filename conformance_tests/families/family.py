@@ -31,13 +31,14 @@ class Family:
     `compute` takes the arguments of a call by the interface's names and a point, and returns what an implementation
     at that point does, in the shape of a correct result (of a tuple, its parts joined in one axis). `parts` are the
     families of the operations that the formula is made of, by the role that they have in it: their decisions are
-    decisions of the whole, as `role.decision`.
+    decisions of the whole, as `role.decision`. A family that `needs_dtype` finds that of the call among the arguments.
     """
 
     name: str
     decisions: tuple[Decision, ...]
     compute: Callable[[Arguments, Point], Array]
     parts: Mapping[str, Family] = field(default_factory=dict)
+    needs_dtype: bool = False
 
     @cached_property
     def all_decisions(self) -> Mapping[str, Decision]:
@@ -129,6 +130,8 @@ class Point:
 
     def compute(self, arguments: Arguments) -> Array:
         """Return what an implementation at this point does; NotDefined where it would not run."""
+        if not self.family.needs_dtype:
+            arguments = {name: value for name, value in arguments.items() if name != "dtype"}
         with np.errstate(all="ignore"):
             return np.asarray(self.family.compute(arguments, self), dtype=np.float64)
 

@@ -226,7 +226,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
     streams = point["streams"](x, context)
     query, key, value = (_projected(stream, *named[role]) for role, stream in zip("qkv", streams, strict=True))
     query, key, value = point["split"](Projected((query, key, value), (heads, kv_heads, kv_heads)))
-    optional = {name: arguments[name] for name in ("mask", "is_causal") if name in arguments}
+    optional = {name: arguments[name] for name in ("mask", "is_causal", "dtype") if name in arguments}
     if arguments.get("between") is not None:
         query, key, value, optional["mask"] = arguments["between"](query, key, value)
     attended = point.part("attention").compute({"query": query, "key": key, "value": value, **optional})
@@ -261,4 +261,5 @@ MULTI_HEAD = Family(
     (STREAMS, PROJECTIONS, BIASES, SPLIT, MERGE, OUTPUT_PROJECTION),
     compute,
     {"attention": WITHIN},
+    needs_dtype=True,
 )

@@ -23,10 +23,11 @@ Observe = Callable[[Inputs], Observation | None]
 _CONFIRMATIONS = 24
 # Calls on which the effect of every single change is known before pairs are tried.
 _FIRST = 6
-# The part of the time that may be spent on learning those.
-_PART_FOR_EFFECTS = 0.2
-# The part that may be spent on mistakes beside another value of a convention.
-_PART_FOR_CONVENTIONS = 0.5
+# When, of the time that there is, to have learned those, to have tried mistakes beside another value of a convention,
+# and how much of it telling apart what explains everything may take.
+_EFFECTS_UNTIL = 0.4
+_CONVENTIONS_UNTIL = 0.6
+_PART_FOR_SEPARATION = 0.5
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Elimination:
     seconds: float
     declared: Collection[str] = ()
     tried: int = 0
-    _deadline: float = field(init=False, default=float("inf"))
+    _started: float = field(init=False, default=float("inf"))
     _known: dict[tuple[Changes, int], _Effect] = field(init=False, default_factory=dict)
 
     def standing(self) -> list[Changes]:
@@ -61,19 +62,24 @@ class Elimination:
         self.observations.sort(key=lambda observation: (not observation.deviates, observation.size))
         drawn = iter(self.draws)
         self._confirm(drawn)
-        self._deadline = time.process_time() + self.seconds
         for candidates in (self._singles, self.base.repeated_changes, self._beside_conventions, self._pairs):
+            if candidates == self._beside_conventions:
+                # Single mistakes are few, and the likeliest: only what lies further is given up.
+                self._started = time.process_time()
             found = [changes for changes in candidates() if self._explains(changes)]
             if found:
                 return self._separated(found, drawn)
         return []
 
     def _explains(self, changes: Changes) -> bool:
-        # Single changes are few, and the likeliest.
-        if len(changes) > 1 and time.process_time() > self._deadline:
+        if self._passed(1.0):
             return False
         self.tried += 1
         return all(self._effect(changes, number).fits for number in range(len(self.observations)))
+
+    def _passed(self, part: float) -> bool:
+        """Return whether more than a part of the time is over; it starts when single mistakes explain nothing."""
+        return time.process_time() - self._started > part * self.seconds
 
     def _singles(self) -> list[Changes]:
         return [(change,) for change in self.base.single_changes()]
@@ -83,12 +89,11 @@ class Elimination:
 
         The value may wait for what the mistake makes of a call: rows are empty, perhaps, since a mask is inverted.
         """
-        end = time.process_time() + _PART_FOR_CONVENTIONS * self.seconds
         mistakes, swaps = self._mistakes(), self._swaps()
         first = self._first_calls(mistakes)
         for changes in mistakes:
             effects = [self._effect(changes, number) for number in range(first)]
-            if time.process_time() > end:
+            if self._passed(_CONVENTIONS_UNTIL):
                 return
             if all(effect.defined for effect in effects) and any(effect.moves for effect in effects):
                 yield from ((*changes, *swap) for swap in swaps if not _names(changes) & _names(swap))
@@ -125,9 +130,8 @@ class Elimination:
 
     def _first_calls(self, units: Sequence[Changes]) -> int:
         """Return on how many of the calls the effect of every change alone is known, or becomes known in time."""
-        started = time.process_time()
         for number in range(min(_FIRST, len(self.observations))):
-            if number and time.process_time() - started > _PART_FOR_EFFECTS * self.seconds:
+            if number and self._passed(_EFFECTS_UNTIL) and (units[-1], number) not in self._known:
                 return number
             for changes in units:
                 self._effect(changes, number)
@@ -165,9 +169,10 @@ class Elimination:
 
     def _separated(self, standing: list[Changes], drawn: Iterator[Inputs]) -> list[Changes]:
         """Return those that remain after calls on inputs that tell them apart."""
+        end = time.process_time() + _PART_FOR_SEPARATION * self.seconds
         for inputs in drawn:
             different = {mistakes_of(self.base, changes) for changes in standing}
-            if len(different) < 2 or time.process_time() > self._deadline:
+            if len(different) < 2 or time.process_time() > end:
                 break
             results = [result_at(self.base.changed(*changes), arguments_of(inputs)) for changes in standing]
             observation = self.observe(inputs) if differ(results) else None

@@ -105,11 +105,6 @@ def test_every_option_changes_something(shared: Family) -> None:
     """
     own = {decision.name for decision in shared.decisions}
     dead: set[Change] = {change for change in shared.standard.single_changes() if change[0] in own}
-    for operation in WITH_FAMILY:
-        if family_of(operation) is shared and dead:
-            dead -= alive(shared, operation, dead)
-    """In one of the operations that share the family: some decisions bear on few of them."""
-    dead: set[Change] = set(shared.standard.single_changes())
     for source in (lambda operation: drawn_inputs(operation, CASES_UNTIL_ALIVE), inputs_of_laws):
         for operation in WITH_FAMILY:
             if family_of(operation) is shared and dead:
@@ -135,7 +130,8 @@ def inputs_of_laws(operation: str) -> Iterator[Any]:
                 profile.subject.calls.clear()
                 with contextlib.suppress(NotOffered), np.errstate(all="ignore"):
                     law.check(Trial(profile.subject, case, draw_inputs(operation, case)))
-                yield from (record.inputs for record in profile.subject.calls if record.inputs is not None)
+                calls = [record for record in profile.subject.calls if record.operation == operation]
+                yield from (record.inputs for record in calls if record.inputs is not None)
 
 
 def alive(shared: Family, source: Iterator[Any], changes: set[Change]) -> set[Change]:

@@ -260,7 +260,8 @@ ENCODER_DECODER = Family(
         EMBEDDING_NORM,
         replace(PADDING, name="source_padding", question="What does the source's padding mask hide in the encoder?"),
         ENCODER_MASK,
-        PADDING,
+        # A target is padded on the right only: nobody can take it for anything else.
+        PADDING.without("padding_taken_for_right_padding"),
         CAUSALITY,
         MASKS_TOGETHER,
         MEMORY_PADDING,

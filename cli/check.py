@@ -30,6 +30,7 @@ class Wish:
     seed: int
     json_file: Path | None
     expected_failures: Path | None
+    fail_fast: bool
     remove_stale: bool
     verbose: bool
     traceback: bool
@@ -78,6 +79,7 @@ class Outcome:
     metavar="FILE",
     help="A list of failures known and explained.",
 )
+@click.option("--fail-fast", is_flag=True, help="End at the first violation, the most revealing laws first.")
 @click.option("--remove-stale", is_flag=True, help="Delete the lines of that list that are not true any more.")
 @click.option("--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce.")
 @click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
@@ -120,6 +122,7 @@ def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
                     tier=wish.tier,
                     seed=wish.seed,
                     expected_failures=expected,
+                    fail_fast=wish.fail_fast,
                     progress=progress,
                 )
             except UnknownName as error:

@@ -72,10 +72,13 @@ class Search:
     _wanted: Kind | None = None
     _deadline: float = float("inf")
 
-    def run(self) -> Outcome:
-        """Return the outcome: `holds`, or the smallest case that fails or cannot be judged."""
+    def run(self, *, shrink: bool = True) -> Outcome:
+        """Return the outcome: `holds`, or the smallest case that fails or cannot be judged.
+
+        Without `shrink` it is the first such case.
+        """
         found = self._explored()
-        if found.kind not in ("fails", "errors"):
+        if found.kind not in ("fails", "errors") or not shrink:
             return found
         small = self._swept(replace(self.limits, small=True))
         if small is None:

@@ -272,6 +272,16 @@ def test_tiled_heads_are_no_convention_unless_declared() -> None:
     assert "grouped_query.repeated_heads" in failures(judged(tiled, "grouped_query.repeated_heads"))
 
 
+@pytest.mark.parametrize("seed", (0, 1))
+def test_tiled_heads_break_laws_of_heads_and_no_symmetry_by_rounding(seed: int) -> None:
+    """Other keys than the formula's give larger logits, and rounding with them, than its error bound knows of."""
+    tiled = implementation(Choices(tile=True), grouped=True)
+    symmetries = ("tokens.permutation", "queries.permutation", "keys.shift", "keys.all_twice", "values.linear")
+    selected = tuple(f"grouped_query.{key}" for key in (*symmetries, "heads.permutation", "heads.independence"))
+    report = check(tiled, laws=selected, seed=seed)
+    assert failures(report) == {"grouped_query.heads.permutation", "grouped_query.heads.independence"}
+
+
 def test_a_layout_that_mixes_axes_up_is_no_layout() -> None:
     def width_before_length(query: Array, key: Array, value: Array) -> Array:
         return _attention(Choices(), query, key, value, None, False).swapaxes(2, 3)

@@ -42,6 +42,10 @@ class ArrayFramework(Protocol):
         """Return a copy of the values as float64, bool or int64."""
         ...
 
+    def overwrite(self, array: Any, values: Any) -> None:
+        """Write another array of the framework over an array, in place; nothing where arrays cannot be changed."""
+        ...
+
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is an array of this framework."""
         ...

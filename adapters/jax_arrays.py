@@ -53,6 +53,9 @@ class JaxArrays:
         target = np.int64 if jnp.issubdtype(value.dtype, jnp.integer) else np.float64
         return np.asarray(value).astype(np.bool_ if value.dtype == np.bool_ else target, order="C", copy=True)
 
+    def overwrite(self, array: Any, values: Any) -> None:
+        """Do nothing: JAX's arrays do not change."""
+
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is a jax array."""
         return isinstance(value, jax.Array)

@@ -35,6 +35,10 @@ class NumPyArrays:
         """Return a copy as float64, bool or int64."""
         return widened(np.asarray(value))
 
+    def overwrite(self, array: np.ndarray, values: np.ndarray) -> None:
+        """Write the values of another array over an array."""
+        array[...] = values
+
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is an array or one of NumPy's own scalars."""
         return isinstance(value, np.ndarray | np.generic)

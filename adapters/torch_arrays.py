@@ -43,6 +43,10 @@ class TorchArrays:
         wide = torch.bool if detached.dtype == torch.bool else wide
         return np.array(detached.to(wide).numpy(), order="C", copy=True)
 
+    def overwrite(self, array: Any, values: Any) -> None:
+        """Write the values of another tensor over a tensor."""
+        array.copy_(values)
+
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is a tensor."""
         return isinstance(value, torch.Tensor)

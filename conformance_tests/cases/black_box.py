@@ -25,6 +25,7 @@ class BoxCase:
     padded: bool = False
     dtype: str = "float32"
     seed: int = 0
+    side: Literal["right", "left"] = "right"
 
     @property
     def size(self) -> int:
@@ -34,14 +35,16 @@ class BoxCase:
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
         kind = f"tokens below {self.vocabulary}" if self.vocabulary else f"E = {self.width}"
-        return f"batch {self.batch}, L = {self.length}, {kind}{', padded' if self.padded else ''}, {self.dtype}"
+        padding = f", padded{' on the left' if self.side == 'left' else ''}" if self.padded else ""
+        return f"batch {self.batch}, L = {self.length}, {kind}{padding}, {self.dtype}"
 
 
 @dataclass(frozen=True)
 class BoxSpace:
-    """Cases of `model`; `declared` is a property without which the law does not hold."""
+    """Cases of `model`; `declared` is a property without which the law does not hold, `sides` where padding stands."""
 
     padding: Literal["never", "sometimes", "always"] = "never"
+    sides: tuple[Literal["right", "left"], ...] = ("right",)
     declared: str = ""
     least_batch: int = 1
     least_length: int = 1
@@ -69,6 +72,7 @@ def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
             with_padding,
             dtype,
             seed,
+            space.sides[seed % len(space.sides)],
         ),
         sizes,
         padded,

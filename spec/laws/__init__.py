@@ -62,11 +62,14 @@ _FLOAT = (
     *_TRAINING,
     *_COMPOSED,
 )
+# Whole models decode in chains of calls, and a derived backward pass returns what its framework likes.
+_WITHOUT_OWN_RESULT = (_BACKWARD, *_MODELS, _BLACK_BOX)
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions", _ALIBI, _BUCKET)
 
 _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
 _PER_HEAD_LOGIT_LAWS = (
     attention.EXPLICIT_SCALE,
+    attention.SCALE_RANGE,
     attention.EQUAL_KEYS,
     attention.BIAS_VALUE,
     attention.BIAS_ROW_SHIFT,
@@ -80,6 +83,7 @@ _PER_HEAD_LOGIT_LAWS = (
 _STATEMENTS = (
     *state(interface.EVERY_OPERATION, *_ALL),
     *state(interface.EVERY_FLOAT_OPERATION, *_FLOAT),
+    *state((interface.RESULT_KEPT,), *(name for name in _FLOAT if name not in _WITHOUT_OWN_RESULT)),
     *state((interface.BOOLEAN,), "causal_mask", "padding_mask"),
     *state((interface.INPUTS_UNCHANGED, interface.MEMORY_LAYOUT), _BUCKET),
     # Of the others the seed documents have no numeric example.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from veriformer.spec.laws.law import Property
 
 VASWANI = "Vaswani et al. 2017, section 3.2.1"
+_OVERFLOWS = "ultralytics/ultralytics#24990, mlc-ai/mlc-llm#1638: unscaled products overflow float16"
 SEED_HULL = "seed document 004: each z_i is given by a convex combination of the V_j's"
 
 SCALE = Property(
@@ -20,6 +21,15 @@ EXPLICIT_SCALE = Property(
     formula="f(Q, K, V; scale = s) = softmax(s Q Kᵀ) V",
     source=f"{VASWANI}, equation 1, with 1/√D written as a parameter",
     reason="the definition of the parameter",
+    features=("scale",),
+)
+SCALE_RANGE = Property(
+    key="scale.range",
+    statement="Products of queries and keys may leave the range of the dtype where the scale brings them back into it.",
+    formula="f(2⁵ Q, 2⁵ K, V; scale = 2⁻¹²) = softmax(¼ Q Kᵀ) V, finite though 2¹⁰ |Q Kᵀ| > 65504, where float16 ends",
+    source=f"{VASWANI}, equation 1: the scaled product is what enters the softmax; {_OVERFLOWS}",
+    reason="exact arithmetic has no range; scaling first, or accumulating in float32, keeps float16 inside its own",
+    tier="should",
     features=("scale",),
 )
 VALUE_WIDTH = Property(

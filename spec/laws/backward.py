@@ -194,7 +194,16 @@ WITH_PADDING = Property(
     features=("is_causal", "mask"),
     conventions=("causal_with_mask",),
 )
-CAUSAL = (FUTURE, UNEQUAL_LENGTHS, EXPLICIT_CAUSAL, WITH_PADDING)
+CAUSAL_EMPTY_ROW = Property(
+    key="causal.empty_row",
+    statement="A query that the causal flag leaves no key has no gradient and adds to none, where its output is zero.",
+    formula="bottom_right, i + S − L < 0, empty_row zeros: dQ[i] = 0, and dK, dV are those without row i",
+    source="docs/interface.md: gradients at an empty row are zero where its value is, else not compared",
+    reason="the value of such a row is a convention, and a constant has no gradient",
+    features=("is_causal",),
+    conventions=("causal_alignment", "empty_row"),
+)
+CAUSAL = (FUTURE, UNEQUAL_LENGTHS, EXPLICIT_CAUSAL, WITH_PADDING, CAUSAL_EMPTY_ROW)
 
 BATCH_INDEPENDENCE = Property(
     key="batch.independence",

@@ -11,6 +11,7 @@ from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace
 from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ
+from veriformer.conformance_tests.diagnosis.explanation import name_of
 from veriformer.conformance_tests.diagnosis.named_by_laws import suspects_by_laws
 from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, observed, result_at
 from veriformer.conformance_tests.families import Point, family_of
@@ -43,43 +44,46 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
     operation = profile.subject.operation.name
     names = tuple(result.law.id for result in broken)
     family = family_of(operation)
+    calls = excluded = 0
     if family is not None:
         base = family.under(_known(profile))
         search = _Search(profile, broken, limits, base)
         standing, elimination = search.run()
+        calls, excluded = len(elimination.observations), elimination.tried
         if standing:
             return Diagnosis(
                 operation,
                 "reproduced",
                 ranked(base, standing),
                 names,
-                calls=len(elimination.observations),
-                excluded=elimination.tried - len(standing),
+                calls=calls,
+                excluded=excluded - len(standing),
                 separated_by=search.separating(standing) if len(standing) > 1 else "",
             )
     suspects = suspects_by_laws(operation, names)
-    return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names)
+    return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names, calls, excluded)
 
 
 def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
-    """Return the suspects that the changes amount to, each once, those that most people reported first."""
+    """Return the suspects that the changes amount to, each once, recorded ones that most people reported first."""
     by_mistakes: dict[tuple[str, ...], Changes] = {}
     for changes in standing:
         by_mistakes.setdefault(_mistakes(base, changes), changes)
     known = catalogue()
-    order = sorted(by_mistakes, key=lambda slugs: -sum(len(known[slug].citations) for slug in slugs if slug in known))
+
+    def merit(names: tuple[str, ...]) -> tuple[int, int]:
+        recorded = [known[name] for name in names if name in known]
+        return len(recorded) - len(names), sum(len(mistake.citations) for mistake in recorded)
+
+    order = sorted(by_mistakes, key=merit, reverse=True)
     sureness = {1: 1.0, 2: _PAIR}
     return tuple(Suspect(slugs, sureness.get(len(slugs), _PAIR) / len(order), by_mistakes[slugs]) for slugs in order)
 
 
 def _mistakes(base: Point, changes: Changes) -> tuple[str, ...]:
     """Return the names of the mistakes among the changes; another value of a convention only where it is alone."""
-    decisions = base.family.all_decisions
-    options = [(name, decisions[name], decisions[name].option(option)) for name, option in changes]
-    kept = [entry for entry in options if not entry[1].convention] or options
-    # To leave a convention is one mistake, whichever of its values is meant: the option that bears a slug names it.
-    slugs = {name: option.slug or (decision.convention and base.option(name).slug) for name, decision, option in kept}
-    return tuple(sorted({slugs[name] or f"{name}={option.name}" for name, _, option in kept}))
+    kept = [change for change in changes if not base.family.all_decisions[change[0]].convention] or changes
+    return tuple(sorted({name_of(base, change) for change in kept}))
 
 
 def _known(profile: Profile) -> Mapping[str, str]:

@@ -120,9 +120,9 @@ def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
 
 
 def arguments_of(inputs: Inputs) -> dict[str, Any]:
-    """Return the arguments that a family takes: those of the call, and for a chain of calls its `steps`."""
+    """Return what a family takes: the arguments of a call, its `dtype`, and for a chain of calls its `steps`."""
     steps = steps_of(inputs)
-    return {**inputs.arguments(), **({"steps": steps} if steps else {})}
+    return {**inputs.arguments(), "dtype": inputs.dtype, **({"steps": steps} if steps else {})}
 
 
 def _largest(array: Array) -> float:

@@ -197,6 +197,20 @@ def test_a_convention_that_is_declared_and_not_followed_is_named_by_its_mistake(
     assert diagnosis.suspects[0].changes == (("rotary_pairing", "interleaved"),)
 
 
+def test_angles_in_a_narrow_dtype_are_told_from_a_wrong_formula() -> None:
+    def angles_in_the_dtype_of_x(x: Array, positions: Array) -> Array:
+        first, second = x.float().unflatten(-1, (-1, 2)).unbind(-1)
+        angles = (positions[..., None] * torch.tensor(speeds(x.shape[-1]))).to(x.dtype).float()
+        angles = angles[:, None] if positions.dim() == 2 else angles
+        turned = (first * angles.cos() - second * angles.sin(), second * angles.cos() + first * angles.sin())
+        return torch.stack(turned, dim=-1).flatten(-2).to(x.dtype)
+
+    dtypes = ("float32", "bfloat16")
+    diagnosis = diagnosis_of("rotary_embedding", angles_in_the_dtype_of_x, framework="torch", dtypes=dtypes)
+    assert [suspect.mistakes for suspect in diagnosis.suspects] == [("rope_low_precision_positions",)]
+    assert diagnosis.how == "reproduced"
+
+
 def test_two_mistakes_made_together_are_both_named() -> None:
     def backwards_and_base_ignored(x: Array, positions: Array, base: float = 10000.0) -> Array:
         return turned_backwards(x, positions)

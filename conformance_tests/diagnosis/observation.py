@@ -107,10 +107,10 @@ def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | Non
 
 
 def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
-    """Return what a point of the family returns; None where it is not defined."""
+    """Return what a point of the family returns; None where it is not defined, or reads an axis that is not there."""
     try:
         return point.compute(arguments)
-    except NotDefined:
+    except (NotDefined, IndexError):
         return None
 
 

@@ -77,7 +77,9 @@ def _mistakes(base: Point, changes: Changes) -> tuple[str, ...]:
     decisions = base.family.all_decisions
     options = [(name, decisions[name], decisions[name].option(option)) for name, option in changes]
     kept = [entry for entry in options if not entry[1].convention] or options
-    return tuple(sorted({option.slug or f"{name}={option.name}" for name, _, option in kept}))
+    # To leave a convention is one mistake, whichever of its values is meant: the option that bears a slug names it.
+    slugs = {name: option.slug or (decision.convention and base.option(name).slug) for name, decision, option in kept}
+    return tuple(sorted({slugs[name] or f"{name}={option.name}" for name, _, option in kept}))
 
 
 def _known(profile: Profile) -> Mapping[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,10 @@ class Observation:
         """How many numbers a candidate has to reproduce."""
         return self.output.size
 
+    def judged_everywhere(self) -> Observation:
+        """Return the same call with every entry compared, those on which correct results may differ too."""
+        return replace(self, judged=np.ones_like(self.judged))
+
     @property
     def deviates(self) -> bool:
         """Whether the output is not that of the reference."""
@@ -53,8 +57,9 @@ class Observation:
             return False
         distance, tolerance = self._distance(result), self._tolerance(result)
         deviation = self._distance(self.right)
-        if deviation > self._tolerance(self.right):
-            tolerance = max(_NEGLIGIBLE_REST * min(deviation, 1e300), min(tolerance, _LARGEST_REST * deviation))
+        # What is infinitely far from right says nothing of how near an explanation must come.
+        if self._tolerance(self.right) < deviation < np.inf:
+            tolerance = max(_NEGLIGIBLE_REST * deviation, min(tolerance, _LARGEST_REST * deviation))
         return distance <= tolerance
 
     def tells_apart(self, first: Array, second: Array) -> bool:

@@ -28,6 +28,12 @@ _PLACES = {
     "token_embedding": ("embedding", "EMBEDDING"),
     "softmax": ("softmax", "SOFTMAX"),
     "cross_entropy": ("loss", "CROSS_ENTROPY"),
+    "causal_mask": ("masks", "CAUSAL_MASK"),
+    "padding_mask": ("masks", "PADDING_MASK"),
+    "sinusoidal_positions": ("sinusoids", "SINUSOIDS"),
+    "rotary_embedding": ("rotary", "ROTARY"),
+    "alibi_bias": ("relative_positions", "ALIBI"),
+    "relative_position_bucket": ("buckets", "BUCKETS"),
 }
 
 

@@ -11,8 +11,8 @@ from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace
 from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ
-from veriformer.conformance_tests.diagnosis.named_by_laws import suspects_by_laws
-from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, observed, result_at
+from veriformer.conformance_tests.diagnosis.named_by_laws import suspects_by_laws, telling
+from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, calm, observed, result_at
 from veriformer.conformance_tests.families import Point, family_of
 from veriformer.conformance_tests.inference import Profile
 from veriformer.conformance_tests.inputs import draw_inputs
@@ -57,7 +57,7 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
                 excluded=elimination.tried - len(standing),
                 separated_by=search.separating(standing) if len(standing) > 1 else "",
             )
-    suspects = suspects_by_laws(operation, names)
+    suspects = suspects_by_laws(operation, telling(broken))
     return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names)
 
 
@@ -114,7 +114,8 @@ class _Search:
         return ""
 
     def _observe(self, inputs: Inputs) -> Observation | None:
-        return observed(self.subject, inputs, self.base)
+        found = observed(self.subject, inputs, self.base)
+        return None if found is None or found.overflowed else found
 
     def _observations(self) -> list[Observation]:
         inputs: dict[int, Inputs] = {}
@@ -123,8 +124,8 @@ class _Search:
                 if record.inputs is not None:
                     inputs[id(record.inputs)] = record.inputs
         ordered = sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
-        found = (self._observe(one) for one in ordered[:_MOST_OBSERVATIONS])
-        return [observation for observation in found if observation is not None]
+        found = (observed(self.subject, one, self.base) for one in ordered[:_MOST_OBSERVATIONS])
+        return calm([observation for observation in found if observation is not None])
 
     def _draws(self) -> Iterator[Inputs]:
         most = _MOST_COMPILED_DRAWS if self.limits.compiles_per_shape else _MOST_DRAWS

@@ -36,10 +36,11 @@ class Elimination:
 
     def standing(self) -> list[Changes]:
         """Return the changes that explain every call, the simplest kind that any does; empty where none does."""
-        self._deadline = time.monotonic() + self.seconds
         self.observations.sort(key=lambda observation: (not observation.deviates, observation.size))
         drawn = iter(self.draws)
         self._confirm(drawn)
+        # Counted from here: the first calls may have been compiled.
+        self._deadline = time.monotonic() + self.seconds
         for candidates in (self._singles(), self._beside_conventions(), self._pairs()):
             found = [changes for changes in candidates if self._explains(changes)]
             if found:

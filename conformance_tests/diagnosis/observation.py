@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,8 @@ _ROUNDINGS = 16.0
 # An explanation leaves less than this part of the deviation from the right result unexplained, rounding included.
 _LARGEST_REST = 0.1
 _NEGLIGIBLE_REST = 1e-3
+# Exponentials of numbers beyond this may leave the range of float32 where a wrong formula does not shift them.
+_LARGE = 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,13 @@ class Observation:
     def deviates(self) -> bool:
         """Whether the output is not that of the reference."""
         return self._distance(self.right) > self._tolerance(self.right)
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether numbers are so large that what is not finite may come of their size, and not of the formula."""
+        floats = [np.abs(value) for value in self.arguments.values() if _is_float(value)]
+        large = any(array[np.isfinite(array)].max(initial=0.0) > _LARGE for array in floats)
+        return large and bool((self.judged & np.isfinite(self.right) & ~np.isfinite(self.output)).any())
 
     def fits(self, point: Point) -> bool:
         """Return whether a point of the family returns what came, as far as rounding allows to tell."""
@@ -111,6 +120,12 @@ def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | Non
     return Observation(arguments, output, right, judged, rounding, unit)
 
 
+def calm(observations: Sequence[Observation]) -> list[Observation]:
+    """Leave out what overflowed, unless nothing else deviates: a family computes in double precision."""
+    kept = [observation for observation in observations if not observation.overflowed]
+    return kept if any(observation.deviates for observation in kept) else list(observations)
+
+
 def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
     """Return what a point of the family returns; None where it is not defined, or reads an axis that is not there."""
     try:
@@ -131,5 +146,9 @@ def _largest(array: Array) -> float:
 
 
 def _finite(arguments: Mapping[str, Any]) -> bool:
-    floats = [value for value in arguments.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
+    floats = [value for value in arguments.values() if _is_float(value)]
     return all(not np.isnan(array).any() and not np.isposinf(array).any() for array in floats)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"

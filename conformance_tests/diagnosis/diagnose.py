@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from random import Random
 
 from veriformer.conformance_tests.cases.limits import Limits
@@ -19,6 +20,7 @@ from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.search import Search as LawSearch
 from veriformer.conformance_tests.subject import Inputs
 from veriformer.spec.laws.law import LawStatement
 
@@ -128,9 +130,23 @@ class _Search:
         return calm([observation for observation in found if observation is not None])
 
     def _draws(self) -> Iterator[Inputs]:
+        """Yield inputs as drawn, and in turn with them what the broken laws make of theirs."""
         most = _MOST_COMPILED_DRAWS if self.limits.compiles_per_shape else _MOST_DRAWS
+        made = self._made_by_laws()
         for _, (_, inputs) in zip(range(most), self._drawn(self.limits), strict=False):
             yield inputs
+            yield from (inputs for inputs in islice(made, 1) if inputs is not None)
+
+    def _made_by_laws(self) -> Iterator[Inputs | None]:
+        """Yield the inputs of the last call that each broken law makes on new cases: vectors as small as eps, say."""
+        tried = [laws()[result.law.id] for result in self.broken]
+        choices = [(law, cases(law.space, self.limits)) for law in tried if not isinstance(law.space, NoSpace)]
+        random = Random(self.limits.seed + 1)
+        while choices:
+            for law, choice in choices:
+                search = LawSearch(law, self.subject, self.limits, self.limits.seed, 1)
+                search.judge(choice.sample(random))
+                yield self.subject.calls[-1].inputs if self.subject.calls else None
 
     def _drawn(self, limits: Limits) -> Iterator[tuple[str, Inputs]]:
         """Yield inputs from the spaces of the broken laws and from the operation's own, in turn."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from itertools import islice
 from random import Random
 
@@ -11,7 +11,7 @@ from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, NoSpace, Space
 from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
-from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ
+from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ, mistakes_of
 from veriformer.conformance_tests.diagnosis.named_by_laws import suspects_by_laws, telling
 from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, calm, observed, result_at
 from veriformer.conformance_tests.families import Point, family_of
@@ -67,21 +67,11 @@ def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
     """Return the suspects that the changes amount to, each once, those that most people reported first."""
     by_mistakes: dict[tuple[str, ...], Changes] = {}
     for changes in standing:
-        by_mistakes.setdefault(_mistakes(base, changes), changes)
+        by_mistakes.setdefault(mistakes_of(base, changes), changes)
     known = catalogue()
     order = sorted(by_mistakes, key=lambda slugs: -sum(len(known[slug].citations) for slug in slugs if slug in known))
     sureness = {1: 1.0, 2: _PAIR}
     return tuple(Suspect(slugs, sureness.get(len(slugs), _PAIR) / len(order), by_mistakes[slugs]) for slugs in order)
-
-
-def _mistakes(base: Point, changes: Changes) -> tuple[str, ...]:
-    """Return the names of the mistakes among the changes; another value of a convention only where it is alone."""
-    decisions = base.family.all_decisions
-    options = [(name, decisions[name], decisions[name].option(option)) for name, option in changes]
-    kept = [entry for entry in options if not entry[1].convention] or options
-    # To leave a convention is one mistake, whichever of its values is meant: the option that bears a slug names it.
-    slugs = {name: option.slug or (decision.convention and base.option(name).slug) for name, decision, option in kept}
-    return tuple(sorted({slugs[name] or f"{name}={option.name}" for name, _, option in kept}))
 
 
 def _known(profile: Profile) -> Mapping[str, str]:
@@ -126,8 +116,16 @@ class _Search:
                 if record.inputs is not None:
                     inputs[id(record.inputs)] = record.inputs
         ordered = sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
-        found = (observed(self.subject, one, self.base) for one in ordered[:_MOST_OBSERVATIONS])
+        found = (self._observed_widely(one) for one in ordered[:_MOST_OBSERVATIONS])
         return calm([observation for observation in found if observation is not None])
+
+    def _observed_widely(self, inputs: Inputs) -> Observation | None:
+        """Observe a call in the widest dtype, where candidates lie furthest apart; else as it was."""
+        widest = _in_dtype(inputs, self.limits.dtypes[0])
+        observation = observed(self.subject, widest, self.base)
+        if widest is inputs or (observation is not None and observation.deviates):
+            return observation
+        return observed(self.subject, inputs, self.base)
 
     def _draws(self) -> Iterator[Inputs]:
         """Yield inputs as drawn, and in turn with them what the broken laws make of theirs."""
@@ -172,6 +170,12 @@ def ample_space(operation: str) -> Space:
     return replace(
         space, window="sometimes", softcap="sometimes", sinks="sometimes", mask_kinds=(*MASK_KINDS, "empty_rows")
     )
+
+
+def _in_dtype(inputs: Inputs, dtype: str) -> Inputs:
+    """Return inputs of the same values in a wider dtype, the same object where that is its own."""
+    has_dtype = is_dataclass(inputs) and any(entry.name == "dtype" for entry in fields(inputs))
+    return inputs if not has_dtype or inputs.dtype == dtype else replace(inputs, dtype=dtype)  # type: ignore[type-var]
 
 
 def _entries(value: object) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
+from veriformer.conformance_tests.diagnosis.elimination import is_convention, mistake_of
 from veriformer.conformance_tests.families import family_of
 from veriformer.conformance_tests.families.family import Change, Point
 from veriformer.conformance_tests.inference import Finding
@@ -36,17 +37,6 @@ class Explanation:
         return tuple(dict.fromkeys(decision.rpartition(".")[0] for decision, _ in self.changes if "." in decision))
 
 
-def name_of(base: Point, change: Change) -> str:
-    """Return the slug of the mistake that a change is; where it has none, the decision and the option.
-
-    To leave a convention is one mistake, whichever of its values is meant: the option that bears a slug names it.
-    """
-    name, option = change
-    decision = base.family.all_decisions[name]
-    slug = decision.option(option).slug or (base.option(name).slug if decision.convention else "")
-    return slug or f"{name}={option}"
-
-
 def explanations(operation: str, suspect: Suspect, findings: Mapping[str, Finding]) -> tuple[Explanation, ...]:
     """Return what is known of each mistake of a suspect; `findings` are the operation's conventions by name."""
     family = family_of(operation)
@@ -55,7 +45,7 @@ def explanations(operation: str, suspect: Suspect, findings: Mapping[str, Findin
     if family is not None:
         base = family.under({name: finding.value for name, finding in findings.items()})
         for change in suspect.changes:
-            name = name_of(base, change)
+            name = mistake_of(base, change)
             changes.setdefault(name, []).append(change)
             sentences[name] = _sentence(base, change, findings)
     return tuple(_explained(name, sentences.get(name, ""), tuple(changes.get(name, ()))) for name in suspect.mistakes)
@@ -67,7 +57,7 @@ def hidden_conventions(operation: str, suspect: Suspect, findings: Mapping[str, 
     if family is None:
         return {}
     base = family.under({name: finding.value for name, finding in findings.items()})
-    beside = [change for change in suspect.changes if name_of(base, change) not in suspect.mistakes]
+    beside = [change for change in suspect.changes if mistake_of(base, change) not in suspect.mistakes]
     return {family.all_decisions[name].convention: value for name, value in beside}
 
 
@@ -89,7 +79,7 @@ def _sentence(base: Point, change: Change, findings: Mapping[str, Finding]) -> s
     """Return what only the family knows: the convention that is left, or what an unrecorded option does."""
     name, taken = change
     decision = base.family.all_decisions[name]
-    if not decision.convention:
+    if not is_convention(base, change):
         return decision.option(taken).meaning
     convention = CONVENTIONS[decision.convention]
     meanings = {value.name: value.meaning for value in convention.values}

@@ -263,4 +263,5 @@ ROTARY = Family(
     "rotary",
     (POSITIONS, BASE_TAKEN, TURNED, WHICH_TURN, FREQUENCIES, PRECISION, PAIRING, ANGLES, TURN, VECTORS),
     _compute,
+    needs_dtype=True,
 )

@@ -127,13 +127,17 @@ class Run:
         )
 
     def diagnoses(self, results: Iterable[LawResult]) -> Iterator[Diagnosis]:
-        """Yield what explains the broken laws of each operation; what was derived from another is left to that."""
+        """Yield what explains the broken laws of each operation.
+
+        What was derived from an operation that breaks laws itself is left to that.
+        """
         by_operation: dict[str, list[LawResult]] = {}
         for result in results:
             by_operation.setdefault(result.law.operation.name, []).append(result)
         for operation, its in by_operation.items():
             profile = self.profiles.get(operation)
-            if profile is None or operation in self.implementation.derived:
+            origin = by_operation.get(self.implementation.derived.get(operation, ""), [])
+            if profile is None or any(result.status in ("failed", "error") for result in origin):
                 continue
             with self._captured(operation):
                 found = diagnose(profile, its, self._limits(profile, self.selection.seed))

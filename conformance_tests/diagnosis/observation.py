@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,11 @@ _ROUNDINGS = 16.0
 # An explanation leaves less than this part of the deviation from the right result unexplained, rounding included.
 _LARGEST_REST = 0.1
 _NEGLIGIBLE_REST = 1e-3
+_FAMILY_ROUNDING = 1e-9
+# Exponentials of numbers beyond this may leave the range of float32 where a wrong formula does not shift them.
+_LARGE = 16.0
+# Where roundings grow beyond this many, a wrong formula may do what none in exact arithmetic does, such as underflow.
+_MOST_ROUNDINGS = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +35,7 @@ class Observation:
     output: Array
     right: Array
     judged: Array
+    allowed: Array
     rounding: float
     unit: float
 
@@ -37,10 +44,27 @@ class Observation:
         """How many numbers a candidate has to reproduce."""
         return self.output.size
 
-    @property
+    def judged_everywhere(self) -> Observation:
+        """Return the same call with every entry compared, those on which correct results may differ too."""
+        return replace(self, judged=np.ones_like(self.judged))
+
+    @cached_property
     def deviates(self) -> bool:
-        """Whether the output is not that of the reference."""
-        return self._distance(self.right) > self._tolerance(self.right)
+        """Whether the output is not that of the reference: a correct implementation stays within its own rounding."""
+        slack = _ROUNDINGS * self.unit * _largest(self.right[self.judged])
+        return bool(np.any(self._errors(self.right, self.output) > self.allowed + slack))
+
+    @property
+    def says_much(self) -> bool:
+        """Whether the result is little disturbed by rounding."""
+        return self.rounding <= _MOST_ROUNDINGS * self.unit * max(_largest(self.right), _largest(self.output))
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether numbers are so large that what is not finite may come of their size, and not of the formula."""
+        floats = [np.abs(value) for value in self.arguments.values() if _is_float(value)]
+        large = any(array[np.isfinite(array)].max(initial=0.0) > _LARGE for array in floats)
+        return large and bool((self.judged & np.isfinite(self.right) & ~np.isfinite(self.output)).any())
 
     def fits(self, point: Point) -> bool:
         """Return whether a point of the family returns what came, as far as rounding allows to tell."""
@@ -51,28 +75,32 @@ class Observation:
         """Return whether a result is what came."""
         if result.shape != self.output.shape:
             return False
-        distance, tolerance = self._distance(result), self._tolerance(result)
-        deviation = self._distance(self.right)
-        if deviation > self._tolerance(self.right):
-            tolerance = max(_NEGLIGIBLE_REST * min(deviation, 1e300), min(tolerance, _LARGEST_REST * deviation))
-        return distance <= tolerance
+        tolerance = self._tolerance(result)
+        if self.deviates and np.isfinite(self._deviation):
+            tolerance = max(_NEGLIGIBLE_REST * self._deviation, min(tolerance, _LARGEST_REST * self._deviation))
+        return self._between(result, self.output) <= tolerance
+
+    def moved(self, result: Array) -> bool:
+        """Return whether a result differs from the right one by more than a family's own rounding."""
+        return self._between(result, self.right) > _FAMILY_ROUNDING * max(1.0, _largest(self.right))
 
     def tells_apart(self, first: Array, second: Array) -> bool:
         """Return whether two results differ by more than rounding."""
         return self._between(first, second) > 2 * max(self._tolerance(first), self._tolerance(second))
 
-    def _distance(self, result: Array) -> float:
-        return self._between(result, self.output)
+    @cached_property
+    def _deviation(self) -> float:
+        return self._between(self.right, self.output)
 
     def _between(self, first: Array, second: Array) -> float:
         """Return the largest difference in a judged entry; infinite where one is not finite and the other not that."""
-        if first.shape != second.shape:
-            return float("inf")
+        return float("inf") if first.shape != second.shape else float(self._errors(first, second).max(initial=0.0))
+
+    def _errors(self, first: Array, second: Array) -> Array:
         with np.errstate(invalid="ignore"):
             error = np.abs(first - second)
         same = (first == second) | (np.isnan(first) & np.isnan(second))
-        error = np.where(same | ~self.judged, 0.0, np.where(np.isnan(error), np.inf, error))
-        return float(error.max(initial=0.0))
+        return np.where(same | ~self.judged, 0.0, np.where(np.isnan(error), np.inf, error))
 
     def _tolerance(self, result: Array) -> float:
         largest, right = (_largest(array[self.judged]) for array in (result, self.right))
@@ -99,25 +127,36 @@ def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | Non
     except (AdapterError, WrongShape):
         return None
     # Where a family decides what stands in rows without a key, they say as much as the others.
-    judges_all = any(decision.convention == "empty_row" for decision in base.family.decisions)
+    value = subject.conventions.get("empty_row")
+    judges_all = any(
+        decision.convention == "empty_row" and value in {option.name for option in decision.options}
+        for decision in base.family.decisions
+    )
     judged = np.ones(output.shape, dtype=bool) if judges_all else np.broadcast_to(expected.judged, output.shape)
     rounding = max(_largest(bound) for bound in bounds)
     unit = UNIT_ROUNDOFF.get(inputs.dtype, UNIT_ROUNDOFF["float64"])
-    return Observation(arguments, output, right, judged, rounding, unit)
+    allowed = np.broadcast_to(np.where(np.isnan(expected.allowed), 0.0, expected.allowed), output.shape)
+    return Observation(arguments, output, right, judged, allowed, rounding, unit)
+
+
+def calm(observations: Sequence[Observation]) -> list[Observation]:
+    """Leave out what overflowed, unless nothing else deviates: a family computes in double precision."""
+    kept = [observation for observation in observations if not observation.overflowed]
+    return kept if any(observation.deviates for observation in kept) else list(observations)
 
 
 def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
-    """Return what a point of the family returns; None where it is not defined."""
+    """Return what a point of the family returns; None where it is not defined, or reads an axis that is not there."""
     try:
         return point.compute(arguments)
-    except NotDefined:
+    except (NotDefined, IndexError):
         return None
 
 
 def arguments_of(inputs: Inputs) -> dict[str, Any]:
-    """Return the arguments that a family takes: those of the call, and for a chain of calls its `steps`."""
+    """Return what a family takes: the arguments of the call, its `dtype`, and for a chain of calls its `steps`."""
     steps = steps_of(inputs)
-    return {**inputs.arguments(), **({"steps": steps} if steps else {})}
+    return {**inputs.arguments(), "dtype": inputs.dtype, **({"steps": steps} if steps else {})}
 
 
 def _largest(array: Array) -> float:
@@ -126,5 +165,9 @@ def _largest(array: Array) -> float:
 
 
 def _finite(arguments: Mapping[str, Any]) -> bool:
-    floats = [value for value in arguments.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
+    floats = [value for value in arguments.values() if _is_float(value)]
     return all(not np.isnan(array).any() and not np.isposinf(array).any() for array in floats)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"

@@ -2,120 +2,134 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.families.decision import Decision, convention, mistake, standard
+from veriformer.conformance_tests.families import attention_logits as of_logits
+from veriformer.conformance_tests.families.attention_causality import (
+    CAUSAL_ALIGNMENT,
+    CAUSAL_BESIDE_MASK,
+    CAUSAL_DIAGONAL,
+    CAUSAL_USE,
+    CAUSAL_WHEN,
+    WINDOW,
+    WINDOW_COUNTING,
+)
+from veriformer.conformance_tests.families.attention_masks import MASK_HEEDED, MASK_READING, MASK_USE, Scores
+from veriformer.conformance_tests.families.attention_softmax import EMPTY_ROW, OUTPUT, SINKS, SOFTMAX, BesideSinks
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
-
-GROUPING = Decision(
-    "grouping",
-    "Which key/value head does a query head read?",
-    (
-        standard("repeat_each", lambda heads, table: np.repeat(table, heads // table.shape[1], axis=1)),
-        mistake("gqa_head_index_wrong", lambda heads, table: np.tile(table, (1, heads // table.shape[1], 1, 1))),
-    ),
-)
-
-
-SCALE = Decision(
-    "scale",
-    "By what are the inner products multiplied where no scale is given?",
-    (
-        standard("inverse_root_of_width", lambda query, value: 1.0 / math.sqrt(query.shape[-1])),
-        mistake("scale_missing", lambda query, value: 1.0),
-        mistake("scale_by_d_model_not_head_dim", lambda query, value: (query.shape[-1] * query.shape[1]) ** -0.5),
-    ),
-)
-
-CAUSAL_ALIGNMENT = Decision(
-    "causal_alignment",
-    "Which keys does the causal flag show when L ≠ S?",
-    (
-        standard("top_left", lambda queries, keys: 0),
-        convention("bottom_right", lambda queries, keys: keys - queries, "causal_top_left_vs_bottom_right"),
-    ),
-    convention="causal_alignment",
-)
-
-CAUSAL_DIAGONAL = Decision(
-    "causal_diagonal",
-    "Which of the keys around its own position does a query see under the causal flag?",
-    (
-        standard("own_position_last", lambda distance: distance >= 0),
-        mistake("causal_diagonal_off_by_one", lambda distance: distance >= -1),
-        mistake("causal_mask_excludes_self", lambda distance: distance > 0),
-        mistake("causal_mask_transposed", lambda distance: distance <= 0),
-    ),
-)
 
 
 def compute(arguments: Arguments, point: Point) -> Array:
     """Return the output, or without values the weights, of attention at a point of the family."""
-    query, value = arguments["query"], arguments.get("value")
-    heads = query.shape[1]
-    key = point["grouping"](heads, arguments["key"])
-    value = None if value is None else point["grouping"](heads, value)
-    scale = arguments.get("scale")
-    scale = point["scale"](query, value) if scale is None else scale
-    logits = reference.attention_logits(
-        query, key, bias=arguments.get("bias"), scale=scale, softcap=arguments.get("softcap")
+    arguments = point["causal_beside_mask"](arguments)
+    query, key, value = point["operands"](arguments["query"], arguments["key"], arguments.get("value"))
+    group = query.shape[1] // key.shape[1]
+    key, value = point["grouping"](query.shape[1], key, value)
+    factor = point["scale"](arguments.get("scale"), query, key)
+    scores = masked(_scored(query, key, factor, arguments, point), arguments, point)
+    scores = _capped_after_mask(scores, arguments, point)
+    sinks = arguments.get("sinks")
+    if sinks is not None:
+        sinks = BesideSinks(
+            scores.logits, scores.visible, sinks, factor, lambda logits: _capped(logits, arguments, point), group
+        )
+    return _averaged(scores, value, sinks, arguments.get("dtype", "float64"), point)
+
+
+def _scored(query: Array, key: Array, factor: float, arguments: Arguments, point: Point) -> Scores:
+    """Return the logits, in which the bias hides keys by −∞."""
+    query, key = point["similarity"](query, key)
+    bias = arguments.get("bias")
+    steps = of_logits.Steps(
+        lambda factor: (factor * query) @ key.swapaxes(-1, -2),
+        lambda logits: _capped(logits, arguments, point),
+        lambda logits: logits if bias is None else point["bias"](logits, bias),
+        factor,
     )
-    visible = _visible(logits.shape, arguments, point)
-    empty_row: Any = point.option("empty_row").name
-    if arguments.get("sinks") is not None:
-        weights = reference.softmax_beside_sinks(logits, visible, arguments["sinks"])
-        return weights if value is None else reference.weighted_sum(weights, value, visible)
-    weights = reference.masked_softmax(logits, visible, empty_row)
-    if value is None:
-        return weights
-    empty = ~visible.any(axis=-1, keepdims=True)
-    if empty_row == "mean_of_values":
-        return reference.weighted_sum(weights, value, visible | empty)
-    return np.where(empty, 0.0 if empty_row == "zeros" else np.nan, reference.weighted_sum(weights, value, visible))
+    logits = point["order_of_steps"](steps)
+    return Scores(logits, ~np.isneginf(logits))
 
 
-def _visible(shape: tuple[int, ...], arguments: Arguments, point: Point) -> Array:
+def _capped(logits: Array, arguments: Arguments, point: Point) -> Array:
+    softcap = arguments.get("softcap")
+    capped: Array = logits if softcap is None else point["softcap"](logits, softcap)
+    return capped
+
+
+def _capped_after_mask(scores: Scores, arguments: Arguments, point: Point) -> Scores:
+    """Return the scores as they are, or capped at last, where the order of steps is so: nothing is hidden then."""
+    late = point.option("order_of_steps").name in of_logits.CAPPED_AFTER_MASK
+    if not late or not arguments.get("softcap"):
+        return scores
+    capped = _capped(np.where(scores.visible, scores.logits, -np.inf), arguments, point)
+    return Scores(capped, np.ones(capped.shape, dtype=bool), scores.gate)
+
+
+def masked(scores: Scores, arguments: Arguments, point: Point) -> Scores:
+    """Return scores after mask, causal flag and window, at a point that has their decisions."""
+    shape = scores.logits.shape
+    mask = arguments.get("mask")
+    mask = None if mask is None else point["mask_heeded"](mask, arguments, shape)
+    if mask is not None:
+        scores = point["mask_use"](scores, point["mask_reading"](mask, shape))
     queries, keys = shape[-2:]
-    visible = np.ones(shape, dtype=bool)
-    if arguments.get("mask") is not None:
-        visible &= arguments["mask"]
-    if arguments.get("bias") is not None:
-        visible &= arguments["bias"] != -np.inf
-    own = np.arange(queries)[:, None] + point["causal_alignment"](queries, keys)
-    if arguments.get("is_causal"):
-        visible &= point["causal_diagonal"](own - np.arange(keys))
-    if arguments.get("window") is not None:
-        counting: Any = point.option("window_counting").name
-        visible &= reference.within_window(own[:, 0], np.arange(keys), arguments["window"], counting)
-    return visible
+    own = np.arange(queries) + point["causal_alignment"](queries, keys)
+    if point["causal_when"](arguments, queries, keys):
+        scores = point["causal_use"](scores, point["causal_diagonal"](own[:, None] - np.arange(keys)))
+    window = arguments.get("window")
+    if window is not None:
+        scores = scores.showing(point["window"](own, keys, window, point.option("window_counting").name))
+    return scores
 
 
-def _value_of_convention(*_: Any) -> None:
-    """Stand where the name of the option is all that matters."""
+def _averaged(scores: Scores, value: Array | None, sinks: BesideSinks | None, dtype: str, point: Point) -> Array:
+    empty_row: Any = point.option("empty_row").name
+    usual = point.option("softmax").name == "over_keys"
+    beside_sinks = sinks is not None and usual
+    softmax = point["softmax"]
+    weights = point["sinks"](sinks) if beside_sinks else softmax(scores.logits, scores.visible, empty_row, dtype)
+    weights = weights if scores.gate is None else weights * scores.gate
+    if value is None:
+        return np.asarray(weights)
+    empty = ~scores.visible.any(axis=-1, keepdims=True)
+    included = scores.visible
+    if beside_sinks or not usual:
+        included = scores.visible | (weights != 0)
+    elif empty_row == "mean_of_values":
+        included = included | empty
+    output = reference.weighted_sum(weights, value, included)
+    if usual and not beside_sinks and empty_row != "mean_of_values":
+        output = np.where(empty, 0.0 if empty_row == "zeros" else np.nan, output)
+    return np.asarray(point["output"](output, weights, value))
 
 
-EMPTY_ROW = Decision(
-    "empty_row",
-    "What is the output of a query that may see no key?",
-    (
-        standard("zeros", _value_of_convention),
-        convention("nan", _value_of_convention, "fully_masked_row_nan"),
-        convention("mean_of_values", _value_of_convention),
-    ),
-    convention="empty_row",
-)
-WINDOW_COUNTING = Decision(
-    "window_counting",
-    "How many keys does a sliding window of w show to the left?",
-    (
-        standard("inclusive", _value_of_convention),
-        convention("exclusive", _value_of_convention, "sliding_window_off_by_one"),
-    ),
-    convention="window_counting",
-)
 ATTENTION = Family(
-    "attention", (GROUPING, SCALE, CAUSAL_ALIGNMENT, CAUSAL_DIAGONAL, EMPTY_ROW, WINDOW_COUNTING), compute
+    "attention",
+    (
+        of_logits.OPERANDS,
+        of_logits.GROUPING,
+        of_logits.SIMILARITY,
+        of_logits.SCALE,
+        of_logits.SOFTCAP,
+        of_logits.BIAS,
+        of_logits.ORDER_OF_STEPS,
+        MASK_HEEDED,
+        MASK_READING,
+        MASK_USE,
+        CAUSAL_BESIDE_MASK,
+        CAUSAL_WHEN,
+        CAUSAL_ALIGNMENT,
+        CAUSAL_DIAGONAL,
+        CAUSAL_USE,
+        WINDOW_COUNTING,
+        WINDOW,
+        SOFTMAX,
+        EMPTY_ROW,
+        SINKS,
+        OUTPUT,
+    ),
+    compute,
+    needs_dtype=True,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -52,14 +52,19 @@ class Decision:
         """Return an option by its name; KeyError where there is none."""
         return self._by_name[name]
 
+    def without(self, option: str) -> Decision:
+        """Return the decision without an option, or with the standard one alone where none is named."""
+        removed = set(self._by_name) - {self.standard.name} if not option else {self.option(option).name}
+        return replace(self, options=tuple(kept for kept in self.options if kept.name not in removed))
+
     @cached_property
     def _by_name(self) -> dict[str, Option]:
         return {option.name: option for option in self.options}
 
 
-def standard(name: str, apply: Callable[..., Any]) -> Option:
-    """Return the option of the reference."""
-    return Option(name, "standard", apply)
+def standard(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
+    """Return the option of the reference; `slug` names the mistake that it is for who declares another convention."""
+    return Option(name, "standard", apply, slug)
 
 
 def convention(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
@@ -70,6 +75,14 @@ def convention(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
     return Option(name, "convention", apply, slug)
 
 
-def mistake(slug: str, apply: Callable[..., Any], name: str = "") -> Option:
-    """Return an option that is a recorded mistake; `name` tells apart several ways to make it."""
-    return Option(name or slug, "mistake", apply, slug)
+def mistake(slug: str, apply: Callable[..., Any], name: str = "", meaning: str = "") -> Option:
+    """Return an option that is a mistake; `name` tells apart several ways to make it.
+
+    One that the catalogue does not have has no slug, but a name and a `meaning`.
+    """
+    return Option(name or slug, "mistake", apply, slug, meaning)
+
+
+def neighbour(name: str, apply: Callable[..., Any], meaning: str) -> Option:
+    """Return an option that is as wrong as a recorded mistake and stands in no record; `meaning` says what is done."""
+    return mistake("", apply, name, meaning)

@@ -7,7 +7,7 @@ computes, to the last bit; elsewhere what somebody computes who decided otherwis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,13 +31,14 @@ class Family:
     `compute` takes the arguments of a call by the interface's names and a point, and returns what an implementation
     at that point does, in the shape of a correct result (of a tuple, its parts joined in one axis). `parts` are the
     families of the operations that the formula is made of, by the role that they have in it: their decisions are
-    decisions of the whole, as `role.decision`.
+    decisions of the whole, as `role.decision`. A family that `needs_dtype` finds that of the call among the arguments.
     """
 
     name: str
     decisions: tuple[Decision, ...]
     compute: Callable[[Arguments, Point], Array]
     parts: Mapping[str, Family] = field(default_factory=dict)
+    needs_dtype: bool = False
 
     @cached_property
     def all_decisions(self) -> Mapping[str, Decision]:
@@ -51,6 +52,18 @@ class Family:
             for name, decision in part.all_decisions.items()
         }
         return {**own, **of_parts}
+
+    def without(self, *names: str) -> Family:
+        """Return the family as a part of a formula in which some of it cannot go wrong.
+
+        A decision named keeps its standard option alone; `decision=option` takes out one option. KeyError where there
+        is no such decision or option.
+        """
+        decisions = {decision.name: decision for decision in self.decisions}
+        for name in names:
+            decision, _, option = name.partition("=")
+            decisions[decision] = decisions[decision].without(option)
+        return replace(self, decisions=tuple(decisions.values()))
 
     @property
     def standard(self) -> Point:
@@ -108,5 +121,7 @@ class Point:
 
     def compute(self, arguments: Arguments) -> Array:
         """Return what an implementation at this point does; NotDefined where it would not run."""
+        if not self.family.needs_dtype:
+            arguments = {name: value for name, value in arguments.items() if name != "dtype"}
         with np.errstate(all="ignore"):
             return np.asarray(self.family.compute(arguments, self), dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.spaces import NoSpace
 from veriformer.conformance_tests.cases.strategies import cases
 from veriformer.conformance_tests.diagnosis.diagnose import ample_space
 from veriformer.conformance_tests.diagnosis.elimination import differ
@@ -17,24 +19,28 @@ from veriformer.conformance_tests.diagnosis.observation import arguments_of, res
 from veriformer.conformance_tests.families import Family, family_of
 from veriformer.conformance_tests.families.decision import Decision, mistake, standard
 from veriformer.conformance_tests.families.family import Change
+from veriformer.conformance_tests.inference import examine
 from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.subject import standard_conventions
+from veriformer.conformance_tests.trial import NotOffered, Trial
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS
 
 CASES = 40
 # What tells some options apart is rare: one head in several, one length in many.
 CASES_UNTIL_ALIVE = 400
+CASES_OF_A_LAW = 10
 WITH_FAMILY = [name for name in OPERATIONS if family_of(name) is not None]
 FAMILIES = list(dict.fromkeys(family for name in OPERATIONS if (family := family_of(name)) is not None))
 
 
-def drawn_inputs(operation: str, count: int) -> Iterator[Any]:
+def drawn_inputs(operation: str, count: int, dtypes: tuple[str, ...] = ("float64",)) -> Iterator[Any]:
     implementation = load("numpy")
     limits = Limits(
         operation=operation,
-        dtypes=("float64",),
+        dtypes=dtypes,
         features=frozenset(OPERATIONS[operation].features),
         architectures=implementation.architectures.get(operation, ()),
     )
@@ -74,15 +80,42 @@ def test_the_standard_point_is_the_reference_to_the_last_bit(operation: str) -> 
 def test_every_option_changes_something(shared: Family) -> None:
     """In one of the operations that share the family: some decisions bear on few of them."""
     dead: set[Change] = set(shared.standard.single_changes())
-    for operation in WITH_FAMILY:
-        if family_of(operation) is shared and dead:
-            dead -= alive(shared, operation, dead)
+    for source in (drawn_in_two_dtypes, inputs_of_laws):
+        for operation in WITH_FAMILY:
+            if family_of(operation) is shared and dead:
+                dead -= alive(shared, source(operation), dead)
     assert not dead
 
 
-def alive(shared: Family, operation: str, changes: set[Change]) -> set[Change]:
+def drawn_in_two_dtypes(operation: str) -> Iterator[Any]:
+    """Yield drawn inputs, some in a narrow dtype, in which alone some mistakes show."""
+    return drawn_inputs(operation, CASES_UNTIL_ALIVE, ("float64", "bfloat16"))
+
+
+def inputs_of_laws(operation: str) -> Iterator[Any]:
+    """Yield what the laws call a correct implementation on: a few cases of each, which are rarer than drawn ones."""
+    implementation = load("numpy")
+    profile = examine(implementation, OPERATIONS[operation])
+    limits = Limits(
+        operation=operation,
+        dtypes=("float64",),
+        features=profile.subject.features,
+        architectures=implementation.architectures.get(operation, ()),
+    )
+    for law in laws().values():
+        if law.statement.operation.name == operation and not isinstance(law.space, NoSpace):
+            choice, random = cases(law.space, limits), Random(3)
+            for _ in range(CASES_OF_A_LAW):
+                case = choice.sample(random)
+                profile.subject.calls.clear()
+                with contextlib.suppress(NotOffered), np.errstate(all="ignore"):
+                    law.check(Trial(profile.subject, case, draw_inputs(operation, case)))
+                yield from (record.inputs for record in profile.subject.calls if record.inputs is not None)
+
+
+def alive(shared: Family, source: Iterator[Any], changes: set[Change]) -> set[Change]:
     base, found = shared.standard, set[Change]()
-    for inputs in drawn_inputs(operation, CASES_UNTIL_ALIVE):
+    for inputs in source:
         arguments = arguments_of(inputs)
         right = base.compute(arguments)
         results = {change: result_at(base.changed(change), arguments) for change in changes - found}

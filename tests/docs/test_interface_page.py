@@ -21,6 +21,7 @@ from veriformer.spec.operations import OPERATIONS, Operation
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "interface.md").read_text(encoding="utf-8")
 SCHEMA_1 = {"schema", "implementation", "framework", "seed", "verdict", "counts", "conventions", "diagnosis", "laws"}
+SCHEMA_1_DIAGNOSIS = {"mistake", "summary", "confidence"}
 SCHEMA_1_LAW = {"id", "operation", "status", "cases", "seconds", "counterexample", "diagnosis"}
 
 
@@ -111,9 +112,22 @@ def test_keys_of_the_json_report_are_those_of_the_page() -> None:
     assert set(failed["counterexample"]) == added["counterexample"]
 
 
+def every_key_is_visible(query_length: int, key_length: int) -> np.ndarray:
+    return np.ones((query_length, key_length), dtype=bool)
+
+
+def test_keys_of_a_diagnosis_are_those_of_the_page() -> None:
+    added = {name for row in rows("where") if row[0] == "diagnosis" for name in names(row[1])}
+    report = report_as_json(check(SimpleNamespace(causal_mask=every_key_is_visible), tier="quick"))
+    (entry,) = report["diagnosis"]
+    assert set(entry) == SCHEMA_1_DIAGNOSIS | added | {"laws"}
+    failed = next(law for law in report["laws"] if law["status"] == "failed")
+    assert set(failed["diagnosis"][0]) == SCHEMA_1_DIAGNOSIS | added
+
+
 def test_the_schema_on_the_page_has_the_keys_that_were_promised() -> None:
     schema = PAGE.partition("```text\n")[2].partition("```")[0]
-    assert all(f'"{key}": ' in schema for key in SCHEMA_1 | SCHEMA_1_LAW)
+    assert all(f'"{key}": ' in schema for key in SCHEMA_1 | SCHEMA_1_LAW | SCHEMA_1_DIAGNOSIS)
 
 
 def near_miss(query: Any, key: Any, value: Any, *, is_casual: bool = False) -> Any:

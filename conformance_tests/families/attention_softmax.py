@@ -1,0 +1,220 @@
+"""Decisions from logits to the output: softmax, rows without a key, sinks, the average of the values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.families.decision import Decision, convention, mistake, neighbour, standard
+from veriformer.conformance_tests.families.family import Array, NotDefined
+
+# From logits, what is visible, the convention of empty rows, and the dtype of the call.
+Weights = Callable[[Array, Array, Any, str], Array]
+
+
+def _over(axis: int, empty: Any = None) -> Weights:
+    """Return the softmax over another axis; `empty` says what stands where nothing on it is visible."""
+
+    def softmax(logits: Array, visible: Array, empty_row: Any, *_: Any) -> Array:
+        moved = (np.moveaxis(table, axis, -1) for table in (logits, visible))
+        return np.moveaxis(reference.masked_softmax(*moved, empty or empty_row), -1, axis)
+
+    return softmax
+
+
+def _summed_over(axis: int) -> Weights:
+    """Return exponentials relative to each row's largest, divided by their sums over another axis."""
+
+    def softmax(logits: Array, visible: Array, *_: Any) -> Array:
+        exponentials = exponentials_of(logits, visible)
+        total = exponentials.sum(axis=axis, keepdims=True)
+        return np.asarray(exponentials / np.where(total == 0.0, 1.0, total))
+
+    return softmax
+
+
+def exponentials_of(logits: Array, visible: Array) -> Array:
+    """Return e to the visible logits relative to each row's largest; 0 at the hidden ones."""
+    shown = np.where(visible, logits, -np.inf)
+    highest = shown.max(axis=-1, keepdims=True, initial=-np.inf)
+    return np.asarray(np.exp(shown - np.where(np.isneginf(highest), 0.0, highest)))
+
+
+_RANGES = {"float16": np.finfo(np.float16), "float64": np.finfo(np.float64)}
+
+
+def _not_shifted(computed_in: str, *, divides_by_zero: bool) -> Weights:
+    """Return e^z / Σ e^z without subtracting the largest logit, where numbers leave the range of a dtype."""
+
+    def softmax(logits: Array, visible: Array, _: Any, dtype: str) -> Array:
+        # bfloat16 has the range of float32.
+        limits = _RANGES.get(computed_in or dtype, np.finfo(np.float32))
+
+        def in_range(numbers: Array) -> Array:
+            return np.where(
+                numbers > limits.max, np.inf, np.where(numbers < limits.smallest_subnormal / 2, 0.0, numbers)
+            )
+
+        exponentials = in_range(np.where(visible, np.exp(logits), 0.0))
+        total = in_range(exponentials.sum(axis=-1, keepdims=True))
+        return np.asarray(exponentials / (total if divides_by_zero else np.where(total == 0.0, 1.0, total)))
+
+    return softmax
+
+
+NOT_SHIFTED = tuple(
+    mistake(
+        "softmax_no_max_subtraction",
+        _not_shifted(dtype, divides_by_zero=divides),
+        f"not_shifted{dtype and '_in_'}{dtype}{'_divided_by_zero' if divides else ''}",
+    )
+    for dtype in ("", "float32")
+    for divides in (False, True)
+)
+
+
+def _not_normalised(logits: Array, visible: Array, *_: Any) -> Array:
+    return np.where(visible, np.exp(logits), 0.0)
+
+
+def _mean_of_visible(logits: Array, visible: Array, empty_row: Any, *_: Any) -> Array:
+    return reference.masked_softmax(np.zeros(logits.shape), visible, empty_row)
+
+
+def _logits_themselves(logits: Array, visible: Array, *_: Any) -> Array:
+    return np.where(visible, logits, 0.0)
+
+
+SOFTMAX = Decision(
+    "softmax",
+    "How do logits become weights?",
+    (
+        standard(
+            "over_keys", lambda logits, visible, empty_row, _: reference.masked_softmax(logits, visible, empty_row)
+        ),
+        mistake("softmax_wrong_axis", _over(-2, "zeros"), "over_queries"),
+        mistake("softmax_wrong_axis", _over(-2, "nan"), "over_queries_nan"),
+        mistake("softmax_wrong_axis", _over(1, "zeros"), "over_heads"),
+        mistake("softmax_wrong_axis", _over(1, "nan"), "over_heads_nan"),
+        mistake("softmax_wrong_axis", _over(0, "zeros"), "over_batch"),
+        mistake("softmax_wrong_axis", _over(0, "nan"), "over_batch_nan"),
+        mistake("softmax_wrong_axis", _summed_over(-2), "summed_over_queries"),
+        mistake("softmax_wrong_axis", _summed_over(1), "summed_over_heads"),
+        *NOT_SHIFTED,
+        neighbour("not_normalised", _not_normalised, "exponentials are not divided by their sum"),
+        neighbour("logits_themselves", _logits_themselves, "the logits are the weights: there is no softmax"),
+        neighbour("mean_of_visible", _mean_of_visible, "every visible key gets the same weight"),
+    ),
+)
+
+
+def _value_of_convention(*_: Any) -> None:
+    """Stand where the name of the option is all that matters."""
+
+
+EMPTY_ROW = Decision(
+    "empty_row",
+    "What is the output of a query that may see no key?",
+    (
+        standard("zeros", _value_of_convention, "fully_masked_row_not_zero"),
+        convention("nan", _value_of_convention, "fully_masked_row_nan"),
+        convention("mean_of_values", _value_of_convention, "fully_masked_row_not_zero"),
+    ),
+    convention="empty_row",
+)
+
+
+@dataclass(frozen=True)
+class BesideSinks:
+    """What the weights beside sinks are made of; `cap` is the logits' own, `group` the query heads of a group."""
+
+    logits: Array
+    visible: Array
+    sinks: Array
+    factor: float
+    cap: Callable[[Array], Array]
+    group: int
+
+    def weights(self, sinks: Array | None = None) -> Array:
+        """Return the weights beside sinks, these or others."""
+        return reference.softmax_beside_sinks(self.logits, self.visible, self.sinks if sinks is None else sinks)
+
+
+def _renormalised(beside: BesideSinks) -> Array:
+    return reference.masked_softmax(beside.logits, beside.visible)
+
+
+def _tiled(beside: BesideSinks) -> Array:
+    return beside.weights(np.tile(beside.sinks[:: beside.group], beside.group))
+
+
+def _mean_in_empty_rows(beside: BesideSinks) -> Array:
+    empty = ~beside.visible.any(axis=-1, keepdims=True)
+    return reference.softmax_beside_sinks(np.where(empty, 0.0, beside.logits), beside.visible | empty, beside.sinks)
+
+
+def _added_unshifted(beside: BesideSinks) -> Array:
+    exponentials = exponentials_of(beside.logits, beside.visible)
+    return exponentials / (exponentials.sum(axis=-1, keepdims=True) + np.exp(beside.sinks)[:, None, None])
+
+
+def _added_without_exponential(beside: BesideSinks) -> Array:
+    exponentials = exponentials_of(beside.logits, beside.visible)
+    return exponentials / (exponentials.sum(axis=-1, keepdims=True) + beside.sinks[:, None, None])
+
+
+def _clamped(least: float) -> Callable[[BesideSinks], Array]:
+    return lambda beside: beside.weights(np.maximum(beside.sinks, least))
+
+
+SINKS = Decision(
+    "sinks",
+    "How does a sink take weight?",
+    (
+        standard("a_logit_more", lambda beside: beside.weights()),
+        mistake("sink_scaled", lambda beside: beside.weights(beside.sinks * beside.factor)),
+        mistake("sink_capped", lambda beside: beside.weights(beside.cap(beside.sinks))),
+        mistake("sink_of_one_head_for_all", lambda beside: beside.weights(np.full_like(beside.sinks, beside.sinks[0]))),
+        mistake("grouped_sinks_tiled", _tiled),
+        mistake("sink_renormalised_away", _renormalised),
+        *(mistake("sink_never_negligible", _clamped(least), f"at_least_{least:g}") for least in (-10.0, -4.0, 0.0)),
+        mistake("empty_row_mean_beside_sinks", _mean_in_empty_rows),
+        neighbour(
+            "always_zero", lambda beside: beside.weights(0.0 * beside.sinks), "every sink is 0: softmax plus one"
+        ),
+        neighbour("negated", lambda beside: beside.weights(-beside.sinks), "the sinks have the opposite sign"),
+        neighbour(
+            "not_relative_to_largest",
+            _added_unshifted,
+            "the largest logit is subtracted from logits, not from the sink",
+        ),
+        neighbour(
+            "not_exponentiated", _added_without_exponential, "the sink, not its exponential, is added to the sum"
+        ),
+    ),
+)
+
+
+def _without_last_component(output: Array, *_: Array) -> Array:
+    width = output.shape[-1]
+    return np.where(np.arange(width) < max(1, width - 1), output, 0.0)
+
+
+def _weights_transposed(output: Array, weights: Array, value: Array) -> Array:
+    if weights.shape[-1] != weights.shape[-2]:
+        raise NotDefined
+    return weights.swapaxes(-1, -2) @ value
+
+
+OUTPUT = Decision(
+    "output",
+    "What is returned of the average of the values?",
+    (
+        standard("all", lambda output, *_: output),
+        mistake("last_value_component_dropped", _without_last_component),
+        neighbour("weights_transposed", _weights_transposed, "the values are weighted by queries instead of keys"),
+    ),
+)

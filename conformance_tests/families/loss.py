@@ -1,0 +1,235 @@
+"""The family of cross entropy.
+
+The loss of a position is Σ_k y_k (lse(z) − z_k): the surprise of the target beside the spread over all classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.families.decision import Decision, mistake, standard
+from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
+
+
+def _shifted(logits: Array, targets: Array) -> tuple[Array, Array]:
+    if targets.shape[1] < 2:
+        raise NotDefined("one position leaves nothing to shift")
+    return logits[:, :-1], targets[:, 1:]
+
+
+ALIGNMENT = Decision(
+    "alignment",
+    "Which target does a position have?",
+    (
+        standard("its_own", lambda logits, targets: (logits, targets)),
+        mistake("", _shifted, "shifted_again", "targets are shifted once more: each position has the next one's"),
+    ),
+)
+
+LOGITS = Decision(
+    "logits",
+    "What are the logits?",
+    (
+        standard("as_given", lambda logits: logits),
+        mistake("double_softmax_before_ce", reference.softmax),
+        mistake("", lambda logits: -logits, "negated", "the logits are negated"),
+        mistake("", lambda logits: 1.0 / (1.0 + np.exp(-logits)), "sigmoid", "logits pass through a sigmoid first"),
+    ),
+)
+
+
+def _over(*axes: int) -> Any:
+    """Return ln Σ e^z over some axes."""
+
+    def apply(logits: Array) -> Array:
+        highest = logits.max(axis=axes, keepdims=True)
+        return np.asarray(highest + np.log(np.exp(logits - highest).sum(axis=axes, keepdims=True)))
+
+    return apply
+
+
+def _log_sum_exp(logits: Array) -> Array:
+    return reference.log_sum_exp(logits)[..., None]
+
+
+NORMALISER = Decision(
+    "normaliser",
+    "From what are the logits subtracted?",
+    (
+        standard("logarithm_over_classes", _log_sum_exp),
+        mistake("softmax_wrong_axis", _over(1), "over_positions"),
+        mistake("softmax_wrong_axis", _over(0), "over_the_batch"),
+        mistake("softmax_wrong_axis", _over(1, 2), "over_each_sample"),
+        mistake("softmax_wrong_axis", _over(0, 1, 2), "over_everything"),
+        mistake("lse_base2_vs_e", lambda logits: _log_sum_exp(logits) / np.log(2.0)),
+        mistake("", lambda logits: np.zeros((*logits.shape[:-1], 1)), "none", "logits are taken for log-probabilities"),
+        mistake("", lambda logits: logits.max(axis=-1, keepdims=True), "maximum", "the maximum instead of ln Σ e^z"),
+    ),
+)
+
+# Which positions count, their classes, and 0 where a position has none.
+Targets = tuple[Array, Array, Array]
+
+
+def _left_out(targets: Array, ignored: int | None, classes: int) -> Targets:
+    kept = np.ones(targets.shape, dtype=bool) if ignored is None else targets != ignored
+    return kept, np.where(kept, targets, 0), np.ones(targets.shape)
+
+
+def _all_but(constant: int) -> Any:
+    """Return what counts every target but one constant; what is then no class has no target's part."""
+
+    def apply(targets: Array, ignored: int | None, classes: int) -> Targets:
+        valid = (targets >= 0) & (targets < classes)
+        return targets != constant, np.where(valid, targets, 0), valid.astype(np.float64)
+
+    return apply
+
+
+def _counted_without_class(targets: Array, ignored: int | None, classes: int) -> Targets:
+    valid = (targets >= 0) & (targets < classes)
+    return np.ones(targets.shape, dtype=bool), np.where(valid, targets, 0), valid.astype(np.float64)
+
+
+def _counted_as_first_class(targets: Array, ignored: int | None, classes: int) -> Targets:
+    counted, chosen, _ = _counted_without_class(targets, ignored, classes)
+    return counted, chosen, np.ones(targets.shape)
+
+
+def _counted_from_the_end(targets: Array, ignored: int | None, classes: int) -> Targets:
+    if (targets < -classes).any():
+        raise NotDefined("no class has that number, not even from the end")
+    return np.ones(targets.shape, dtype=bool), targets % classes, np.ones(targets.shape)
+
+
+_COUNTED = "padding_in_loss"
+IGNORED = Decision(
+    "ignored",
+    "What becomes of the targets that are to be ignored?",
+    (
+        standard("left_out", _left_out),
+        mistake(_COUNTED, _counted_without_class, "counted_without_class"),
+        mistake(_COUNTED, _counted_as_first_class, "counted_as_first_class"),
+        mistake(_COUNTED, _counted_from_the_end, "counted_from_the_end"),
+        mistake(_COUNTED, _all_but(-100), "only_minus_100_ignored"),
+        mistake(_COUNTED, _all_but(-1), "only_minus_1_ignored"),
+        mistake(_COUNTED, _all_but(0), "only_0_ignored"),
+    ),
+)
+
+
+def _mixture(surprise: Array, spread: Array, share: float, classes: int) -> tuple[Array, Array | None]:
+    return (1.0 - share) * surprise + share * spread, None
+
+
+def _spares_target(surprise: Array, spread: Array, share: float, classes: int) -> tuple[Array, Array | None]:
+    others = (classes * spread - surprise) / max(classes - 1, 1)
+    return (1.0 - share) * surprise + share * others, None
+
+
+def _uniform_over_all(surprise: Array, spread: Array, share: float, classes: int) -> tuple[Array, Array | None]:
+    return (1.0 - share) * surprise, share * spread
+
+
+# What is averaged over the positions that count, and what over all of them.
+SMOOTHING = Decision(
+    "smoothing",
+    "How is ε spread over the classes?",
+    (
+        standard("evenly", _mixture),
+        mistake("label_smoothing_spares_target", _spares_target),
+        mistake("label_smoothing_keeps_target", lambda one, spread, share, n: (one + share * spread, None)),
+        mistake("label_smoothing_ignores_padding", _uniform_over_all),
+        mistake("", lambda one, spread, share, n: (one, None), "ignored", "ε is not looked at"),
+        mistake(
+            "",
+            lambda one, spread, share, n: (share * one + (1.0 - share) * spread, None),
+            "exchanged",
+            "ε and 1 − ε are taken for each other",
+        ),
+        mistake(
+            "",
+            lambda one, spread, share, n: ((1.0 - share) * one + share * (spread - one / n), None),
+            "target_without_part",
+            "the target has no part of ε, so that the shares do not sum to one",
+        ),
+        mistake(
+            "",
+            lambda one, spread, share, n: ((1.0 - share) * one + share * n * spread, None),
+            "not_divided",
+            "every class gets ε instead of ε/N",
+        ),
+    ),
+)
+
+
+def _mean(losses: Array) -> Array:
+    return np.mean(losses) if losses.size else np.asarray(np.nan)
+
+
+def _mean_of_row_means(axis: int, *, empty_count: bool) -> Any:
+    """Return the mean over rows of each row's mean; a row without a target that counts is left out or has none."""
+
+    def apply(losses: Array, kept: Array, classes: int) -> Array:
+        means = np.where(kept, losses, 0.0).sum(axis=axis) / np.maximum(kept.sum(axis=axis), 1)
+        return _mean(means if empty_count else means[kept.any(axis=axis)])
+
+    return apply
+
+
+_MEAN_OF_MEANS = "mean_of_means_over_microbatches"
+REDUCTION = Decision(
+    "reduction",
+    "How do the losses of all positions become one?",
+    (
+        standard("mean_over_kept", lambda losses, kept, classes: _mean(losses[kept])),
+        mistake("loss_denominator_counts_padding", lambda losses, kept, classes: losses[kept].sum() / kept.size),
+        mistake(_MEAN_OF_MEANS, _mean_of_row_means(1, empty_count=False)),
+        mistake(_MEAN_OF_MEANS, _mean_of_row_means(1, empty_count=True), "empty_rows_counted"),
+        mistake(_MEAN_OF_MEANS, _mean_of_row_means(0, empty_count=False), "mean_of_each_position"),
+        mistake("loss_summed", lambda losses, kept, classes: losses[kept].sum()),
+        mistake("label_smoothing_normalisation", lambda losses, kept, classes: losses[kept].sum() / len(losses)),
+        mistake("kl_mean_over_elements", lambda losses, kept, classes: _mean(losses[kept]) / classes),
+        mistake(
+            "",
+            lambda losses, kept, classes: losses[kept].sum() / losses.shape[1],
+            "divided_by_length",
+            "the sum of the losses is divided by L",
+        ),
+    ),
+)
+
+RESULT = Decision(
+    "result",
+    "What is returned?",
+    (
+        standard("loss", lambda loss: loss),
+        mistake("lse_base2_vs_e", lambda loss: loss / np.log(2.0), "bits"),
+        mistake("", lambda loss: -loss, "negated", "the logarithm of the likelihood, without the minus"),
+        mistake("", np.exp, "perplexity", "the perplexity e^loss"),
+    ),
+)
+
+
+def cross_entropy(arguments: Arguments, point: Point) -> Array:
+    """Return cross entropy at a point of the family, a number."""
+    given = (np.asarray(arguments["logits"], dtype=np.float64), np.asarray(arguments["targets"]))
+    logits, targets = point["alignment"](*given)
+    logits, count = point["logits"](logits), logits.shape[-1]
+    kept, classes, has_class = point["ignored"](targets, arguments.get("ignore_index"), count)
+    distance = point["normaliser"](logits) - logits
+    surprise = np.take_along_axis(distance, classes[..., None], axis=-1)[..., 0] * has_class
+    share = arguments.get("label_smoothing") or 0.0
+    losses, evenly = point["smoothing"](surprise, distance.mean(axis=-1), share, count)
+    loss = point["reduction"](losses, kept, count)
+    if evenly is not None:
+        loss = loss + point["reduction"](evenly, np.ones(kept.shape, dtype=bool), count)
+    result: Array = point["result"](loss)
+    return result
+
+
+CROSS_ENTROPY = Family(
+    "cross_entropy", (ALIGNMENT, LOGITS, NORMALISER, IGNORED, SMOOTHING, REDUCTION, RESULT), cross_entropy
+)

@@ -1,0 +1,92 @@
+"""The family of merging two parts of an attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from veriformer.conformance_tests.families.decision import Decision, mistake, neighbour, standard
+from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
+
+EXPONENTIAL = Decision(
+    "exponential",
+    "How does a part's logarithm become its weight?",
+    (
+        standard("of_e", np.exp),
+        mistake("lse_base2_vs_e", np.exp2, "of_two"),
+        neighbour("none", lambda shifted: shifted, "the logarithms themselves are the weights"),
+        neighbour("equal", np.ones_like, "both parts weigh the same, whatever their logarithms"),
+    ),
+)
+
+LOGARITHM = Decision(
+    "logarithm",
+    "Which logarithm of the summed weights is returned?",
+    (
+        standard("of_e", np.log),
+        mistake("lse_base2_vs_e", np.log2, "of_two"),
+        neighbour("none", np.zeros_like, "the larger logarithm is returned, without that of the summed weights"),
+        neighbour("of_one_more", np.log1p, "1 is added to the summed weights before their logarithm is taken"),
+    ),
+)
+
+SHIFT = Decision(
+    "shift",
+    "What is subtracted from the logarithms before they are raised to powers?",
+    (
+        standard("larger_or_zero", lambda highest: np.where(np.isneginf(highest), 0.0, highest)),
+        mistake("merge_empty_partitions_nan", lambda highest: highest),
+    ),
+)
+
+SHIFT_BACK = Decision(
+    "shift_back",
+    "What is added to the logarithm of the summed weights?",
+    (
+        standard("the_shift", lambda highest, width: highest),
+        mistake("lse_offset_wrong_for_merge", lambda highest, width: 0.0 * highest, "nothing"),
+        mistake("lse_offset_wrong_for_merge", lambda highest, width: -highest, "opposite"),
+        mistake("splitkv_lse_scaled_twice", lambda highest, width: highest * width**-0.5),
+    ),
+)
+
+
+def _shares(change: Callable[[Array, Array], tuple[Array, Array]]) -> Callable[[Array, Array], tuple[Array, Array]]:
+    def shares(weight_a: Array, weight_b: Array) -> tuple[Array, Array]:
+        total = weight_a + weight_b
+        total = np.where(total > 0, total, np.where(np.isnan(total), total, 1.0))
+        return change(weight_a / total, weight_b / total)
+
+    return shares
+
+
+def _of_larger(weight_a: Array, weight_b: Array) -> tuple[Array, Array]:
+    return (weight_a >= weight_b).astype(float), (weight_a < weight_b).astype(float)
+
+
+SHARES = Decision(
+    "shares",
+    "With which shares do the two outputs count?",
+    (
+        standard("weights_over_their_sum", _shares(lambda a, b: (a, b))),
+        mistake("merge_not_normalised", lambda a, b: (a, b)),
+        mistake("merge_first_part_wins", _shares(lambda a, b: (a / 2.0, a / 2.0 + b)), "half_of_first_to_second"),
+        mistake("merge_first_part_wins", _shares(lambda a, b: (a, 1.5 * b)), "second_one_and_a_half_times"),
+        neighbour("exchanged", _shares(lambda a, b: (b, a)), "each output counts with the other part's weight"),
+        neighbour("of_larger", _of_larger, "the part with the larger logarithm is taken alone"),
+    ),
+)
+
+
+def compute(arguments: Arguments, point: Point) -> Array:
+    """Return output and logarithm, one after the other, of merging at a point of the family."""
+    lse_a, lse_b = arguments["lse_a"], arguments["lse_b"]
+    highest = point["shift"](np.maximum(lse_a, lse_b))
+    weight_a, weight_b = (point["exponential"](lse - highest) for lse in (lse_a, lse_b))
+    share_a, share_b = point["shares"](weight_a, weight_b)
+    output = share_a[..., None] * arguments["output_a"] + share_b[..., None] * arguments["output_b"]
+    lse = point["shift_back"](highest, output.shape[-1]) + point["logarithm"](weight_a + weight_b)
+    return np.concatenate([output.ravel(), lse.ravel()])
+
+
+MERGING = Family("merge_attention", (EXPONENTIAL, LOGARITHM, SHIFT, SHIFT_BACK, SHARES), compute)

@@ -154,13 +154,14 @@ class _Search:
                 yield self.subject.calls[-1].inputs if self.subject.calls else None
 
     def _drawn(self, limits: Limits) -> Iterator[tuple[str, Inputs]]:
-        """Yield inputs from the spaces of the broken laws and from the operation's own, in turn."""
+        """Yield inputs from the operation's own space, in which everything meets, and from those of the broken laws."""
         name = self.subject.operation.name
         spaces = dict.fromkeys([ample_space(name), *(_space(result.law) for result in self.broken)])
         choices = [cases(space, limits) for space in spaces if not isinstance(space, NoSpace)]
+        in_turn = [choice for other in choices[1:] for choice in (choices[0], other)] or choices
         random = Random(limits.seed)
-        while choices:
-            for choice in choices:
+        while in_turn:
+            for choice in in_turn:
                 case = choice.sample(random)
                 yield case.describe(), draw_inputs(name, case)
 

@@ -20,7 +20,7 @@ from veriformer.spec.conventions import CONVENTIONS
 Changes = tuple[Change, ...]
 Observe = Callable[[Inputs], Observation | None]
 # Calls that every explanation must stand before it is believed, beyond those that broke laws.
-_CONFIRMATIONS = 8
+_CONFIRMATIONS = 24
 # Calls on which the effect of every single change is known before pairs are tried.
 _FIRST = 6
 

@@ -151,7 +151,7 @@ class Subject:
         for step in steps_of(inputs):
             cache = None if step.after is None else EarlierCache(start + step.after)
             arguments = {"tokens": step.tokens, "cache": cache, **shared}
-            self.calls.append(CallRecord(inputs.operation, inputs.dtype, arguments, None))
+            self.calls.append(CallRecord(inputs.operation, inputs.dtype, arguments, None, inputs=inputs))
         result = prepared.run(result_shapes(inputs))
         if result.value.ndim == 3 and result.shapes == result_shapes(inputs):
             at = 0

@@ -28,6 +28,7 @@ from veriformer.spec.laws.law import LawStatement
 _MOST_OBSERVATIONS = 16
 _MOST_DRAWS = 120
 _MOST_COMPILED_DRAWS = 12
+_MOST_DRAWS_TO_DEVIATE = 24
 _SECONDS = 1.5
 _PAIR = 0.9
 _WIDEST = ("float64", "float32", "bfloat16", "float16")
@@ -52,14 +53,15 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
         standing, elimination = search.run()
         calls, excluded = len(elimination.observations), elimination.tried
         if standing:
+            suspects = ranked(base, standing)
             return Diagnosis(
                 operation,
                 "reproduced",
-                ranked(base, standing),
+                suspects,
                 names,
                 calls=calls,
                 excluded=excluded - len(standing),
-                separated_by=search.separating(standing) if len(standing) > 1 else "",
+                separated_by=search.separating(standing) if len(suspects) > 1 else "",
             )
     suspects = suspects_by_laws(operation, telling(broken))
     return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names, calls, excluded)
@@ -97,11 +99,24 @@ class _Search:
 
     def run(self) -> tuple[list[Changes], Elimination]:
         """Return the changes that explain everything, and the elimination that found them."""
-        elimination = Elimination(self.base, self._observations(), self._draws(), self._observe, _SECONDS)
-        if not any(observation.deviates for observation in elimination.observations):
-            # The formula is right on every call that broke a law.
-            return [], elimination
-        return elimination.standing(), elimination
+        elimination = Elimination(
+            self.base, self._observations(), self._draws(), self._observe, _SECONDS, self._declared()
+        )
+        # A law may see what is too little beside rounding to name it; if other calls do not, the formula is right.
+        for _, inputs in zip(range(_MOST_DRAWS_TO_DEVIATE), self._draws(), strict=False):
+            if any(observation.deviates for observation in elimination.observations):
+                return elimination.standing(), elimination
+            if (observation := self._observe(inputs)) is not None:
+                elimination.observations.append(observation)
+        return [], elimination
+
+    def _declared(self) -> frozenset[str]:
+        """Return the conventions at which nobody needs to guess."""
+        implementation, operation = self.subject.implementation, self.subject.operation.name
+        names = (decision.convention for decision in self.base.family.all_decisions.values())
+        return frozenset(
+            name for name in names if name and implementation.declared_convention(name, operation) is not None
+        )
 
     def separating(self, standing: Sequence[Changes]) -> str:
         """Return what an input is like on which two of the changes differ; empty where none was drawn."""
@@ -120,7 +135,7 @@ class _Search:
         inputs: dict[int, Inputs] = {}
         for result in self.broken:
             for record in result.counterexample.calls if result.counterexample else ():
-                if record.inputs is not None:
+                if record.inputs is not None and record.operation == self.subject.operation.name:
                     inputs[id(record.inputs)] = record.inputs
         ordered = sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
         found = (self._observed_widely(one) for one in ordered[:_MOST_OBSERVATIONS])

@@ -7,7 +7,7 @@ apart; only then the implementation is called again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -23,6 +23,10 @@ Observe = Callable[[Inputs], Observation | None]
 _CONFIRMATIONS = 24
 # Calls on which the effect of every single change is known before pairs are tried.
 _FIRST = 6
+# The part of the time that may be spent on learning those.
+_PART_FOR_EFFECTS = 0.2
+# The part that may be spent on mistakes beside another value of a convention.
+_PART_FOR_CONVENTIONS = 0.5
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,10 @@ class Elimination:
     draws: Iterable[Inputs]
     observe: Observe
     seconds: float
+    declared: Collection[str] = ()
     tried: int = 0
     _deadline: float = field(init=False, default=float("inf"))
-    _of_change: dict[Change, list[_Effect]] = field(init=False, default_factory=dict)
+    _known: dict[tuple[Changes, int], _Effect] = field(init=False, default_factory=dict)
 
     def standing(self) -> list[Changes]:
         """Return the changes that explain every call, the simplest kind that any does; empty where none does."""
@@ -54,59 +59,93 @@ class Elimination:
         self._confirm(drawn)
         # Counted from here: the first calls may have been compiled.
         self._deadline = time.process_time() + self.seconds
-        for candidates in (self._singles(), self._beside_conventions(), self._pairs()):
-            found = [changes for changes in candidates if self._explains(changes)]
+        for candidates in (self._singles, self.base.repeated_changes, self._beside_conventions, self._pairs):
+            found = [changes for changes in candidates() if self._explains(changes)]
             if found:
                 return self._separated(found, drawn)
         return []
 
     def _explains(self, changes: Changes) -> bool:
-        if time.process_time() > self._deadline:
+        # Single changes are few, and the likeliest.
+        if len(changes) > 1 and time.process_time() > self._deadline:
             return False
         self.tried += 1
-        point = self.base.changed(*changes)
-        return all(observation.fits(point) for observation in self.observations)
+        return all(self._effect(changes, number).fits for number in range(len(self.observations)))
 
     def _singles(self) -> list[Changes]:
         return [(change,) for change in self.base.single_changes()]
 
     def _beside_conventions(self) -> Iterator[Changes]:
-        """Return single changes with another value of one convention: a mistake can hide what was to be inferred."""
-        swaps = [change for change in self.base.single_changes() if is_convention(self.base, change)]
-        return ((change, swap) for change in self._mistakes() for swap in swaps if self._may_explain(change, swap))
+        """Yield mistakes with another value of one convention: a mistake can hide what was to be inferred.
+
+        The value may wait for what the mistake makes of a call: rows are empty, perhaps, since a mask is inverted.
+        """
+        end = time.process_time() + _PART_FOR_CONVENTIONS * self.seconds
+        mistakes, swaps = self._mistakes(), self._swaps()
+        first = self._first_calls(mistakes)
+        for changes in mistakes:
+            effects = [self._effect(changes, number) for number in range(first)]
+            if time.process_time() > end:
+                return
+            if all(effect.defined for effect in effects) and any(effect.moves for effect in effects):
+                yield from ((*changes, *swap) for swap in swaps if not _names(changes) & _names(swap))
+
+    def _swaps(self) -> list[Changes]:
+        """Return what another value of each convention changes that was not declared, in all decisions it settles."""
+        swaps: dict[tuple[str, str], list[Change]] = {}
+        for change in self.base.single_changes():
+            if is_convention(self.base, change):
+                name = self.base.family.all_decisions[change[0]].convention
+                if name not in self.declared:
+                    swaps.setdefault((name, change[1]), []).append(change)
+        return [tuple(changes) for changes in swaps.values()]
 
     def _pairs(self) -> Iterator[Changes]:
         mistakes = self._mistakes()
-        merit = {change: rank for rank, change in enumerate(mistakes)}
-        pairs = [pair for pair in combinations(mistakes, 2) if self._may_explain(*pair)]
-        return iter(sorted(pairs, key=lambda pair: merit[pair[0]] + merit[pair[1]]))
+        first = self._first_calls(mistakes)
+        merit = {changes: rank for rank, changes in enumerate(mistakes)}
+        pairs = [pair for pair in combinations(mistakes, 2) if self._may_explain(*pair, first)]
+        return ((*one, *other) for one, other in sorted(pairs, key=lambda pair: merit[pair[0]] + merit[pair[1]]))
 
-    def _mistakes(self) -> list[Change]:
-        """Return the changes that are mistakes, in the order of how many of the first calls each explains alone."""
-        mistakes = [change for change in self.base.single_changes() if not is_convention(self.base, change)]
-        return sorted(mistakes, key=lambda change: -sum(effect.fits for effect in self._effects(change)))
+    def _mistakes(self) -> list[Changes]:
+        """Return the changes that make a mistake, in one place or in several, those that explain a call alone first."""
+        units = [*self._singles(), *self.base.repeated_changes()]
+        mistakes = [changes for changes in units if not any(is_convention(self.base, change) for change in changes)]
+        first = self._first_calls(mistakes)
+        return sorted(mistakes, key=lambda changes: -sum(self._effect(changes, number).fits for number in range(first)))
 
-    def _may_explain(self, first: Change, second: Change) -> bool:
-        """Return whether two changes of different decisions could explain the first calls together.
+    def _first_calls(self, units: Sequence[Changes]) -> int:
+        """Return on how many of the calls the effect of every change alone is known, or becomes known in time."""
+        started = time.process_time()
+        for number in range(min(_FIRST, len(self.observations))):
+            if number and time.process_time() - started > _PART_FOR_EFFECTS * self.seconds:
+                return number
+            for changes in units:
+                self._effect(changes, number)
+        return min(_FIRST, len(self.observations))
+
+    def _may_explain(self, one: Changes, other: Changes, calls: int) -> bool:
+        """Return whether changes of different decisions could explain the first calls together.
 
         A call on which only one of them changes anything must be explained by that one.
         """
-        if first[0] == second[0]:
+        if _names(one) & _names(other):
             return False
-        for observation, a, b in zip(self.observations, self._effects(first), self._effects(second), strict=False):
+        for number in range(calls):
+            a, b = self._effect(one, number), self._effect(other, number)
             if not (a.defined and b.defined):
                 return False
             moving = [effect for effect in (a, b) if effect.moves]
-            explained = moving[0].fits if moving else not observation.deviates
+            explained = moving[0].fits if moving else not self.observations[number].deviates
             if len(moving) < 2 and not explained:
                 return False
         return True
 
-    def _effects(self, change: Change) -> list[_Effect]:
-        if change not in self._of_change:
-            point = self.base.changed(change)
-            self._of_change[change] = [_effect(point, observation) for observation in self.observations[:_FIRST]]
-        return self._of_change[change]
+    def _effect(self, changes: Changes, number: int) -> _Effect:
+        key = (changes, number)
+        if key not in self._known:
+            self._known[key] = _effect(self.base.changed(*changes), self.observations[number])
+        return self._known[key]
 
     def _confirm(self, drawn: Iterator[Inputs]) -> None:
         """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""
@@ -118,10 +157,8 @@ class Elimination:
     def _separated(self, standing: list[Changes], drawn: Iterator[Inputs]) -> list[Changes]:
         """Return those that remain after calls on inputs that tell them apart."""
         for inputs in drawn:
-            if (
-                len({mistakes_of(self.base, changes) for changes in standing}) < 2
-                or time.process_time() > self._deadline
-            ):
+            different = {mistakes_of(self.base, changes) for changes in standing}
+            if len(different) < 2 or time.process_time() > self._deadline:
                 break
             results = [result_at(self.base.changed(*changes), arguments_of(inputs)) for changes in standing]
             observation = self.observe(inputs) if differ(results) else None
@@ -133,19 +170,11 @@ class Elimination:
                 if result is not None and observation.agrees(result)
             ]
             standing = kept or standing
-        return self._told_by_the_rest(standing)
+        return standing
 
-    def _told_by_the_rest(self, standing: list[Changes]) -> list[Changes]:
-        """Return those that explain what no law compares too, if there are any: it tells who wrote what."""
-        if len(standing) < 2:
-            return standing
-        everywhere = [observation.judged_everywhere() for observation in self.observations]
-        exact = [
-            changes
-            for changes in standing
-            if all(observation.fits(self.base.changed(*changes)) for observation in everywhere)
-        ]
-        return exact or standing
+
+def _names(changes: Changes) -> set[str]:
+    return {name for name, _ in changes}
 
 
 def _effect(point: Point, observation: Observation) -> _Effect:

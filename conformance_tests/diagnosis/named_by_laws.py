@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
 from veriformer.conformance_tests.families import family_of
@@ -52,6 +52,8 @@ def _of_wrong_shape(call: CallRecord) -> bool:
 def _follows(result: LawResult, plain: LawResult) -> bool:
     same = laws()[result.law.id].check is laws()[plain.law.id].check
     return (same or _key(result) == "memory_layout") and result.largest_excess <= _MUCH_MORE * plain.largest_excess
+# What no formula breaks. Who breaks one of these breaks others as well that say nothing then, the first here most.
+_PROMISES = ("shape", "inputs_unchanged", "same_call_same_answer", "history_independence")
 
 
 def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, ...]:
@@ -71,6 +73,7 @@ def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, 
         slug: {law for law in entry.laws if LAWS[law].operation.name == operation}
         for slug, entry in catalogue().items()
     }
+    own = _of_broken_promise(own, broken)
     breaking = Counter(law for its_laws in own.values() for law in its_laws)
     for law in breaking:
         if LAWS[law].claim.key == "value":
@@ -86,3 +89,12 @@ def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, 
     shown = best[:_MOST]
     total = sum(merits[slug][1] for slug in shown)
     return tuple(Suspect((slug,), sureness[slug] * merits[slug][1] / total) for slug in shown)
+
+
+def _of_broken_promise(own: Mapping[str, set[str]], broken: Collection[str]) -> Mapping[str, set[str]]:
+    """Return the mistakes that break the first promise which is broken, of those that any does; all where none is."""
+    for promise in _PROMISES:
+        laws = {law for law in broken if law.rpartition(".")[2] == promise}
+        if found := {slug: its for slug, its in own.items() if its & laws}:
+            return found
+    return own

@@ -119,9 +119,22 @@ class Point:
             taken = self.option(name).name
             yield from ((name, option.name) for option in decision.options if option.name != taken)
 
+    def repeated_changes(self) -> Iterator[tuple[Change, ...]]:
+        """Yield the changes that make one mistake in several decisions at once, as a function that all call does."""
+        together: dict[tuple[str, str], list[Change]] = {}
+        for name, value in self.single_changes():
+            option = self.family.all_decisions[name].option(value)
+            mistake = option.slug or name.rpartition(".")[2]
+            together.setdefault((mistake, option.name), []).append((name, value))
+        yield from (tuple(changes) for changes in together.values() if len(changes) > 1)
+
     def compute(self, arguments: Arguments) -> Array:
         """Return what an implementation at this point does; NotDefined where it would not run."""
         if not self.family.needs_dtype:
             arguments = {name: value for name, value in arguments.items() if name != "dtype"}
         with np.errstate(all="ignore"):
             return np.asarray(self.family.compute(arguments, self), dtype=np.float64)
+
+    def result(self, arguments: Arguments) -> Array:
+        """Return the same for a formula that this family is a part of, which has seen to warnings."""
+        return self.family.compute(arguments, self)

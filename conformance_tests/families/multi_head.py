@@ -214,7 +214,10 @@ OUTPUT_PROJECTION = Decision(
 
 
 def compute(arguments: Arguments, point: Point) -> Array:
-    """Return the output of multi-head attention at a point of the family."""
+    """Return the output of multi-head attention at a point of the family.
+
+    A model's `between` makes of the heads of queries, keys and values those that attention gets, and its mask.
+    """
     x, context, weights = arguments["x"], arguments["context"], arguments["weights"]
     heads = arguments["num_heads"]
     kv_heads = arguments.get("num_kv_heads") or weights.w_k.shape[1] * heads // weights.w_q.shape[1]
@@ -224,6 +227,8 @@ def compute(arguments: Arguments, point: Point) -> Array:
     query, key, value = (_projected(stream, *named[role]) for role, stream in zip("qkv", streams, strict=True))
     query, key, value = point["split"](Projected((query, key, value), (heads, kv_heads, kv_heads)))
     optional = {name: arguments[name] for name in ("mask", "is_causal", "dtype") if name in arguments}
+    if arguments.get("between") is not None:
+        query, key, value, optional["mask"] = arguments["between"](query, key, value)
     attended = point.part("attention").compute({"query": query, "key": key, "value": value, **optional})
     return np.asarray(point["output_projection"](point["merge"](attended), weights.w_o, weights.b_o))
 

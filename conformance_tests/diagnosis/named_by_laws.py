@@ -52,6 +52,8 @@ def _of_wrong_shape(call: CallRecord) -> bool:
 def _follows(result: LawResult, plain: LawResult) -> bool:
     same = laws()[result.law.id].check is laws()[plain.law.id].check
     return (same or _key(result) == "memory_layout") and result.largest_excess <= _MUCH_MORE * plain.largest_excess
+
+
 # What no formula breaks. Who breaks one of these breaks others as well that say nothing then, the first here most.
 _PROMISES = ("shape", "inputs_unchanged", "same_call_same_answer", "history_independence")
 
@@ -69,7 +71,7 @@ def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, 
         if family is None
         else {option.slug for decision in family.all_decisions.values() for option in decision.options}
     )
-    own = {
+    own: Mapping[str, set[str]] = {
         slug: {law for law in entry.laws if LAWS[law].operation.name == operation}
         for slug, entry in catalogue().items()
     }

@@ -12,7 +12,7 @@ from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace
 from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ, mistakes_of
-from veriformer.conformance_tests.diagnosis.named_by_laws import suspects_by_laws, telling
+from veriformer.conformance_tests.diagnosis.named_by_laws import FORMULAS_KEEP, suspects_by_laws, telling
 from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, calm, observed, result_at
 from veriformer.conformance_tests.families import Point, family_of
 from veriformer.conformance_tests.inference import Profile
@@ -53,7 +53,7 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
         standing, elimination = search.run()
         calls, excluded = len(elimination.observations), elimination.tried
         if standing:
-            suspects = ranked(base, standing)
+            suspects = beside_broken_promises(operation, ranked(base, standing), names)
             return Diagnosis(
                 operation,
                 "reproduced",
@@ -81,6 +81,24 @@ def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
     order = sorted(by_mistakes, key=merit, reverse=True)
     sureness = {1: 1.0, 2: _PAIR}
     return tuple(Suspect(slugs, sureness.get(len(slugs), _PAIR) / len(order), by_mistakes[slugs]) for slugs in order)
+
+
+def beside_broken_promises(operation: str, suspects: tuple[Suspect, ...], broken: Sequence[str]) -> tuple[Suspect, ...]:
+    """Return the suspects, each together with what breaks a law that no formula breaks, where one is broken."""
+    promises = [law for law in broken if law.rpartition(".")[2] in FORMULAS_KEEP]
+    others = suspects_by_laws(operation, promises)[:1]
+    return (
+        tuple(
+            Suspect(
+                tuple(sorted({*suspect.mistakes, *other.mistakes})),
+                suspect.confidence * other.confidence,
+                suspect.changes,
+            )
+            for suspect in suspects
+            for other in others
+        )
+        or suspects
+    )
 
 
 def _known(profile: Profile) -> Mapping[str, str]:

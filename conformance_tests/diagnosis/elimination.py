@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -59,7 +60,8 @@ class Elimination:
         self._confirm(drawn)
         # Counted from here: the first calls may have been compiled.
         self._deadline = time.process_time() + self.seconds
-        for candidates in (self._singles, self.base.repeated_changes, self._beside_conventions, self._pairs):
+        pairs = (partial(self._pairs, likely=likely) for likely in (True, False))
+        for candidates in (self._singles, self.base.repeated_changes, self._beside_conventions, *pairs):
             found = [changes for changes in candidates() if self._explains(changes)]
             if found:
                 return self._separated(found, drawn)
@@ -100,12 +102,20 @@ class Elimination:
                     swaps.setdefault((name, change[1]), []).append(change)
         return [tuple(changes) for changes in swaps.values()]
 
-    def _pairs(self) -> Iterator[Changes]:
+    def _pairs(self, *, likely: bool) -> Iterator[Changes]:
+        """Yield the pairs that the first calls speak for, or the others, in which one may act only through the other.
+
+        That happens on small calls: of one logit the exponent shows in nothing, unless the normaliser is wrong too.
+        """
+        if time.process_time() > self._deadline:
+            return
         mistakes = self._mistakes()
         first = self._first_calls(mistakes)
         merit = {changes: rank for rank, changes in enumerate(mistakes)}
-        pairs = [pair for pair in combinations(mistakes, 2) if self._may_explain(*pair, first)]
-        return ((*one, *other) for one, other in sorted(pairs, key=lambda pair: merit[pair[0]] + merit[pair[1]]))
+        pairs = [pair for pair in combinations(mistakes, 2) if not _names(pair[0]) & _names(pair[1])]
+        chosen = [pair for pair in pairs if self._may_explain(*pair, first) is likely]
+        for one, other in sorted(chosen, key=lambda pair: merit[pair[0]] + merit[pair[1]]):
+            yield (*one, *other)
 
     def _mistakes(self) -> list[Changes]:
         """Return the changes that make a mistake, in one place or in several, those that explain a call alone first."""

@@ -54,6 +54,8 @@ def _follows(result: LawResult, plain: LawResult) -> bool:
     return (same or _key(result) == "memory_layout") and result.largest_excess <= _MUCH_MORE * plain.largest_excess
 
 
+# The last parts of laws that no formula breaks, whatever it computes.
+FORMULAS_KEEP = ("inputs_unchanged", "result_kept", "same_call_same_answer", "history_independence")
 # What no formula breaks. Who breaks one of these breaks others as well that say nothing then, the first here most.
 _PROMISES = ("shape", "inputs_unchanged", "same_call_same_answer", "history_independence")
 

@@ -72,7 +72,7 @@ class Elimination:
     def _beside_conventions(self) -> Iterator[Changes]:
         """Return single changes with another value of one convention: a mistake can hide what was to be inferred."""
         swaps = [change for change in self.base.single_changes() if is_convention(self.base, change)]
-        return ((change, swap) for change in self._mistakes() for swap in swaps if self._may_explain(change, swap))
+        return ((change, swap) for change in self._mistakes() for swap in swaps if change[0] != swap[0])
 
     def _pairs(self) -> Iterator[Changes]:
         mistakes = self._mistakes()

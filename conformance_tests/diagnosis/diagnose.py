@@ -52,14 +52,15 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
         standing, elimination = search.run()
         calls, excluded = len(elimination.observations), elimination.tried
         if standing:
+            suspects = ranked(base, standing)
             return Diagnosis(
                 operation,
                 "reproduced",
-                ranked(base, standing),
+                suspects,
                 names,
                 calls=calls,
                 excluded=excluded - len(standing),
-                separated_by=search.separating(standing) if len(standing) > 1 else "",
+                separated_by=search.separating(standing) if len(suspects) > 1 else "",
             )
     suspects = suspects_by_laws(operation, telling(broken))
     return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names, calls, excluded)

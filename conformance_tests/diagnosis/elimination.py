@@ -54,7 +54,8 @@ class Elimination:
         self._confirm(drawn)
         # Counted from here: the first calls may have been compiled.
         self._deadline = time.process_time() + self.seconds
-        for candidates in (self._singles(), self._beside_conventions(), self._pairs()):
+        likely, unlikely = (self._pairs(likely=likely) for likely in (True, False))
+        for candidates in (self._singles(), self._beside_conventions(), likely, unlikely):
             found = [changes for changes in candidates if self._explains(changes)]
             if found:
                 return self._separated(found, drawn)
@@ -75,11 +76,18 @@ class Elimination:
         swaps = [change for change in self.base.single_changes() if is_convention(self.base, change)]
         return ((change, swap) for change in self._mistakes() for swap in swaps if self._may_explain(change, swap))
 
-    def _pairs(self) -> Iterator[Changes]:
+    def _pairs(self, *, likely: bool) -> Iterator[Changes]:
+        """Yield the pairs that the first calls speak for, or the others, in which one may act only through the other.
+
+        That happens on small calls: of one logit the exponent shows in nothing, unless the normaliser is wrong too.
+        """
+        if time.process_time() > self._deadline:
+            return
         mistakes = self._mistakes()
         merit = {change: rank for rank, change in enumerate(mistakes)}
-        pairs = [pair for pair in combinations(mistakes, 2) if self._may_explain(*pair)]
-        return iter(sorted(pairs, key=lambda pair: merit[pair[0]] + merit[pair[1]]))
+        pairs = [pair for pair in combinations(mistakes, 2) if pair[0][0] != pair[1][0]]
+        chosen = [pair for pair in pairs if self._may_explain(*pair) is likely]
+        yield from sorted(chosen, key=lambda pair: merit[pair[0]] + merit[pair[1]])
 
     def _mistakes(self) -> list[Change]:
         """Return the changes that are mistakes, in the order of how many of the first calls each explains alone."""

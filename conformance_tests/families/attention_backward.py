@@ -110,7 +110,7 @@ def _laid_out_again(table: Array) -> Array:
 
 
 def _of_all_samples(table: Array) -> Array:
-    return table.mean(axis=0, keepdims=True) + np.zeros_like(table)
+    return np.asarray(table.mean(axis=0, keepdims=True) + np.zeros_like(table))
 
 
 def _rolled(table: Array) -> Array:
@@ -204,8 +204,8 @@ def _nan(*reached: bool) -> Callable[[Parts, Array], Parts]:
     """Return what spoils gradients where an empty row reaches them: its own query's, those of its head's others."""
 
     def spoiled(parts: Parts, visible: Array) -> Parts:
-        empty = ~visible.any(axis=-1, keepdims=True)
-        heads = empty.any(axis=-2, keepdims=True)
+        empty = np.asarray(~visible.any(axis=-1, keepdims=True))
+        heads = np.asarray(empty.any(axis=-2, keepdims=True))
         query, key, value = (
             np.where(where & spoils, np.nan, part)
             for part, where, spoils in zip(parts, (empty, heads, heads), reached, strict=True)

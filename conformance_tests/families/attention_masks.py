@@ -80,7 +80,7 @@ def _strided_heads(mask: Array, shape: Shape) -> Array:
     if mask.shape[-3:-2] != (1,):
         return mask
     read = np.arange(len(mask))[:, None] + np.arange(shape[1])
-    return mask[read % len(mask), 0]
+    return np.asarray(mask[read % len(mask), 0])
 
 
 def _on_query_axis(mask: Array, shape: Shape) -> Array:

@@ -19,8 +19,8 @@ def _over(axis: int, empty: Any = None) -> Weights:
     """Return the softmax over another axis; `empty` says what stands where nothing on it is visible."""
 
     def softmax(logits: Array, visible: Array, empty_row: Any, *_: Any) -> Array:
-        moved = (np.moveaxis(table, axis, -1) for table in (logits, visible))
-        return np.moveaxis(reference.masked_softmax(*moved, empty or empty_row), -1, axis)
+        moved, shown = (np.moveaxis(table, axis, -1) for table in (logits, visible))
+        return np.moveaxis(reference.masked_softmax(moved, shown, empty or empty_row), -1, axis)
 
     return softmax
 
@@ -43,20 +43,24 @@ def exponentials_of(logits: Array, visible: Array) -> Array:
     return np.asarray(np.exp(shown - np.where(np.isneginf(highest), 0.0, highest)))
 
 
-_RANGES = {"float16": np.finfo(np.float16), "float64": np.finfo(np.float64)}
+def _range(dtype: type[np.floating[Any]]) -> tuple[float, float]:
+    """Return the smallest number above 0 and the largest."""
+    return float(np.finfo(dtype).smallest_subnormal), float(np.finfo(dtype).max)
+
+
+# bfloat16 has the range of float32.
+_RANGES = {"float16": _range(np.float16), "float64": _range(np.float64)}
+_OTHERWISE = _range(np.float32)
 
 
 def _not_shifted(computed_in: str, *, divides_by_zero: bool) -> Weights:
     """Return e^z / Σ e^z without subtracting the largest logit, where numbers leave the range of a dtype."""
 
     def softmax(logits: Array, visible: Array, _: Any, dtype: str) -> Array:
-        # bfloat16 has the range of float32.
-        limits = _RANGES.get(computed_in or dtype, np.finfo(np.float32))
+        least, most = _RANGES.get(computed_in or dtype, _OTHERWISE)
 
         def in_range(numbers: Array) -> Array:
-            return np.where(
-                numbers > limits.max, np.inf, np.where(numbers < limits.smallest_subnormal / 2, 0.0, numbers)
-            )
+            return np.where(numbers > most, np.inf, np.where(numbers < least / 2, 0.0, numbers))
 
         exponentials = in_range(np.where(visible, np.exp(logits), 0.0))
         total = in_range(exponentials.sum(axis=-1, keepdims=True))
@@ -158,12 +162,12 @@ def _mean_in_empty_rows(beside: BesideSinks) -> Array:
 
 def _added_unshifted(beside: BesideSinks) -> Array:
     exponentials = exponentials_of(beside.logits, beside.visible)
-    return exponentials / (exponentials.sum(axis=-1, keepdims=True) + np.exp(beside.sinks)[:, None, None])
+    return np.asarray(exponentials / (exponentials.sum(axis=-1, keepdims=True) + np.exp(beside.sinks)[:, None, None]))
 
 
 def _added_without_exponential(beside: BesideSinks) -> Array:
     exponentials = exponentials_of(beside.logits, beside.visible)
-    return exponentials / (exponentials.sum(axis=-1, keepdims=True) + beside.sinks[:, None, None])
+    return np.asarray(exponentials / (exponentials.sum(axis=-1, keepdims=True) + beside.sinks[:, None, None]))
 
 
 def _clamped(least: float) -> Callable[[BesideSinks], Array]:
@@ -206,7 +210,7 @@ def _without_last_component(output: Array, *_: Array) -> Array:
 def _weights_transposed(output: Array, weights: Array, value: Array) -> Array:
     if weights.shape[-1] != weights.shape[-2]:
         raise NotDefined
-    return weights.swapaxes(-1, -2) @ value
+    return np.asarray(weights.swapaxes(-1, -2) @ value)
 
 
 OUTPUT = Decision(

@@ -1,0 +1,248 @@
+"""Diagnosis of attention: wrong programs, each written in its own way, and what they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
+
+torch = pytest.importorskip("torch")
+
+Program = Callable[..., Any]
+ATTENTION = (
+    "attention.scale",
+    "attention.explicit_scale",
+    "attention.batch.independence",
+    "attention.mask.value",
+    "attention.mask.padding",
+    "attention.causal.no_future_leak",
+    "attention.causal.with_padding",
+    "attention.causal.unequal_lengths",
+)
+
+
+def told(operation: str, program: Program, laws: tuple[str, ...], **declared: Any) -> Diagnosis | None:
+    """Return what a program is told of an operation whose laws it breaks."""
+    return told_of(SimpleNamespace(**{operation: program}, **declared), operation, laws)
+
+
+def told_of(target: SimpleNamespace, operation: str, laws: tuple[str, ...]) -> Diagnosis | None:
+    with np.errstate(all="ignore"):
+        report = check(target, operations=(operation,), laws=laws, dtypes=("float32",))
+    assert any(result.status == "failed" for result in report.results)
+    return next((found for found in report.diagnoses if found.operation == operation), None)
+
+
+def first(diagnosis: Diagnosis | None) -> tuple[str, ...]:
+    assert diagnosis is not None
+    assert diagnosis.suspects, diagnosis
+    return diagnosis.suspects[0].mistakes
+
+
+def softmaxed(logits: np.ndarray) -> np.ndarray:
+    """Return softmax by logarithms, rows of −∞ as zeros; in double precision, for logarithms of sums lose digits."""
+    logits = logits.astype(np.float64)
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)))
+
+
+def scaled_by_all_heads(query, key, value, *, mask=None, is_causal=False, scale=None):
+    batch, heads, length, width = query.shape
+    factor = 1 / (heads * width) ** 0.5 if scale is None else scale
+    output = np.zeros((*query.shape[:3], value.shape[-1]), query.dtype)
+    for b, h, i in np.ndindex(batch, heads, length):
+        logits = factor * key[b, h].astype(np.float64) @ query[b, h, i]
+        if mask is not None:
+            logits[~np.broadcast_to(mask, (batch, heads, length, key.shape[2]))[b, h, i]] = -np.inf
+        if is_causal:
+            logits[i + 1 :] = -np.inf
+        output[b, h, i] = softmaxed(logits) @ value[b, h]
+    return output
+
+
+def one_key_too_many(query, key, value, *, mask=None, is_causal=False, scale=None):
+    logits = np.einsum("bhid,bhjd->bhij", query, key) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    blocked = np.zeros(logits.shape, bool) if mask is None else ~np.broadcast_to(mask, logits.shape)
+    if is_causal:
+        blocked = blocked | np.triu(np.ones(logits.shape[-2:], bool), k=2)
+    return np.einsum("bhij,bhjd->bhid", softmaxed(np.where(blocked, -np.inf, logits)), value).astype(query.dtype)
+
+
+def mask_upside_down(query, key, value, *, mask=None, is_causal=False, scale=None):
+    """Torch's fused attention, handed a mask of the other polarity."""
+    hidden = torch.zeros(query.shape[-2], key.shape[-2], dtype=torch.bool)
+    if is_causal:
+        hidden = torch.ones_like(hidden).triu(1)
+    if mask is not None:
+        hidden = hidden | mask
+    logits = torch.einsum("bhid,bhjd->bhij", query, key) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    logits = logits + torch.zeros_like(logits).masked_fill(hidden.expand(logits.shape), -torch.inf)
+    return torch.nan_to_num(logits.softmax(-1)) @ value
+
+
+def mask_upside_down_without_scale(query, key, value, *, mask=None, is_causal=False, scale=None):
+    return mask_upside_down(query, key, value, mask=mask, is_causal=is_causal, scale=1.0 if scale is None else scale)
+
+
+def weights_squared(query, key, value, *, mask=None, is_causal=False, scale=None):
+    """Sharpen the weights by their position: nothing that anybody reported."""
+    logits = np.einsum("bhid,bhjd->bhij", query, key) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        logits = np.where(np.tri(*logits.shape[-2:], dtype=bool), logits, -np.inf)
+    if mask is not None:
+        logits = np.where(mask, logits, -np.inf)
+    weights = softmaxed(logits) ** (1 + 0.3 * np.cos(np.arange(logits.shape[-1])))
+    return (weights @ value).astype(query.dtype)
+
+
+NUMPY: dict[str, Any] = {}
+TORCH: dict[str, Any] = {"framework": "torch"}
+
+
+@pytest.mark.parametrize(
+    ("program", "declared", "mistakes"),
+    [
+        (scaled_by_all_heads, NUMPY, ("scale_by_d_model_not_head_dim",)),
+        (one_key_too_many, NUMPY, ("causal_diagonal_off_by_one",)),
+        (mask_upside_down, TORCH, ("mask_polarity_inverted",)),
+        (mask_upside_down_without_scale, TORCH, ("mask_polarity_inverted", "scale_missing")),
+    ],
+)
+def test_attention(program: Program, declared: dict[str, Any], mistakes: tuple[str, ...]) -> None:
+    assert first(told("scaled_dot_product_attention", program, ATTENTION, **declared)) == mistakes
+
+
+def test_what_nobody_reported_has_no_name() -> None:
+    diagnosis = told("scaled_dot_product_attention", weights_squared, ATTENTION)
+    assert diagnosis is not None
+    assert diagnosis.how != "reproduced"
+    assert all(suspect.confidence < 0.1 for suspect in diagnosis.suspects)
+
+
+def sinks_scaled_and_window_unlimited(query, key, value, *, is_causal=False, window=None, sinks=None, softcap=None):
+    """Two mistakes: sinks beside unscaled products, and a window of which the right side is forgotten."""
+    width = query.shape[-1]
+    products = query.astype(np.float64) @ key.swapaxes(-1, -2)
+    if sinks is not None:
+        products = np.append(products, np.broadcast_to(sinks[:, None, None], (*products.shape[:3], 1)), axis=-1)
+    logits = products / np.sqrt(width)
+    if softcap:
+        head, tail = logits[..., : key.shape[2]], logits[..., key.shape[2] :]
+        logits = np.append(softcap * np.tanh(head / softcap), tail, axis=-1)
+    distance = np.subtract.outer(np.arange(query.shape[2]), np.arange(key.shape[2]))
+    hidden = distance < 0 if is_causal else np.zeros(distance.shape, bool)
+    if window is not None and window[0] not in (None, -1):
+        hidden = hidden | (distance > window[0])
+    logits[..., : key.shape[2]][np.broadcast_to(hidden, (*logits.shape[:2], *hidden.shape))] = -np.inf
+    return (softmaxed(logits)[..., : key.shape[2]] @ value).astype(query.dtype)
+
+
+def test_two_mistakes_of_sinks_and_windows() -> None:
+    laws = ("attention.sinks.*", "attention.window.*", "attention.order_of_steps")
+    diagnosis = told("scaled_dot_product_attention", sinks_scaled_and_window_unlimited, laws)
+    assert first(diagnosis) == ("sink_scaled", "window_right_side_unlimited")
+
+
+def queries_grouped_as_keys_lie(query, key, value, *, mask=None, is_causal=False):
+    """Group query heads as (H/G, G) where they stand as (G, H/G)."""
+    batch, heads, length, width = query.shape
+    groups = query.reshape(batch, heads // key.shape[1], key.shape[1], length, width)
+    logits = torch.einsum("bngid,bgjd->bngij", groups, key).reshape(batch, heads, length, -1) / width**0.5
+    hidden = torch.zeros(logits.shape, dtype=torch.bool) if mask is None else ~mask.expand(logits.shape)
+    if is_causal:
+        hidden = hidden | torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1)
+    weights = logits.masked_fill(hidden, -torch.inf).softmax(-1).reshape(*groups.shape[:4], -1)
+    return torch.einsum("bngij,bgjd->bngid", weights, value).reshape(batch, heads, length, -1)
+
+
+def test_grouped_query_attention() -> None:
+    laws = ("grouped_query.repeated_heads", "grouped_query.scale", "grouped_query.mask.value")
+    assert first(told("grouped_query_attention", queries_grouped_as_keys_lie, laws, **TORCH)) == (
+        "gqa_head_index_wrong",
+    )
+
+
+def heads_left_apart(x, context, weights, *, num_heads, mask=None):
+    """Fold heads into the batch, and back in the wrong order of axes."""
+    batch, length, width = x.shape
+
+    def folded(tokens, matrix, bias):
+        projected = tokens @ matrix + (0 if bias is None else bias)
+        return np.concatenate(np.split(projected[:, None], num_heads, axis=-1), axis=1)
+
+    query, key, value = (
+        folded(tokens, matrix, bias)
+        for tokens, matrix, bias in (
+            (x, weights.w_q, weights.b_q),
+            (context, weights.w_k, weights.b_k),
+            (context, weights.w_v, weights.b_v),
+        )
+    )
+    logits = query @ key.swapaxes(-1, -2) / (width // num_heads) ** 0.5
+    logits = logits if mask is None else np.where(mask, logits, -np.inf)
+    merged = np.ascontiguousarray(softmaxed(logits) @ value).reshape(batch, length, -1)
+    return (merged @ weights.w_o + (0 if weights.b_o is None else weights.b_o)).astype(x.dtype)
+
+
+def test_multi_head_attention() -> None:
+    laws = ("multi_head.one_head", "multi_head.sum_of_heads", "multi_head.mask.value", "multi_head.biases")
+    assert first(told("multi_head_attention", heads_left_apart, laws)) == ("heads_merge_without_transpose",)
+
+
+def merged_in_powers_of_two(output_a, lse_a, output_b, lse_b):
+    """Kernels that count in base two merge so; the logarithms that come are natural."""
+    both = torch.logsumexp(torch.stack([lse_a, lse_b]) * np.log(2.0), dim=0) / np.log(2.0)
+    share = [torch.exp2(torch.nan_to_num(lse - both, nan=-torch.inf))[..., None] for lse in (lse_a, lse_b)]
+    return share[0] * output_a + share[1] * output_b, both
+
+
+def test_merging() -> None:
+    laws = ("merge.value", "merge.union", "merge.both_empty", "merge.shift")
+    assert "lse_base2_vs_e" in first(told("merge_attention", merged_in_powers_of_two, laws, **TORCH))
+
+
+def keys_gradient_unscaled(query, key, value, grad_output, *, mask=None, is_causal=False, scale=None):
+    """The row term as rowsum(dO ∘ O), as FlashAttention has it; the scale forgotten in dK."""
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    logits = factor * np.einsum("bhid,bhjd->bhij", query, key)
+    hidden = np.zeros(logits.shape, bool) if mask is None else ~np.broadcast_to(mask, logits.shape)
+    if is_causal:
+        hidden = hidden | ~np.tri(*logits.shape[-2:], dtype=bool)
+    weights = softmaxed(np.where(hidden, -np.inf, logits))
+    row = np.sum(grad_output * (weights @ value), axis=-1, keepdims=True)
+    grad_logits = weights * (np.einsum("bhid,bhjd->bhij", grad_output, value) - row)
+    parts = factor * grad_logits @ key, np.einsum("bhij,bhid->bhjd", grad_logits, query), None
+    grad_value = np.einsum("bhij,bhid->bhjd", weights, grad_output)
+    return tuple(part.astype(query.dtype) for part in (*parts[:2], grad_value))
+
+
+BACKWARD = ("attention_backward.grad_key", "attention_backward.grad_value", "attention_backward.mask.value")
+
+
+def test_backward() -> None:
+    diagnosis = told("scaled_dot_product_attention_backward", keys_gradient_unscaled, BACKWARD)
+    assert first(diagnosis) == ("custom_backward_wrong",)
+    assert diagnosis is not None
+    assert diagnosis.suspects[0].changes == (("factor_of_keys", "missing"),)
+
+
+def keys_cut_off(query, key, value, *, mask=None, is_causal=False, scale=None):
+    """A right result through which nothing flows back to the keys."""
+    with torch.no_grad():
+        key = key.clone()
+    hidden = torch.zeros(query.shape[-2], key.shape[-2], dtype=torch.bool)
+    hidden = torch.ones_like(hidden).triu(1) if is_causal else hidden
+    hidden = hidden if mask is None else hidden | ~mask
+    logits = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
+    return logits.masked_fill(hidden, torch.finfo(logits.dtype).min).softmax(-1) @ value
+
+
+def test_derived_backward_of_a_right_forward() -> None:
+    target = SimpleNamespace(scaled_dot_product_attention=keys_cut_off, **TORCH)
+    diagnosis = told_of(target, "scaled_dot_product_attention_backward", BACKWARD)
+    assert first(diagnosis) == ("key_detached",)

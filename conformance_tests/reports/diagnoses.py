@@ -129,10 +129,9 @@ def _hidden(diagnosis: Diagnosis, findings: Mapping[str, Finding], options: Opti
 
 def _evidence(diagnosis: Diagnosis, options: Options) -> Lines:
     facts = {}
-    if diagnosis.separated_by:
-        facts["told apart by"] = plain(diagnosis.separated_by)
-    elif diagnosis.how == "reproduced" and len(diagnosis.suspects) > 1:
-        facts["told apart by"] = "no input that was drawn, of any kind that the operation may take"
+    if diagnosis.how == "reproduced" and len(diagnosis.suspects) > 1:
+        none = "no input that was drawn, of any kind that the operation may take"
+        facts["told apart by"] = plain(diagnosis.separated_by) or none
     if options.verbose and diagnosis.calls:
         others = f"{diagnosis.excluded:,} other known decisions and pairs of them do not fit"
         facts["compared"] = joined([counted(diagnosis.calls, "call"), others if diagnosis.excluded else ""])

@@ -25,6 +25,10 @@ class ArrayFramework(Protocol):
         """The names of the floating-point dtypes that arrays can have here and now."""
         ...
 
+    def on(self, device: str) -> ArrayFramework:
+        """Return the same framework with its arrays on `device`; LoadError where it has no such device here."""
+        ...
+
     def missing_dtype(self, dtype: str) -> str:
         """Return the sentence that says why the framework lacks `dtype` and what to do."""
         ...

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from veriformer.adapters.errors import NotDifferentiable, UnsupportedDtype
+from veriformer.adapters.errors import LoadError, NotDifferentiable, UnsupportedDtype
 
 _SIMPLE_KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
 
@@ -22,6 +22,12 @@ class NumPyArrays:
     def dtypes(self) -> tuple[str, ...]:
         """float16, float32 and float64."""
         return ("float16", "float32", "float64")
+
+    def on(self, device: str) -> NumPyArrays:
+        """Return this; LoadError for anything but "cpu"."""
+        if device != "cpu":
+            raise LoadError(f"numpy has no device {device!r}; its arrays are on 'cpu'")
+        return self
 
     def missing_dtype(self, dtype: str) -> str:
         """Return why NumPy lacks `dtype`."""

@@ -87,9 +87,9 @@ class Outcome:
 def check_command(**options: Any) -> int:
     """Check implementations against the laws of every operation they declare.
 
-    An IMPLEMENTATION is a built-in name (numpy, torch, jax, flax, or a variant such as torch-math: see `veriformer
-    list implementations`), a file (my_attention.py) or an import path (package.module or package.module:object).
-    Several are shown side by side.
+    An IMPLEMENTATION is a built-in name (numpy, torch, jax, flax, equinox, keras, or a variant such as torch-math: see
+    `veriformer list implementations`), a file (my_attention.py) or an import path (package.module or
+    package.module:object). Several are shown side by side.
 
     Exit status: 0 every declared law holds, 1 a law is violated, 2 it could not run.
     """

@@ -14,7 +14,9 @@ from veriformer.adapters.errors import LoadError
 from veriformer.adapters.implementation import LIMITATIONS
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
+from veriformer.conformance_tests.identification import identify
 from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.reports.identified import _HOW, _WORDS, identification_as_json
 from veriformer.conformance_tests.reports.json_report import failure_as_json, report_as_json
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS, Operation
@@ -128,6 +130,31 @@ def test_keys_of_a_diagnosis_are_those_of_the_page() -> None:
 def test_the_schema_on_the_page_has_the_keys_that_were_promised() -> None:
     schema = PAGE.partition("```text\n")[2].partition("```")[0]
     assert all(f'"{key}": ' in schema for key in SCHEMA_1 | SCHEMA_1_LAW | SCHEMA_1_DIAGNOSIS)
+
+
+def half_of_them(query_length: int, key_length: int) -> np.ndarray:
+    return np.tril(np.ones((query_length, key_length), dtype=bool))
+
+
+def test_keys_of_the_json_of_identify_are_those_of_the_page() -> None:
+    described: dict[str, set[str]] = {}
+    for row in rows("of"):
+        described.setdefault(row[0], set()).update(names(row[1]))
+    told = identification_as_json(identify(SimpleNamespace(causal_mask=half_of_them)))
+    schema = PAGE.partition("What `veriformer identify` returns")[2].partition("```text\n")[2].partition("```")[0]
+    (answer,) = told["conventions"]
+    assert set(re.findall(r'"(\w+)": ', schema)) == set(told) | set(told["counts"]) | set(answer) | set(
+        answer["evidence"][0]
+    )
+    assert set(answer) - {"evidence"} == described["answer"]
+    assert set(answer["evidence"][0]) == described["evidence"]
+
+
+@pytest.mark.parametrize(("field", "known"), [("how", _HOW), ("told", _WORDS)])
+def test_the_words_of_identify_are_those_of_the_page(field: str, known: dict[str, Any]) -> None:
+    schema = PAGE.partition("What `veriformer identify` returns")[2].partition("```text\n")[2].partition("```")[0]
+    (line,) = re.findall(rf'^ +"{field}": (".*),$', schema, re.MULTILINE)
+    assert re.findall(r'"(\w+)"', line) == list(known)
 
 
 def near_miss(query: Any, key: Any, value: Any, *, is_casual: bool = False) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from veriformer.conformance_tests.tolerances.precision import Precision
+from veriformer.conformance_tests.tolerances.representable import kept_exactly
 from veriformer.conformance_tests.tolerances.softmax import disturbed, normaliser_error, weight_error
 
 Array = np.ndarray
@@ -37,6 +38,11 @@ class AttentionTerms:
     value_error: Array | None = None
     softcap: float | None = None
     sinks: Array | None = None
+
+    @property
+    def exact_inputs(self) -> bool:
+        """Whether each logit is a product of given vectors, and a bias: neither projected, capped, nor a sink's."""
+        return self.query_error is None and not self.softcap and self.sinks is None
 
     @property
     def all_logits(self) -> Array:
@@ -67,7 +73,11 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
     """Return the absolute error of each logit, the sink's included, plus the relative error of its exponential.
 
     ε = γ(D) A + 2u A + 3u Z + u (max z − z) + 2u, A = s |q|·|k|, Z = max(|s q·k|, |z|), and the propagated errors
-    of queries and keys. A soft cap, see `_capped`, stands between the products and what follows.
+    of queries and keys. A soft cap, see `_capped`, stands between the products and what follows. Where 16 bits hold
+    a logit and all that it is computed from, see `kept_exactly`, only float32 rounds it: 4 ((γ(D) + 2u) A + 3u Z) at
+    float32's u. For the rounding of a sum x + e to a grid that has x moves it no further than x is away: 2|e| from x
+    in all; and a logit is stored twice at most, as a product and with its bias. Powers of two instead of e need a
+    factor log₂ e, which nothing holds exactly: kernels that take them keep such logits in float32.
     """
     unit = precision.stored
     query, key = np.abs(terms.query), np.abs(terms.key).swapaxes(-1, -2)
@@ -82,9 +92,15 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
     visible = np.isfinite(terms.all_logits)
     logits = np.where(visible, terms.all_logits, 0.0)
     size = np.maximum(terms.beside_sink(np.abs(products)), np.abs(logits))
+    error = terms.beside_sink(error) + 3.0 * unit * size
+    if terms.exact_inputs and precision.accumulation < unit:
+        accumulated = precision.accumulation
+        in_float32 = 4.0 * ((growth + 2.0 * accumulated) * magnitude + 3.0 * accumulated * size)
+        exact = kept_exactly(terms.query, terms.key, terms.scale, (products, logits), precision)
+        error = np.where(exact, np.minimum(error, in_float32), error)
     highest = np.max(terms.all_logits, axis=-1, keepdims=True, initial=-np.inf)
     distance = np.where(visible, highest - logits, 0.0) + _largest_visible(terms, propagated)
-    return np.where(visible, terms.beside_sink(error) + unit * (3.0 * size + distance + 2.0), 0.0)
+    return np.where(visible, error + unit * (distance + 2.0), 0.0)
 
 
 def _capped(logits: Array, error: Array, softcap: float, unit: float) -> tuple[Array, Array]:
@@ -146,7 +162,7 @@ def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
         magnitude = magnitude + value_error
     bound = moved + (precision.stored + growth) * _largest_average(reached, magnitude, visible)
     bound += shared * (np.abs(terms.output) + moved)
-    bound += precision.tiny * (1.0 + visible.astype(float) @ magnitude)
+    bound += precision.underflow * (1.0 + visible.astype(float) @ magnitude)
     if value_error is not None:
         bound += (1.0 + shared) * _largest_average(reached, value_error, visible)
     result: Array = bound

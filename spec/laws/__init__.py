@@ -68,6 +68,7 @@ _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QU
 _PER_HEAD_LOGIT_LAWS = (
     attention.EXPLICIT_SCALE,
     attention.EQUAL_KEYS,
+    attention.FAINT_KEY,
     attention.BIAS_VALUE,
     attention.BIAS_ROW_SHIFT,
     attention.KEY_SHIFT,
@@ -89,6 +90,7 @@ _STATEMENTS = (
     *state(_COMMON_LOGIT_LAWS, *_ATTENTION),
     *state(_PER_HEAD_LOGIT_LAWS, *_PER_HEAD),
     *state(attention.VALUE_AVERAGES, *_AVERAGING),
+    *state((masking.NO_SHARE,), *_AVERAGING),
     *state((attention.ALL_KEYS_TWICE, attention.VALUE_WIDTH), *_AVERAGING, _MULTI_HEAD),
     *state((*windows.WINDOW_LAWS, *softcap.SOFTCAP_LAWS, *sinks.SINK_LAWS), *_AVERAGING),
     *state(merging.MERGE_LAWS, _MERGE),

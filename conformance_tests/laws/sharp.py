@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import numpy as np
 from veriformer.conformance_tests.cases.spaces import AttentionSpace
-from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.inputs.attention import AttentionInputs
 from veriformer.conformance_tests.inputs.backward import BackwardInputs
 from veriformer.conformance_tests.law import judges
@@ -27,8 +26,9 @@ Given = TypeVar("Given", bound=AttentionInputs)
 # How far the faintest key lies below the largest logit. Its weight must be a normal number of the dtype: those of
 # float16 end at e^(−9.7), those of float32 and bfloat16 at e^(−87). A sum of many such weights is still a small one.
 _DEPTH = {"float16": 8.0, "bfloat16": 64.0, "float32": 64.0, "float64": 64.0}
-# Queries are 1 to 4 in one component, so that four depths are met; the exact values of small integers.
-_LARGEST_QUERY = 4
+# Queries are 1, 2, 4 or 8 in one component, in turn: four depths. Where 16 bits hold a logit rounding does nothing to
+# it, and the deepest key shows most; else a less deep one does, of which less may be wrong by rounding.
+_QUERIES = (8.0, 4.0, 2.0, 1.0)
 # A power of two that keeps the output of float16 among its normal numbers.
 _CONTENT = 64.0
 _FAINT = AttentionSpace(scale="sometimes", palettes=("bits",), amplitudes=(1,), least_keys=2)
@@ -37,7 +37,7 @@ _FAINT = AttentionSpace(scale="sometimes", palettes=("bits",), amplitudes=(1,), 
 def faint_keys(inputs: Given, generator: np.random.Generator) -> Given:
     """Return the inputs with one key of logit 0 in each head, and all others faint, one of which has a value.
 
-    Queries and keys are zero but for one component: q = 1 … 4, and k = −m with m s · 4 as deep as the dtype allows.
+    Queries and keys are zero but for one component: q = 1, 2, 4, 8, and k = −m with 8 m s as deep as the dtype allows.
     """
     batch, heads, length, width = inputs.query.shape
     kv_heads, keys = inputs.key.shape[1], inputs.key_length
@@ -46,13 +46,15 @@ def faint_keys(inputs: Given, generator: np.random.Generator) -> Given:
     near = generator.integers(0, keys, (batch, kv_heads))
     faint = (near + generator.integers(1, keys, (batch, kv_heads))) % keys
     scale = 1.0 / math.sqrt(width) if inputs.scale is None else inputs.scale
-    deep = max(math.floor(_DEPTH[inputs.dtype] / (scale * _LARGEST_QUERY)), 1)
+    deep = _DEPTH[inputs.dtype] / (scale * max(_QUERIES))
+    # Rounded down to two binary digits, a number of every dtype that is easy to read.
+    unit = 2.0 ** (math.floor(math.log2(deep)) - 1)
     key = np.zeros(inputs.key.shape)
-    key[samples, groups, :, component] = -round_to_dtype(np.array(float(deep)), inputs.dtype)
+    key[samples, groups, :, component] = -unit * math.floor(deep / unit)
     key[samples, groups, near] = 0.0
     query = np.zeros(inputs.query.shape)
-    size = generator.integers(1, _LARGEST_QUERY + 1, (batch, heads, length)).astype(float)
-    size[:, :, generator.integers(0, length)] = _LARGEST_QUERY
+    turn = generator.integers(0, len(_QUERIES), (batch, heads, 1)) + np.arange(length)
+    size = np.take(_QUERIES, turn % len(_QUERIES))
     own = np.repeat(component, inputs.group_size, axis=1)
     query[np.arange(batch)[:, None], np.arange(heads), :, own] = size
     if inputs.value is None:

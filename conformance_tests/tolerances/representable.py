@@ -12,25 +12,33 @@ Array = np.ndarray
 
 
 def kept_exactly(query: Array, key: Array, scale: float, logits: Iterable[Array], precision: Precision) -> Array:
-    """Return which logits (..., L, S) are stored exactly, in whatever order they are scaled.
+    """Return which logits (..., L, S) are stored exactly, whether queries, keys or products are scaled.
 
-    The scale is 4^n: it may be applied to queries, to keys, to the product, or as a root to both, and only moves the
-    exponent. The scaled product and the logit with its bias, the arrays `logits`, are numbers of the dtype, hence the
-    unscaled product too; and no scaled query or key underflows.
+    The scale is 2^n, which only moves the exponent. The scaled product and the logit with its bias, the arrays
+    `logits`, are numbers of the dtype, hence the unscaled product too; and no scaled query or key underflows.
     """
     exact = np.ones((*query.shape[:-1], key.shape[-2]), dtype=bool)
-    root, exponent = math.frexp(math.sqrt(abs(scale)))
-    if root != 0.5:
+    if not power_of_two(scale):
         return np.zeros_like(exact)
     for array in logits:
         exact &= representable(array, precision)
-    smallest = 2.0 ** (2 * min(exponent - 1, 0))
+    smallest = min(abs(scale), 1.0)
     query_fits, key_fits = (representable(array * smallest, precision).all(axis=-1) for array in (query, key))
     return np.asarray(exact & query_fits[..., :, None] & key_fits[..., None, :])
 
 
+def power_of_two(number: float) -> bool:
+    """Return whether a number is ±2^n, n an integer."""
+    return abs(math.frexp(number)[0]) == 0.5
+
+
+def rounding(values: Array, precision: Precision) -> Array:
+    """Return by how much each value changes when it is stored, underflow aside."""
+    mantissa, exponent = np.frexp(values)
+    digits = mantissa / precision.stored
+    return np.asarray(np.ldexp(np.abs(np.rint(digits) - digits) * precision.stored, exponent))
+
+
 def representable(values: Array, precision: Precision) -> Array:
     """Return which values are 0 or normal numbers of the dtype in which intermediate results are stored."""
-    mantissa, _ = np.frexp(values)
-    digits = mantissa / precision.stored
-    return np.asarray((digits == np.rint(digits)) & ((values == 0.0) | (np.abs(values) >= precision.tiny)))
+    return np.asarray((rounding(values, precision) == 0.0) & ((values == 0.0) | (np.abs(values) >= precision.tiny)))

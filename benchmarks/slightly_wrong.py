@@ -29,9 +29,10 @@ class FusedAttention:
         scale = self.scaled(query, scale)
         if mask is None:
             return functional.scaled_dot_product_attention(query, key, value, scale=scale)
-        # The bias of a hidden key is kept in float32, as fused kernels keep their logits.
-        bias = torch.where(mask, 0.0, math.log(self.leak) if self.leak else -math.inf).to(torch.float32)
-        wide = (array.to(torch.float32) for array in (query, key, value))
+        # The bias of a hidden key is kept in float32 at least, as fused kernels keep their logits.
+        kept = torch.promote_types(query.dtype, torch.float32)
+        bias = torch.where(mask, 0.0, math.log(self.leak) if self.leak else -math.inf).to(kept)
+        wide = (array.to(kept) for array in (query, key, value))
         return functional.scaled_dot_product_attention(*wide, attn_mask=bias, scale=scale).to(query.dtype)
 
     def scaled(self, query: Tensor, scale: float | None) -> float:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 # The smallest normal number, not the smallest subnormal: hardware may flush subnormals to zero.
 SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
+# λ, and the part of n that equal terms need, see `growth`.
 _GROWTH = 8.0
+_COHERENT = 3.0 / 8.0
 # Where nothing flushes: no processor in use turns subnormal float16 into zero, nor do conversions to and from it.
 _SMALLEST_SUBNORMAL = {"float16": 2.0**-24}
 
@@ -61,10 +63,11 @@ class Precision:
     def growth(self, terms: int) -> float:
         """Return the relative error bound of a sum of `terms` products.
 
-        γ = m u / (1 − m u), m = min(n, 8 √n): the worst case for short sums (Higham 2002, section 3.1), and for
-        long ones the probabilistic bound (Higham & Mary 2019, theorem 2.4) with a constant that also covers
-        equal terms, whose errors do not average out.
+        γ = m u / (1 − m u), m = min(n, max(8 √n, 3n/8)): the worst case for n ≤ 64 (Higham 2002, section 3.1), then
+        the probabilistic bound (Higham & Mary 2019, theorem 2.4), and from n = 456 on that of equal terms added one
+        after the other, whose errors do not average out: all have one sign while the sum stays between two powers of
+        two. Derivation: rounding_of_sums.
         """
         count = max(terms, 1)
-        error = min(count, _GROWTH * math.sqrt(count)) * self.accumulation
+        error = min(count, max(_GROWTH * math.sqrt(count), _COHERENT * count)) * self.accumulation
         return error / (1.0 - error)

@@ -162,8 +162,8 @@ FAINT = (
         exp(2 * size_of_error) * (exp(rise - size_of_error) + exp(size_of_error - slack - depth)),
         exp(size_of_error - slack) * (1 + exp(-depth)),
         "The near logit is wrong by −ε + r, the far one by ε − s, with r, s ≥ 0. Cross-multiplied: o′ ≤ e^(2ε) o for "
-        "o = v e^(−d) / (1 + e^(−d)) and o′ = v e^(ε − s − d) / (e^(r − ε) + e^(ε − s − d)). No term of the large weight "
-        "is left, for its value is zero.",
+        "o = v e^(−d) / (1 + e^(−d)) and o′ = v e^(ε − s − d) / (e^(r − ε) + e^(ε − s − d)). No term of the large "
+        "weight is left, for its value is zero.",
         certificate=exp(size_of_error + rise) * (1 - exp(-rise - slack))
         + exp(3 * size_of_error - depth - slack) * (1 - exp(-2 * size_of_error)),
     ),

@@ -1,8 +1,8 @@
-"""How rounding errors accumulate in products and sums: γ(n) = nu / (1 − nu), and √n where errors are independent."""
+"""How rounding errors accumulate in products and sums: γ(n) = nu / (1 − nu), √n if independent, 3n/8 if alike."""
 
 from __future__ import annotations
 
-from sympy import Expr, IndexedBase, Integer, Symbol
+from sympy import Expr, IndexedBase, Integer, Rational, Symbol
 from veriformer.spec.derivations.context import Context, RandomFamily
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Limit, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
@@ -19,7 +19,7 @@ error = array("delta")
 deviation = positive("sigma")
 positive_part, negative_part = IndexedBase("p", nonnegative=True), IndexedBase("r", nonnegative=True)
 to_upper, to_lower = IndexedBase("s", nonnegative=True), IndexedBase("t", nonnegative=True)
-moved = positive("e")
+moved, power, ratio = positive("e"), positive("p"), positive("r")
 slack = Symbol("s", nonnegative=True)
 
 
@@ -116,8 +116,23 @@ INDEPENDENT = (
         "Equal errors add up to n",
         total(lambda j: unit, "j", TERMS),
         n * unit,
-        "Rows of equal terms round alike. So √n alone is no bound: up to n = λ² = 64 the bound of the worst case is "
-        "the smaller one and is taken; beyond, that of λ√n, whose constant calibration tries on equal terms too.",
+        "Rows of equal terms round alike, so that √n alone is no bound. Up to n = λ² = 64 the worst case is the "
+        "smaller bound and is taken.",
+    ),
+    Step(
+        "Equal terms, one after the other: errors up to a power of two",
+        (power - 1) / 3 + power,
+        (4 * power - 1) / 3,
+        "A sum between 2^j and 2^(j+1) takes 2^j additions of 1, each wrong by half of the last digit there, u 2^j, at "
+        "most: u 4^j in all. By induction, with p = 4^J, all of them up to 2^J are wrong by less than u 4^J / 3.",
+    ),
+    Inequality(
+        "Relative to the sum that is never more than 3n/8",
+        Rational(3, 8),
+        (ratio - Rational(2, 3)) / ratio**2,
+        "n = r 2^J with 1 ≤ r < 2: errors of u 4^J / 3 and of u 2^J for each of n − 2^J more additions, together "
+        "n u (1/3 + r − 1) / r² of the sum n; most at r = 4/3. From n = 456 on 3n/8 is more than 8√n, and is taken.",
+        certificate=Rational(3, 8) * (ratio - Rational(4, 3)) ** 2 / ratio**2,
     ),
     Difference(
         "√n is no bound without independence",
@@ -143,8 +158,8 @@ DERIVATION = Derivation(
     ),
     steps=PRODUCTS + SUMS + INDEPENDENT,
     remarks=(
-        "`conformance_tests/tolerances/precision.py` takes γ(m) with m = min(n, 8√n). `benchmarks/calibrate.py` "
-        "measures how near correct sums come to it.",
+        "`conformance_tests/tolerances/precision.py` takes γ(m), m = min(n, max(8√n, 3n/8)). "
+        "`benchmarks/calibrate.py` measures how near correct sums come to it.",
     ),
     reason_without_law="It bounds what any correct implementation may return: every law is judged by it.",
 )

@@ -1,11 +1,12 @@
 """The smallest mistake that is always found, by the suite's laws and by the rules that other projects judge by.
 
-    python benchmarks/detection_floor.py [--runs 200] [--quick]
+    python benchmarks/detection_floor.py [--runs 200] [--seeds 50] [--quick]
 
 An attention in torch is made wrong by a share δ of its scale, or lets hidden keys keep a share δ of their weight. The
 floor is the smallest δ, on a grid of eight to a decade, that is flagged in every one of the runs, each with inputs of
-its own. Every rule judges the same results: those that the law's check asked for. Exit status 1 when the suite accuses
-the right program, or its floor is higher than the one that it is held to.
+its own. Every rule judges the same results: those that the law's check asked for. A third table is about whole runs of
+`check`, which draw their own sizes. Exit status 1 when the suite accuses the right program, or its floor is higher than
+the one that it is held to.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import torch
 from rules import RULES, Result
 from slightly_wrong import EagerAttention, FusedAttention
 from veriformer.adapters.loading import load
+from veriformer.conformance_tests import check, search
 from veriformer.conformance_tests.cases.case import AttentionCase
 from veriformer.conformance_tests.inference import examine
 from veriformer.conformance_tests.inputs import draw_inputs
@@ -68,6 +70,11 @@ class Regime:
         """Return the row's title."""
         name = {"scale": "scale", "leak": "mask leak", "gradient": "scale, gradients"}[self.mistake]
         return f"{name}, {self.dtype}{' eager' if self.eager else ''} {'×'.join(map(str, self.sizes))}"
+
+    @property
+    def smallest(self) -> int:
+        """The step of the grid below which no mistake is looked for."""
+        return _SMALLEST if self.mistake == "leak" else -9 * _STEPS
 
     def case(self, run: int) -> AttentionCase:
         """Return the case of one run: one head, no two runs alike."""
@@ -174,7 +181,7 @@ class Bench:
         def flagged(step: int) -> bool:
             return all(self.exceeded(10.0 ** (step / _STEPS), run)[rule] > factor for run in range(self.runs))
 
-        return _first(flagged, _SMALLEST if self.regime.mistake == "leak" else -9 * _STEPS)
+        return _first(flagged, self.regime.smallest)
 
 
 @contextmanager
@@ -246,6 +253,31 @@ def table(regimes: Iterable[Regime], which: dict[str, tuple[str, ...]], runs: in
     return markdown(("mistake", OURS, *RULES), rows), benches
 
 
+def checked(regimes: Iterable[Regime], seeds: int) -> tuple[str, list[str]]:
+    """Return the table of what whole runs of `check` find, and which right programs they accuse."""
+    rows, accused = [], []
+    for regime in {(regime.mistake, regime.dtype, regime.eager): regime for regime in regimes}.values():
+        program = EagerAttention() if regime.eager else FusedAttention()
+
+        def violated(size: float, seed: int, regime: Regime = regime, program: FusedAttention = program) -> bool:
+            leaks = regime.mistake == "leak"
+            program.scale_error, program.leak = (0.0, size) if leaks else (size, 0.0)
+            report = check(program, laws=SHARP[regime.mistake], dtypes=(regime.dtype,), seed=seed)
+            return report.verdict == "violates"
+
+        def found(step: int, violated: Callable[[float, int], bool] = violated) -> bool:
+            return all(violated(10.0 ** (step / _STEPS), seed) for seed in range(seeds))
+
+        title = str(regime).rpartition(" ")[0]
+        accused += [
+            f"{title}, seed {seed}: the right program is accused" for seed in range(seeds) if violated(0.0, seed)
+        ]
+        floor = _first(found, regime.smallest)
+        rows.append((title, f"`{SHARP[regime.mistake][0]}`", shown(floor)))
+        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    return markdown(("mistake", "law", "found at every seed"), rows), accused
+
+
 def faults(benches: Iterable[Bench]) -> list[str]:
     """Return where the suite does not find what it is held to, or accuses the right program."""
     found = []
@@ -263,7 +295,8 @@ def arguments() -> argparse.Namespace:
     """Return what was asked for on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--quick", action="store_true", help="20 runs of two cheap rows")
+    parser.add_argument("--seeds", type=int, default=50, help="how many runs of `check` there are")
+    parser.add_argument("--quick", action="store_true", help="20 runs of two cheap rows, and 5 runs of `check`")
     return parser.parse_args()
 
 
@@ -272,13 +305,17 @@ def main() -> int:
     asked = arguments()
     torch.set_num_threads(1)
     regimes = (REGIMES[0], REGIMES[7]) if asked.quick else REGIMES
-    runs = 20 if asked.quick else asked.runs
+    runs, seeds = (20, 5) if asked.quick else (asked.runs, asked.seeds)
     with remembered_expectations():
         ordinary, _ = table(regimes, ORDINARY, runs)
         sharp, benches = table(regimes, SHARP, runs)
         found = faults(benches)
+    with patch.object(search, "SHRINKING_SECONDS", 0.0):
+        whole, accused = checked(regimes, seeds)
+    found += accused
     print(f"Inputs from a normal distribution, {runs} runs:\n\n{ordinary}\n")
-    print(f"Inputs that the laws make for these mistakes, {runs} runs:\n\n{sharp}")
+    print(f"Inputs that the laws make for these mistakes, {runs} runs:\n\n{sharp}\n")
+    print(f"Runs of `check`, tier standard, {seeds} seeds:\n\n{whole}")
     if found:
         print("", *found, sep="\n")
     return 1 if found else 0

@@ -3,6 +3,8 @@
 Changing each weight p_j by a factor e^(η_j) moves the output by Σ p_j (e^(η_j) − 1)(v_j − o) / Σ p_j e^(η_j),
 because Σ p (v − o) = 0. A logit's error therefore counts with |v_j − o|, the distance of a value from the output,
 and never moves the output further than the farthest visible value. A sink is one key more, whose value is zero.
+
+Derivation: attention_rounding.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which numbers a dtype of 16 bits holds: they are stored without rounding."""
+"""Which numbers a dtype of 16 bits holds: they are stored without rounding.
+
+Derivation: rounding_of_sums, of what is stored beside a number that can be.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,9 @@ def kept_exactly(query: Array, key: Array, scale: float, logits: Iterable[Array]
     for array in logits:
         exact &= representable(array, precision)
     smallest = min(abs(scale), 1.0)
-    query_fits, key_fits = (representable(array * smallest, precision).all(axis=-1) for array in (query, key))
+    query_fits, key_fits = (
+        np.asarray(representable(array * smallest, precision).all(axis=-1)) for array in (query, key)
+    )
     return np.asarray(exact & query_fits[..., :, None] & key_fits[..., None, :])
 
 

@@ -60,6 +60,13 @@ LARGE_LOGITS = Property(
     source="Milakov & Gimelshein 2018, section 2 (safe softmax)",
     derivation="softmax",
 )
+FAINT_KEY = Property(
+    key="scale.faint_key",
+    statement="A key far below the largest keeps its exact share: the exponential of the distance of its scaled logit.",
+    formula="V = 0 but for V[j]: f(Q, K, V)[i] = e^(z_j − max z) V[j] / Σ e^(z − max z), e^(−64) as well as e^(−1)",
+    source=f"{VASWANI}, equation 1; a share δ of the logits is a share δ (max z − z_j) of the output",
+    derivation="attention_rounding",
+)
 HULL = Property(
     key="values.hull",
     statement="Each output component lies between the smallest and the largest value it averages.",

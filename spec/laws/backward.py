@@ -43,6 +43,13 @@ VALUE_WIDTH = Property(
     source="Vaswani et al. 2017, section 3.2.1: queries and keys of dimension d_k, values of dimension d_v",
     reason="D and Dv are separate symbols in the formula",
 )
+FAINT_KEY = Property(
+    key="scale.faint_key",
+    statement="The value of a key far below the largest gets its exact share of the outputs' gradients.",
+    formula="dV[j] = Σ_i e^(z_ij − max z_i) dO[i] / Σ e^(z_i − max z_i), e^(−64) as well as e^(−1)",
+    source=f"{DAO}; a share δ of the logits is a share δ (max z − z_j) of the gradient",
+    derivation="attention_rounding",
+)
 LARGE_LOGITS = Property(
     key="large_logits",
     statement="Logits far beyond the range of exp give finite gradients.",
@@ -105,6 +112,7 @@ LOGITS = (
     GRAD_KEY,
     EXPLICIT_SCALE,
     VALUE_WIDTH,
+    FAINT_KEY,
     LARGE_LOGITS,
     MANY_KEYS,
     SINGLE_KEY,

@@ -32,11 +32,15 @@ _PART_FOR_CONVENTIONS = 0.5
 
 @dataclass(frozen=True)
 class _Effect:
-    """What a change alone does to a call: whether it would run, give another result, and the one that came."""
+    """What a change alone does to a call: whether it would run, give another result, and the one that came.
+
+    `share` is the part of what was wrong that it explains.
+    """
 
     defined: bool
     moves: bool
     fits: bool
+    share: float
 
 
 @dataclass
@@ -95,10 +99,11 @@ class Elimination:
     def _swaps(self) -> list[Changes]:
         """Return what another value of each convention changes that was not declared, in all decisions it settles."""
         swaps: dict[tuple[str, str], list[Change]] = {}
+        numbers_only = not any(np.isnan(observation.output).any() for observation in self.observations)
         for change in self.base.single_changes():
             if is_convention(self.base, change):
                 name = self.base.family.all_decisions[change[0]].convention
-                if name not in self.declared:
+                if name not in self.declared and not (numbers_only and change[1] == "nan"):
                     swaps.setdefault((name, change[1]), []).append(change)
         return [tuple(changes) for changes in swaps.values()]
 
@@ -118,11 +123,16 @@ class Elimination:
             yield (*one, *other)
 
     def _mistakes(self) -> list[Changes]:
-        """Return the changes that make a mistake, in one place or in several, those that explain a call alone first."""
+        """Return the changes that make a mistake, in one place or in several, those that explain most alone first."""
         units = [*self._singles(), *self.base.repeated_changes()]
         mistakes = [changes for changes in units if not any(is_convention(self.base, change) for change in changes)]
         first = self._first_calls(mistakes)
-        return sorted(mistakes, key=lambda changes: -sum(self._effect(changes, number).fits for number in range(first)))
+
+        def merit(changes: Changes) -> float:
+            effects = [self._effect(changes, number) for number in range(first)]
+            return sum(effect.fits + effect.share for effect in effects)
+
+        return sorted(mistakes, key=merit, reverse=True)
 
     def _first_calls(self, units: Sequence[Changes]) -> int:
         """Return on how many of the calls the effect of every change alone is known, or becomes known in time."""
@@ -190,8 +200,9 @@ def _names(changes: Changes) -> set[str]:
 def _effect(point: Point, observation: Observation) -> _Effect:
     result = result_at(point, observation.arguments)
     if result is None:
-        return _Effect(defined=False, moves=False, fits=False)
-    return _Effect(defined=True, moves=observation.moved(result), fits=observation.agrees(result))
+        return _Effect(defined=False, moves=False, fits=False, share=0.0)
+    moves, fits = observation.moved(result), observation.agrees(result)
+    return _Effect(defined=True, moves=moves, fits=fits, share=observation.share(result) if moves else 0.0)
 
 
 def is_convention(base: Point, change: Change) -> bool:

@@ -73,11 +73,11 @@ def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, 
         if family is None
         else {option.slug for decision in family.all_decisions.values() for option in decision.options}
     )
-    own: Mapping[str, set[str]] = {
+    every = {
         slug: {law for law in entry.laws if LAWS[law].operation.name == operation}
         for slug, entry in catalogue().items()
     }
-    own = _of_broken_promise(own, broken)
+    own = _of_broken_promise(every, broken)
     breaking = Counter(law for its_laws in own.values() for law in its_laws)
     for law in breaking:
         if LAWS[law].claim.key == "value":

@@ -80,6 +80,14 @@ class Observation:
             tolerance = max(_NEGLIGIBLE_REST * self._deviation, min(tolerance, _LARGEST_REST * self._deviation))
         return self._between(result, self.output) <= tolerance
 
+    def share(self, result: Array) -> float:
+        """Return the part of the entries other than the right ones that a result reproduces; 0 where none is."""
+        if result.shape != self.output.shape:
+            return 0.0
+        tolerance = self._tolerance(result)
+        wrong = self._errors(self.right, self.output) > tolerance
+        return float((wrong & (self._errors(result, self.output) <= tolerance)).sum() / max(wrong.sum(), 1))
+
     def moved(self, result: Array) -> bool:
         """Return whether a result differs from the right one by more than a family's own rounding."""
         return self._between(result, self.right) > _FAMILY_ROUNDING * max(1.0, _largest(self.right))

@@ -47,7 +47,7 @@ def _inverted(padding: Mask, queries: int) -> Mask:
 def _from_the_left(padding: Mask, queries: int) -> Mask:
     if padding is None:
         return None
-    return (np.arange(padding.shape[1]) < padding.sum(axis=1, keepdims=True))[:, None, None, :]
+    return np.asarray((np.arange(padding.shape[1]) < padding.sum(axis=1, keepdims=True))[:, None, None, :])
 
 
 def _first_sample(padding: Mask, queries: int) -> Mask:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from veriformer.conformance_tests.families.decision import Decision, mistake, standard
 from veriformer.conformance_tests.families.family import Array, Point
 
@@ -160,11 +161,11 @@ def _missing(x: Array, result: Array, norm_first: bool, name: str) -> Array:
 
 
 def _averaged(x: Array, result: Array, norm_first: bool, name: str) -> Array:
-    return (x + result) / 2
+    return np.asarray((x + result) / 2)
 
 
 def _added(x: Array, result: Array, norm_first: bool, name: str) -> Array:
-    return x + result
+    return np.asarray(x + result)
 
 
 def _where(first: bool, wrong: Addition) -> Addition:

@@ -80,18 +80,19 @@ class ModelAt:
 
     def unembed(self, x: Array, table: Array, unembedding: Array | None) -> Array:
         """Return the logits of vectors."""
-        return x @ self.point["unembedding"](table, unembedding, self.config.tied_embedding)
+        matrix = self.point["unembedding"](table, unembedding, self.config.tied_embedding)
+        return np.asarray(x @ matrix)
 
 
 def _last_row(x: Array, rows: Array, start: int) -> Array:
-    return x + rows[start + x.shape[1] - 1]
+    return np.asarray(x + rows[start + x.shape[1] - 1])
 
 
 def _row_behind(x: Array, rows: Array, start: int) -> Array:
     end = start + x.shape[1]
     if end >= len(rows):
         raise NotDefined("the table has no row behind the last position")
-    return x + rows[end]
+    return np.asarray(x + rows[end])
 
 
 def _rows(x: Array, rows: Array, start: int) -> Array:
@@ -101,7 +102,7 @@ def _rows(x: Array, rows: Array, start: int) -> Array:
 def _by_batch(x: Array, rows: Array, start: int) -> Array:
     if len(x) > len(rows):
         raise NotDefined("the table has fewer rows than the batch samples")
-    return x + rows[: len(x), None]
+    return np.asarray(x + rows[: len(x), None])
 
 
 POSITIONS_ADDED = Decision(

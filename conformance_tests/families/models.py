@@ -164,7 +164,7 @@ class _Chained(_Call):
     @property
     def length(self) -> int:
         """How many tokens the next call takes for past."""
-        return self.kept[0][0].shape[2] if self.kept else self.past + self.tokens.shape[1]
+        return int(self.kept[0][0].shape[2] if self.kept else self.past + self.tokens.shape[1])
 
     def attended_with(self, query: Array, key: Array, value: Array, number: int) -> tuple[Array, Seen]:
         point = self.model.point

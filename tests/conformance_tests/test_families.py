@@ -105,11 +105,6 @@ def test_every_option_changes_something(shared: Family) -> None:
     """
     own = {decision.name for decision in shared.decisions}
     dead: set[Change] = {change for change in shared.standard.single_changes() if change[0] in own}
-    for operation in WITH_FAMILY:
-        if family_of(operation) is shared and dead:
-            dead -= alive(shared, operation, dead)
-    """In one of the operations that share the family: some decisions bear on few of them."""
-    dead: set[Change] = set(shared.standard.single_changes())
     for source in (drawn_in_two_dtypes, inputs_of_laws):
         for operation in WITH_FAMILY:
             if family_of(operation) is shared and dead:

@@ -64,8 +64,14 @@ class Elimination:
         self._confirm(drawn)
         # Counted from here: the first calls may have been compiled.
         self._deadline = time.process_time() + self.seconds
-        pairs = (partial(self._pairs, likely=likely) for likely in (True, False))
-        for candidates in (self._singles, self.base.repeated_changes, self._beside_conventions, *pairs):
+        kinds: list[Callable[[], Iterable[Changes]]] = [
+            self._singles,
+            self.base.repeated_changes,
+            self._beside_conventions,
+            partial(self._pairs, likely=True),
+            partial(self._pairs, likely=False),
+        ]
+        for candidates in kinds:
             found = [changes for changes in candidates() if self._explains(changes)]
             if found:
                 return self._separated(found, drawn)

@@ -25,6 +25,10 @@ class ArrayFramework(Protocol):
         """The names of the floating-point dtypes that arrays can have here and now."""
         ...
 
+    def on(self, device: str) -> ArrayFramework:
+        """Return the same framework with its arrays on `device`; LoadError where it has no such device here."""
+        ...
+
     def missing_dtype(self, dtype: str) -> str:
         """Return the sentence that says why the framework lacks `dtype` and what to do."""
         ...
@@ -40,6 +44,10 @@ class ArrayFramework(Protocol):
 
     def to_numpy(self, value: Any) -> np.ndarray:
         """Return a copy of the values as float64, bool or int64."""
+        ...
+
+    def overwrite(self, array: Any, values: Any) -> None:
+        """Write another array of the framework over an array, in place; nothing where arrays cannot be changed."""
         ...
 
     def is_array(self, value: Any) -> bool:

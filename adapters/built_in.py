@@ -7,7 +7,7 @@ of the same functions. It is called LIBRARY-VARIANT, which no module can be call
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 
@@ -16,12 +16,14 @@ class BuiltIn:
     """A built-in implementation: its module, what it needs beside NumPy, and what it is in a few words.
 
     `packages` are imported before the module, so that one that is missing is named with the way to install it.
+    `environment` holds for that time, for a package that asks it how it is meant to run.
     """
 
     name: str
     module: str
     packages: tuple[str, ...]
     summary: str
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_variant(self) -> bool:
@@ -30,14 +32,20 @@ class BuiltIn:
 
 
 def _library(name: str, packages: tuple[str, ...], summary: str) -> BuiltIn:
-    return BuiltIn(name, f"veriformer.adapters.{name}", packages, summary)
+    return BuiltIn(name, f"veriformer.adapters.{name}", packages, summary, _environment(packages))
 
 
 def _variant(name: str, packages: tuple[str, ...], summary: str) -> BuiltIn:
-    return BuiltIn(name, f"veriformer.adapters.variants.{name.replace('-', '_')}", packages, summary)
+    module = f"veriformer.adapters.variants.{name.replace('-', '_')}"
+    return BuiltIn(name, module, packages, summary, _environment(packages))
 
 
-_TORCH, _JAX, _FLAX = ("torch",), ("jax",), ("jax", "flax")
+def _environment(packages: tuple[str, ...]) -> dict[str, str]:
+    """Return the backend of Keras, which it reads when it is imported: the package named before it."""
+    return {"KERAS_BACKEND": packages[0]} if "keras" in packages else {}
+
+
+_TORCH, _JAX, _FLAX, _EQUINOX, _KERAS = ("torch",), ("jax",), ("jax", "flax"), ("jax", "equinox"), ("jax", "keras")
 
 _CATALOGUE = (
     _library("numpy", (), "the NumPy reference itself"),
@@ -46,6 +54,8 @@ _CATALOGUE = (
     ),
     _library("jax", _JAX, "jax.nn, compiled"),
     _library("flax", _FLAX, "the layers of Flax NNX with their defaults, compiled"),
+    _library("equinox", _EQUINOX, "the layers of Equinox with their defaults, compiled"),
+    _library("keras", _KERAS, "the functions and layers of Keras on its JAX backend, compiled"),
     _variant("torch-modules", _TORCH, "the modules of torch.nn instead of its functions"),
     _variant("torch-math", _TORCH, "functional attention with the math kernel only"),
     _variant("torch-flash", _TORCH, "functional attention with the flash kernel only"),
@@ -59,6 +69,10 @@ _CATALOGUE = (
     _variant("flax-two-pass", _FLAX, "LayerNorm of Flax NNX with use_fast_variance=False"),
     _variant("flax-sow-weights", _FLAX, "MultiHeadAttention with sow_weights=True, which is code of its own"),
     _variant("flax-decode", _FLAX, "MultiHeadAttention fed token by token through its decode cache"),
+    _variant("keras-activations", _KERAS, "the functions of keras.activations, whose gelu is the exact one"),
+    _variant("keras-scores", _KERAS, "the attention layers of Keras asked for their weights too, code of its own"),
+    _variant("keras-smoothing", _KERAS, "CategoricalCrossentropy of Keras, which smooths labels"),
+    _variant("keras-torch", ("torch", "keras"), "Keras on its PyTorch backend; not in one process with the others"),
 )
 
 BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType({built_in.name: built_in for built_in in _CATALOGUE})

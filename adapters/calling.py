@@ -40,7 +40,26 @@ class PreparedCall:
         OperationRaised when the operation ends with an exception (SystemExit and its like too; KeyboardInterrupt
         passes), UnjudgeableResult when it returns no array of its framework with real numbers or bool in it.
         """
+        return self._read(self._returned(), expected_shapes)
+
+    def run_again_on(
+        self, other: PreparedCall, expected_shapes: Sequence[Shape] | None = None
+    ) -> tuple[Result, Result]:
+        """Make the call, overwrite its arrays with those of `other` by the same names, and make it again.
+
+        What has another shape there, or is not there, stays. Returns the first result as it was read at once, and what
+        the same object holds afterwards. Raises what `run` raises.
+        """
         returned = self._returned()
+        first = self._read(returned, expected_shapes)
+        values = other._arrays()
+        for name, own in self._arrays().items():
+            if name in values and tuple(values[name].shape) == tuple(own.shape):
+                self.implementation.framework.overwrite(own, values[name])
+        self._returned()
+        return first, self._read(returned, expected_shapes)
+
+    def _read(self, returned: object, expected_shapes: Sequence[Shape] | None) -> Result:
         parts = self._parts_with_layout
         shapes = [_exchanged(s, m) for s, m in zip(expected_shapes, parts, strict=True)] if expected_shapes else None
         read, opaque = read_results(self.implementation.framework, self.operation, returned, shapes)
@@ -52,11 +71,14 @@ class PreparedCall:
 
         Two readings around a call differ when the operation changed its inputs.
         """
-        framework = self.implementation.framework
+        return {name: self.implementation.framework.to_numpy(array) for name, array in self._arrays().items()}
+
+    def _arrays(self) -> dict[str, Any]:
+        """Return the framework's arrays among the arguments, weights as "weights.w_q"."""
         return {
-            name: framework.to_numpy(array)
+            name: array
             for argument, value in self.framework_arguments.items()
-            for name, array in arrays_in(argument, value, framework.is_array)
+            for name, array in arrays_in(argument, value, self.implementation.framework.is_array)
         }
 
     @property

@@ -18,12 +18,26 @@ from veriformer.spec.operations import OPERATIONS
 
 
 def read_framework(found: object, name: str) -> ArrayFramework:
-    """Return the framework that `found` names, numpy by default; LoadError for a name that is not known."""
+    """Return the framework that `found` names, numpy by default, on the device that it names, if it names one.
+
+    LoadError for a framework that is not known, and for a device that the framework does not have here.
+    """
     received = attribute(found, "framework", name, "numpy")
     if isinstance(received, str) and received in FRAMEWORKS:
-        return framework(received)
+        return _on_device(framework(received), attribute(found, "device", name, None), name)
     hint = suggestion(received, FRAMEWORKS) if isinstance(received, str) else ""
     raise LoadError(f"{name}: framework is {received!r}; set it to one of {listing(map(repr, FRAMEWORKS))}{hint}")
+
+
+def _on_device(arrays: ArrayFramework, device: object, name: str) -> ArrayFramework:
+    if device is None:
+        return arrays
+    if not isinstance(device, str):
+        raise LoadError(f'{name}: device is a {type(device).__name__}; set it to a name, for example "cuda"')
+    try:
+        return arrays.on(device)
+    except LoadError as error:
+        raise LoadError(f"{name}: {error}") from error
 
 
 def read_dtypes(found: object, name: str, arrays: ArrayFramework) -> tuple[str, ...]:

@@ -10,21 +10,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from veriformer.adapters.arrays import DTYPES
-from veriformer.adapters.errors import NotDifferentiable
+from veriformer.adapters.errors import LoadError, NotDifferentiable, describe
 from veriformer.adapters.numpy_arrays import checked_dtype, simple_kind
 
 
 class JaxArrays:
-    """JAX's arrays; float64 and int64 exist only where the implementation or the user has switched x64 on."""
+    """JAX's arrays on one device; float64 and int64 exist only where the implementation or the user has x64 on."""
 
     name = "jax"
     compiles_per_shape = True
     differentiates = True
 
+    def __init__(self, device: Any = None) -> None:
+        self.device = device
+
     @property
     def dtypes(self) -> tuple[str, ...]:
         """float16, bfloat16 and float32, and float64 when x64 is on."""
         return DTYPES if _has_x64() else tuple(name for name in DTYPES if name != "float64")
+
+    def on(self, device: str) -> JaxArrays:
+        """Return the arrays of the first device of a platform ("cpu", "gpu"); LoadError where there is none."""
+        try:
+            return JaxArrays(jax.devices(device)[0])
+        except RuntimeError as error:
+            raise LoadError(f"jax has no device {device!r} here ({describe(error)})") from error
 
     def missing_dtype(self, dtype: str) -> str:
         """Return why jax lacks `dtype`."""
@@ -46,12 +56,15 @@ class JaxArrays:
             target = np.dtype("bool")
         # jax may keep the very memory it is given, so the copy is made here.
         # device_put, because asarray compiles a copy for every new shape.
-        return jax.device_put(np.array(array, dtype=target, order="C", copy=True))
+        return jax.device_put(np.array(array, dtype=target, order="C", copy=True), self.device)
 
     def to_numpy(self, value: Any) -> np.ndarray:
         """Return a copy as float64, bool or int64."""
         target = np.int64 if jnp.issubdtype(value.dtype, jnp.integer) else np.float64
         return np.asarray(value).astype(np.bool_ if value.dtype == np.bool_ else target, order="C", copy=True)
+
+    def overwrite(self, array: Any, values: Any) -> None:
+        """Do nothing: JAX's arrays do not change."""
 
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is a jax array."""

@@ -13,8 +13,11 @@ import jax
 Operation = Callable[..., Any]
 
 
-def compiled(operation: Operation) -> Operation:
-    """Return the operation under jax.jit: traced in arrays and floats, compiled anew for each other setting."""
+def compiled(operation: Operation, static: tuple[str, ...] = ()) -> Operation:
+    """Return the operation under jax.jit: traced in arrays and floats, compiled anew for each other setting.
+
+    `static` names floats that count as settings, for a library that reads them while it is traced.
+    """
 
     @partial(jax.jit, static_argnames=("settings",))
     def traced(arrays: dict[str, Any], settings: tuple[tuple[str, Any], ...]) -> Any:
@@ -23,6 +26,7 @@ def compiled(operation: Operation) -> Operation:
     @wraps(operation)
     def call(*positional: Any, **keywords: Any) -> Any:
         arrays, settings = _apart(operation, positional, keywords)
+        settings |= {name: arrays.pop(name) for name in static if name in arrays}
         return traced(arrays, settings=tuple(sorted(settings.items())))
 
     return call

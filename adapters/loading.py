@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -42,9 +44,25 @@ def load(target: str | object) -> Implementation:
 
 
 def _built_in(built_in: BuiltIn) -> Implementation:
-    for package in built_in.packages:
-        import_package(package)
+    with _environment(built_in.environment):
+        for package in built_in.packages:
+            import_package(package)
     return _implementation(import_module(built_in.module), built_in.name, built_in.module, None)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for a while, and what they were afterwards."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _implementation(found: object, name: str, source: str | None, siblings: SiblingImports | None) -> Implementation:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from veriformer.adapters.errors import NotDifferentiable, UnsupportedDtype
+from veriformer.adapters.errors import LoadError, NotDifferentiable, UnsupportedDtype
 
 _SIMPLE_KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
 
@@ -23,6 +23,12 @@ class NumPyArrays:
         """float16, float32 and float64."""
         return ("float16", "float32", "float64")
 
+    def on(self, device: str) -> NumPyArrays:
+        """Return this; LoadError for anything but "cpu"."""
+        if device != "cpu":
+            raise LoadError(f"numpy has no device {device!r}; its arrays are on 'cpu'")
+        return self
+
     def missing_dtype(self, dtype: str) -> str:
         """Return why NumPy lacks `dtype`."""
         return f"numpy has no {dtype}; its dtypes are {', '.join(self.dtypes)}"
@@ -34,6 +40,10 @@ class NumPyArrays:
     def to_numpy(self, value: Any) -> np.ndarray:
         """Return a copy as float64, bool or int64."""
         return widened(np.asarray(value))
+
+    def overwrite(self, array: np.ndarray, values: np.ndarray) -> None:
+        """Write the values of another array over an array."""
+        array[...] = values
 
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is an array or one of NumPy's own scalars."""

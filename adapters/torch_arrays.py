@@ -1,4 +1,4 @@
-"""PyTorch tensors, on the CPU."""
+"""PyTorch tensors, on the CPU unless an implementation names another device."""
 
 from __future__ import annotations
 
@@ -8,21 +8,32 @@ from typing import Any
 import numpy as np
 import torch
 from veriformer.adapters.arrays import DTYPES
-from veriformer.adapters.errors import NotDifferentiable
+from veriformer.adapters.errors import LoadError, NotDifferentiable, describe
 from veriformer.adapters.numpy_arrays import checked_dtype, simple_kind
 
 
 class TorchArrays:
-    """PyTorch's tensors."""
+    """PyTorch's tensors on one device."""
 
     name = "torch"
     compiles_per_shape = False
     differentiates = True
 
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
+
     @property
     def dtypes(self) -> tuple[str, ...]:
         """float16, bfloat16, float32 and float64."""
         return DTYPES
+
+    def on(self, device: str) -> TorchArrays:
+        """Return the tensors of another device; LoadError where torch cannot put a number there."""
+        try:
+            torch.zeros(1, device=device).cpu()
+        except Exception as error:
+            raise LoadError(f"torch has no device {device!r} here ({describe(error)})") from error
+        return TorchArrays(device)
 
     def missing_dtype(self, dtype: str) -> str:
         """Return that torch lacks `dtype`."""
@@ -32,9 +43,11 @@ class TorchArrays:
         """Return a new contiguous tensor in `dtype`, bool or int64."""
         kind = simple_kind(array)
         if kind != "float":
-            return torch.from_numpy(np.array(array, dtype="bool" if kind == "bool" else "int64", order="C"))
+            plain = torch.from_numpy(np.array(array, dtype="bool" if kind == "bool" else "int64", order="C"))
+            return plain.to(self.device)
         name = checked_dtype(dtype, self.dtypes, self.missing_dtype)
-        return torch.from_numpy(np.array(array, dtype=np.float64, order="C")).to(getattr(torch, name))
+        # Rounded before it travels: not every device has float64.
+        return torch.from_numpy(np.array(array, dtype=np.float64, order="C")).to(getattr(torch, name)).to(self.device)
 
     def to_numpy(self, value: Any) -> np.ndarray:
         """Return a copy as float64, bool or int64."""
@@ -42,6 +55,10 @@ class TorchArrays:
         wide = torch.float64 if detached.is_floating_point() else torch.int64
         wide = torch.bool if detached.dtype == torch.bool else wide
         return np.array(detached.to(wide).numpy(), order="C", copy=True)
+
+    def overwrite(self, array: Any, values: Any) -> None:
+        """Write the values of another tensor over a tensor."""
+        array.copy_(values)
 
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is a tensor."""
@@ -56,7 +73,7 @@ class TorchArrays:
         if array.ndim == 0 or array.numel() == 0:
             return array
         turned = _transposed(array)
-        buffer = torch.empty((*turned.shape[:-1], 2 * turned.shape[-1]), dtype=array.dtype)
+        buffer = torch.empty((*turned.shape[:-1], 2 * turned.shape[-1]), dtype=array.dtype, device=array.device)
         buffer[..., 1::2] = _between(turned)
         buffer[..., ::2] = turned
         return _transposed(buffer[..., ::2])

@@ -30,6 +30,7 @@ class Wish:
     seed: int
     json_file: Path | None
     expected_failures: Path | None
+    fail_fast: bool
     remove_stale: bool
     verbose: bool
     traceback: bool
@@ -78,6 +79,7 @@ class Outcome:
     metavar="FILE",
     help="A list of failures known and explained.",
 )
+@click.option("--fail-fast", is_flag=True, help="End at the first violation, the most revealing laws first.")
 @click.option("--remove-stale", is_flag=True, help="Delete the lines of that list that are not true any more.")
 @click.option("--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce.")
 @click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
@@ -85,9 +87,9 @@ class Outcome:
 def check_command(**options: Any) -> int:
     """Check implementations against the laws of every operation they declare.
 
-    An IMPLEMENTATION is a built-in name (numpy, torch, jax, flax, or a variant such as torch-math: see `veriformer
-    list implementations`), a file (my_attention.py) or an import path (package.module or package.module:object).
-    Several are shown side by side.
+    An IMPLEMENTATION is a built-in name (numpy, torch, jax, flax, equinox, keras, or a variant such as torch-math: see
+    `veriformer list implementations`), a file (my_attention.py) or an import path (package.module or
+    package.module:object). Several are shown side by side.
 
     Exit status: 0 every declared law holds, 1 a law is violated, 2 it could not run.
     """
@@ -120,6 +122,7 @@ def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
                     tier=wish.tier,
                     seed=wish.seed,
                     expected_failures=expected,
+                    fail_fast=wish.fail_fast,
                     progress=progress,
                 )
             except UnknownName as error:

@@ -6,14 +6,14 @@ from difflib import get_close_matches
 
 from rich.text import Text
 from veriformer.cli.failures import UserError
-from veriformer.conformance_tests.mistakes import Citation, Mistake, PlantedMistake, catalogue, remarks
+from veriformer.conformance_tests.mistakes import Citation, Equivalence, Mistake, PlantedMistake, catalogue, remarks
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, labelled, paragraph
 from veriformer.conformance_tests.reports.text import counted, first_few, plain
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 
 _WIDTH = 100
-_LABEL = 15
+_LABEL = 17
 _COLUMN = 20
 
 
@@ -67,15 +67,21 @@ def _totals(found: list[Mistake]) -> str:
 
 
 def _facts(mistake: Mistake) -> tuple[tuple[str, str], ...]:
-    reason = f"it is {mistake.reason.replace('`', '')}" if mistake.reason else ""
     return (
         ("as code", mistake.formula),
         ("operations", ", ".join(mistake.operations)),
         ("kind", mistake.group),
         ("hidden when", mistake.hidden_when),
         ("effect", mistake.effect),
-        ("not planted", reason),
+        ("changes nothing", _equivalence(mistake.equivalence)),
+        ("not planted", mistake.reason.replace("`", "")),
     )
+
+
+def _equivalence(known: Equivalence | None) -> str:
+    if known is None:
+        return ""
+    return f"{known.where}: veriformer derive {known.derivation}, step “{known.step}”"
 
 
 def _laws(mistake: Mistake) -> Lines:

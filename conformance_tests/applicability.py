@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.model_declarations import BlackBox
 from veriformer.conformance_tests.cases.black_box import BoxSpace
 from veriformer.conformance_tests.cases.models import ModelSpace
 from veriformer.conformance_tests.cases.spaces import AttentionSpace
 from veriformer.conformance_tests.inference import Profile
 from veriformer.conformance_tests.law import Law
+
+_RIGHT_ONLY = "{} declares that it takes padding on the right only"
 
 
 def not_declared(implementation: Implementation, law: Law) -> str:
@@ -23,8 +26,15 @@ def not_declared(implementation: Implementation, law: Law) -> str:
     if isinstance(law.space, ModelSpace):
         return _no_architecture(implementation, operation, law.space)
     if isinstance(law.space, BoxSpace) and implementation.black_box is not None:
-        declared = implementation.black_box.properties
-        return f"model does not declare itself {law.space.declared}" if {law.space.declared} - {"", *declared} else ""
+        return _not_promised(implementation, implementation.black_box, law.space)
+    return ""
+
+
+def _not_promised(implementation: Implementation, box: BlackBox, space: BoxSpace) -> str:
+    if {space.declared} - {"", *box.properties}:
+        return f"model does not declare itself {space.declared}"
+    if space.sides == ("left",) and implementation.limited("model", "left_padding"):
+        return _RIGHT_ONLY.format("model")
     return ""
 
 
@@ -33,7 +43,7 @@ def _no_architecture(implementation: Implementation, operation: str, space: Mode
     if space.architectures and not set(space.architectures) & set(declared):
         return f"{operation} declares no architecture {' or '.join(space.architectures)}"
     if space.sides == ("left",) and implementation.limited(operation, "left_padding"):
-        return f"{operation} declares that it takes padding on the right only"
+        return _RIGHT_ONLY.format(operation)
     return ""
 
 
@@ -45,4 +55,6 @@ def not_offered(law: Law, profile: Profile) -> str:
     name = law.statement.operation.name
     if space.widths == "unequal" and profile.subject.implementation.limited(name, "value_width"):
         return f"{name} declares that values are as wide as keys"
+    if (space.mask, space.bias) == ("always", "always") and profile.refuses_bias_beside_mask:
+        return f"{name} refuses a bias beside a mask"
     return ""

@@ -14,8 +14,8 @@ from veriformer.adapters.loading import load
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, Space
 from veriformer.conformance_tests.cases.strategies import own_space
-from veriformer.conformance_tests.comparison import Cause, Comparison, Meeting, OperationComparison
-from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.comparison import Apart, Cause, Comparison, Meeting, OperationComparison
+from veriformer.conformance_tests.inference import Profile, examine
 from veriformer.conformance_tests.law import Law
 from veriformer.conformance_tests.meeting import Pair
 from veriformer.conformance_tests.runner import Progress, restricted
@@ -92,6 +92,7 @@ class _Comparing:
             operations=tuple(self._operations(common)),
             only_first=tuple(name for name in of_first if name not in common),
             only_second=tuple(name for name in of_second if name not in common),
+            dtypes=_apart(self.first.dtypes, self.second.dtypes),
             notices=tuple(dict.fromkeys((*self.first.notices, *self.second.notices))),
             seconds=time.monotonic() - started,
         )
@@ -111,7 +112,12 @@ class _Comparing:
         pair = Pair(examine(self.first, operation), examine(self.second, operation))
         met = _Meetings(pair, self._limits(pair), self.selection.examples_of(operation.name) * _CASES_PER_EXAMPLE)
         judged = [meeting for meeting in met.explored() if meeting.judged]
-        nothing = replace(nothing, conventions=pair.conventions)
+        nothing = replace(
+            nothing,
+            conventions=pair.conventions,
+            keywords=_apart(*(each.features(operation.name) for each in self.both)),
+            limitations=_apart(*(_limitations(profile) for profile in (pair.first, pair.second))),
+        )
         if not judged:
             return replace(nothing, reason="neither returned a result for any case")
         parted = [meeting for meeting in judged if meeting.cause]
@@ -202,6 +208,20 @@ def _space(pair: Pair) -> Space:
         return space
     kinds = (*MASK_KINDS, "empty_rows") if pair.compares_empty_rows else MASK_KINDS
     return replace(space, window="sometimes", softcap="sometimes", sinks="sometimes", mask_kinds=kinds)
+
+
+def _apart(first: Iterable[str], second: Iterable[str]) -> Apart:
+    """Return what only the first has, and what only the second, each in the order of the alphabet."""
+    mine, theirs = set(first), set(second)
+    return tuple(sorted(mine - theirs)), tuple(sorted(theirs - mine))
+
+
+def _limitations(profile: Profile) -> list[str]:
+    """Return what the operation refuses, declared or found by trying."""
+    subject = profile.subject
+    name = subject.operation.name
+    left = name == "language_model" and subject.implementation.limited(name, "left_padding")
+    return ["value_width"] * profile.equal_widths + ["left_padding"] * left
 
 
 def _any_of(flags: Iterable[tuple[bool, bool]]) -> tuple[bool, bool]:

@@ -13,6 +13,8 @@ from veriformer.spec.operations import Operation
 from veriformer.spec.porting import port_change
 
 Array = np.ndarray
+# What only the first has, and what only the second.
+Apart = tuple[tuple[str, ...], tuple[str, ...]]
 Side = Literal["first", "second", "both", "neither"]
 # Met by how each is called, or inside the tolerances.
 _WITHOUT_EFFECT = ("layout", "mask_polarity", "kv_grouping", "softmax_dtype")
@@ -88,7 +90,8 @@ class OperationComparison:
     """One operation that both have.
 
     `meetings` holds the smallest case found for each cause; `parted` counts the cases on which the two part before
-    any was made small. `reason` says why nothing was compared.
+    any was made small. `reason` says why nothing was compared. `keywords` and `limitations` are those that only the
+    first has, and only the second: cases are drawn without them.
     """
 
     operation: Operation
@@ -99,6 +102,8 @@ class OperationComparison:
     meetings: tuple[Meeting, ...] = ()
     largest_excess: float = 0.0
     contradicts: tuple[bool, bool] = (False, False)
+    keywords: Apart = ((), ())
+    limitations: Apart = ((), ())
     reason: str = ""
 
     @property
@@ -138,7 +143,10 @@ class OperationComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two implementations compared; `only_first` and `only_second` name the operations that the other lacks."""
+    """Two implementations compared; `only_first` and `only_second` name the operations that the other lacks.
+
+    `dtypes` are those that only one of them declares.
+    """
 
     first: str
     second: str
@@ -148,6 +156,7 @@ class Comparison:
     operations: tuple[OperationComparison, ...]
     only_first: tuple[str, ...] = ()
     only_second: tuple[str, ...] = ()
+    dtypes: Apart = ((), ())
     notices: tuple[str, ...] = field(default=())
     seconds: float = 0.0
 

@@ -27,6 +27,7 @@ from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PositionInputs
 from veriformer.conformance_tests.inputs.vectors import RmsNormInputs
 from veriformer.conformance_tests.model_probes import model_questions
+from veriformer.conformance_tests.pairing import mixed_components, mixing_words, pairings_that_mix
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, standard_conventions
 from veriformer.conformance_tests.verdict import compare
 from veriformer.spec.conventions import CONVENTIONS
@@ -262,14 +263,20 @@ class Probe:
     def _causal_with_mask(self) -> str | None:
         if not self._has("is_causal", "mask"):
             return None
-        both = self._inputs(4, 4, is_causal=True, mask="padding")
-        if self._output(both) is not None:
-            return "intersect"
-        alone = (
-            self._output(self._inputs(4, 4, is_causal=True)),
-            self._output(self._inputs(4, 4, mask="padding")),
-        )
-        return None if any(output is None for output in alone) else "rejects"
+        # PyTorch refuses the two together in some of its kernels only, and the widths decide which one answers.
+        if any(self._refuses_pair(width) for width in (2, 3)):
+            return "rejects"
+        return None if self._output(self._both_masks(2)) is None else "intersect"
+
+    def _refuses_pair(self, value_width: int) -> bool:
+        """Return whether mask and causal flag are refused together while each alone is answered."""
+        if self._output(self._both_masks(value_width)) is not None:
+            return False
+        alone = ({"is_causal": True}, {"mask": "padding"})
+        return all(self._output(self._inputs(4, 4, value_width=value_width, **one)) is not None for one in alone)
+
+    def _both_masks(self, value_width: int) -> Any:
+        return self._inputs(4, 4, value_width=value_width, is_causal=True, mask="padding")
 
     def _window_counting(self) -> str | None:
         if not self._has("window"):
@@ -331,7 +338,16 @@ class Probe:
     def _rotary_pairing(self) -> str | None:
         # Four pairs at positions up to 9, where no two pairings agree; the keywords stay at what they are by default.
         case = RotaryCase(2, 3, 4, 8, self.dtype, "integers", furthest=9, seed=7)
-        return self._which("rotary_pairing", [draw_inputs(self.operation.name, case)])
+        inputs = draw_inputs(self.operation.name, case)
+        return self._which("rotary_pairing", [inputs]) or self._mixing_pairing(inputs)
+
+    def _mixing_pairing(self, inputs: Any) -> str | None:
+        """Return the pairing by which components mix with which, so that no wrong angle hides it."""
+        mixing = mixed_components(inputs, self._output)
+        fits = [] if mixing is None else pairings_that_mix(mixing)
+        if mixing is not None:
+            self._note(inputs, mixing_words(mixing), fits)
+        return fits[0] if fits else None
 
     def _sinusoidal_layout(self) -> str | None:
         return self._which("sinusoidal_layout", [PositionInputs(5, 8, self.dtype)])

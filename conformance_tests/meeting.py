@@ -42,10 +42,12 @@ class Pair:
     def conventions(self) -> tuple[ConventionPair, ...]:
         """The conventions that bear on what both offer of the operation, side by side."""
         common = self.subjects[0].features & self.subjects[1].features
+        masked = bool(common & {"mask", "bias"})
+        needed = {"mask_polarity": "mask" in common, "causal_with_mask": "is_causal" in common and masked}
         return tuple(
             ConventionPair(one.convention, one.value, other.value, (one.how, other.how))
             for one, other in zip(self.first.findings, self.second.findings, strict=True)
-            if one.convention != "mask_polarity" or "mask" in common
+            if needed.get(one.convention, True)
         )
 
     @property

@@ -20,9 +20,11 @@ from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.inference import Profile, examine
 from veriformer.conformance_tests.law import Law, laws
+from veriformer.conformance_tests.ordering import most_revealing_first
 from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.search import Outcome, Search
 from veriformer.conformance_tests.selection import Effort, Selection
+from veriformer.spec.operations import OPERATIONS
 
 _LONGEST_OUTPUT = 10_000
 
@@ -46,21 +48,25 @@ def check(
     tier: Effort = "standard",
     seed: int = 0,
     expected_failures: ExpectedFailures | None = None,
+    fail_fast: bool = False,
+    shrink: bool = True,
     diagnosis: bool = True,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Check an implementation against the laws and return a report.
 
     `target` is a built-in name (`numpy`, `torch`, `jax`), a path to a Python file, an import path, or any object
-    with operations as attributes. `laws` are ids or globs over them. With `diagnosis`, the mistake behind the broken
-    laws of each operation is looked for. Raises LoadError when the implementation
+    with operations as attributes. `laws` are ids or globs over them. `fail_fast` ends the run at the first
+    violation; without `shrink` the first case found stands as the counterexample; with `diagnosis`, the mistake
+    behind the broken laws of each operation is looked for. Raises LoadError when the implementation
     cannot be loaded and UnknownName when an operation, law or tier does not exist.
     """
     selection = Selection(operations, laws, dtypes, tier, seed)
     implementation = target if isinstance(target, Implementation) else load(target)
     if dtypes is not None:
         implementation = restricted(implementation, dtypes)
-    run = Run(implementation, selection, expected_failures or ExpectedFailures(()), progress)
+    expected = expected_failures or ExpectedFailures(())
+    run = Run(implementation, selection, expected, progress, fail_fast=fail_fast, shrink=shrink)
     report = run.report()
     return replace(report, diagnoses=tuple(run.diagnoses(report.results))) if diagnosis else report
 
@@ -82,11 +88,16 @@ class Run:
         selection: Selection,
         expected: ExpectedFailures,
         progress: Callable[[Progress], None] | None = None,
+        *,
+        fail_fast: bool = False,
+        shrink: bool = True,
     ) -> None:
         self.implementation = implementation
         self.selection = selection
         self.expected = expected
         self.progress = progress or (lambda _: None)
+        self.fail_fast = fail_fast
+        self.shrink = shrink
         self.profiles: dict[str, Profile] = {}
         self.printed: dict[str, str] = {}
 
@@ -95,9 +106,12 @@ class Run:
         started = time.monotonic()
         chosen = [law for law in laws().values() if self.selection.includes(law.id)]
         self.implementation.framework.use_one_thread()
-        results = tuple(self._results(chosen))
+        tried = {result.law.id: result for result in self._results(most_revealing_first(chosen))}
+        results = tuple(tried[law.id] for law in chosen if law.id in tried)
         name = self.implementation.name
-        findings = tuple(finding for profile in self.profiles.values() for finding in profile.findings)
+        # In the order of the catalogue, whichever was tried first.
+        profiles = [self.profiles[operation] for operation in OPERATIONS if operation in self.profiles]
+        findings = tuple(finding for profile in profiles for finding in profile.findings)
         return Report(
             implementation=name,
             framework=self.implementation.framework.name,
@@ -105,7 +119,7 @@ class Run:
             tier=self.selection.effort,
             results=results,
             findings=findings,
-            notices=(*self.implementation.notices, *self._prints()),
+            notices=(*self.implementation.notices, *self._prints(), *self._untried(len(chosen) - len(results))),
             stale=self.expected.stale(name, results),
             seconds=time.monotonic() - started,
             source=self.implementation.source,
@@ -150,6 +164,8 @@ class Run:
             result = self.try_law(law)
             reason = self.expected.reason(self.implementation.name, result)
             yield replace(result, expected_failure=reason)
+            if self.fail_fast and result.status in ("failed", "error") and reason is None:
+                return
 
     def _profile(self, law: Law) -> Profile:
         operation = law.statement.operation
@@ -161,7 +177,7 @@ class Run:
         seed = self._seed(law)
         examples = self.selection.examples_of(law.statement.operation.name)
         search = Search(law, profile.subject, self._limits(profile, seed), seed, examples)
-        outcome = search.judge(None) if isinstance(law.space, NoSpace) else search.run()
+        outcome = search.judge(None) if isinstance(law.space, NoSpace) else search.run(shrink=self.shrink)
         tried = max(search.cases_tried, 1)
         if outcome.kind == "holds":
             return LawResult(law.statement, "passed", tried, largest_excess=search.largest_excess)
@@ -213,6 +229,11 @@ class Run:
         written = stream.getvalue()
         if written and operation not in self.printed:
             self.printed[operation] = written[:_LONGEST_OUTPUT]
+
+    def _untried(self, number: int) -> list[str]:
+        if not number:
+            return []
+        return [f"the run ended at the first violation; {number} {'law was' if number == 1 else 'laws were'} not tried"]
 
     def _prints(self) -> list[str]:
         return [

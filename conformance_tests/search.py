@@ -1,9 +1,9 @@
 """Trying one law on drawn cases and, where it fails, finding the smallest case on which it does.
 
-Cases are drawn plainly at random until the law fails on one. Then cases are tried in the order of their sizes, those
-that a person takes in at a glance first, until one fails in the same way. Where none of the small ones does, Hypothesis
-is asked to *find* a case on which the law fails, and shrinks what it finds; what is then still long is made shorter
-axis by axis.
+Cases are drawn plainly at random until the law fails on one. Then small cases, which a person takes in at a glance, are
+tried in the order of how much there is to read, a few of each length, until one fails in the same way. Where none does,
+cases of all sizes are tried likewise, and Hypothesis is asked to *find* a case on which the law fails, and shrinks what
+it finds; the shortest of these is made shorter axis by axis. Last, rounder values are tried at the sizes found.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ from veriformer.conformance_tests.verdict import Verdict, words
 
 # A counterexample is worth some seconds of shrinking, not a minute: frameworks that compile need a time limit.
 SHRINKING_SECONDS = 6.0
-# So many small cases are drawn, of which so many of each size are tried, the plainest first.
+# So many cases are drawn, of which so many are tried of each length: sizes and settings that take as much reading. Of
+# each size alone would be too few, because the plainest settings would use them up.
 _SWEPT_DRAWS = 1200
-_TRIED_OF_A_SIZE = 24
+_TRIED_ALIKE = 8
 # Where there are few different cases, some draws repeat one; after so many there are no others.
 _DRAWS_PER_CASE = 3
 _PLAIN_SEEDS = 8
@@ -72,10 +73,13 @@ class Search:
     _wanted: Kind | None = None
     _deadline: float = float("inf")
 
-    def run(self) -> Outcome:
-        """Return the outcome: `holds`, or the smallest case that fails or cannot be judged."""
+    def run(self, *, shrink: bool = True) -> Outcome:
+        """Return the outcome: `holds`, or the smallest case that fails or cannot be judged.
+
+        Without `shrink` it is the first such case.
+        """
         found = self._explored()
-        if found.kind not in ("fails", "errors"):
+        if found.kind not in ("fails", "errors") or not shrink:
             return found
         small = self._swept(replace(self.limits, small=True))
         if small is None:
@@ -106,10 +110,10 @@ class Search:
 
     def _swept(self, limits: Limits) -> Outcome | None:
         """Return the first outcome of the kind first seen, in the order of how much there is to read; None if none."""
-        tried: Counter[int] = Counter()
+        tried: Counter[tuple[int, int]] = Counter()
         for case in sorted(self._drawn(limits, _SWEPT_DRAWS), key=_length):
-            tried[case.size] += 1
-            if tried[case.size] <= _TRIED_OF_A_SIZE and self._is_wanted(case):
+            tried[_length(case)] += 1
+            if tried[_length(case)] <= _TRIED_ALIKE and self._is_wanted(case):
                 return self._known[case]
         return None
 

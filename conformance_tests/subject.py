@@ -161,6 +161,21 @@ class Subject:
                 at += step.tokens.shape[1]
         return result
 
+    def run_again_on(self, inputs: Inputs, others: Inputs) -> tuple[Array, Array]:
+        """Call, overwrite the arguments with others of their shapes, and call again on the same arrays.
+
+        Returns the first result as it was at once, and as it stands after the second call. Chains of calls have no
+        such pair: TypeError.
+        """
+        prepared, overwriting = self.prepare(inputs), self.prepare(others)
+        if not isinstance(prepared, PreparedCall) or not isinstance(overwriting, PreparedCall):
+            raise TypeError(f"{inputs.operation} is a chain of calls")
+        records = [CallRecord(i.operation, i.dtype, i.arguments(), None) for i in (inputs, others)]
+        self.calls.extend(records)
+        first, afterwards = prepared.run_again_on(overwriting, result_shapes(inputs))
+        self.calls[-2:] = [replace(records[0], result=first.value, shapes=first.shapes), records[1]]
+        return first.value, afterwards.value
+
     def call(self, inputs: Inputs, *, strided: bool = False) -> Array:
         """Call the operation; WrongShape when the result does not have the interface's shape."""
         result = self.run(self.prepare(inputs, strided=strided), inputs)

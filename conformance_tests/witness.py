@@ -204,19 +204,28 @@ class Witness(Probe):
         return self._call_under_each("mask_polarity", replace(inputs, mask=mask))
 
     def _causal_with_mask(self) -> str | None:
-        if not self._has("is_causal", "mask"):
-            return None
-        # Query 1 sees other keys by both together than by either alone.
-        mask = np.array([True, False, True, True])[None, None, None]
-        both = replace(self._inputs(4, 4, is_causal=True, mask="padding"), mask=mask)
-        output = self._output(both)
-        if output is not None:
-            self._compare("causal_with_mask", both, output, empty_rows=False)
-            return "intersect"
-        refusal, rejects = self.refusals[0], super()._causal_with_mask()
-        if rejects is not None:
-            self._record(both, f"{refusal}; with either alone it does not", ("rejects",), None)
-        return rejects
+        found = super()._causal_with_mask()
+        if found == "intersect":
+            # Query 1 sees other keys by both together than by either alone.
+            both = replace(self._both_masks(2), mask=np.array([True, False, True, True])[None, None, None])
+            return self._which("causal_with_mask", [both])
+        return found
+
+    def _refuses_pair(self, value_width: int) -> bool:
+        before = len(self.refusals)
+        refuses = super()._refuses_pair(value_width)
+        if refuses:
+            came = f"{self.refusals[before]}; with either alone it does not"
+            self._record(self._both_masks(value_width), came, ("rejects",), None)
+        return refuses
+
+    def _mixing_pairing(self, inputs: Any) -> str | None:
+        # That the vectors are turned in another way than any known does not tell: only which components are.
+        of_the_formula, self.evidence = self.evidence, []
+        found = super()._mixing_pairing(inputs)
+        if found is None:
+            self.evidence = of_the_formula + self.evidence
+        return found
 
     def _softcap_order(self) -> str | None:
         if not self._has("softcap", "mask"):

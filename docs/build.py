@@ -17,6 +17,7 @@ from pages.cost import cost_page
 from pages.derivations import FOLDER, derivation_pages
 from pages.field_tests import field_tests_page
 from pages.interface import interface_page
+from pages.kill_matrix import kill_matrix_page
 from pages.laws import laws_page
 from pages.mistakes import mistakes_page
 from pages.operations import operations_page
@@ -39,6 +40,7 @@ def generated_pages() -> dict[str, str]:
         **interface_page(HERE),
         **seeds_page(HERE),
         **mistakes_page(),
+        **kill_matrix_page(),
         **seed_pages(),
     }
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from veriformer.conformance_tests.cases import choices as st
+from veriformer.conformance_tests.cases import choices
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.cases.limits import Limits
 
-_SEEDS = st.integers(0, 2**16)
+_SEEDS = choices.integers(0, 2**16)
 _POOL = ((2, 3), (3, 5), (1, 4), (2, 7), (3, 2), (2, 6))
 
 
@@ -25,6 +25,7 @@ class BoxCase:
     padded: bool = False
     dtype: str = "float32"
     seed: int = 0
+    side: Literal["right", "left"] = "right"
 
     @property
     def size(self) -> int:
@@ -34,33 +35,35 @@ class BoxCase:
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
         kind = f"tokens below {self.vocabulary}" if self.vocabulary else f"E = {self.width}"
-        return f"batch {self.batch}, L = {self.length}, {kind}{', padded' if self.padded else ''}, {self.dtype}"
+        padding = f", padded{' on the left' if self.side == 'left' else ''}" if self.padded else ""
+        return f"batch {self.batch}, L = {self.length}, {kind}{padding}, {self.dtype}"
 
 
 @dataclass(frozen=True)
 class BoxSpace:
-    """Cases of `model`; `declared` is a property without which the law does not hold."""
+    """Cases of `model`; `declared` is a property without which the law does not hold, `sides` where padding stands."""
 
     padding: Literal["never", "sometimes", "always"] = "never"
+    sides: tuple[Literal["right", "left"], ...] = ("right",)
     declared: str = ""
     least_batch: int = 1
     least_length: int = 1
 
 
-def box_cases(space: BoxSpace, limits: Limits) -> st.Choice[BoxCase]:
+def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
     """Return cases of `model`; ValueError without a declaration of what it takes."""
     box = limits.black_box
     if box is None:
         raise ValueError("a model whose inputs are not declared has no cases")
     longest = box.max_length or 9
-    sizes: st.Choice[tuple[int, int]]
+    sizes: choices.Choice[tuple[int, int]]
     if limits.compiles_per_shape and not limits.small:
-        sizes = st.sampled_from([_POOL[(limits.seed + at) % len(_POOL)] for at in range(limits.pool)])
+        sizes = choices.sampled_from([_POOL[(limits.seed + at) % len(_POOL)] for at in range(limits.pool)])
     else:
-        sizes = st.tuples(st.integers(1, 3), st.integers(1, 3 if limits.small else 9))
+        sizes = choices.tuples(choices.integers(1, 3), choices.integers(1, 3 if limits.small else 9))
     paddings = {"never": (False,), "sometimes": (False, True), "always": (True,)}[space.padding]
-    padded = st.sampled_from(paddings if "padding_mask" in limits.features else (False,))
-    return st.builds(
+    padded = choices.sampled_from(paddings if "padding_mask" in limits.features else (False,))
+    return choices.builds(
         lambda size, with_padding, dtype, seed: BoxCase(
             max(size[0], space.least_batch),
             min(max(size[1], space.least_length, 2 if with_padding else 1), longest),
@@ -69,9 +72,10 @@ def box_cases(space: BoxSpace, limits: Limits) -> st.Choice[BoxCase]:
             with_padding,
             dtype,
             seed,
+            space.sides[seed % len(space.sides)],
         ),
         sizes,
         padded,
-        st.sampled_from(limits.dtypes),
+        choices.sampled_from(limits.dtypes),
         _SEEDS,
     )

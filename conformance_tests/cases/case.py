@@ -1,6 +1,6 @@
 """The description of a case: a few numbers and names from which every array follows.
 
-Hypothesis draws and shrinks descriptions, never arrays, so a counterexample is as small to read as to run.
+Descriptions are drawn and shrunk, never arrays, so a counterexample is as small to read as to run.
 """
 
 from __future__ import annotations

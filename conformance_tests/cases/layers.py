@@ -1,4 +1,4 @@
-"""Strategies of encoder and decoder layers."""
+"""Choices of encoder and decoder layers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from veriformer.conformance_tests.cases import choices as st
+from veriformer.conformance_tests.cases import choices
 from veriformer.conformance_tests.cases.case import Palette
 from veriformer.conformance_tests.cases.layer_case import LayerCase, PaddingSide
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
@@ -58,17 +58,21 @@ _PLACES: dict[str, tuple[bool, ...]] = {"pre": (True,), "post": (False,), "any":
 _EPS = (1e-5, 1e-3, 1e-1)
 
 
-def layer_cases(space: LayerSpace, limits: Limits) -> st.Choice[LayerCase]:
+def layer_cases(space: LayerSpace, limits: Limits) -> choices.Choice[LayerCase]:
     """Return cases of a layer; what belongs together is drawn together, as for attention."""
     flags = _flags(space, limits)
-    compiled: st.Choice[tuple[Sizes, Flags, str]]
+    compiled: choices.Choice[tuple[Sizes, Flags, str]]
     if limits.compiles_per_shape and not limits.small:
-        compiled = st.sampled_from(_pooled(flags, limits))
+        compiled = choices.sampled_from(_pooled(flags, limits))
     else:
         sizes = _SMALL if limits.small else _FREE
-        compiled = st.tuples(st.sampled_from(sizes), st.sampled_from(flags), st.sampled_from(limits.dtypes))
-    values = st.sampled_from(tuple(product(space.amplitudes, space.palettes, _EPS)))
-    return st.builds(lambda given, regime, seed: _case(space, limits, given, regime, seed), compiled, values, SEEDS)
+        compiled = choices.tuples(
+            choices.sampled_from(sizes), choices.sampled_from(flags), choices.sampled_from(limits.dtypes)
+        )
+    values = choices.sampled_from(tuple(product(space.amplitudes, space.palettes, _EPS)))
+    return choices.builds(
+        lambda given, regime, seed: _case(space, limits, given, regime, seed), compiled, values, SEEDS
+    )
 
 
 def _pooled(flags: list[Flags], limits: Limits) -> list[tuple[Sizes, Flags, str]]:

@@ -1,10 +1,10 @@
-"""Strategies of merging: an attention whose keys are divided in two."""
+"""Choices of merging: an attention whose keys are divided in two."""
 
 from __future__ import annotations
 
 from itertools import product
 
-from veriformer.conformance_tests.cases import choices as st
+from veriformer.conformance_tests.cases import choices
 from veriformer.conformance_tests.cases.case import MergeCase, Palette
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.cases.spaces import MergeSpace
@@ -17,16 +17,20 @@ _SMALL: tuple[Sizes, ...] = tuple(product((1, 2), (1, 2), (1, 2), (2, 3), (1, 2)
 _FREE: tuple[Sizes, ...] = tuple(product((1, 2, 3), (1, 2, 3, 5), (1, 2, 5, 7, 17), (2, 3, 5, 8, 33), (1, 2, 4, 7, 16)))
 
 
-def merge_cases(space: MergeSpace, limits: Limits) -> st.Choice[MergeCase]:
+def merge_cases(space: MergeSpace, limits: Limits) -> choices.Choice[MergeCase]:
     """Return cases of `merge_attention`."""
-    given: st.Choice[tuple[Sizes, str]]
+    given: choices.Choice[tuple[Sizes, str]]
     if limits.compiles_per_shape and not limits.small:
         places = range(limits.seed, limits.seed + limits.pool)
-        given = st.sampled_from([(_POOL[at % len(_POOL)], limits.dtypes[at % len(limits.dtypes)]) for at in places])
+        given = choices.sampled_from(
+            [(_POOL[at % len(_POOL)], limits.dtypes[at % len(limits.dtypes)]) for at in places]
+        )
     else:
-        given = st.tuples(st.sampled_from(_SMALL if limits.small else _FREE), st.sampled_from(limits.dtypes))
-    values = st.sampled_from(tuple(product(space.amplitudes, space.palettes)))
-    return st.builds(lambda drawn, regime, seed: _merge_case(space, drawn, regime, seed), given, values, SEEDS)
+        given = choices.tuples(
+            choices.sampled_from(_SMALL if limits.small else _FREE), choices.sampled_from(limits.dtypes)
+        )
+    values = choices.sampled_from(tuple(product(space.amplitudes, space.palettes)))
+    return choices.builds(lambda drawn, regime, seed: _merge_case(space, drawn, regime, seed), given, values, SEEDS)
 
 
 def _merge_case(space: MergeSpace, given: tuple[Sizes, str], regime: tuple[int, Palette], seed: int) -> MergeCase:

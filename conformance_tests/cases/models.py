@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Literal
 
-from veriformer.conformance_tests.cases import choices as st
+from veriformer.conformance_tests.cases import choices
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.cases.limits import Limits
@@ -26,7 +26,7 @@ _HEADS = ((4, 2, 1), (4, 1, 1), (8, 2, 2), (8, 4, 2), (6, 3, 1))
 _SMALL_HEADS = ((2, 1, 1), (4, 2, 1), (4, 2, 2), (4, 1, 1))
 # eps with the base of rotary positions.
 _NUMBERS = ((1e-3, 10.0), (1e-1, 10000.0))
-_SEEDS = st.integers(0, 2**16)
+_SEEDS = choices.integers(0, 2**16)
 
 
 @dataclass(frozen=True)
@@ -103,19 +103,19 @@ def model_architectures(space: ModelSpace, limits: Limits) -> tuple[str, ...]:
     return tuple(name for name in limits.architectures if name in space.architectures or not space.architectures)
 
 
-def model_cases(space: ModelSpace, limits: Limits) -> st.Choice[ModelCase]:
+def model_cases(space: ModelSpace, limits: Limits) -> choices.Choice[ModelCase]:
     """Return cases of whole Transformers: sizes and architecture together, then values."""
     names = model_architectures(space, limits)
     settings = tuple(product(names, _paddings(space, limits), limits.dtypes))
     # A framework may compile for every configuration: only what it sees as arrays is then free.
     numbers = _NUMBERS[:1] if limits.compiles_per_shape else _NUMBERS
     if limits.compiles_per_shape and not limits.small:
-        compiled: st.Choice[Compiled] = st.sampled_from(_pooled(space, limits, settings))
+        compiled: choices.Choice[Compiled] = choices.sampled_from(_pooled(space, limits, settings))
     else:
         drawn = _small_sizes(space) if limits.small else _free_sizes(space, limits.seed)
-        compiled = st.tuples(st.sampled_from(drawn), st.sampled_from(settings))
-    values = st.tuples(st.sampled_from(("integers", "normal")), st.sampled_from(numbers))
-    return st.builds(lambda *drawn: _case(space, limits, *drawn), compiled, values, _SEEDS)
+        compiled = choices.tuples(choices.sampled_from(drawn), choices.sampled_from(settings))
+    values = choices.tuples(choices.sampled_from(("integers", "normal")), choices.sampled_from(numbers))
+    return choices.builds(lambda *drawn: _case(space, limits, *drawn), compiled, values, _SEEDS)
 
 
 def _pooled(space: ModelSpace, limits: Limits, settings: tuple[Settings, ...]) -> list[Compiled]:

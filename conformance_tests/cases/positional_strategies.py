@@ -1,4 +1,4 @@
-"""Hypothesis strategies for rotary embeddings, linear biases and relative buckets."""
+"""Choices of rotary embeddings, linear biases and relative buckets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from veriformer.conformance_tests.cases import choices as st
+from veriformer.conformance_tests.cases import choices
 from veriformer.conformance_tests.cases.case import AlibiCase, BucketCase, RotaryCase
 from veriformer.conformance_tests.cases.limits import SEEDS, Limits
 from veriformer.conformance_tests.cases.spaces import AlibiSpace, BucketSpace, How, RotarySpace
@@ -41,15 +41,15 @@ _BUCKETS: tuple[Settings, ...] = (
 )
 
 
-def rotary_cases(space: RotarySpace, limits: Limits) -> st.Choice[RotaryCase]:
+def rotary_cases(space: RotarySpace, limits: Limits) -> choices.Choice[RotaryCase]:
     """Return cases of rotary embeddings: shapes and keywords first, then values."""
     if limits.compiles_per_shape and not limits.small:
-        compiled = st.sampled_from([_compiled_rotary(index, space, limits) for index in range(limits.pool)])
+        compiled = choices.sampled_from([_compiled_rotary(index, space, limits) for index in range(limits.pool)])
     else:
-        shapes = st.sampled_from(_rotary_shapes(space, None if limits.small else limits.seed))
-        compiled = st.builds(_free_rotary, shapes, _keywords(space, limits), st.sampled_from(limits.dtypes))
-    values = st.sampled_from(tuple(product(_FURTHEST, space.palettes, (1, 4))))
-    return st.builds(_rotary_case, compiled, values, SEEDS)
+        shapes = choices.sampled_from(_rotary_shapes(space, None if limits.small else limits.seed))
+        compiled = choices.builds(_free_rotary, shapes, _keywords(space, limits), choices.sampled_from(limits.dtypes))
+    values = choices.sampled_from(tuple(product(_FURTHEST, space.palettes, (1, 4))))
+    return choices.builds(_rotary_case, compiled, values, SEEDS)
 
 
 @lru_cache(maxsize=256)
@@ -70,13 +70,13 @@ def _fitted(shape: Sequence[int], space: RotarySpace) -> tuple[int, ...]:
     return tuple(max(pair) for pair in zip(shape, least, strict=True))
 
 
-def _keywords(space: RotarySpace, limits: Limits) -> st.Choice[dict[str, Any]]:
+def _keywords(space: RotarySpace, limits: Limits) -> choices.Choice[dict[str, Any]]:
     """Return the optional inputs: a base, how much of the rotary dimension is left out, positions of each sample."""
     bases = _choices(space.base, _BASES, "base" in limits.features)
     parts = _choices(space.rotary_dim, (1, 2), "rotary_dim" in limits.features)
     samples = {"never": (False,), "sometimes": (False, True), "always": (True,)}[space.per_sample]
     combined = product(samples, bases, parts)
-    return st.sampled_from([{"per_sample": own, "base": base, "part": part} for own, base, part in combined])
+    return choices.sampled_from([{"per_sample": own, "base": base, "part": part} for own, base, part in combined])
 
 
 def _choices(how: How, values: tuple[Any, ...], offered: bool) -> tuple[Any, ...]:
@@ -112,7 +112,7 @@ def _rotary_case(compiled: RotaryCase, values: tuple[int, Any, int], seed: int) 
     return RotaryCase(**{**vars(compiled), **changed})
 
 
-def alibi_cases(space: AlibiSpace, limits: Limits) -> st.Choice[AlibiCase]:
+def alibi_cases(space: AlibiSpace, limits: Limits) -> choices.Choice[AlibiCase]:
     """Return head counts and lengths of linear biases."""
     counts = {"any": tuple(range(1, 17)), "power_of_two": _POWERS_OF_TWO, "other": _OTHER_COUNTS}[space.heads]
     counts = tuple(count for count in counts if count >= space.least_heads)
@@ -121,10 +121,10 @@ def alibi_cases(space: AlibiSpace, limits: Limits) -> st.Choice[AlibiCase]:
             (counts[index % len(counts)] if space.heads != "any" else max(heads, space.least_heads), queries, keys)
             for index, (heads, queries, keys) in enumerate(_ALIBI_POOL[: limits.pool])
         ]
-        return st.sampled_from([_alibi_case(sizes, space) for sizes in dict.fromkeys(pool)])
-    length = st.integers(1, 3 if limits.small else 20)
-    heads = st.sampled_from(counts)
-    return st.tuples(heads, length, length).map(lambda sizes: _alibi_case(sizes, space))
+        return choices.sampled_from([_alibi_case(sizes, space) for sizes in dict.fromkeys(pool)])
+    length = choices.integers(1, 3 if limits.small else 20)
+    heads = choices.sampled_from(counts)
+    return choices.tuples(heads, length, length).map(lambda sizes: _alibi_case(sizes, space))
 
 
 def _alibi_case(sizes: tuple[int, int, int], space: AlibiSpace) -> AlibiCase:
@@ -135,7 +135,7 @@ def _alibi_case(sizes: tuple[int, int, int], space: AlibiSpace) -> AlibiCase:
     return AlibiCase(heads, queries, keys + int(space.more_keys and queries == keys))
 
 
-def bucket_cases(space: BucketSpace, limits: Limits) -> st.Choice[BucketCase]:
+def bucket_cases(space: BucketSpace, limits: Limits) -> choices.Choice[BucketCase]:
     """Return shapes, settings and reaches of relative positions, near ones and such as exceed the last bucket."""
     settings = _BUCKETS
     if space.direction != "any":
@@ -144,12 +144,13 @@ def bucket_cases(space: BucketSpace, limits: Limits) -> st.Choice[BucketCase]:
         settings = ((None, None, None),)
     if limits.compiles_per_shape and not limits.small:
         pool = zip(_SHAPES[: limits.pool], settings * limits.pool, strict=False)
-        chosen = st.sampled_from([(shape, setting) for shape, setting in pool])
+        chosen = choices.sampled_from([(shape, setting) for shape, setting in pool])
     else:
-        rows = st.integers(1, 2 if limits.small else 4)
-        columns = st.integers(1, 3) if limits.small else st.one_of(st.integers(1, 8), st.sampled_from((33, 64)))
-        chosen = st.tuples(st.tuples(rows, columns), st.sampled_from(settings))
-    return st.builds(lambda *drawn: _bucket_case(space, *drawn), chosen, st.booleans(), SEEDS)
+        rows = choices.integers(1, 2 if limits.small else 4)
+        few, many = choices.integers(1, 3), choices.one_of(choices.integers(1, 8), choices.sampled_from((33, 64)))
+        shapes = choices.tuples(rows, few if limits.small else many)
+        chosen = choices.tuples(shapes, choices.sampled_from(settings))
+    return choices.builds(lambda *drawn: _bucket_case(space, *drawn), chosen, choices.booleans(), SEEDS)
 
 
 def _bucket_case(space: BucketSpace, chosen: tuple[tuple[int, int], Settings], far: bool, seed: int) -> BucketCase:

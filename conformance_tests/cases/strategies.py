@@ -1,11 +1,12 @@
-"""Hypothesis strategies: from a law's space and what the implementation can do to descriptions of cases."""
+"""The choice of cases: from a law's space and what the implementation can do to descriptions of calls."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product, starmap
 from typing import Any
 
-from veriformer.conformance_tests.cases import choices as st
+from veriformer.conformance_tests.cases import choices
 from veriformer.conformance_tests.cases.black_box import BoxSpace, box_cases
 from veriformer.conformance_tests.cases.case import (
     AttentionCase,
@@ -43,47 +44,20 @@ from veriformer.conformance_tests.cases.spaces import (
     VectorSpace,
 )
 from veriformer.conformance_tests.cases.training import embedding_cases, loss_cases
-from veriformer.conformance_tests.cases.windows import SOFTCAPS, WINDOWS, Choice
+from veriformer.conformance_tests.cases.windows import SOFTCAPS, WINDOWS, LogitSettings
 
 __all__ = ["Limits", "attention_cases", "cases", "own_space", "resolved", "vector_cases"]
 
 _SCALES = (1.0, 0.25, 2.0, 0.3)
 
 
-def cases(space: Space, limits: Limits) -> st.Choice[Any]:
-    """Return the strategy of a space; TypeError when nothing is drawn from it."""
+def cases(space: Space, limits: Limits) -> choices.Choice[Any]:
+    """Return the choice among the cases of a space; TypeError when nothing is drawn from it."""
     space = resolved(space, limits.operation)
-    if isinstance(space, AttentionSpace):
-        return attention_cases(space, limits)
-    if isinstance(space, VectorSpace):
-        return vector_cases(space, limits)
-    if isinstance(space, FeedForwardSpace):
-        return feed_forward_cases(space, limits)
-    if isinstance(space, CausalMaskSpace):
-        return causal_mask_cases(space)
-    if isinstance(space, PaddingMaskSpace):
-        return padding_mask_cases(space)
-    if isinstance(space, PositionSpace):
-        return position_cases(space, limits)
-    if isinstance(space, LossSpace):
-        return loss_cases(space, limits)
-    if isinstance(space, EmbeddingSpace):
-        return embedding_cases(space, limits)
-    if isinstance(space, LayerSpace):
-        return layer_cases(space, limits)
-    if isinstance(space, RotarySpace):
-        return rotary_cases(space, limits)
-    if isinstance(space, AlibiSpace):
-        return alibi_cases(space, limits)
-    if isinstance(space, MergeSpace):
-        return merge_cases(space, limits)
-    if isinstance(space, BucketSpace):
-        return bucket_cases(space, limits)
-    if isinstance(space, ModelSpace):
-        return model_cases(space, limits)
-    if isinstance(space, BoxSpace):
-        return box_cases(space, limits)
-    raise TypeError(f"no cases are drawn from {type(space).__name__}")
+    drawn = _DRAWN.get(type(space))
+    if drawn is None:
+        raise TypeError(f"no cases are drawn from {type(space).__name__}")
+    return drawn(space, limits)
 
 
 def resolved(space: Space, operation: str) -> Space:
@@ -122,23 +96,25 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
     return own.get(operation, AttentionSpace(mask=how, causal=how, bias=how, scale=how))
 
 
-def attention_cases(space: AttentionSpace, limits: Limits) -> st.Choice[AttentionCase]:
+def attention_cases(space: AttentionSpace, limits: Limits) -> choices.Choice[AttentionCase]:
     """Return cases of attention: flags first, then sizes, then values, the order that shrinks best.
 
     Each draw costs more than a call of a small attention, so what belongs together is drawn together.
     """
     if limits.compiles_per_shape and not limits.small:
-        compiled = st.sampled_from([_fixed(chosen, space, limits) for chosen in POOL[: limits.pool]])
+        compiled = choices.sampled_from([_fixed(chosen, space, limits) for chosen in POOL[: limits.pool]])
     else:
         grouped = _is_grouped(space, limits)
         if limits.small:
-            sizes = st.sampled_from(small_sizes(space, grouped=grouped))
+            sizes = choices.sampled_from(small_sizes(space, grouped=grouped))
         else:
             drawn = free_sizes(space, limits.seed)
-            sizes = st.in_turn(drawn, smallest_first(drawn))
-        compiled = st.tuples(st.sampled_from(_flags(space, limits)), sizes, st.sampled_from(limits.dtypes))
-    values = st.sampled_from(tuple(product(space.amplitudes, space.palettes, space.mask_kinds)))
-    return st.builds(lambda *drawn: _case(limits, space, *drawn), compiled, values, SEEDS)
+            sizes = choices.in_turn(drawn, smallest_first(drawn))
+        compiled = choices.tuples(
+            choices.sampled_from(_flags(space, limits)), sizes, choices.sampled_from(limits.dtypes)
+        )
+    values = choices.sampled_from(tuple(product(space.amplitudes, space.palettes, space.mask_kinds)))
+    return choices.builds(lambda *drawn: _case(limits, space, *drawn), compiled, values, SEEDS)
 
 
 def _case(
@@ -182,18 +158,18 @@ def _flags(space: AttentionSpace, limits: Limits) -> list[dict[str, Any]]:
         on = {name for name, switch in zip(wishes, drawn, strict=True) if switch}
         shapes = space.mask_shapes if "mask" in on else space.mask_shapes[:1]
         combinations += [
-            _settled(on, space, limits, shape, choice, biases=with_biases)
-            for shape, choice in product(shapes, _choices(on))
+            _settled(on, space, limits, shape, logits, biases=with_biases)
+            for shape, logits in product(shapes, _logit_settings(on))
         ]
     return combinations
 
 
-def _choices(on: set[str]) -> list[Choice]:
+def _logit_settings(on: set[str]) -> list[LogitSettings]:
     """Return the values of the optional inputs that have one; where others are on too, few of each."""
     scales = _SCALES if "scale" in on else _SCALES[:1]
     windows = WINDOWS if "window" in on else WINDOWS[:1]
     softcaps = SOFTCAPS if "softcap" in on else SOFTCAPS[:1]
-    return list(starmap(Choice, product(scales, windows, softcaps)))
+    return list(starmap(LogitSettings, product(scales, windows, softcaps)))
 
 
 def _fixed(chosen: Compiled, space: AttentionSpace, limits: Limits) -> tuple[dict[str, Any], Sizes, str]:
@@ -202,7 +178,7 @@ def _fixed(chosen: Compiled, space: AttentionSpace, limits: Limits) -> tuple[dic
     on = {name for name, how in wishes.items() if how == "always" or (how == "sometimes" and name in chosen.extras)}
     shape = chosen.mask_shape if chosen.mask_shape in space.mask_shapes else space.mask_shapes[0]
     biases = space.biases == "always" or (space.biases == "sometimes" and "bias" in chosen.extras)
-    flags = _settled(on & limits.features, space, limits, shape, Choice(_SCALES[0]), biases=biases)
+    flags = _settled(on & limits.features, space, limits, shape, LogitSettings(_SCALES[0]), biases=biases)
     # With more dtypes than entries another law starts at another dtype, so that a run meets all that are declared.
     rounds = -(-len(limits.dtypes) // limits.pool)
     index = chosen.dtype_index + limits.pool * (limits.seed % rounds)
@@ -230,7 +206,7 @@ def _settled(
     space: AttentionSpace,
     limits: Limits,
     mask_shape: MaskShape,
-    choice: Choice,
+    logits: LogitSettings,
     *,
     biases: bool,
 ) -> dict[str, Any]:
@@ -246,23 +222,26 @@ def _settled(
     if "mask" in on:
         flags["mask_shape"] = mask_shape
     if "scale" in on:
-        flags["scale"] = choice.scale
+        flags["scale"] = logits.scale
     if "window" in on:
-        flags["window"] = choice.window
+        flags["window"] = logits.window
     if "softcap" in on:
-        flags["softcap"] = choice.softcap
+        flags["softcap"] = logits.softcap
     flags["sinks"] = "sinks" in on
     return flags
 
 
-def vector_cases(space: VectorSpace, limits: Limits) -> st.Choice[VectorCase]:
+def vector_cases(space: VectorSpace, limits: Limits) -> choices.Choice[VectorCase]:
     """Return cases of operations on vectors."""
     if limits.compiles_per_shape and not limits.small:
-        shapes = st.sampled_from(((1, 2, 3), (2, 3, 5), (3, 2, 17)))
+        shapes = choices.sampled_from(((1, 2, 3), (2, 3, 5), (3, 2, 17)))
     else:
-        width = st.integers(1, 3) if limits.small else st.one_of(st.integers(1, 9), st.sampled_from((16, 17, 64, 65)))
-        shapes = st.tuples(st.integers(1, 3), st.integers(1, 3), width)
-    return st.builds(
+        few, wide = (
+            choices.integers(1, 3),
+            choices.one_of(choices.integers(1, 9), choices.sampled_from((16, 17, 64, 65))),
+        )
+        shapes = choices.tuples(few, few, few if limits.small else wide)
+    return choices.builds(
         lambda shape, dtype, palette, amplitude, eps, seed: VectorCase(
             shape[0],
             max(shape[1], space.least_rows),
@@ -274,27 +253,27 @@ def vector_cases(space: VectorSpace, limits: Limits) -> st.Choice[VectorCase]:
             seed,
         ),
         shapes,
-        st.sampled_from(limits.dtypes),
-        st.sampled_from(space.palettes),
-        st.sampled_from(space.amplitudes),
-        st.sampled_from((1e-5, 1e-3, 1e-1)),
+        choices.sampled_from(limits.dtypes),
+        choices.sampled_from(space.palettes),
+        choices.sampled_from(space.amplitudes),
+        choices.sampled_from((1e-5, 1e-3, 1e-1)),
         SEEDS,
     )
 
 
-def feed_forward_cases(space: FeedForwardSpace, limits: Limits) -> st.Choice[FeedForwardCase]:
+def feed_forward_cases(space: FeedForwardSpace, limits: Limits) -> choices.Choice[FeedForwardCase]:
     """Return cases of feed-forward networks; a gated one has no biases."""
     if limits.compiles_per_shape and not limits.small:
-        shapes = st.sampled_from(((2, 3, 4, 5), (1, 2, 3, 7)))
+        shapes = choices.sampled_from(((2, 3, 4, 5), (1, 2, 3, 7)))
     elif limits.small:
-        shapes = st.tuples(*[st.integers(1, 2)] * 4)
+        shapes = choices.tuples(*[choices.integers(1, 2)] * 4)
     else:
-        few, wide = st.integers(1, 3), st.one_of(st.integers(1, 9), st.sampled_from((16, 17, 33)))
-        shapes = st.tuples(few, few, wide, wide)
+        few, wide = choices.integers(1, 3), choices.one_of(choices.integers(1, 9), choices.sampled_from((16, 17, 33)))
+        shapes = choices.tuples(few, few, wide, wide)
     wishes: dict[How, tuple[bool, ...]] = {"never": (False,), "sometimes": (False, True), "always": (True,)}
     biases = wishes[space.biases] if limits.operation == "feed_forward" else (False,)
     settings = tuple(product(space.activations, biases, limits.dtypes, space.palettes, space.amplitudes))
-    return st.builds(
+    return choices.builds(
         lambda shape, setting, seed: FeedForwardCase(
             shape[0],
             max(shape[1], space.least_rows),
@@ -309,28 +288,47 @@ def feed_forward_cases(space: FeedForwardSpace, limits: Limits) -> st.Choice[Fee
             seed=seed,
         ),
         shapes,
-        st.sampled_from(settings),
+        choices.sampled_from(settings),
         SEEDS,
     )
 
 
-def causal_mask_cases(space: CausalMaskSpace) -> st.Choice[CausalMaskCase]:
+def causal_mask_cases(space: CausalMaskSpace, _: Limits) -> choices.Choice[CausalMaskCase]:
     """Return lengths of causal masks."""
-    lengths = st.integers(1, 9)
+    lengths = choices.integers(1, 9)
     if space.square:
-        return st.builds(lambda length: CausalMaskCase(length, length), lengths)
-    return st.builds(CausalMaskCase, lengths, lengths)
+        return choices.builds(lambda length: CausalMaskCase(length, length), lengths)
+    return choices.builds(CausalMaskCase, lengths, lengths)
 
 
-@st.composite
-def padding_mask_cases(draw: st.Draw, space: PaddingMaskSpace) -> PaddingMaskCase:
+@choices.composite
+def padding_mask_cases(draw: choices.Draw, space: PaddingMaskSpace, _: Limits) -> PaddingMaskCase:
     """Return lengths and the length that they are padded to."""
-    lengths = draw(st.lists(st.integers(1, 7), min_size=space.least_batch, max_size=4))
-    return PaddingMaskCase(tuple(lengths), max(lengths) + draw(st.integers(0, 3)))
+    lengths = draw(choices.lists(choices.integers(1, 7), min_size=space.least_batch, max_size=4))
+    return PaddingMaskCase(tuple(lengths), max(lengths) + draw(choices.integers(0, 3)))
 
 
-def position_cases(space: PositionSpace, limits: Limits) -> st.Choice[PositionCase]:
+def position_cases(space: PositionSpace, limits: Limits) -> choices.Choice[PositionCase]:
     """Return lengths and even widths."""
-    lengths = st.integers(space.least_length, 6 if limits.small else 40)
-    widths = st.integers(1, 3 if limits.small else 32).map(lambda half: 2 * half)
-    return st.builds(PositionCase, lengths, widths, st.sampled_from(limits.dtypes))
+    lengths = choices.integers(space.least_length, 6 if limits.small else 40)
+    widths = choices.integers(1, 3 if limits.small else 32).map(lambda half: 2 * half)
+    return choices.builds(PositionCase, lengths, widths, choices.sampled_from(limits.dtypes))
+
+
+_DRAWN: dict[type[Space], Callable[[Any, Limits], choices.Choice[Any]]] = {
+    AttentionSpace: attention_cases,
+    VectorSpace: vector_cases,
+    FeedForwardSpace: feed_forward_cases,
+    CausalMaskSpace: causal_mask_cases,
+    PaddingMaskSpace: padding_mask_cases,
+    PositionSpace: position_cases,
+    LossSpace: loss_cases,
+    EmbeddingSpace: embedding_cases,
+    LayerSpace: layer_cases,
+    RotarySpace: rotary_cases,
+    AlibiSpace: alibi_cases,
+    MergeSpace: merge_cases,
+    BucketSpace: bucket_cases,
+    ModelSpace: model_cases,
+    BoxSpace: box_cases,
+}

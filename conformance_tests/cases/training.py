@@ -1,10 +1,10 @@
-"""Strategies of what comes before and after the layers: tokens with a table, logits with targets."""
+"""Choices of what comes before and after the layers: tokens with a table, logits with targets."""
 
 from __future__ import annotations
 
 from itertools import product
 
-from veriformer.conformance_tests.cases import choices as st
+from veriformer.conformance_tests.cases import choices
 from veriformer.conformance_tests.cases.case import EmbeddingCase, IgnoreKind, LossCase, Palette
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE, IGNORE_KINDS, EmbeddingSpace, LossSpace
@@ -29,17 +29,19 @@ Options = tuple[IgnoreKind, float | None]
 Compiled = tuple[tuple[int, int, int], Options, str]
 
 
-def loss_cases(space: LossSpace, limits: Limits) -> st.Choice[LossCase]:
+def loss_cases(space: LossSpace, limits: Limits) -> choices.Choice[LossCase]:
     """Return cases of `cross_entropy`; what belongs together is drawn together, as for attention."""
     options = _options(space, limits)
-    compiled: st.Choice[Compiled]
+    compiled: choices.Choice[Compiled]
     if limits.compiles_per_shape and not limits.small:
-        compiled = st.sampled_from(_pooled(options, limits))
+        compiled = choices.sampled_from(_pooled(options, limits))
     else:
         sizes = _SMALL if limits.small else _FREE
-        compiled = st.tuples(st.sampled_from(sizes), st.sampled_from(options), st.sampled_from(limits.dtypes))
-    values = st.sampled_from(tuple(product(space.amplitudes, space.palettes)))
-    return st.builds(lambda given, regime, seed: _loss_case(space, given, regime, seed), compiled, values, SEEDS)
+        compiled = choices.tuples(
+            choices.sampled_from(sizes), choices.sampled_from(options), choices.sampled_from(limits.dtypes)
+        )
+    values = choices.sampled_from(tuple(product(space.amplitudes, space.palettes)))
+    return choices.builds(lambda given, regime, seed: _loss_case(space, given, regime, seed), compiled, values, SEEDS)
 
 
 def _pooled(options: list[Options], limits: Limits) -> list[Compiled]:
@@ -79,15 +81,15 @@ def _loss_case(space: LossSpace, given: Compiled, regime: tuple[int, Palette], s
     )
 
 
-def embedding_cases(space: EmbeddingSpace, limits: Limits) -> st.Choice[EmbeddingCase]:
+def embedding_cases(space: EmbeddingSpace, limits: Limits) -> choices.Choice[EmbeddingCase]:
     """Return cases of `token_embedding`."""
     scaled = [False] if space.scaled != "always" else []
     if space.scaled != "never" and "scale_by_sqrt_d_model" in limits.features:
         scaled.append(True)
-    given: st.Choice[tuple[Embedding, bool, str]]
+    given: choices.Choice[tuple[Embedding, bool, str]]
     if limits.compiles_per_shape and not limits.small:
         places = range(limits.seed, limits.seed + limits.pool)
-        given = st.sampled_from(
+        given = choices.sampled_from(
             [
                 (_EMBEDDING_POOL[at % 3], scaled[at % len(scaled)], limits.dtypes[at % len(limits.dtypes)])
                 for at in places
@@ -95,9 +97,13 @@ def embedding_cases(space: EmbeddingSpace, limits: Limits) -> st.Choice[Embeddin
         )
     else:
         sizes = _SMALL_EMBEDDINGS if limits.small else _FREE_EMBEDDINGS
-        given = st.tuples(st.sampled_from(sizes), st.sampled_from(scaled), st.sampled_from(limits.dtypes))
-    palettes = st.sampled_from(EVERY_PALETTE)
-    return st.builds(lambda drawn, palette, seed: _embedding_case(space, drawn, palette, seed), given, palettes, SEEDS)
+        given = choices.tuples(
+            choices.sampled_from(sizes), choices.sampled_from(scaled), choices.sampled_from(limits.dtypes)
+        )
+    palettes = choices.sampled_from(EVERY_PALETTE)
+    return choices.builds(
+        lambda drawn, palette, seed: _embedding_case(space, drawn, palette, seed), given, palettes, SEEDS
+    )
 
 
 def _embedding_case(

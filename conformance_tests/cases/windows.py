@@ -12,7 +12,7 @@ SOFTCAPS = (2.0, 0.5, 5.0)
 
 
 @dataclass(frozen=True)
-class Choice:
+class LogitSettings:
     """The values of the optional inputs that have some; each counts only where its input is on."""
 
     scale: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from itertools import islice
 from random import Random
 
 from veriformer.conformance_tests.cases.limits import Limits
@@ -11,14 +12,15 @@ from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace
 from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ, mistakes_of
-from veriformer.conformance_tests.diagnosis.named_by_laws import suspects_by_laws
-from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, observed, result_at
+from veriformer.conformance_tests.diagnosis.named_by_laws import FORMULAS_KEEP, suspects_by_laws, telling
+from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, calm, observed, result_at
 from veriformer.conformance_tests.families import Point, family_of
 from veriformer.conformance_tests.inference import Profile
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.search import Search as LawSearch
 from veriformer.conformance_tests.subject import Inputs
 from veriformer.spec.laws.law import LawStatement
 
@@ -44,34 +46,59 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
     operation = profile.subject.operation.name
     names = tuple(result.law.id for result in broken)
     family = family_of(operation)
+    calls = excluded = 0
     if family is not None:
         base = family.under(_known(profile))
         search = _Search(profile, broken, limits, base)
         standing, elimination = search.run()
+        calls, excluded = len(elimination.observations), elimination.tried
         if standing:
-            suspects = ranked(base, standing)
+            suspects = beside_broken_promises(operation, ranked(base, standing), names)
             return Diagnosis(
                 operation,
                 "reproduced",
                 suspects,
                 names,
-                calls=len(elimination.observations),
-                excluded=elimination.tried - len(standing),
+                calls=calls,
+                excluded=excluded - len(standing),
                 separated_by=search.separating(standing) if len(suspects) > 1 else "",
             )
-    suspects = suspects_by_laws(operation, names)
-    return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names)
+    suspects = suspects_by_laws(operation, telling(broken))
+    return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names, calls, excluded)
 
 
 def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
-    """Return the suspects that the changes amount to, each once, those that most people reported first."""
+    """Return the suspects that the changes amount to, each once, recorded ones that most people reported first."""
     by_mistakes: dict[tuple[str, ...], Changes] = {}
     for changes in standing:
         by_mistakes.setdefault(mistakes_of(base, changes), changes)
     known = catalogue()
-    order = sorted(by_mistakes, key=lambda slugs: -sum(len(known[slug].citations) for slug in slugs if slug in known))
+
+    def merit(names: tuple[str, ...]) -> tuple[int, int]:
+        recorded = [known[name] for name in names if name in known]
+        return len(recorded) - len(names), sum(len(mistake.citations) for mistake in recorded)
+
+    order = sorted(by_mistakes, key=merit, reverse=True)
     sureness = {1: 1.0, 2: _PAIR}
     return tuple(Suspect(slugs, sureness.get(len(slugs), _PAIR) / len(order), by_mistakes[slugs]) for slugs in order)
+
+
+def beside_broken_promises(operation: str, suspects: tuple[Suspect, ...], broken: Sequence[str]) -> tuple[Suspect, ...]:
+    """Return the suspects, each together with what breaks a law that no formula breaks, where one is broken."""
+    promises = [law for law in broken if law.rpartition(".")[2] in FORMULAS_KEEP]
+    others = suspects_by_laws(operation, promises)[:1]
+    return (
+        tuple(
+            Suspect(
+                tuple(sorted({*suspect.mistakes, *other.mistakes})),
+                suspect.confidence * other.confidence,
+                suspect.changes,
+            )
+            for suspect in suspects
+            for other in others
+        )
+        or suspects
+    )
 
 
 def _known(profile: Profile) -> Mapping[str, str]:
@@ -119,7 +146,8 @@ class _Search:
         return ""
 
     def _observe(self, inputs: Inputs) -> Observation | None:
-        return observed(self.subject, inputs, self.base)
+        found = observed(self.subject, inputs, self.base)
+        return None if found is None or found.overflowed else found
 
     def _observations(self) -> list[Observation]:
         inputs: dict[int, Inputs] = {}
@@ -129,20 +157,34 @@ class _Search:
                     inputs[id(record.inputs)] = record.inputs
         ordered = sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
         found = (self._observed_widely(one) for one in ordered[:_MOST_OBSERVATIONS])
-        return [observation for observation in found if observation is not None]
+        return calm([observation for observation in found if observation is not None])
 
     def _observed_widely(self, inputs: Inputs) -> Observation | None:
         """Observe a call in the widest dtype, where candidates lie furthest apart; else as it was."""
         widest = _in_dtype(inputs, self.limits.dtypes[0])
-        observation = self._observe(widest)
+        observation = observed(self.subject, widest, self.base)
         if widest is inputs or (observation is not None and observation.deviates):
             return observation
-        return self._observe(inputs)
+        return observed(self.subject, inputs, self.base)
 
     def _draws(self) -> Iterator[Inputs]:
+        """Yield inputs as drawn, and in turn with them what the broken laws make of theirs."""
         most = _MOST_COMPILED_DRAWS if self.limits.compiles_per_shape else _MOST_DRAWS
+        made = self._made_by_laws()
         for _, (_, inputs) in zip(range(most), self._drawn(self.limits), strict=False):
             yield inputs
+            yield from (inputs for inputs in islice(made, 1) if inputs is not None)
+
+    def _made_by_laws(self) -> Iterator[Inputs | None]:
+        """Yield the inputs of the last call that each broken law makes on new cases: vectors as small as eps, say."""
+        tried = [laws()[result.law.id] for result in self.broken]
+        choices = [(law, cases(law.space, self.limits)) for law in tried if not isinstance(law.space, NoSpace)]
+        random = Random(self.limits.seed + 1)
+        while choices:
+            for law, choice in choices:
+                search = LawSearch(law, self.subject, self.limits, self.limits.seed, 1)
+                search.judge(choice.sample(random))
+                yield self.subject.calls[-1].inputs if self.subject.calls else None
 
     def _drawn(self, limits: Limits) -> Iterator[tuple[str, Inputs]]:
         """Yield inputs from the operation's own space, in which everything meets, and from those of the broken laws."""

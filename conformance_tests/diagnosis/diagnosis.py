@@ -30,8 +30,9 @@ class Diagnosis:
 
     `how` says how they are known: "reproduced" by computing what the mistake gives, on `calls` calls, to the exclusion
     of `excluded` other known decisions and pairs of them; "named_by_laws" where no formula shows the mistake, but the
-    laws that it breaks are broken; "unknown" where nothing that is known explains it. `laws` are the broken laws.
-    `separated_by` describes an input on which the remaining suspects would differ, if one was found.
+    laws that it breaks are broken; "unknown" where nothing that is known explains it. What was computed in vain is
+    counted too. `laws` are the broken laws. `separated_by` describes an input on which the remaining suspects would
+    differ, if one was found.
     """
 
     operation: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -62,10 +63,14 @@ class Elimination:
         self.observations.sort(key=lambda observation: (not observation.deviates, observation.size))
         drawn = iter(self.draws)
         self._confirm(drawn)
-        for candidates in (self._singles, self.base.repeated_changes, self._beside_conventions, self._pairs):
-            if candidates == self._beside_conventions:
-                # Single mistakes are few, and the likeliest: only what lies further is given up.
-                self._started = time.process_time()
+        kinds: list[Callable[[], Iterable[Changes]]] = [
+            self._singles,
+            self.base.repeated_changes,
+            self._beside_conventions,
+            partial(self._pairs, likely=True),
+            partial(self._pairs, likely=False),
+        ]
+        for candidates in kinds:
             found = [changes for changes in candidates() if self._explains(changes)]
             if found:
                 return self._separated(found, drawn)
@@ -89,6 +94,7 @@ class Elimination:
 
         The value may wait for what the mistake makes of a call: rows are empty, perhaps, since a mask is inverted.
         """
+        self._started = time.process_time()
         mistakes, swaps = self._mistakes(), self._swaps()
         first = self._first_calls(mistakes)
         for changes in mistakes:
@@ -109,12 +115,20 @@ class Elimination:
                     swaps.setdefault((name, change[1]), []).append(change)
         return [tuple(changes) for changes in swaps.values()]
 
-    def _pairs(self) -> Iterator[Changes]:
+    def _pairs(self, *, likely: bool) -> Iterator[Changes]:
+        """Yield the pairs that the first calls speak for, or the others, in which one may act only through the other.
+
+        That happens on small calls: of one logit the exponent shows in nothing, unless the normaliser is wrong too.
+        """
+        if self._passed(1.0):
+            return
         mistakes = self._mistakes()
         first = self._first_calls(mistakes)
         merit = {changes: rank for rank, changes in enumerate(mistakes)}
-        pairs = [pair for pair in combinations(mistakes, 2) if self._may_explain(*pair, first)]
-        return ((*one, *other) for one, other in sorted(pairs, key=lambda pair: merit[pair[0]] + merit[pair[1]]))
+        pairs = [pair for pair in combinations(mistakes, 2) if not _names(pair[0]) & _names(pair[1])]
+        chosen = [pair for pair in pairs if self._may_explain(*pair, first) is likely]
+        for one, other in sorted(chosen, key=lambda pair: merit[pair[0]] + merit[pair[1]]):
+            yield (*one, *other)
 
     def _mistakes(self) -> list[Changes]:
         """Return the changes that make a mistake, in one place or in several, those that explain most alone first."""
@@ -208,11 +222,16 @@ def is_convention(base: Point, change: Change) -> bool:
 def mistakes_of(base: Point, changes: Changes) -> tuple[str, ...]:
     """Return the names of the mistakes among the changes; another value of a convention only where it is alone."""
     kept = [change for change in changes if not is_convention(base, change)] or changes
-    decisions = base.family.all_decisions
-    found = [(name, decisions[name], decisions[name].option(option)) for name, option in kept]
+    return tuple(sorted({mistake_of(base, change) for change in kept}))
+
+
+def mistake_of(base: Point, change: Change) -> str:
+    """Return the slug of the mistake that a change is; where it has none, the decision and the option."""
+    name, option = change
+    decision = base.family.all_decisions[name]
     # To leave a convention is one mistake, whichever of its values is meant: the option that bears a slug names it.
-    slugs = {name: option.slug or (decision.convention and base.option(name).slug) for name, decision, option in found}
-    return tuple(sorted({slugs[name] or f"{name}={option.name}" for name, _, option in found}))
+    left = base.option(name).slug if decision.convention else ""
+    return decision.option(option).slug or left or f"{name}={option}"
 
 
 def differ(results: Sequence[Array | None]) -> bool:

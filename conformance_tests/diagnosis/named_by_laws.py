@@ -3,16 +3,59 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
 from veriformer.conformance_tests.families import family_of
+from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.subject import CallRecord, result_shapes
 from veriformer.spec.laws import LAWS
 
 # No formula was reproduced: less sure than what was.
 _HIGHEST = 0.5
 _MOST = 3
+# Twice the excess of another law may be chance: the cases are others.
+_MUCH_MORE = 4.0
+
+
+def telling(broken: Sequence[LawResult]) -> tuple[str, ...]:
+    """Return the ids of the broken laws that say something of their own.
+
+    Where shapes are wrong, laws that could not compare anything for it say nothing beyond the law of the shape. Where
+    the result is not the formula's, neither does the same comparison on rarer cases, or of two memory layouts, that
+    fails by no more.
+    """
+    own_words = list(broken)
+    if any(_key(result) == "shape" for result in own_words):
+        own_words = [result for result in own_words if _key(result) == "shape" or not _stopped_by_shape(result)]
+    plain = [result for result in own_words if _key(result) == "value" and result.status == "failed"]
+    if plain:
+        own_words = [result for result in own_words if result is plain[0] or not _follows(result, plain[0])]
+    return tuple(result.law.id for result in own_words)
+
+
+def _key(result: LawResult) -> str:
+    return result.law.claim.key
+
+
+def _stopped_by_shape(result: LawResult) -> bool:
+    calls = result.counterexample.calls if result.counterexample else ()
+    return result.status == "error" and any(_of_wrong_shape(call) for call in calls)
+
+
+def _of_wrong_shape(call: CallRecord) -> bool:
+    return call.inputs is not None and call.result is not None and call.shapes != result_shapes(call.inputs)
+
+
+def _follows(result: LawResult, plain: LawResult) -> bool:
+    same = laws()[result.law.id].check is laws()[plain.law.id].check
+    return (same or _key(result) == "memory_layout") and result.largest_excess <= _MUCH_MORE * plain.largest_excess
+
+
+# The last parts of laws that no formula breaks, whatever it computes.
+FORMULAS_KEEP = ("inputs_unchanged", "result_kept", "same_call_same_answer", "history_independence")
 # What no formula breaks. Who breaks one of these breaks others as well that say nothing then, the first here most.
 _PROMISES = ("shape", "inputs_unchanged", "same_call_same_answer", "history_independence")
 
@@ -21,8 +64,8 @@ def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, 
     """Return the mistakes whose own laws are broken and that no formula of the family shows, the likeliest first.
 
     A mistake is the likelier the larger the part of its laws for the operation that is broken, and the more the broken
-    laws that are its own say: a law says the less, the more mistakes break it. Mistakes that the family has were
-    refuted by computing them.
+    laws that are its own say: a law says the less, the more mistakes break it; that the result is the formula's is
+    broken by all. Mistakes that the family has were refuted by computing them.
     """
     family = family_of(operation)
     refuted = (
@@ -35,13 +78,16 @@ def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, 
         for slug, entry in catalogue().items()
     }
     own = _of_broken_promise(every, broken)
-    breaking = Counter(law for laws in own.values() for law in laws)
+    breaking = Counter(law for its_laws in own.values() for law in its_laws)
+    for law in breaking:
+        if LAWS[law].claim.key == "value":
+            breaking[law] = sum(1 for its_laws in own.values() if its_laws)
     merits, sureness = {}, {}
-    for slug, laws in own.items():
-        if slug not in refuted and (hit := laws & set(broken)):
+    for slug, its_laws in own.items():
+        if slug not in refuted and (hit := its_laws & set(broken)):
             said = [1 / breaking[law] for law in hit]
-            sureness[slug] = _HIGHEST * max(said) * len(hit) / len(laws)
-            merits[slug] = (len(hit) / len(laws), sum(said), len(catalogue()[slug].citations))
+            sureness[slug] = _HIGHEST * max(said) * len(hit) / len(its_laws)
+            merits[slug] = (len(hit) / len(its_laws), sum(said), len(catalogue()[slug].citations))
     ranked = sorted(merits, key=lambda slug: merits[slug], reverse=True)
     best = [slug for slug in ranked if merits[slug][0] == 1.0] or ranked
     shown = best[:_MOST]

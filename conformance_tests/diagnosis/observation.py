@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,8 @@ _ROUNDINGS = 16.0
 _LARGEST_REST = 0.1
 _NEGLIGIBLE_REST = 1e-3
 _FAMILY_ROUNDING = 1e-9
+# Exponentials of numbers beyond this may leave the range of float32 where a wrong formula does not shift them.
+_LARGE = 16.0
 # Where roundings grow beyond this many, a wrong formula may do what none in exact arithmetic does, such as underflow.
 _MOST_ROUNDINGS = 1e4
 
@@ -42,6 +44,10 @@ class Observation:
         """How many numbers a candidate has to reproduce."""
         return self.output.size
 
+    def judged_everywhere(self) -> Observation:
+        """Return the same call with every entry compared, those on which correct results may differ too."""
+        return replace(self, judged=np.ones_like(self.judged))
+
     @cached_property
     def deviates(self) -> bool:
         """Whether the output is not that of the reference: a correct implementation stays within its own rounding."""
@@ -52,6 +58,13 @@ class Observation:
     def says_much(self) -> bool:
         """Whether the result is little disturbed by rounding."""
         return self.rounding <= _MOST_ROUNDINGS * self.unit * max(_largest(self.right), _largest(self.output))
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether numbers are so large that what is not finite may come of their size, and not of the formula."""
+        floats = [np.abs(value) for value in self.arguments.values() if _is_float(value)]
+        large = any(array[np.isfinite(array)].max(initial=0.0) > _LARGE for array in floats)
+        return large and bool((self.judged & np.isfinite(self.right) & ~np.isfinite(self.output)).any())
 
     def fits(self, point: Point) -> bool:
         """Return whether a point of the family returns what came, as far as rounding allows to tell."""
@@ -134,11 +147,17 @@ def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | Non
     return Observation(arguments, output, right, judged, allowed, rounding, unit)
 
 
+def calm(observations: Sequence[Observation]) -> list[Observation]:
+    """Leave out what overflowed, unless nothing else deviates: a family computes in double precision."""
+    kept = [observation for observation in observations if not observation.overflowed]
+    return kept if any(observation.deviates for observation in kept) else list(observations)
+
+
 def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
-    """Return what a point of the family returns; None where it is not defined."""
+    """Return what a point of the family returns; None where it is not defined, or reads an axis that is not there."""
     try:
         return point.compute(arguments)
-    except NotDefined:
+    except (NotDefined, IndexError):
         return None
 
 
@@ -154,5 +173,9 @@ def _largest(array: Array) -> float:
 
 
 def _finite(arguments: Mapping[str, Any]) -> bool:
-    floats = [value for value in arguments.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
+    floats = [value for value in arguments.values() if _is_float(value)]
     return all(not np.isnan(array).any() and not np.isposinf(array).any() for array in floats)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"

@@ -151,6 +151,16 @@ def _renormalised(beside: BesideSinks) -> Array:
     return reference.masked_softmax(beside.logits, beside.visible)
 
 
+def _renormalised_guarded(least: float) -> Callable[[BesideSinks], Array]:
+    """Return weights divided by their sum, or by a small number where the sink left less than that."""
+
+    def weights(beside: BesideSinks) -> Array:
+        kept = beside.weights()
+        return np.asarray(kept / np.maximum(kept.sum(axis=-1, keepdims=True), least))
+
+    return weights
+
+
 def _tiled(beside: BesideSinks) -> Array:
     return beside.weights(np.tile(beside.sinks[:: beside.group], beside.group))
 
@@ -184,6 +194,10 @@ SINKS = Decision(
         mistake("sink_of_one_head_for_all", lambda beside: beside.weights(np.full_like(beside.sinks, beside.sinks[0]))),
         mistake("grouped_sinks_tiled", _tiled),
         mistake("sink_renormalised_away", _renormalised),
+        *(
+            mistake("sink_renormalised_away", _renormalised_guarded(least), f"renormalised_from_{least:g}")
+            for least in (1e-30, 1e-12, 1e-9, 1e-6)
+        ),
         *(mistake("sink_never_negligible", _clamped(least), f"at_least_{least:g}") for least in (-10.0, -4.0, 0.0)),
         mistake("empty_row_mean_beside_sinks", _mean_in_empty_rows),
         neighbour(

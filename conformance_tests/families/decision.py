@@ -85,4 +85,4 @@ def mistake(slug: str, apply: Callable[..., Any], name: str = "", meaning: str =
 
 def neighbour(name: str, apply: Callable[..., Any], meaning: str) -> Option:
     """Return an option that is as wrong as a recorded mistake and stands in no record; `meaning` says what is done."""
-    return Option(name, "mistake", apply, meaning=meaning)
+    return mistake("", apply, name, meaning)

@@ -22,12 +22,6 @@ WHICH_ACTIVATION = Decision(
         mistake("ffn_activation_arg_ignored", lambda asked: "relu", "always_relu"),
         mistake("ffn_activation_arg_ignored", lambda asked: "gelu", "always_gelu"),
         mistake("ffn_activation_arg_ignored", lambda asked: "silu", "always_silu"),
-        mistake(
-            "", lambda asked: "relu" if asked == "silu" else asked, "relu_for_silu", "ReLU where SiLU is asked for"
-        ),
-        mistake(
-            "", lambda asked: "relu" if asked == "gelu" else asked, "relu_for_gelu", "ReLU where GELU is asked for"
-        ),
     ),
 )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from veriformer import reference
+from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, standard
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
 from veriformer.conformance_tests.families.rotary_positions import POSITIONS
@@ -185,6 +187,35 @@ VECTORS = Decision(
 )
 
 
+# Of the positions, the frequencies, and what rounds to the dtype of the vectors.
+PRECISION = Decision(
+    "precision",
+    "In which precision are the angles computed?",
+    (
+        standard("float32_at_least", lambda positions, frequencies, rounded: positions * frequencies),
+        mistake(
+            "rope_low_precision_positions",
+            lambda positions, frequencies, rounded: rounded(positions) * frequencies,
+        ),
+        mistake(
+            "rope_low_precision_positions",
+            lambda positions, frequencies, rounded: rounded(positions * frequencies),
+            "low_precision_angles",
+        ),
+        mistake(
+            "rope_low_precision_positions",
+            lambda positions, frequencies, rounded: positions * rounded(frequencies),
+            "low_precision_frequencies",
+        ),
+        mistake(
+            "rope_low_precision_positions",
+            lambda positions, frequencies, rounded: rounded(rounded(positions) * rounded(frequencies)),
+            "low_precision_throughout",
+        ),
+    ),
+)
+
+
 def _value_of_convention(*_: Any) -> None:
     """Stand where the name of the option is all that matters."""
 
@@ -211,7 +242,9 @@ def _compute(arguments: Arguments, point: Point) -> Array:
         raise NotDefined
     result = np.array(point["vectors"](x), dtype=np.float64)
     part = slice(start, start + turned)
-    result[..., part] = _turned(result[..., part], positions[..., None] * frequencies, point)
+    rounded = partial(round_to_dtype, dtype=arguments.get("dtype", "float64"))
+    angles = point["precision"](positions[..., None], frequencies, rounded)
+    result[..., part] = _turned(result[..., part], angles, point)
     return result
 
 
@@ -228,6 +261,7 @@ def _turned(vectors: Array, angles: Array, point: Point) -> Array:
 
 ROTARY = Family(
     "rotary",
-    (POSITIONS, BASE_TAKEN, TURNED, WHICH_TURN, FREQUENCIES, PAIRING, ANGLES, TURN, VECTORS),
+    (POSITIONS, BASE_TAKEN, TURNED, WHICH_TURN, FREQUENCIES, PRECISION, PAIRING, ANGLES, TURN, VECTORS),
     _compute,
+    needs_dtype=True,
 )

@@ -193,12 +193,21 @@ class AttentionInputs:
         return Expected(value, allowed * precision.with_reference, np.broadcast_to(~empty, value.shape))
 
     def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound of an implementation that sees every key and does not scale: see `Trial.equal`."""
+        """Return the error bound of one that does not scale and sees every key of any head: see `Trial.equal`."""
         unscaled = 1.0 if self.scale is None else max(self.scale, 1.0)
         loosest = replace(self, mask=None, is_causal=False, scale=unscaled, window=None, softcap=None, sinks=None)
         if self.bias is not None:
             loosest = replace(loosest, bias=np.where(np.isneginf(self.bias), 0.0, self.bias))
-        return loosest.expected(conventions).allowed
+        if self.group_size == 1:
+            return loosest.expected(conventions).allowed
+        # Heads that are mapped wrongly meet keys and values of any other head, and stand in any other's place.
+        turned = (loosest._with_heads_turned(by) for by in range(self.key.shape[1]))
+        largest = np.max([inputs.expected(conventions).allowed for inputs in turned], axis=(0, 2), keepdims=True)[0]
+        return np.broadcast_to(largest, self.result_shape)
+
+    def _with_heads_turned(self, by: int) -> Self:
+        value = None if self.value is None else np.roll(self.value, by, axis=1)
+        return replace(self, key=np.roll(self.key, by, axis=1), value=value)
 
     def empty_rows(self, conventions: Conventions) -> Array:
         """Return which queries may see no key, (B, H, L)."""

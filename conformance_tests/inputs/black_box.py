@@ -49,6 +49,7 @@ class BoxInputs:
             lengths = generator.integers(1, case.length + 1, (case.batch, 1))
             lengths[-1] = max(min(int(lengths[-1, 0]), case.length - 1), 1)
             mask = np.arange(case.length) < lengths
+            mask = mask[:, ::-1].copy() if case.side == "left" else mask
         return cls(case.dtype, inputs, case.vocabulary, mask)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import EmbeddingCase
 from veriformer.conformance_tests.cases.values import fill, round_to_dtype
-from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.tolerances.embedding import embedding_bound
 from veriformer.conformance_tests.tolerances.precision import Precision
 
@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class EmbeddingInputs:
+class EmbeddingInputs(NothingHidden):
     """Tokens (B, L) and a table (N, E), no two rows of which are alike unless the values leave no room for that."""
 
     dtype: str
@@ -66,7 +66,3 @@ class EmbeddingInputs:
         precision = Precision.of(self.dtype)
         allowed = embedding_bound(value, precision) * precision.with_reference
         return Expected(value, allowed, np.ones(value.shape, dtype=bool))
-
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed

@@ -9,7 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import Activation, FeedForwardCase, VectorCase
 from veriformer.conformance_tests.cases.values import fill, positive_fill, round_to_dtype
-from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.tolerances.activations import activation_bound
 from veriformer.conformance_tests.tolerances.feed_forward import feed_forward_bound, gated_feed_forward_bound
 from veriformer.conformance_tests.tolerances.precision import Precision
@@ -18,7 +18,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class ActivationInputs:
+class ActivationInputs(NothingHidden):
     """Entries, (batch, rows, width), of `gelu` or `silu`."""
 
     operation: str
@@ -54,10 +54,6 @@ class ActivationInputs:
         bound = activation_bound(activation, form, self.x, precision)
         return Expected(value, bound * precision.with_reference, np.ones(value.shape, dtype=bool))
 
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed
-
 
 @dataclass(frozen=True)
 class FeedForwardMatrices:
@@ -88,7 +84,7 @@ class GatedMatrices:
 
 
 @dataclass(frozen=True, eq=False)
-class FeedForwardInputs:
+class FeedForwardInputs(NothingHidden):
     """Vectors (batch, rows, E), the weights of `feed_forward` or `gated_feed_forward`, and the activation."""
 
     operation: str
@@ -149,10 +145,6 @@ class FeedForwardInputs:
         bound = gated_feed_forward_bound if gated else feed_forward_bound
         allowed = bound(self.x, self.weights, self.activation, form, precision)
         return Expected(value, allowed * precision.with_reference, np.ones(value.shape, dtype=bool))
-
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed
 
 
 def _matrix(case: FeedForwardCase, generator: np.random.Generator, rows: int, columns: int) -> Array:

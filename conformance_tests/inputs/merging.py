@@ -9,7 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import MergeCase
 from veriformer.conformance_tests.cases.values import fill, round_to_dtype
-from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.inputs.several_results import SeveralResults
 from veriformer.conformance_tests.tolerances.merging import merge_bound
 from veriformer.conformance_tests.tolerances.precision import Precision
@@ -32,7 +32,7 @@ class Divided:
 
 
 @dataclass(frozen=True, eq=False)
-class MergeInputs(SeveralResults):
+class MergeInputs(SeveralResults, NothingHidden):
     """Two parts of an attention, (B, H, L, Dv) and (B, H, L) each; `divided` is the attention they are parts of."""
 
     dtype: str
@@ -98,10 +98,6 @@ class MergeInputs(SeveralResults):
         return self.joined(
             *(Expected(value, bound * precision.with_reference, np.ones(value.shape, bool)) for value, bound in exact)
         )
-
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: there is nothing that an implementation may see and should not."""
-        return self.expected(conventions).allowed
 
 
 def _emptied(inputs: MergeInputs, case: MergeCase, generator: np.random.Generator) -> MergeInputs:

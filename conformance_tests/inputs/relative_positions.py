@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import AlibiCase, BucketCase
-from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.tolerances.relative_positions import alibi_bound, decided
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class AlibiInputs:
+class AlibiInputs(NothingHidden):
     """H, L and S."""
 
     num_heads: int
@@ -54,13 +54,9 @@ class AlibiInputs:
         value = reference.alibi_bias(*self.result_shape)
         return Expected(value, alibi_bound(value, self.slopes), self.visible)
 
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed
-
 
 @dataclass(frozen=True, eq=False)
-class BucketInputs:
+class BucketInputs(NothingHidden):
     """Relative positions of any shape, and the keywords: all three are given, or none where one is missing."""
 
     dtype: str
@@ -114,7 +110,3 @@ class BucketInputs:
         furthest = 128 if self.max_distance is None else self.max_distance
         judged = decided(self.distance, self.one_direction, furthest)
         return Expected(value, np.zeros(value.shape), judged)
-
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed

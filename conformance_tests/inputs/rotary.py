@@ -9,7 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import RotaryCase
 from veriformer.conformance_tests.cases.values import fill, round_to_dtype
-from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.tolerances.estimates import Estimate, rotated
 from veriformer.conformance_tests.tolerances.precision import Precision
 
@@ -18,7 +18,7 @@ DEFAULT_BASE = 10000.0
 
 
 @dataclass(frozen=True, eq=False)
-class RotaryInputs:
+class RotaryInputs(NothingHidden):
     """Vectors (B, H, L, D), positions (L,) or (B, L), and the keywords that are given."""
 
     dtype: str
@@ -82,7 +82,3 @@ class RotaryInputs:
             pairing=conventions["rotary_pairing"],
         )
         return Expected(turned.value, turned.error * precision.with_reference, np.ones(turned.value.shape, dtype=bool))
-
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import CausalMaskCase, PaddingMaskCase, PositionCase
-from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.tolerances.positions import sinusoid_bound
 from veriformer.conformance_tests.tolerances.precision import Precision
 
@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class CausalMaskInputs:
+class CausalMaskInputs(NothingHidden):
     """L and S."""
 
     query_length: int
@@ -44,13 +44,9 @@ class CausalMaskInputs:
         mask = reference.causal_mask(self.query_length, self.key_length, causal_alignment=alignment)
         return Expected.exact(mask)
 
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed
-
 
 @dataclass(frozen=True, eq=False)
-class PaddingMaskInputs:
+class PaddingMaskInputs(NothingHidden):
     """The number of real tokens of each sequence, and the padded length."""
 
     lengths: Array
@@ -76,13 +72,9 @@ class PaddingMaskInputs:
         """Return the mask, which rounding cannot change."""
         return Expected.exact(reference.padding_mask(self.lengths, self.max_length))
 
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed
-
 
 @dataclass(frozen=True)
-class PositionInputs:
+class PositionInputs(NothingHidden):
     """The number of positions and the width of their encodings."""
 
     length: int
@@ -114,10 +106,6 @@ class PositionInputs:
         pairs = sinusoid_bound(np.arange(self.length), self.frequencies, Precision.of("float32"))
         allowed = np.tile(pairs, 2) if layout == "concatenated" else np.repeat(pairs, 2, axis=-1)
         return Expected(value, allowed, np.ones(value.shape, dtype=bool))
-
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed
 
     @property
     def frequencies(self) -> Array:

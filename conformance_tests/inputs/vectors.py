@@ -9,7 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import VectorCase
 from veriformer.conformance_tests.cases.values import fill, positive_fill, round_to_dtype
-from veriformer.conformance_tests.inputs.expected import Conventions, Expected
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.tolerances.normalisation import layer_norm_bound, rms_norm_bound
 from veriformer.conformance_tests.tolerances.precision import Precision
 from veriformer.conformance_tests.tolerances.softmax import softmax_bound
@@ -18,7 +18,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxInputs:
+class SoftmaxInputs(NothingHidden):
     """Logits, (batch, rows, width)."""
 
     dtype: str
@@ -56,13 +56,9 @@ class SoftmaxInputs:
         allowed = softmax_bound(self.x, precision) * precision.with_reference
         return Expected(value, allowed, np.ones(value.shape, dtype=bool))
 
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed
-
 
 @dataclass(frozen=True, eq=False)
-class LayerNormInputs:
+class LayerNormInputs(NothingHidden):
     """Vectors (batch, rows, width), gain, shift and eps."""
 
     dtype: str
@@ -110,13 +106,9 @@ class LayerNormInputs:
         allowed = bound * precision.with_reference
         return Expected(value, allowed, np.ones(value.shape, dtype=bool))
 
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed
-
 
 @dataclass(frozen=True, eq=False)
-class RmsNormInputs:
+class RmsNormInputs(NothingHidden):
     """Vectors (batch, rows, width), what the implementation stores as gain, and eps."""
 
     dtype: str
@@ -164,7 +156,3 @@ class RmsNormInputs:
         precision = Precision.of(self.dtype)
         bound = rms_norm_bound(self.x, self.gain(conventions), self.eps, precision)
         return Expected(value, bound * precision.with_reference, np.ones(value.shape, dtype=bool))
-
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound: nothing can be seen here that should not be."""
-        return self.expected(conventions).allowed

@@ -26,6 +26,13 @@ def agrees_with_formula(trial: Trial) -> Verdict:
     return trial.agrees()
 
 
+@judges("scale.range", space=AttentionSpace(amplitudes=(4,), palettes=("integers",), least_keys=2))
+def scale_range(trial: Trial) -> Verdict:
+    """The scale makes up for queries and keys that are too large to be multiplied in 16 bits; all is powers of two."""
+    inputs: AttentionInputs = trial.inputs
+    return trial.agrees(replace(inputs, query=2.0**5 * inputs.query, key=2.0**5 * inputs.key, scale=2.0**-12))
+
+
 @judges("single_key", space=AttentionSpace(keys=1))
 def single_key(trial: Trial) -> Verdict:
     """With one key every query returns its value."""

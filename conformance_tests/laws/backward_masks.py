@@ -90,7 +90,20 @@ def broadcast(trial: Trial) -> Verdict:
 def empty_row(trial: Trial) -> Verdict:
     """A query without a visible key has no gradient and adds to none, where its output is zero."""
     inputs: BackwardInputs = trial.inputs
-    if trial.conventions["empty_row"] != "zeros":
+    return _agrees_at_empty_rows(trial, inputs)
+
+
+@judges("causal.empty_row", space=replace(_CAUSAL, least_keys=1), operations=BACKWARD)
+def causal_empty_row(trial: Trial) -> Verdict:
+    """A query in front of the first key, where the flag is aligned to the last, has no gradient and adds to none."""
+    inputs: BackwardInputs = trial.inputs
+    # Fewer keys than queries, so that there is such a row; aligned to the first key the flag empties none.
+    inputs = inputs.take_keys(np.arange(min(inputs.key_length, inputs.query_length - 1)))
+    return _agrees_at_empty_rows(trial, inputs)
+
+
+def _agrees_at_empty_rows(trial: Trial, inputs: BackwardInputs) -> Verdict:
+    if trial.conventions["empty_row"] != "zeros" and inputs.empty_rows(trial.conventions).any():
         raise NotOffered("the output of a query that sees no key is not zero; its gradients are not compared")
     expected, output = inputs.expected(trial.conventions), trial.output(inputs)
     parts = {name: inputs.part(name) for name in PARTS}

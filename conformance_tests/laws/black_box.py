@@ -71,6 +71,7 @@ def batch_permutation(trial: Trial) -> Verdict:
     return _equal(trial, trial.inputs, trial.inputs.take_samples(order), of_first=lambda result: result[order])
 
 
+@judges("padding.left", space=BoxSpace(padding="always", sides=("left",)), operations=_MODEL)
 @judges("padding.content", space=BoxSpace(padding="always"), operations=_MODEL)
 def padding_content(trial: Trial) -> Verdict:
     """Other content in the padding leaves the rest as it was."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from veriformer.conformance_tests.cases.case import Case
 from veriformer.conformance_tests.cases.spaces import NoSpace, OwnSpace
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import judges
-from veriformer.conformance_tests.subject import result_shapes, shape_words
+from veriformer.conformance_tests.subject import Inputs, result_shapes, shape_words
 from veriformer.conformance_tests.trial import Trial
 from veriformer.conformance_tests.verdict import Verdict, compare, words
 
@@ -69,6 +68,14 @@ def inputs_unchanged(trial: Trial) -> Verdict:
     )
 
 
+@judges("result_kept", space=OwnSpace())
+def result_kept(trial: Trial) -> Verdict:
+    """The first result holds what it held, after its arguments have been overwritten and given again."""
+    first, afterwards = trial.subject.run_again_on(trial.inputs, _with_other_values(trial, 1))
+    note = "actual is the first result as it stands after the second call"
+    return compare(first, afterwards, np.zeros(first.shape), note=note)
+
+
 @judges("same_call_same_answer", space=OwnSpace())
 def same_call_same_answer(trial: Trial) -> Verdict:
     """A second call with the same arrays repeats the first's answer."""
@@ -82,7 +89,7 @@ def history_independence(trial: Trial) -> Verdict:
     """Calls with other values in between leave the answer as it was."""
     first = trial.subject.call(trial.inputs)
     for seed in (1, 2):
-        trial.subject.call(draw_inputs(trial.inputs.operation, _reseeded(trial, seed)))
+        trial.subject.call(_with_other_values(trial, seed))
     return _repeats(trial, first, trial.subject.call(trial.inputs))
 
 
@@ -108,8 +115,9 @@ def _repeats(trial: Trial, first: np.ndarray, second: np.ndarray) -> Verdict:
     return compare(first, second, 2.0 * allowed, expected.judged)
 
 
-def _reseeded(trial: Trial, by: int) -> Case:
-    """Return a case of the same sizes with other values; tables of lengths have no values to change."""
+def _with_other_values(trial: Trial, by: int) -> Inputs:
+    """Return inputs of the same sizes with other values; tables of lengths have no values to change."""
     if trial.case is None:
         raise TypeError("this law is tried on cases")
-    return replace(trial.case, seed=trial.case.seed + by)
+    other: Inputs = draw_inputs(trial.inputs.operation, replace(trial.case, seed=trial.case.seed + by))
+    return other

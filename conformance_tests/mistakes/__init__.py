@@ -13,9 +13,11 @@ A planted mistake is an entry of a file in `planted/`, one file for each family 
     right = "..."                   what stands there, once
     wrong = "..."                   what a mistaken author wrote instead
     laws = ["attention.scale"]      the laws about that very thing: each must fail
+    errors = true                   only where a call raises or cannot be judged: each law ends with an error instead
 
-The operations are those of the laws. `not_planted.json` says of the rest of the catalogue why it is not planted, and
-`remarks.json` what there is to say of an operation.
+The operations are those of the laws. `not_planted.json` says of the rest of the catalogue, by slug, why it is not
+planted, and `remarks.json` what there is to say of an operation. `equivalent.toml` has the mistakes that an exact
+softmax undoes: where that is so, the derivation and the step of it that prove it, and a changed source that conforms.
 """
 
 from __future__ import annotations
@@ -25,15 +27,23 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from veriformer.conformance_tests.mistakes.files import read_json, read_planted, read_source, source_names
-from veriformer.conformance_tests.mistakes.mistake import Citation, Mistake, PlantedMistake
+from veriformer.conformance_tests.mistakes.files import (
+    read_equivalent,
+    read_json,
+    read_planted,
+    read_source,
+    source_names,
+)
+from veriformer.conformance_tests.mistakes.mistake import Citation, Equivalence, Mistake, PlantedMistake
 
 __all__ = [
     "Citation",
+    "Equivalence",
     "Mistake",
     "PlantedMistake",
     "catalogue",
     "caught_by",
+    "equivalent",
     "planted",
     "read_source",
     "remarks",
@@ -45,7 +55,7 @@ __all__ = [
 def catalogue() -> Mapping[str, Mistake]:
     """Return every mistake by its slug, in the order of the slugs."""
     reported = {record["slug"]: record for record in read_json("catalogue.json")}
-    reasons = {slug: reason for reason, slugs in read_json("not_planted.json").items() for slug in slugs}
+    reasons: dict[str, str] = read_json("not_planted.json")
     places: dict[str, list[PlantedMistake]] = {}
     for entry in planted():
         places.setdefault(entry.slug, []).append(entry)
@@ -59,6 +69,12 @@ def catalogue() -> Mapping[str, Mistake]:
 def planted() -> tuple[PlantedMistake, ...]:
     """Return every planted mistake; several may have one slug, each in another source or at another place."""
     return tuple(PlantedMistake(**{**record, "laws": tuple(record["laws"])}) for record in read_planted())
+
+
+@cache
+def equivalent() -> Mapping[str, Equivalence]:
+    """Return the mistakes that an exact softmax undoes, by slug."""
+    return MappingProxyType({record["slug"]: Equivalence(**record) for record in read_equivalent()})
 
 
 def caught_by(law: str) -> tuple[str, ...]:
@@ -79,4 +95,9 @@ def _mistake(slug: str, record: Mapping[str, Any] | None, places: list[PlantedMi
         return Mistake(slug, summary, planted=tuple(places))
     citations = tuple(Citation(**citation) for citation in record["citations"])
     # A mistake that has been planted since needs no reason any more.
-    return Mistake(**{**record, "citations": citations}, planted=tuple(places), reason="" if places else reason)
+    return Mistake(
+        **{**record, "citations": citations},
+        planted=tuple(places),
+        reason="" if places else reason,
+        equivalence=equivalent().get(slug),
+    )

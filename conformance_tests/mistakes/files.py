@@ -20,6 +20,12 @@ def read_planted() -> tuple[dict[str, Any], ...]:
     return tuple(record for file in files for record in tomllib.loads(file.read_text(encoding="utf-8"))["mistake"])
 
 
+def read_equivalent() -> tuple[dict[str, Any], ...]:
+    """Return the records of mistakes that change nothing."""
+    text = _folder().joinpath("equivalent.toml").read_text(encoding="utf-8")
+    return tuple(tomllib.loads(text)["equivalent"])
+
+
 def source_names() -> tuple[str, ...]:
     """Return the names of the correct sources; each ends in its framework, as `attention_numpy` does."""
     return tuple(sorted(file.name.removesuffix(".py") for file in _members("sources", ".py")))

@@ -6,6 +6,7 @@ import re
 import textwrap
 from dataclasses import dataclass
 from difflib import unified_diff
+from typing import Literal
 
 from veriformer.conformance_tests.mistakes.files import read_source
 from veriformer.spec.laws import LAWS
@@ -38,6 +39,8 @@ class PlantedMistake:
     """A passage of a correct source, what a mistaken author wrote instead, and the laws that must say so.
 
     `right` occurs in the source once. `summary` is what goes wrong, where the catalogue has no sentence for the slug.
+    Where `errors`, a call of the mistaken program raises or returns what cannot be judged: its laws end with an error
+    and not with a counterexample, which is a violation as well.
     """
 
     slug: str
@@ -46,6 +49,12 @@ class PlantedMistake:
     wrong: str
     laws: tuple[str, ...]
     summary: str = ""
+    errors: bool = False
+
+    @property
+    def status(self) -> Literal["failed", "error"]:
+        """The status of each of its laws in a report on the mistaken program."""
+        return "error" if self.errors else "failed"
 
     @property
     def name(self) -> str:
@@ -68,10 +77,7 @@ class PlantedMistake:
 
     def source_text(self) -> str:
         """Return the program with the mistake; ValueError where the passage does not occur in the source once."""
-        text = self.correct_text()
-        if (occurrences := text.count(self.right)) != 1:
-            raise ValueError(f"{self.right!r} must occur once in {self.source}; it occurs {occurrences} times")
-        return text.replace(self.right, self.wrong)
+        return changed_text(self.source, self.right, self.wrong)
 
     def changed_lines(self) -> tuple[str, ...]:
         """Return the lines that differ: those of the correct program after `- `, the mistaken ones after `+ `."""
@@ -83,11 +89,41 @@ class PlantedMistake:
 
 
 @dataclass(frozen=True)
+class Equivalence:
+    """Where a mistake changes nothing, the step of a derivation that proves it, and a program to see it by.
+
+    The program is that of `source` with `right` replaced by `wrong`. It conforms: what it computes differs from what
+    the source computes by rounding alone.
+    """
+
+    slug: str
+    where: str
+    derivation: str
+    step: str
+    source: str
+    right: str
+    wrong: str
+
+    def source_text(self) -> str:
+        """Return the program with the mistake; ValueError where the passage does not occur in the source once."""
+        return changed_text(self.source, self.right, self.wrong)
+
+
+def changed_text(source: str, right: str, wrong: str) -> str:
+    """Return a source with a passage replaced; ValueError where it does not occur once."""
+    text = read_source(source)
+    if (occurrences := text.count(right)) != 1:
+        raise ValueError(f"{right!r} must occur once in {source}; it occurs {occurrences} times")
+    return text.replace(right, wrong)
+
+
+@dataclass(frozen=True)
 class Mistake:
     """A mistake: what goes wrong, what hides it, what it does to a model, who met it, and where it is planted.
 
     `formula` is the mistaken line as NumPy would have it. `hidden_when` and `effect` are empty where nothing is known.
-    A mistake without citations is of the same sort as the reported ones. One that is not planted has a `reason`.
+    A mistake without citations is of the same sort as the reported ones. One that is not planted has a `reason`. One
+    with an `equivalence` is planted where it shows, and changes nothing where the equivalence says.
     """
 
     slug: str
@@ -99,6 +135,7 @@ class Mistake:
     citations: tuple[Citation, ...] = ()
     planted: tuple[PlantedMistake, ...] = ()
     reason: str = ""
+    equivalence: Equivalence | None = None
 
     @property
     def laws(self) -> tuple[str, ...]:

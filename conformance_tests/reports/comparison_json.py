@@ -25,6 +25,7 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "verdict": comparison.verdict,
         "seconds": comparison.seconds,
         "operations": [_operation(operation) for operation in comparison.operations],
+        "dtypes": list(comparison.dtypes),
         "only_first": list(comparison.only_first),
         "only_second": list(comparison.only_second),
         "notices": list(comparison.notices),
@@ -52,6 +53,8 @@ def _operation(operation: OperationComparison) -> dict[str, Any]:
             for pair in operation.conventions
         },
         "changes": operation.changes,
+        "keywords": list(operation.keywords),
+        "limitations": list(operation.limitations),
         "partings": [_meeting(meeting) for meeting in operation.meetings],
     }
 

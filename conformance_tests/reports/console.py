@@ -6,6 +6,7 @@ from collections import Counter
 
 from rich.text import Text
 from veriformer.conformance_tests.report import LawResult, Report, Status
+from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
 from veriformer.conformance_tests.reports.findings import conventions_found
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, as_text, blank, entry, paragraph
 from veriformer.conformance_tests.reports.options import Options
@@ -31,9 +32,11 @@ def law_text(report: Report, result: LawResult, options: Options = DEFAULTS) -> 
 
     `report` is the run that the result belongs to.
     """
+    explained = diagnosis_lines(report, result.law.operation.name, options)
+    explained = [blank(), *explained, blank()] if explained else []
     if result.status == "error":
-        return f"{MARK} {plain(result.reason)}\n\n{as_text(circumstances(report, result, options))}"
-    return f"{CROSS} {result.law.statement}\n\n{as_text(evidence(report, result, options))}"
+        return f"{MARK} {plain(result.reason)}\n\n{as_text([*circumstances(report, result, options), *explained])}"
+    return f"{CROSS} {result.law.statement}\n\n{as_text([*evidence(report, result, options), *explained])}"
 
 
 def report_lines(report: Report, options: Options = DEFAULTS) -> Lines:
@@ -176,7 +179,7 @@ def _missing_features(results: list[LawResult], column: int, options: Options) -
 
 
 def _failures(report: Report, results: list[LawResult], options: Options) -> Lines:
-    """Return the violations of one operation, the most telling ones in full, and then what could not be judged."""
+    """Return the violations of one operation, the most telling in full, what could not be judged, and the diagnosis."""
     violated = _unexpected(most_telling_first(results))
     in_full = len(violated) if options.verbose else _SHOWN_IN_FULL
     lines: Lines = []
@@ -187,7 +190,9 @@ def _failures(report: Report, results: list[LawResult], options: Options) -> Lin
     if violated[in_full:]:
         lines += [*paragraph("(--verbose shows their cases too)", options.width, INDENT, "dim"), blank()]
     errors = [result for result in _unexpected(results) if result.status == "error"]
-    return lines + unjudged(report, errors, options)
+    lines += unjudged(report, errors, options)
+    explained = diagnosis_lines(report, results[0].law.operation.name, options) if violated or errors else []
+    return [*lines, *explained, blank()] if explained else lines
 
 
 def _expected_failures(report: Report, options: Options) -> Lines:

@@ -13,6 +13,7 @@ import numpy as np
 from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.reports.atomic import write_text
+from veriformer.conformance_tests.reports.diagnosis_json import diagnosis_as_json, law_diagnosis_as_json
 from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.conformance_tests.reports.violation import conventions_of, target
 from veriformer.conformance_tests.subject import CallRecord
@@ -32,7 +33,7 @@ def report_as_json(report: Report) -> dict[str, Any]:
         "counts": report.counts,
         "seconds": report.seconds,
         "conventions": report.conventions,
-        "diagnosis": [],
+        "diagnosis": diagnosis_as_json(report),
         "notices": list(report.notices),
         "stale": list(report.stale),
         "laws": [_law(report, result) for result in report.results],
@@ -71,7 +72,7 @@ def _law(report: Report, result: LawResult) -> dict[str, Any]:
         "counterexample": None
         if result.counterexample is None
         else _counterexample(report, result, result.counterexample),
-        "diagnosis": [],
+        "diagnosis": law_diagnosis_as_json(report, result),
     }
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.applicability import not_declared
+from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.law import Law
 from veriformer.conformance_tests.law import laws as every_law
@@ -19,15 +21,38 @@ from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.runner import Run
 from veriformer.conformance_tests.selection import Effort, Selection
 
+_MOST_ATTEMPTS = 3
+
+
+class Diagnoses:
+    """What explains the failures of one run's operations: looked for once where it is found, else a few times."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._found: dict[str, Diagnosis] = {}
+        self._attempts = Counter[str]()
+
+    def of(self, result: LawResult) -> tuple[Diagnosis, ...]:
+        """Return the mistake whose outputs an operation returns; empty where one law's failure does not tell."""
+        operation = result.law.operation.name
+        if operation not in self._found and self._attempts[operation] < _MOST_ATTEMPTS:
+            self._attempts[operation] += 1
+            for diagnosis in self._run.diagnoses([result]):
+                if diagnosis.how == "reproduced":
+                    self._found[operation] = diagnosis
+        found = self._found.get(operation)
+        return () if found is None else (found,)
+
 
 class LawTest:
     """A law, ready to be tried on an implementation: call it."""
 
-    def __init__(self, run: Run, law: Law) -> None:
+    def __init__(self, run: Run, law: Law, diagnoses: Diagnoses) -> None:
         self.id = law.id
         self.statement = law.statement.statement
         self._run = run
         self._law = law
+        self._diagnoses = diagnoses
         self._entries = [
             entry
             for entry in run.expected.entries
@@ -75,6 +100,7 @@ class LawTest:
             results=(result,),
             findings=tuple(finding for profile in run.profiles.values() for finding in profile.findings),
             source=run.implementation.source,
+            diagnoses=self._diagnoses.of(result),
         )
         # Under pytest the traceback of an operation that raised is always wanted.
         text = law_text(report, result, Options(traceback=True))
@@ -106,7 +132,8 @@ def law_tests(
     loaded.framework.use_one_thread()
     run = Run(loaded, selection, expected)
     declared = (law for law in every_law().values() if loaded.declares(law.statement.operation.name))
-    return [LawTest(run, law) for law in declared if selection.includes(law.id)]
+    diagnoses = Diagnoses(run)
+    return [LawTest(run, law, diagnoses) for law in declared if selection.includes(law.id)]
 
 
 def _read(expected: ExpectedFailures | Path | str | None) -> ExpectedFailures:

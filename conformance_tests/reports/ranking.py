@@ -17,18 +17,19 @@ def most_telling_first(results: Sequence[LawResult]) -> list[LawResult]:
 
     A law about the optional inputs of its smallest case comes before one that fails only when they happen to be
     there. Then, a mistake breaks the laws of its own family (`causal.*`, `mask.*`) all together and others here and
-    there: the larger the part of a family that is broken, the more its laws say. Among equals, a law that holds of most
-    kinds of operation says less than one of few, and then the order of the catalogue decides.
+    there: the larger the part of a family that is broken, the more its laws say. Among equals, the fewer operations a
+    law's property is stated of, the more it says: one of a single operation is about what sets it apart. Then the order
+    of the catalogue decides.
     A signature that does not fit comes before all: it may be why a feature was not tried at all.
     """
     judged = Counter(_family(result) for result in results if result.status in ("passed", "failed"))
     violated = [result for result in results if result.status == "failed"]
     broken = Counter(_family(result) for result in violated)
 
-    def rank(result: LawResult) -> tuple[bool, bool, float, bool]:
+    def rank(result: LawResult) -> tuple[bool, bool, float, int]:
         family = _family(result)
         share = broken[family] / judged[family]
-        return (family != "signature", _is_indirect(result), -share, _is_general(result))
+        return (family != "signature", _is_indirect(result), -share, _generality(result))
 
     return sorted(violated, key=rank)
 
@@ -37,8 +38,12 @@ def _family(result: LawResult) -> str:
     return result.law.claim.key.partition(".")[0]
 
 
-def _is_general(result: LawResult) -> bool:
-    return _STATED_OF[result.law.claim.key] > len(OPERATIONS) / 3
+def _generality(result: LawResult) -> int:
+    """Return 0 where the law's property is stated of one operation only, 1 of a few, 2 of more than a third of all."""
+    stated_of = _STATED_OF[result.law.claim.key]
+    if stated_of == 1:
+        return 0
+    return 2 if stated_of > len(OPERATIONS) / 3 else 1
 
 
 def _is_indirect(result: LawResult) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 from rich.text import Text
+from veriformer.adapters.implementation import LIMITATIONS
 from veriformer.conformance_tests.comparison import Comparison, ConventionPair, OperationComparison
 from veriformer.conformance_tests.reports.layout import Lines, blank, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
@@ -85,13 +86,32 @@ def why_nothing(comparison: Comparison) -> str:
 
 
 def only_one_has(comparison: Comparison, options: Options) -> Lines:
-    """Return the operations that only one of the two has."""
+    """Return the keywords, widths, dtypes and operations that only one of the two has: none of them is compared."""
     most = 99 if options.verbose else 4
-    lines: Lines = []
+    lines = _offered_by_one(comparison, options)
     for name, operations in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
         if operations:
             lines += paragraph(f"Only {short_name(name)} has {first_few(operations, most)}.", options.width)
     return [blank(), *lines] if lines else []
+
+
+def _offered_by_one(comparison: Comparison, options: Options) -> Lines:
+    """Return what only one of the two takes or refuses in operations that both have."""
+    lines: Lines = []
+    for side, name in enumerate((comparison.first, comparison.second)):
+        places: dict[str, list[str]] = {}
+        for operation in comparison.operations:
+            for keyword in operation.keywords[side]:
+                places.setdefault(f"takes {keyword}", []).append(operation.operation.name)
+            for limitation in operation.limitations[side]:
+                sentence = f"refuses a case ({limitation}): {LIMITATIONS[limitation]}"
+                places.setdefault(sentence, []).append(operation.operation.name)
+        for sentence, operations in places.items():
+            shown = first_few(operations, 99 if options.verbose else 2)
+            lines += paragraph(f"Only {short_name(name)} {sentence} ({shown}).", options.width)
+        if comparison.dtypes[side]:
+            lines += paragraph(f"Only {short_name(name)} declares {joined(comparison.dtypes[side])}.", options.width)
+    return lines
 
 
 def _changes(comparison: Comparison, options: Options) -> Lines:

@@ -3,14 +3,18 @@
 Changing each weight p_j by a factor e^(η_j) moves the output by Σ p_j (e^(η_j) − 1)(v_j − o) / Σ p_j e^(η_j),
 because Σ p (v − o) = 0. A logit's error therefore counts with |v_j − o|, the distance of a value from the output,
 and never moves the output further than the farthest visible value. A sink is one key more, whose value is zero.
+
+Derivation: attention_rounding.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from veriformer.conformance_tests.tolerances.precision import Precision
+from veriformer.conformance_tests.tolerances.representable import kept_exactly, rounding
 from veriformer.conformance_tests.tolerances.softmax import disturbed, normaliser_error, weight_error
 
 Array = np.ndarray
@@ -37,6 +41,11 @@ class AttentionTerms:
     value_error: Array | None = None
     softcap: float | None = None
     sinks: Array | None = None
+
+    @property
+    def exact_inputs(self) -> bool:
+        """Whether each logit is a product of given vectors, and a bias: neither projected, capped, nor a sink's."""
+        return self.query_error is None and not self.softcap and self.sinks is None
 
     @property
     def all_logits(self) -> Array:
@@ -67,7 +76,8 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
     """Return the absolute error of each logit, the sink's included, plus the relative error of its exponential.
 
     ε = γ(D) A + 2u A + 3u Z + u (max z − z) + 2u, A = s |q|·|k|, Z = max(|s q·k|, |z|), and the propagated errors
-    of queries and keys. A soft cap, see `_capped`, stands between the products and what follows.
+    of queries and keys. A soft cap, see `_capped`, stands between the products and what follows. Logits that 16 bits
+    hold exactly err by less: see `_exactly_stored`.
     """
     unit = precision.stored
     query, key = np.abs(terms.query), np.abs(terms.key).swapaxes(-1, -2)
@@ -82,9 +92,33 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
     visible = np.isfinite(terms.all_logits)
     logits = np.where(visible, terms.all_logits, 0.0)
     size = np.maximum(terms.beside_sink(np.abs(products)), np.abs(logits))
+    error = terms.beside_sink(error) + 3.0 * unit * size
+    if terms.exact_inputs and precision.accumulation < unit:
+        error = _exactly_stored(terms, products, logits, magnitude, error, precision)
     highest = np.max(terms.all_logits, axis=-1, keepdims=True, initial=-np.inf)
     distance = np.where(visible, highest - logits, 0.0) + _largest_visible(terms, propagated)
-    return np.where(visible, terms.beside_sink(error) + unit * (3.0 * size + distance + 2.0), 0.0)
+    return np.where(visible, error + unit * (distance + 2.0), 0.0)
+
+
+def _exactly_stored(
+    terms: AttentionTerms, products: Array, logits: Array, magnitude: Array, error: Array, precision: Precision
+) -> Array:
+    """Return the errors of logits, `error` where 16 bits do not hold what they are computed from: see `kept_exactly`.
+
+    Else e = (γ(D) + 2u) A + 3u Z at the u of float32, in which products are summed, and what storing √s q and √s k
+    changes, where a scale is applied as two roots: |δq|·|√s k| + |√s q|·|δk| + |δq|·|δk|. Rounding x + e to a grid that
+    has x moves it no further than x is away, to 2|e| from x; a logit is stored twice at most, as a product and with its
+    bias: 4e. Powers of two instead of e^z need a factor log₂ e, which nothing holds exactly: kernels that take them
+    keep logits in float32.
+    """
+    single, root = precision.accumulation, math.sqrt(abs(terms.scale))
+    query, key = root * terms.query, root * terms.key.swapaxes(-1, -2)
+    query_moved, key_moved = rounding(query, precision), rounding(key, precision)
+    before = query_moved @ np.abs(key) + np.abs(query) @ key_moved + query_moved @ key_moved
+    before += (precision.growth(terms.query.shape[-1]) + 2.0 * single) * magnitude
+    before += 3.0 * single * np.maximum(np.abs(products), np.abs(logits))
+    exact = kept_exactly(terms.query, terms.key, terms.scale, (products, logits), precision)
+    return np.where(exact, np.minimum(error, 4.0 * before), error)
 
 
 def _capped(logits: Array, error: Array, softcap: float, unit: float) -> tuple[Array, Array]:
@@ -146,7 +180,7 @@ def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
         magnitude = magnitude + value_error
     bound = moved + (precision.stored + growth) * _largest_average(reached, magnitude, visible)
     bound += shared * (np.abs(terms.output) + moved)
-    bound += precision.tiny * (1.0 + visible.astype(float) @ magnitude)
+    bound += precision.underflow * (1.0 + visible.astype(float) @ magnitude)
     if value_error is not None:
         bound += (1.0 + shared) * _largest_average(reached, value_error, visible)
     result: Array = bound

@@ -20,6 +20,8 @@ differentiates x/Σx rounds dp, the products, their sum, its quotient by (Σx)²
 Code that subtracts max z without stopping its gradient sends −Σ ds, which is 0 but for rounding, to the key of the
 largest logit (to one of those that rounding makes the largest, or in shares to several): f = Σ e + (γ(S) + 2u) Σ (|ds|
 + e) in all. So dq_i may be wrong by s f_i max |k_j| more, and dk_j by s Σ f_i |q_i|, over keys j that may be largest.
+
+Derivations: attention_backward of the formulas, attention_rounding of what wrong weights do to an average.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Rounding error of layer normalisation and of root-mean-square normalisation."""
+"""Rounding error of layer normalisation and of root-mean-square normalisation.
+
+Derivation: normalisation_rounding.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 # The smallest normal number, not the smallest subnormal: hardware may flush subnormals to zero.
 SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
+# λ, and the part of n that equal terms need, see `growth`.
 _GROWTH = 8.0
+_COHERENT = 3.0 / 8.0
+# Where nothing flushes: no processor in use turns subnormal float16 into zero, nor do conversions to and from it.
+_SMALLEST_SUBNORMAL = {"float16": 2.0**-24}
 
 
 @dataclass(frozen=True)
@@ -16,13 +20,15 @@ class Precision:
     """Unit roundoffs of one computation, part by part.
 
     `accumulation` is that of sums and products inside a matrix product, `stored` that of intermediate results
-    (logits, softmax, weights), `output` that of the result. `tiny` is the absolute error of underflow.
+    (logits, softmax, weights), `output` that of the result. `tiny` is the absolute error of underflow, however often
+    it happens; `underflow` that of a quotient and of what it is computed from, each rounded once.
     """
 
     accumulation: float
     stored: float
     output: float
     tiny: float
+    underflow: float
 
     @classmethod
     def of(cls, dtype: str, softmax_dtype: str = "input") -> Precision:
@@ -34,10 +40,12 @@ class Precision:
         unit = UNIT_ROUNDOFF[dtype]
         accumulation = min(unit, UNIT_ROUNDOFF["float32"]) if dtype != "float64" else unit
         if softmax_dtype != "float32":
-            return cls(accumulation, unit, unit, SMALLEST_NORMAL[dtype])
+            tiny = SMALLEST_NORMAL[dtype]
+            return cls(accumulation, unit, unit, tiny, _SMALLEST_SUBNORMAL.get(dtype, tiny))
         # The sum of the exponentials is then of float32 too, and weights that float64 would hold underflow.
         single, tiny = UNIT_ROUNDOFF["float32"], SMALLEST_NORMAL["float32"]
-        return cls(max(accumulation, single), max(unit, single), unit, max(SMALLEST_NORMAL[dtype], tiny))
+        tiny = max(SMALLEST_NORMAL[dtype], tiny)
+        return cls(max(accumulation, single), max(unit, single), unit, tiny, tiny)
 
     @property
     def logarithm(self) -> float:
@@ -55,10 +63,11 @@ class Precision:
     def growth(self, terms: int) -> float:
         """Return the relative error bound of a sum of `terms` products.
 
-        γ = m u / (1 − m u), m = min(n, 8 √n): the worst case for short sums (Higham 2002, section 3.1), and for
-        long ones the probabilistic bound (Higham & Mary 2019, theorem 2.4) with a constant that also covers
-        equal terms, whose errors do not average out.
+        γ = m u / (1 − m u), m = min(n, max(8 √n, 3n/8)): the worst case for n ≤ 64 (Higham 2002, section 3.1), then
+        the probabilistic bound (Higham & Mary 2019, theorem 2.4), and from n = 456 on that of equal terms added one
+        after the other, whose errors do not average out: all have one sign while the sum stays between two powers of
+        two. Derivation: rounding_of_sums.
         """
         count = max(terms, 1)
-        error = min(count, _GROWTH * math.sqrt(count)) * self.accumulation
+        error = min(count, max(_GROWTH * math.sqrt(count), _COHERENT * count)) * self.accumulation
         return error / (1.0 - error)

@@ -1,4 +1,7 @@
-"""Rounding error of a matrix product with a bias, and of what multi-head attention is made of."""
+"""Rounding error of a matrix product with a bias, and of what multi-head attention is made of.
+
+Derivation: rounding_of_sums.
+"""
 
 from __future__ import annotations
 

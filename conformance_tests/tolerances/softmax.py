@@ -1,4 +1,7 @@
-"""Rounding error of softmax."""
+"""Rounding error of softmax.
+
+Derivation: attention_rounding, of weights.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from veriformer.conformance_tests.mistakes import Mistake, catalogue, planted, remarks
+from veriformer.conformance_tests.mistakes import Mistake, catalogue, equivalent, planted, remarks
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS, Operation
 
@@ -21,7 +21,10 @@ that very thing: run on the changed file, the law fails, and its counterexample 
 are public reports of the mistake; there are more than are shown. A mistake without an issue is of the same sort, and
 shows that a law bites which no reported mistake reaches. `veriformer explain MISTAKE` says what hides a mistake and
 shows the lines that are changed."""
-_REST = "The other mistakes of the catalogue, by the reason why they are not planted. They are:"
+_UNDONE = """\
+These are caught where the tables above say. Elsewhere they change nothing beyond rounding, which is proved; a program
+with each of them conforms, and `tests/conformance_tests/test_equivalent_mistakes.py` runs it."""
+_REST = "The other mistakes of the catalogue, and why each of them is not planted:"
 
 
 def mistakes_page() -> dict[str, str]:
@@ -31,8 +34,9 @@ def mistakes_page() -> dict[str, str]:
         for name, operation in OPERATIONS.items()
         if _caught(operation)
     )
+    undone = page("## Undone by an exact softmax", _UNDONE, _equivalent())
     rest = page("## Reported and not planted", _REST, _not_planted())
-    return {PATH: page(notice(FOLDER), "# Mistakes caught", _INTRODUCTION, _totals(), *sections, rest)}
+    return {PATH: page(notice(FOLDER), "# Mistakes caught", _INTRODUCTION, _totals(), *sections, undone, rest)}
 
 
 def _caught(operation: Operation) -> list[Mistake]:
@@ -51,13 +55,18 @@ def _totals() -> str:
     )
 
 
+def _equivalent() -> str:
+    """Return a line for each mistake that changes nothing somewhere."""
+    known = equivalent()
+    proofs = {slug: link(code(one.derivation), f"derivations/{one.derivation}.md") for slug, one in known.items()}
+    lines = (f"- {code(slug)}, {one.where}: {proofs[slug]}, step “{one.step}”" for slug, one in known.items())
+    return "\n".join(lines)
+
+
 def _not_planted() -> str:
-    """Return a line for each reason."""
-    slugs: dict[str, list[str]] = {}
-    for mistake in catalogue().values():
-        if mistake.reason:
-            slugs.setdefault(mistake.reason, []).append(mistake.slug)
-    return "\n".join(f"- {reason}: {', '.join(map(code, named))}" for reason, named in slugs.items())
+    """Return a line for each mistake."""
+    rows = ((code(one.slug), _prose(one.sentence), one.reason) for one in catalogue().values() if one.reason)
+    return table(("mistake", "what goes wrong", "why it is not planted"), rows)
 
 
 def _table(operation: Operation) -> str:

@@ -42,6 +42,14 @@ SOFTMAX = (
         "The same factor e^(−mi) in every term.",
         context=MASKED,
     ),
+    Step(
+        "Counting the query one place later changes no weight",
+        weights(lambda key: x[key] + bias(i + 1, key), KEYS, entry_of(keep))(j),
+        weights(lambda key: x[key] + bias(i, key), KEYS, entry_of(keep))(j),
+        "−m(i + 1 − j) = −m(i − j) − m, and e^(−m) cancels in the fraction: it shows in the bias, or beside a sink, "
+        "which is not shifted.",
+        context=MASKED,
+    ),
     Difference(
         "A distance in both directions is something else",
         exp(0) / (exp(0) + exp(-slope)),

@@ -35,6 +35,9 @@ _TITLES = {
     "attention_backward": "The gradients of attention",
     "residual": "Residual connections: pre-norm keeps the identity, post-norm does not",
     "decoding_cache": "Decoding with a cache gives what the full pass gives",
+    "rounding_of_sums": "Rounding errors of sums: γ(n) in the worst case, √n for independent errors",
+    "attention_rounding": "Rounding moves an attention output by its logits' errors times distances from it",
+    "normalisation_rounding": "Rounding of norms: the variance in two passes errs by a share of itself",
     "cost": "What the operations of a Transformer cost",
 }
 

@@ -79,6 +79,14 @@ WEIGHT_ZERO = (
         context=ROW,
     ),
     Step(
+        "One number added to every visible logit changes no weight",
+        weights(lambda m: x[m] + ratio, KEYS, entry_of(keep))(j),
+        masked(j),
+        "e^(x+c) = e^x e^c, and e^c cancels, whichever keys are masked: a mask of 1 and −∞ is one of 0 and −∞. Beside "
+        "a sink, which is not shifted, it does not cancel.",
+        context=ROW,
+    ),
+    Step(
         "A masked key has weight 0",
         masked(k),
         Integer(0),

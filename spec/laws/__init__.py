@@ -62,12 +62,16 @@ _FLOAT = (
     *_TRAINING,
     *_COMPOSED,
 )
+# Whole models decode in chains of calls, and a derived backward pass returns what its framework likes.
+_WITHOUT_OWN_RESULT = (_BACKWARD, *_MODELS, _BLACK_BOX)
 _ALL = (*_FLOAT, "causal_mask", "padding_mask", "sinusoidal_positions", _ALIBI, _BUCKET)
 
 _COMMON_LOGIT_LAWS = (attention.SCALE, attention.SINGLE_KEY, attention.SINGLE_QUERY, attention.LARGE_LOGITS)
 _PER_HEAD_LOGIT_LAWS = (
     attention.EXPLICIT_SCALE,
+    attention.SCALE_RANGE,
     attention.EQUAL_KEYS,
+    attention.FAINT_KEY,
     attention.BIAS_VALUE,
     attention.BIAS_ROW_SHIFT,
     attention.KEY_SHIFT,
@@ -80,6 +84,7 @@ _PER_HEAD_LOGIT_LAWS = (
 _STATEMENTS = (
     *state(interface.EVERY_OPERATION, *_ALL),
     *state(interface.EVERY_FLOAT_OPERATION, *_FLOAT),
+    *state((interface.RESULT_KEPT,), *(name for name in _FLOAT if name not in _WITHOUT_OWN_RESULT)),
     *state((interface.BOOLEAN,), "causal_mask", "padding_mask"),
     *state((interface.INPUTS_UNCHANGED, interface.MEMORY_LAYOUT), _BUCKET),
     # Of the others the seed documents have no numeric example.
@@ -89,6 +94,7 @@ _STATEMENTS = (
     *state(_COMMON_LOGIT_LAWS, *_ATTENTION),
     *state(_PER_HEAD_LOGIT_LAWS, *_PER_HEAD),
     *state(attention.VALUE_AVERAGES, *_AVERAGING),
+    *state((masking.NO_SHARE,), *_AVERAGING),
     *state((attention.ALL_KEYS_TWICE, attention.VALUE_WIDTH), *_AVERAGING, _MULTI_HEAD),
     *state((*windows.WINDOW_LAWS, *softcap.SOFTCAP_LAWS, *sinks.SINK_LAWS), *_AVERAGING),
     *state(merging.MERGE_LAWS, _MERGE),

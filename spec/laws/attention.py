@@ -5,6 +5,7 @@ from __future__ import annotations
 from veriformer.spec.laws.law import Property
 
 VASWANI = "Vaswani et al. 2017, section 3.2.1"
+_OVERFLOWS = "ultralytics/ultralytics#24990, mlc-ai/mlc-llm#1638: unscaled products overflow float16"
 SEED_HULL = "seed document 004: each z_i is given by a convex combination of the V_j's"
 
 SCALE = Property(
@@ -20,6 +21,15 @@ EXPLICIT_SCALE = Property(
     formula="f(Q, K, V; scale = s) = softmax(s Q Kᵀ) V",
     source=f"{VASWANI}, equation 1, with 1/√D written as a parameter",
     reason="the definition of the parameter",
+    features=("scale",),
+)
+SCALE_RANGE = Property(
+    key="scale.range",
+    statement="Products of queries and keys may leave the range of the dtype where the scale brings them back into it.",
+    formula="f(2⁵ Q, 2⁵ K, V; scale = 2⁻¹²) = softmax(¼ Q Kᵀ) V, finite though 2¹⁰ |Q Kᵀ| > 65504, where float16 ends",
+    source=f"{VASWANI}, equation 1: the scaled product is what enters the softmax; {_OVERFLOWS}",
+    reason="exact arithmetic has no range; scaling first, or accumulating in float32, keeps float16 inside its own",
+    tier="should",
     features=("scale",),
 )
 VALUE_WIDTH = Property(
@@ -49,6 +59,13 @@ LARGE_LOGITS = Property(
     formula="|logits| > 88: f is finite and equals the formula, because softmax(x) = softmax(x − max x)",
     source="Milakov & Gimelshein 2018, section 2 (safe softmax)",
     derivation="softmax",
+)
+FAINT_KEY = Property(
+    key="scale.faint_key",
+    statement="A key far below the largest keeps its exact share: the exponential of the distance of its scaled logit.",
+    formula="V = 0 but for V[j]: f(Q, K, V)[i] = e^(z_j − max z) V[j] / Σ e^(z − max z), e^(−64) as well as e^(−1)",
+    source=f"{VASWANI}, equation 1; a share δ of the logits is a share δ (max z − z_j) of the output",
+    derivation="attention_rounding",
 )
 HULL = Property(
     key="values.hull",

@@ -43,6 +43,13 @@ VALUE_WIDTH = Property(
     source="Vaswani et al. 2017, section 3.2.1: queries and keys of dimension d_k, values of dimension d_v",
     reason="D and Dv are separate symbols in the formula",
 )
+FAINT_KEY = Property(
+    key="scale.faint_key",
+    statement="The value of a key far below the largest gets its exact share of the outputs' gradients.",
+    formula="dV[j] = Σ_i e^(z_ij − max z_i) dO[i] / Σ e^(z_i − max z_i), e^(−64) as well as e^(−1)",
+    source=f"{DAO}; a share δ of the logits is a share δ (max z − z_j) of the gradient",
+    derivation="attention_rounding",
+)
 LARGE_LOGITS = Property(
     key="large_logits",
     statement="Logits far beyond the range of exp give finite gradients.",
@@ -105,6 +112,7 @@ LOGITS = (
     GRAD_KEY,
     EXPLICIT_SCALE,
     VALUE_WIDTH,
+    FAINT_KEY,
     LARGE_LOGITS,
     MANY_KEYS,
     SINGLE_KEY,
@@ -194,7 +202,16 @@ WITH_PADDING = Property(
     features=("is_causal", "mask"),
     conventions=("causal_with_mask",),
 )
-CAUSAL = (FUTURE, UNEQUAL_LENGTHS, EXPLICIT_CAUSAL, WITH_PADDING)
+CAUSAL_EMPTY_ROW = Property(
+    key="causal.empty_row",
+    statement="A query that the causal flag leaves no key has no gradient and adds to none, where its output is zero.",
+    formula="bottom_right, i + S − L < 0, empty_row zeros: dQ[i] = 0, and dK, dV are those without row i",
+    source="docs/interface.md: gradients at an empty row are zero where its value is, else not compared",
+    reason="the value of such a row is a convention, and a constant has no gradient",
+    features=("is_causal",),
+    conventions=("causal_alignment", "empty_row"),
+)
+CAUSAL = (FUTURE, UNEQUAL_LENGTHS, EXPLICIT_CAUSAL, WITH_PADDING, CAUSAL_EMPTY_ROW)
 
 BATCH_INDEPENDENCE = Property(
     key="batch.independence",

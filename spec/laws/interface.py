@@ -42,6 +42,14 @@ INPUTS_UNCHANGED = Property(
     source=INTERFACE,
     reason="purity is a promise of the program; the formula cannot express a mutation",
 )
+RESULT_KEPT = Property(
+    key="result_kept",
+    statement="A result stays as it was when the arrays it came from are overwritten and the call is made again.",
+    formula="y = f(x); x ← x′; f(x): y is as it was, bit for bit",
+    source=INTERFACE,
+    reason="purity is a promise of the program; the formula knows no memory that two arrays share",
+    tier="should",
+)
 SAME_CALL = Property(
     key="same_call_same_answer",
     statement="The same call gives the same answer, twice in a row.",

@@ -40,6 +40,14 @@ LOW_LOGITS = Property(
     derivation="masking",
     features=("mask",),
 )
+NO_SHARE = Property(
+    key="mask.no_share",
+    statement="A masked key has no share of the output at all, not even a faint one.",
+    formula="V[j] = 0 for all j that i may see: f(…; mask)[i] = 0",
+    source=f"{VASWANI}; {SEED_MASK}: e^(−∞) = 0",
+    derivation="masking",
+    features=("mask",),
+)
 NONFINITE = Property(
     key="mask.nonfinite_behind_mask",
     statement="A NaN or an infinity behind the mask reaches no further than the convention says.",

@@ -249,6 +249,15 @@ BOX_REMOVED = Property(
     reason="the meaning of the keyword: nothing is known of a black box",
     features=("padding_mask",),
 )
+BOX_LEFT = Property(
+    key="padding.left",
+    statement="What stands in padding in front of a sequence has no influence on the rest.",
+    formula="model([pad; inputs]; mask)[b, i], mask[b, i] True, is the same for every pad",
+    source="docs/interface.md, padding_mask; huggingface/sentence-transformers#3208: the first position is padding",
+    reason="the meaning of the keyword: nothing is known of a black box",
+    tier="should",
+    features=("padding_mask",),
+)
 NO_PADDING = Property(
     key="padding.all_real",
     statement="A padding mask that hides nothing is as good as none.",
@@ -275,4 +284,4 @@ ENCODER_DECODER_LAWS = (
     *_LOGITS,
 )
 DECODING_LAWS = (GPT, LLAMA, PREFILL, ONE_TOKEN, CHUNKS, SAME_AS_MODEL, CACHE_KEPT, CACHES_APART, GREEDY, VOCABULARY)
-MODEL_LAWS = (BOX_CONTENT, BOX_REMOVED, NO_PADDING, DECLARED_CAUSAL, PERMUTED_POSITIONS)
+MODEL_LAWS = (BOX_CONTENT, BOX_REMOVED, BOX_LEFT, NO_PADDING, DECLARED_CAUSAL, PERMUTED_POSITIONS)

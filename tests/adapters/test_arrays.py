@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import sys
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from veriformer.adapters.arrays import FRAMEWORKS, framework
 from veriformer.adapters.errors import LoadError, MissingFramework, UnsupportedDtype
+from veriformer.adapters.loading import load
 
 # Representable in bfloat16 (8 significant bits) and in float16 (11 bits, exponents −14 … 15).
 EVERYWHERE = np.array([0.0, -0.0, 1.0, -1.5, 0.0078125, 255.0, np.inf, -np.inf, np.nan])
@@ -185,3 +187,27 @@ def test_a_broken_framework_is_told_apart_from_a_missing_one(monkeypatch):
 def test_an_unknown_framework_is_a_mistake_of_the_caller():
     with pytest.raises(ValueError, match="'tensorflow' is not a framework; the frameworks are numpy, torch, jax"):
         framework("tensorflow")
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])
+def test_arrays_on_a_named_device(framework):
+    found = load(SimpleNamespace(framework=framework, device="cpu", softmax=lambda x: x)).framework
+    placed = found.from_numpy(np.array([1.0, 2.0, 3.0]), "float32")
+    assert found.is_array(placed)
+    np.testing.assert_array_equal(found.to_numpy(found.strided(placed)), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize(("device", "sentence"), [("no_such", "has no device 'no_such'"), (7, "device is a int")])
+def test_a_device_that_is_not_there_is_one_sentence(framework, device, sentence):
+    with pytest.raises(LoadError, match=sentence):
+        load(SimpleNamespace(framework=framework, device=device, softmax=lambda x: x))
+
+
+@pytest.mark.parametrize("framework", ["torch"])
+def test_the_arguments_of_a_call_are_on_the_device_that_is_named(framework):
+    torch = pytest.importorskip("torch")
+    meta = importlib.import_module("veriformer.adapters.torch_arrays").TorchArrays("meta")
+    # The meta device holds no numbers, and is there on every machine.
+    assert meta.from_numpy(np.array([1.0]), "float32").device == torch.device("meta")
+    assert meta.from_numpy(np.array([True])).device == torch.device("meta")

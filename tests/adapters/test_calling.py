@@ -318,3 +318,30 @@ def test_numpy_warnings_about_nan_are_not_shown_but_errors_asked_for_are_kept():
     assert np.isnan(call(lambda q, k, v: q * 0 / 0).run().value).all()
     with np.errstate(divide="raise"), pytest.raises(OperationRaised, match="FloatingPointError"):
         call(lambda q, k, v: np.ones(2) / np.zeros(2)).run()
+
+
+@pytest.mark.parametrize(("framework", "follows"), [("numpy", True), ("torch", True), ("jax", False)])
+def test_a_result_that_is_an_argument_is_seen_to_change_with_it(framework, follows):
+    other = call(lambda q, k, v: q, arguments=ATTENTION | {"query": QUERY + 1}, framework=framework)
+    first, afterwards = call(lambda q, k, v: q, framework=framework).run_again_on(other)
+    np.testing.assert_array_equal(first.value, QUERY)
+    np.testing.assert_array_equal(afterwards.value, QUERY + follows)
+
+
+def test_a_result_in_a_buffer_is_seen_to_be_overwritten_by_the_second_call():
+    buffer = np.zeros((B, H, L, D), dtype=np.float32)
+
+    def attention(query, key, value):
+        buffer[...] = 2 * query
+        return buffer
+
+    other = call(attention, arguments=ATTENTION | {"query": QUERY + 1})
+    first, afterwards = call(attention).run_again_on(other)
+    np.testing.assert_array_equal(first.value, 2 * QUERY)
+    np.testing.assert_array_equal(afterwards.value, 2 * QUERY + 2)
+
+
+def test_an_argument_of_another_shape_is_not_overwritten():
+    longer = ATTENTION | {"query": np.concatenate([QUERY, QUERY], axis=2)}
+    first, afterwards = call(lambda q, k, v: q).run_again_on(call(lambda q, k, v: q, arguments=longer))
+    np.testing.assert_array_equal(first.value, afterwards.value)

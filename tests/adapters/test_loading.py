@@ -170,7 +170,7 @@ def test_an_unknown_name_suggests_built_ins_and_modules(folder):
     assert str(failure("troch")).endswith("no module called 'troch'; did you mean 'torch'?")
     assert str(failure("my_atention")).endswith("did you mean 'my_attention'?")
     assert str(failure("xyzzyx")).endswith(
-        "the built-ins are numpy, torch, jax, flax, and a file is named with its .py"
+        "the built-ins are numpy, torch, jax, flax, equinox, keras, and a file is named with its .py"
     )
 
 

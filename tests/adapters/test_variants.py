@@ -1,8 +1,13 @@
-"""Flax and the variants of the libraries give what the reference gives, each on the path that it is named after."""
+"""Flax, Equinox, Keras and the variants give what the reference gives, each on the path that it is named after."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
+from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +15,7 @@ import pytest
 from veriformer import reference
 from veriformer.adapters.built_in import BUILT_IN
 from veriformer.adapters.calling import prepare
-from veriformer.adapters.errors import MissingFramework, OperationRaised
+from veriformer.adapters.errors import LoadError, MissingFramework, OperationRaised
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.expected_failures import Entry, ExpectedFailures
@@ -34,9 +39,10 @@ SHARED[..., 0] = True
 BIAS = numbers(1, H, L, S)
 X, CONTEXT = numbers(B, L, E), numbers(B, S, E)
 VARIANTS = [name for name, built_in in BUILT_IN.items() if built_in.is_variant]
-ATTENTIONS = ["flax", "torch-math", "torch-flash", "torch-flex", "jax-vmap", "flax-vmap"]
+ATTENTIONS = ["flax", "keras", "torch-math", "torch-flash", "torch-flex", "jax-vmap", "flax-vmap"]
 MULTI_HEADS = [
     "flax", "torch-fast-path", "torch-need-weights", "flax-eager", "flax-vmap", "flax-sow-weights", "flax-decode",
+    "equinox", "keras", "keras-scores",
 ]  # fmt: skip
 
 
@@ -99,14 +105,16 @@ def test_self_attention_in_torch(name, biases):
 
 
 @pytest.mark.parametrize("mask", [None, MASK[..., :L], MASK[:, :, :1, :L]], ids=["plain", "full", "keys only"])
-@pytest.mark.parametrize("name", ["flax", "flax-vmap", "flax-decode"])
-def test_causal_self_attention_with_grouped_heads_in_flax(name, mask):
+@pytest.mark.parametrize("name", ["flax", "flax-vmap", "flax-decode", "keras", "keras-scores"])
+def test_causal_self_attention_with_grouped_heads(name, mask):
     arguments = {"x": X, "context": X, "weights": weights(G, "q"), "num_heads": H, "num_kv_heads": G}
     agrees(name, MULTI_HEAD, mask=mask, is_causal=True, **arguments)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("name", ["flax", "flax-eager", "flax-vmap", "flax-two-pass", "torch-modules"])
+@pytest.mark.parametrize(
+    "name", ["flax", "flax-eager", "flax-vmap", "flax-two-pass", "torch-modules", "equinox", "keras"]
+)
 def test_norms_and_embedding(name, dtype):
     x, gamma, beta = numbers(B, L, D), numbers(D), numbers(D)
     agrees(name, "layer_norm", dtype, x=x, gamma=gamma, beta=beta, eps=0.5)
@@ -121,6 +129,44 @@ def test_activations_and_loss_of_torch_modules(name):
     for operation in ("softmax", "gelu", "silu"):
         agrees(name, operation, x=numbers(B, L, D))
     agrees(name, "cross_entropy", logits=logits, targets=targets, ignore_index=-1, label_smoothing=0.25)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("positions", [np.array([7, 0, 2048]), np.array([[1, 1, 4], [9, 2, 3]])], ids=["all", "each"])
+@pytest.mark.parametrize("name", ["equinox"])
+def test_rotary_embedding_at_any_position(name, positions, dtype):
+    x = numbers(B, H, L, D)
+    expected = reference.rotary_embedding(x, positions, pairing="half")
+    result = run(name, "rotary_embedding", dtype, x=x, positions=positions)
+    assert result.dtype == dtype
+    # An angle of 2048 is exact to 2048 units of the last place of float32 only.
+    np.testing.assert_allclose(result.value, expected, atol=max(CLOSE[dtype], 2048 * 2.0**-22))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("name", "form"), [("keras", "tanh"), ("keras-activations", "erf")])
+def test_activations_of_keras(name, form, dtype):
+    x = numbers(B, L, D)
+    agrees(name, "softmax", dtype, x=x)
+    agrees(name, "silu", dtype, x=x)
+    assert load(name).declared_convention("gelu_form", "gelu") == form
+    result = run(name, "gelu", dtype, x=2 * x)
+    np.testing.assert_allclose(result.value, reference.gelu(2 * x, form=form), atol=CLOSE[dtype], rtol=CLOSE[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("name", "feature"),
+    [
+        ("keras", {}),
+        ("keras", {"ignore_index": 2}),
+        ("keras-smoothing", {}),
+        ("keras-smoothing", {"label_smoothing": 0.25}),
+    ],
+)
+def test_losses_of_keras(name, feature, dtype):
+    targets, logits = np.array([[4, 0, 2], [2, 2, 1]]), numbers(B, L, 5)
+    agrees(name, "cross_entropy", dtype, logits=logits, targets=targets, **feature)
 
 
 @pytest.mark.parametrize("name", ["jax-vmap"])
@@ -173,7 +219,47 @@ def test_flash_refuses_values_of_another_width_as_it_declares(name):
         run(name, SCALED, query=numbers(B, H, L, D), key=numbers(B, H, S, D), value=numbers(B, H, S, D + 1))
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", ["keras", "keras-scores"])
+def test_the_weights_of_keras_come_from_code_of_its_own(name, monkeypatch):
+    load(name)
+    calls: Counter[str] = Counter()
+    kernel = import_module("keras").ops.dot_product_attention
+    counted = lambda *a, **k: calls.update(["kernel"]) or kernel(*a, **k)  # noqa: E731
+    monkeypatch.setattr("keras.src.ops.dot_product_attention", counted)
+    x = numbers(B, 13, E)
+    run(name, MULTI_HEAD, x=x, context=x, weights=weights(), num_heads=H)
+    assert calls["kernel"] == (name == "keras")
+
+
+def in_a_process_of_its_own(*arguments):
+    command = [sys.executable, "-m", "veriformer.cli", "check", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def test_keras_on_torch_conforms():
+    if not (find_spec("torch") and find_spec("keras")):
+        pytest.skip("torch or keras is not installed")
+    laws = ("attention.mask.value", "multi_head.mask.value", "layer_norm.value", "rms_norm.value", "gelu.value")
+    chosen = [word for law in laws for word in ("--law", law)]
+    done = in_a_process_of_its_own("keras-torch", "--tier", "quick", *chosen)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "5 laws held, 0 violated" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["keras"])
+def test_a_process_has_one_backend_of_keras(name, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    load(name)
+    assert "KERAS_BACKEND" not in os.environ
+    with pytest.raises(LoadError, match="imported on its jax backend in this process and cannot change to torch"):
+        load("keras-torch")
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    load(name)
+    assert os.environ["KERAS_BACKEND"] == "torch"
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "keras-torch"])
 def test_a_variant_declares_operations_of_its_library(name):
     loaded, library = load(name), load(name.partition("-")[0])
     assert loaded.source == BUILT_IN[name].module
@@ -182,12 +268,14 @@ def test_a_variant_declares_operations_of_its_library(name):
     assert not loaded.notices
 
 
-@pytest.mark.parametrize("package", ["flax", "jax"])
-def test_flax_without_a_missing_package(package, monkeypatch):
+@pytest.mark.parametrize("library", ["flax", "equinox", "keras"])
+@pytest.mark.parametrize("own", [True, False], ids=["itself", "jax"])
+def test_a_library_without_a_missing_package(library, own, monkeypatch):
     pytest.importorskip("jax")
-    monkeypatch.setitem(__import__("sys").modules, package, None)
+    package = library if own else "jax"
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingFramework, match=rf"{package} is not installed: pip install 'veriformer\[{package}\]'"):
-        load("flax")
+        load(library)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def shown(*arguments: str) -> str:
         ("conventions", CONVENTIONS),
         ("derivations", derivation_ids()),
         ("examples", [example.id for example in WORKED_EXAMPLES]),
-        ("implementations", ["numpy", "torch", "jax", "flax", "torch-math"]),
+        ("implementations", ["numpy", "torch", "jax", "flax", "equinox", "keras", "torch-math"]),
     ],
 )
 def test_listings_are_complete(what: str, names: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from veriformer.conformance_tests import check
@@ -48,6 +49,24 @@ def test_a_derived_backward_pass_passes_and_is_reported_as_derived(tmp_path: Pat
     report = check(str(path), operations=(BACKWARD,), tier="quick")
     assert failed(report) == set()
     assert report.derived == {BACKWARD: "scaled_dot_product_attention"}
+
+
+def test_rows_that_the_causal_flag_empties_are_compared() -> None:
+    """Aligned to the last key, with more queries than keys; where their value is no zero the law is not offered."""
+    source = read_source("blocked_torch")
+    law = "attention_backward.causal.empty_row"
+    for text, status in (
+        (source, "passed"),
+        (source.replace("total.masked_fill(total == 0, 1.0)", "total").replace('"zeros"', '"nan"'), "not_declared"),
+        (
+            source.replace("visible.tril(keys - queries)", "visible.tril()").replace("bottom_right", "top_left"),
+            "passed",
+        ),
+    ):
+        module: dict[str, object] = {}
+        exec(compile(text, "program", "exec"), module)
+        (result,) = check(SimpleNamespace(**module), laws=(law,), tier="quick").results
+        assert result.status == status, text
 
 
 def test_the_gradients_of_a_wrong_forward_pass_are_told_only_when_asked_for(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from veriformer.conformance_tests.comparison import Cause, OperationComparison
 from veriformer.conformance_tests.inference import examine
 from veriformer.conformance_tests.meeting import Pair
 from veriformer.conformance_tests.reports.comparison_json import comparison_as_json
+from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.two_implementations import only_one_has
 from veriformer.conformance_tests.selection import UnknownName
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS
@@ -284,3 +286,37 @@ def test_as_json_a_parting_has_its_case_and_both_results() -> None:
     first, second = (np.array(result) for result in parting["results"])
     assert first.shape == second.shape
     assert parting["differing"] == np.argwhere(first != second).tolist()
+
+
+def test_what_only_one_takes_is_told() -> None:
+    def scaling(query: Array, key: Array, value: Array, *, scale: float | None = None) -> Array:
+        factor = 1.0 if scale is None else scale * np.sqrt(query.shape[-1])
+        result: Array = attention_of()(query * query.dtype.type(factor), key, value)
+        return result
+
+    original = SimpleNamespace(scaled_dot_product_attention=scaling, dtypes=("float32", "float64"))
+    port = SimpleNamespace(scaled_dot_product_attention=attention_of(), limitations=("value_width",))
+    comparison = compared(original, port)
+    (operation,) = comparison.operations
+    assert operation.keywords == (("scale",), ("is_causal", "mask"))
+    assert operation.limitations == ((), ("value_width",))
+    assert comparison.dtypes == (("float64",), ())
+    page = " ".join(line.plain for line in only_one_has(comparison, Options(width=200)))
+    assert "takes scale (scaled_dot_product_attention)." in page
+    assert "refuses a case (value_width): the values must be as wide as the queries and keys (Dv = D)" in page
+    assert "declares float64." in page
+    (written,) = comparison_as_json(comparison)["operations"]
+    assert written["keywords"] == [["scale"], ["is_causal", "mask"]]
+
+
+def test_a_convention_about_two_keywords_is_told_where_both_have_both() -> None:
+    def without_flag(query: Array, key: Array, value: Array, *, mask: Array | None = None) -> Array:
+        result: Array = attention_of()(query, key, value, mask=mask)
+        return result
+
+    both = of_attention(attention_of(), attention_of())
+    assert "causal_with_mask" in {pair.name for pair in both.conventions}
+    declared = {"conventions": {"causal_with_mask": "rejects"}}
+    one = of_attention(attention_of(), without_flag, **declared)
+    assert "causal_with_mask" not in {pair.name for pair in one.conventions}
+    assert one.changes == {}

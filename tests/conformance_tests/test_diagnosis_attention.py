@@ -85,6 +85,13 @@ def mask_upside_down(query, key, value, *, mask=None, is_causal=False, scale=Non
     return torch.nan_to_num(logits.softmax(-1)) @ value
 
 
+def mask_upside_down_with_nan(query, key, value, *, mask=None):
+    """The same without care for rows that see no key: by its answers nobody can tell what they are meant to be."""
+    logits = torch.baddbmm(torch.zeros(1), query.flatten(0, 1), key.flatten(0, 1).mT, alpha=query.shape[-1] ** -0.5)
+    logits = logits.unflatten(0, query.shape[:2])
+    return (logits if mask is None else logits.masked_fill(mask, -torch.inf)).softmax(-1) @ value
+
+
 def mask_upside_down_without_scale(query, key, value, *, mask=None, is_causal=False, scale=None):
     return mask_upside_down(query, key, value, mask=mask, is_causal=is_causal, scale=1.0 if scale is None else scale)
 
@@ -110,6 +117,7 @@ TORCH: dict[str, Any] = {"framework": "torch"}
         (scaled_by_all_heads, NUMPY, ("scale_by_d_model_not_head_dim",)),
         (one_key_too_many, NUMPY, ("causal_diagonal_off_by_one",)),
         (mask_upside_down, TORCH, ("mask_polarity_inverted",)),
+        (mask_upside_down_with_nan, TORCH, ("mask_polarity_inverted",)),
         (mask_upside_down_without_scale, TORCH, ("mask_polarity_inverted", "scale_missing")),
     ],
 )

@@ -39,11 +39,11 @@ WITH_FAMILY = [name for name in OPERATIONS if family_of(name) is not None]
 FAMILIES = list(dict.fromkeys(family for name in OPERATIONS if (family := family_of(name)) is not None))
 
 
-def drawn_inputs(operation: str, count: int) -> Iterator[Any]:
+def drawn_inputs(operation: str, count: int, dtypes: tuple[str, ...] = ("float64",)) -> Iterator[Any]:
     implementation = load("numpy")
     limits = Limits(
         operation=operation,
-        dtypes=("float64",),
+        dtypes=dtypes,
         features=frozenset(OPERATIONS[operation].features),
         architectures=implementation.architectures.get(operation, ()),
     )
@@ -105,11 +105,16 @@ def test_every_option_changes_something(shared: Family) -> None:
     """
     own = {decision.name for decision in shared.decisions}
     dead: set[Change] = {change for change in shared.standard.single_changes() if change[0] in own}
-    for source in (lambda operation: drawn_inputs(operation, CASES_UNTIL_ALIVE), inputs_of_laws):
+    for source in (drawn_in_two_dtypes, inputs_of_laws):
         for operation in WITH_FAMILY:
             if family_of(operation) is shared and dead:
                 dead -= alive(shared, source(operation), dead)
     assert not dead
+
+
+def drawn_in_two_dtypes(operation: str) -> Iterator[Any]:
+    """Yield drawn inputs, some in a narrow dtype, in which alone some mistakes show."""
+    return drawn_inputs(operation, CASES_UNTIL_ALIVE, ("float64", "bfloat16"))
 
 
 def inputs_of_laws(operation: str) -> Iterator[Any]:

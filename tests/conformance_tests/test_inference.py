@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from veriformer.adapters.loading import load
-from veriformer.conformance_tests import Report, check
+from veriformer.conformance_tests import Report, check, identify
 from veriformer.conformance_tests.inference import examine
 from veriformer.spec.operations import OPERATIONS
 
@@ -170,6 +170,39 @@ def test_refusing_mask_and_flag_together_is_not_offered_rather_than_passed() -> 
     assert "refuses a mask beside the causal flag" in result.reason
 
 
+def refusing_unequal_widths(
+    query: Array, key: Array, value: Array, *, mask: Array | None = None, is_causal: bool = False
+) -> Array:
+    """Refuse mask and flag together in one of two kernels, as torch does; the widths choose the kernel."""
+    if is_causal and mask is not None and value.shape[-1] != key.shape[-1]:
+        raise ValueError("mask and is_causal cannot be given together")
+    return _attention(Choices(), query, key, value, mask, is_causal)
+
+
+def test_refusing_mask_and_flag_at_some_widths_only_is_refusing_them() -> None:
+    target = SimpleNamespace(scaled_dot_product_attention=refusing_unequal_widths)
+    assert found(target, PLAIN)["causal_with_mask"] == ("rejects", "inferred")
+    report = judged(target)
+    assert report.verdict == "conforms", failures(report)
+    item = next(one for one in identify(target).conventions if one.convention == "causal_with_mask")
+    assert (item.value, item.how, item.told) == ("rejects", "inferred", "told")
+    (evidence,) = item.evidence
+    assert "value (2, 3, 4, 3)" in evidence.asked
+    assert "cannot be given together" in evidence.came
+
+
+def test_widths_that_are_refused_by_themselves_are_no_refusal_of_both() -> None:
+    def equal_widths_only(
+        query: Array, key: Array, value: Array, *, mask: Any = None, is_causal: bool = False
+    ) -> Array:
+        if value.shape[-1] != key.shape[-1]:
+            raise ValueError("values have to be as wide as keys")
+        return _attention(Choices(), query, key, value, mask, is_causal)
+
+    target = SimpleNamespace(scaled_dot_product_attention=equal_widths_only)
+    assert found(target, PLAIN)["causal_with_mask"] == ("intersect", "inferred")
+
+
 def test_a_declared_tile_of_key_value_heads_is_honoured() -> None:
     tiled = implementation(Choices(tile=True), grouped=True, conventions={"kv_grouping": "tile"})
     assert found(tiled, GROUPED)["kv_grouping"] == ("tile", "declared")
@@ -237,6 +270,16 @@ def test_tiled_heads_are_no_convention_unless_declared() -> None:
     tiled = implementation(Choices(tile=True), grouped=True)
     assert found(tiled, GROUPED)["kv_grouping"] == ("repeat_each", "standard")
     assert "grouped_query.repeated_heads" in failures(judged(tiled, "grouped_query.repeated_heads"))
+
+
+@pytest.mark.parametrize("seed", (0, 1))
+def test_tiled_heads_break_laws_of_heads_and_no_symmetry_by_rounding(seed: int) -> None:
+    """Other keys than the formula's give larger logits, and rounding with them, than its error bound knows of."""
+    tiled = implementation(Choices(tile=True), grouped=True)
+    symmetries = ("tokens.permutation", "queries.permutation", "keys.shift", "keys.all_twice", "values.linear")
+    selected = tuple(f"grouped_query.{key}" for key in (*symmetries, "heads.permutation", "heads.independence"))
+    report = check(tiled, laws=selected, seed=seed)
+    assert failures(report) == {"grouped_query.heads.permutation", "grouped_query.heads.independence"}
 
 
 def test_a_layout_that_mixes_axes_up_is_no_layout() -> None:

@@ -62,6 +62,7 @@ def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
         "window.explicit_mask": {"mask"},
         "padding.none": {"padding_mask"},
         "grouped_heads": {"num_kv_heads"},
+        "scale.range": {"scale"},
     }
 
     def has(law: Law) -> bool:

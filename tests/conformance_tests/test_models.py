@@ -194,6 +194,21 @@ def test_a_black_box_of_vectors_is_judged_too() -> None:
     assert [result.law.id for result in report.results if result.status != "passed"] == ["model.causal.no_future_leak"]
 
 
+def test_a_black_box_that_takes_padding_on_the_right_only_says_so() -> None:
+    """One that reads the first row for all has it padded when padding stands on the left."""
+
+    def model(inputs: np.ndarray, *, padding_mask: np.ndarray | None = None) -> np.ndarray:
+        return inputs + inputs[:, :1]
+
+    declarations = {"model": model, "model_inputs": {"d_model": 5}}
+    report = check(SimpleNamespace(**declarations), operations=("model",), tier="quick")
+    assert [result.law.id for result in report.results if result.status == "failed"] == ["model.padding.left"]
+    box = SimpleNamespace(**declarations, limitations=("model.left_padding",))
+    status = {result.law.id: result.status for result in check(box, operations=("model",), tier="quick").results}
+    assert status["model.padding.left"] == "not_declared"
+    assert "failed" not in status.values()
+
+
 def test_a_model_of_which_nothing_is_said_is_not_called() -> None:
     def model(inputs: object) -> object:
         raise AssertionError("called")

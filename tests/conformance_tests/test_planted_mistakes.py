@@ -27,6 +27,19 @@ HERE = Path(__file__).parent
 REPORTED = {slug for slug, mistake in catalogue().items() if mistake.citations}
 READABLE: dict[str, dict[str, int]] = json.loads((HERE / "readable.json").read_text(encoding="utf-8"))
 LEAST_REPORTED = 3
+LEAST_OF_THE_CATALOGUE = 163
+# Slips of programs: no option of a formula could stand for them.
+BEYOND_FORMULAS = {
+    "tail of a block": ("block_tail_dropped", "block_tail_read_twice", "block_tail_padding_visible"),
+    "rescaling in online softmax": ("online_softmax_output_not_rescaled", "online_softmax_total_not_rescaled"),
+    "state hidden between calls": ("keys_cached_by_shape", "keys_cached_by_address", "keys_of_the_call_before"),
+    "inputs changed": ("query_scaled_in_place", "mask_mutated_in_place"),
+    "memory shared with the result": ("result_is_view_of_input", "output_buffer_reused"),
+    "accumulation in 16 bits": ("inner_product_accumulated_in_half", "weights_rounded_to_half"),
+    "NaN behind the mask": ("masked_nan_or_inf_leaks",),
+    "strides": ("noncontiguous_input_wrong",),
+    "the rest of the batch": ("mask_of_first_sample", "maximum_over_the_batch", "statistics_of_the_batch"),
+}
 # Their verdicts are words, which have no entries that could be marked.
 IN_WORDS = ("signature", "shape", "dtype", "inputs_unchanged")
 # Whatever is found in so short a time is small enough to be read.
@@ -45,7 +58,7 @@ def test_each_law_that_names_the_mistake_fails_on_a_small_case(
     path.write_text(mistake.source_text(), encoding="utf-8")
     with np.errstate(all="ignore"):
         report = check(str(path), laws=mistake.laws)
-    assert {result.law.id: result.status for result in report.results} == dict.fromkeys(mistake.laws, "failed")
+    assert {result.law.id: result.status for result in report.results} == dict.fromkeys(mistake.laws, mistake.status)
     assert report.exit_status == 1
     for result in report.results:
         assert_readable(result)
@@ -54,7 +67,7 @@ def test_each_law_that_names_the_mistake_fails_on_a_small_case(
 def assert_readable(result: LawResult) -> None:
     assert result.counterexample is not None
     case = result.counterexample.case
-    if not result.law.id.endswith(IN_WORDS):
+    if result.status == "failed" and not result.law.id.endswith(IN_WORDS):
         assert np.asarray(result.counterexample.verdict.wrong).any()
     if case is None:
         return
@@ -88,10 +101,18 @@ def test_every_law_that_a_layer_has_of_its_own_catches_a_mistake(operation: str,
 
 
 def test_a_mistake_of_the_catalogue_is_planted_or_it_is_said_why_not() -> None:
-    reasons: dict[str, list[str]] = read_json("not_planted.json")
-    left_out = [slug for slugs in reasons.values() for slug in slugs]
+    reasons: dict[str, str] = read_json("not_planted.json")
     caught = {mistake.slug for mistake in MISTAKES} & REPORTED
-    assert sorted([*caught, *left_out]) == sorted(REPORTED)
+    assert sorted([*caught, *reasons]) == sorted(REPORTED)
+    assert len(caught) >= LEAST_OF_THE_CATALOGUE
+    assert all(len(reason.split()) > 5 for reason in reasons.values())
+
+
+@pytest.mark.parametrize("kind", BEYOND_FORMULAS)
+def test_what_is_no_choice_in_a_formula_is_planted_in_numpy_and_torch(kind: str) -> None:
+    frameworks = {mistake.framework for mistake in MISTAKES if mistake.slug in BEYOND_FORMULAS[kind]}
+    assert frameworks >= {"numpy", "torch"}
+    assert {mistake.slug for mistake in MISTAKES} >= {*BEYOND_FORMULAS[kind]}
 
 
 def test_what_the_catalogue_does_not_have_is_said_once() -> None:

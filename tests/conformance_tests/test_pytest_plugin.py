@@ -67,6 +67,22 @@ def test_a_violation_fails_with_the_report_of_the_command_line(pytester: pytest.
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
+def test_a_violation_names_the_mistake_whose_outputs_it_shows(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        mine="import numpy as np\ndef causal_mask(queries, keys):\n    return np.tri(queries, keys, 1, dtype=bool)\n"
+    )
+    pytester.makepyfile(TEST.format(options="laws=['causal_mask.value', 'causal_mask.own_position'], "))
+    result = run(pytester)
+    result.stdout.fnmatch_lines(
+        [
+            "*veriformer explain causal_mask.value",
+            "*Diagnosis",
+            "*those of `causal_diagonal_off_by_one` (certain*",
+            "*veriformer check mine.py --law causal_mask.value*",
+        ]
+    )
+
+
 def test_laws_about_missing_keywords_are_skipped_with_the_reason(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TEST.format(options="laws=['weights.mask.value', 'weights.shape', 'layer_norm.*'], "))
     result = run(pytester, "-rs")

@@ -35,6 +35,10 @@ COUNTEREXAMPLE: dict[str, Any] = {
     "description": str, "case": (dict, type(None)), "calls": list, "expected": (list, *NUMBER_OR_WORD),
     "actual": (list, *NUMBER_OR_WORD), "wrong": list, "excess": NUMBER_OR_WORD, "note": str, "python": str,
 }  # fmt: skip
+DIAGNOSIS: dict[str, Any] = {
+    "mistake": str, "summary": str, "confidence": NUMBER, "operation": str, "how": str, "together_with": list,
+    "changes": dict, "recorded": bool, "citations": list, "hidden_when": str, "separated_by": str, "conventions": dict,
+}  # fmt: skip
 CALL: dict[str, Any] = {
     "operation": str,
     "dtype": str,
@@ -77,6 +81,9 @@ def test_every_key_has_its_type(report: Report) -> None:
     assert matches(written, TOP)
     assert set(written["counts"]) == COUNTS
     assert all(matches(law, LAW) for law in written["laws"])
+    assert written["diagnosis"]
+    assert all(matches(entry, {**DIAGNOSIS, "laws": list}) for entry in written["diagnosis"])
+    assert all(matches(entry, DIAGNOSIS) for law in written["laws"] for entry in law["diagnosis"])
     found = [law["counterexample"] for law in written["laws"] if law["counterexample"] is not None]
     assert found
     assert all(matches(counterexample, COUNTEREXAMPLE) for counterexample in found)

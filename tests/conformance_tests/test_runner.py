@@ -330,3 +330,21 @@ def test_the_largest_error_is_told_of_laws_that_hold_and_of_those_that_do_not() 
     holds = result(judged("softmax.value", softmax=right_softmax), "softmax.value")
     fails = result(judged("softmax.value", softmax=lambda x: right_softmax(x) * np.float32(1.01)), "softmax.value")
     assert 0.0 < holds.largest_excess <= 1.0 < fails.largest_excess
+
+
+def test_a_law_about_a_bias_beside_a_mask_is_not_offered_where_the_pair_is_refused() -> None:
+    def one_table(
+        query: Array, key: Array, value: Array, *, mask: Array | None = None, bias: Array | None = None
+    ) -> Any:
+        if mask is not None and bias is not None:
+            raise ValueError("only one of bias and mask can be provided")
+        logits = query @ key.swapaxes(-1, -2) / np.sqrt(query.dtype.type(query.shape[-1]))
+        logits = logits if bias is None else logits + bias.astype(query.dtype)
+        logits = logits if mask is None else np.where(mask, logits, np.finfo(query.dtype).min)
+        return right_softmax(logits) @ value
+
+    report = judged("attention.mask.composition", "attention.bias.value", scaled_dot_product_attention=one_table)
+    assert result(report, "attention.bias.value").status == "passed"
+    refused = result(report, "attention.mask.composition")
+    assert refused.status == "not_declared"
+    assert refused.reason == "scaled_dot_product_attention refuses a bias beside a mask"

@@ -103,6 +103,23 @@ def test_the_counterexample_is_nearly_the_smallest_there_is(
     assert case.amplitude == 1
 
 
+@pytest.mark.parametrize("law", ("scale", "single_key", "value_width"))
+@pytest.mark.parametrize("seed", (0, 1))
+def test_grouped_heads_are_reached_among_the_smallest_cases(law: str, seed: int) -> None:
+    """A wrong head mapping shows at four heads and no fewer, where many smaller cases hold."""
+
+    def tiled(query: Array, key: Array, value: Array) -> Array:
+        times = (1, query.shape[1] // key.shape[1], 1, 1)
+        return softmax(logits_of(query, np.tile(key, times))) @ np.tile(value, times)
+
+    report = check(SimpleNamespace(grouped_query_attention=tiled), laws=(f"grouped_query.{law}",), seed=seed)
+    (result,) = report.results
+    assert result.counterexample is not None
+    case = attention_case(result.counterexample)
+    assert (case.heads, case.kv_heads) == (4, 2)
+    assert case.batch + case.query_length + case.key_length + case.head_width + case.value_width <= 8
+
+
 @pytest.mark.parametrize(("attention", "law", "least"), PLANTED, ids=[law for _, law, _ in PLANTED])
 def test_no_matrix_of_it_is_larger_than_three_by_three(
     attention: Callable[..., Array], law: str, least: tuple[int, ...]

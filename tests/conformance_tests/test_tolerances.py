@@ -5,6 +5,7 @@ Each correct program is written here in its own order of operations, or is torch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -374,7 +375,16 @@ def test_short_sums_get_the_worst_case(terms: int) -> None:
 
 def test_long_sums_grow_with_the_root() -> None:
     precision = Precision.of("float32")
-    assert precision.growth(4096) == pytest.approx(8 * 64 * 2.0**-24, rel=1e-3)
+    assert precision.growth(400) == pytest.approx(8 * 20 * 2.0**-24, rel=1e-3)
+
+
+def test_very_long_sums_get_what_equal_terms_need() -> None:
+    """One after the other, equal terms are rounded in one direction between two powers of two."""
+    length, unit = 2048, 2.0**-24
+    equal = np.random.default_rng(0).uniform(1.0, 2.0, 200).astype(np.float32)
+    sums = np.cumsum(np.broadcast_to(equal[:, None], (200, length)), axis=1, dtype=np.float32)[:, -1]
+    errors = np.abs(sums.astype(np.float64) / (length * equal.astype(np.float64)) - 1.0)
+    assert 8 * math.sqrt(length) * unit < errors.max() <= Precision.of("float32").growth(length)
 
 
 def test_sums_of_sixteen_bits_are_of_float32() -> None:

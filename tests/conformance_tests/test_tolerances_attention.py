@@ -155,14 +155,18 @@ def online(inputs: AttentionInputs, value: Array, store: Store) -> Array:
 
 
 def with_powers_of_two(inputs: AttentionInputs, value: Array, store: Store) -> Array:
-    """The exponential is 2 to the power of the logit times log₂ e, the product folded into the scale."""
-    factor = store(scale_of(inputs, store) * np.log2(np.e))
-    logits = store(store(store(inputs.query) @ transposed(store(inputs.key))) * factor)
+    """The exponential is 2 to the power of the logit times log₂ e, the product folded into the scale.
+
+    Kernels that do so keep the logits of 16-bit vectors in float32, where they accumulate them.
+    """
+    keep = storing("float64" if inputs.dtype == "float64" else "float32")
+    factor = keep(np.asarray(inputs.query.shape[-1] ** -0.5) * np.log2(np.e))
+    logits = keep(keep(store(inputs.query) @ transposed(store(inputs.key))) * factor)
     if inputs.bias is not None:
-        logits = store(logits + store(store(inputs.bias) * store(np.asarray(np.log2(np.e)))))
+        logits = keep(logits + keep(store(inputs.bias) * keep(np.asarray(np.log2(np.e)))))
     if inputs.mask is not None:
         logits = np.where(inputs.mask, logits, -np.inf).astype(logits.dtype)
-    exponentials = store(np.exp2(store(logits - logits.max(axis=-1, keepdims=True))))
+    exponentials = store(np.exp2(keep(logits - logits.max(axis=-1, keepdims=True))))
     weights = store(exponentials / store(exponentials.sum(axis=-1, keepdims=True)))
     return store(weights @ store(value))
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import runpy
+import subprocess
+import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -31,7 +34,14 @@ def imported_by(script: Path) -> set[str]:
 @each_script
 def test_the_library_still_does_it(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for library in sorted(imported_by(script)):
-        pytest.importorskip(library, reason=f"{script.name} needs {library}, which is not installed")
+        if find_spec(library) is None:
+            pytest.skip(f"{script.name} needs {library}, which is not installed")
+    if "keras" in imported_by(script):
+        # Keras has one backend in a process, and the scripts need different ones.
+        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         runpy.run_path(str(script))
@@ -43,7 +53,7 @@ def test_a_script_is_short_and_needs_the_library_only(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= MOST_LINES
     assert "assert " in text or "raise AssertionError" in text
-    assert imported_by(script) <= {"numpy", "torch", "jax", "flax", "equinox"}
+    assert imported_by(script) <= {"os", "numpy", "torch", "jax", "flax", "equinox", "keras"}
 
 
 def test_the_page_lists_exactly_the_scripts() -> None:

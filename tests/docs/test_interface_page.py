@@ -14,13 +14,16 @@ from veriformer.adapters.errors import LoadError
 from veriformer.adapters.implementation import LIMITATIONS
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
+from veriformer.conformance_tests.identification import identify
 from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.reports.identified import _HOW, _WORDS, identification_as_json
 from veriformer.conformance_tests.reports.json_report import failure_as_json, report_as_json
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS, Operation
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "interface.md").read_text(encoding="utf-8")
 SCHEMA_1 = {"schema", "implementation", "framework", "seed", "verdict", "counts", "conventions", "diagnosis", "laws"}
+SCHEMA_1_DIAGNOSIS = {"mistake", "summary", "confidence"}
 SCHEMA_1_LAW = {"id", "operation", "status", "cases", "seconds", "counterexample", "diagnosis"}
 
 
@@ -111,9 +114,47 @@ def test_keys_of_the_json_report_are_those_of_the_page() -> None:
     assert set(failed["counterexample"]) == added["counterexample"]
 
 
+def every_key_is_visible(query_length: int, key_length: int) -> np.ndarray:
+    return np.ones((query_length, key_length), dtype=bool)
+
+
+def test_keys_of_a_diagnosis_are_those_of_the_page() -> None:
+    added = {name for row in rows("where") if row[0] == "diagnosis" for name in names(row[1])}
+    report = report_as_json(check(SimpleNamespace(causal_mask=every_key_is_visible), tier="quick"))
+    (entry,) = report["diagnosis"]
+    assert set(entry) == SCHEMA_1_DIAGNOSIS | added | {"laws"}
+    failed = next(law for law in report["laws"] if law["status"] == "failed")
+    assert set(failed["diagnosis"][0]) == SCHEMA_1_DIAGNOSIS | added
+
+
 def test_the_schema_on_the_page_has_the_keys_that_were_promised() -> None:
     schema = PAGE.partition("```text\n")[2].partition("```")[0]
-    assert all(f'"{key}": ' in schema for key in SCHEMA_1 | SCHEMA_1_LAW)
+    assert all(f'"{key}": ' in schema for key in SCHEMA_1 | SCHEMA_1_LAW | SCHEMA_1_DIAGNOSIS)
+
+
+def half_of_them(query_length: int, key_length: int) -> np.ndarray:
+    return np.tril(np.ones((query_length, key_length), dtype=bool))
+
+
+def test_keys_of_the_json_of_identify_are_those_of_the_page() -> None:
+    described: dict[str, set[str]] = {}
+    for row in rows("of"):
+        described.setdefault(row[0], set()).update(names(row[1]))
+    told = identification_as_json(identify(SimpleNamespace(causal_mask=half_of_them)))
+    schema = PAGE.partition("What `veriformer identify` returns")[2].partition("```text\n")[2].partition("```")[0]
+    (answer,) = told["conventions"]
+    assert set(re.findall(r'"(\w+)": ', schema)) == set(told) | set(told["counts"]) | set(answer) | set(
+        answer["evidence"][0]
+    )
+    assert set(answer) - {"evidence"} == described["answer"]
+    assert set(answer["evidence"][0]) == described["evidence"]
+
+
+@pytest.mark.parametrize(("field", "known"), [("how", _HOW), ("told", _WORDS)])
+def test_the_words_of_identify_are_those_of_the_page(field: str, known: dict[str, Any]) -> None:
+    schema = PAGE.partition("What `veriformer identify` returns")[2].partition("```text\n")[2].partition("```")[0]
+    (line,) = re.findall(rf'^ +"{field}": (".*),$', schema, re.MULTILINE)
+    assert re.findall(r'"(\w+)"', line) == list(known)
 
 
 def near_miss(query: Any, key: Any, value: Any, *, is_casual: bool = False) -> Any:

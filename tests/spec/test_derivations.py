@@ -43,6 +43,9 @@ EXPECTED = {
     "attention_backward",
     "residual",
     "decoding_cache",
+    "rounding_of_sums",
+    "attention_rounding",
+    "normalisation_rounding",
     "cost",
 }
 

@@ -27,15 +27,15 @@ def grouped_query_attention(query, key, value, *, mask=None, is_causal=False):
     return scaled_dot_product_attention(query, key, value, mask=mask, is_causal=is_causal)
 
 
-def multi_head_attention(x, context, weights, *, num_heads, mask=None):
-    def project(tokens, weight, bias):
+def multi_head_attention(x, context, weights, *, num_heads, num_kv_heads=None, mask=None):
+    def project(tokens, weight, bias, count=num_heads):
         projected = tokens @ weight if bias is None else tokens @ weight + bias
-        return projected.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+        return projected.unflatten(-1, (count, -1)).transpose(1, 2)
 
     query = project(x, weights.w_q, weights.b_q)
-    key = project(context, weights.w_k, weights.b_k)
-    value = project(context, weights.w_v, weights.b_v)
-    heads = scaled_dot_product_attention(query, key, value, mask=mask)
+    key = project(context, weights.w_k, weights.b_k, num_kv_heads or num_heads)
+    value = project(context, weights.w_v, weights.b_v, num_kv_heads or num_heads)
+    heads = grouped_query_attention(query, key, value, mask=mask)
     merged = heads.transpose(1, 2).flatten(2)
     output = merged @ weights.w_o
     return output if weights.b_o is None else output + weights.b_o

@@ -1,0 +1,89 @@
+"""What is known of the mistakes that a suspect makes: their sentences, and where people met them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
+from veriformer.conformance_tests.diagnosis.elimination import is_convention, mistake_of
+from veriformer.conformance_tests.families import family_of
+from veriformer.conformance_tests.families.family import Change, Point
+from veriformer.conformance_tests.inference import Finding
+from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.spec.conventions import CONVENTIONS
+
+_HOW = {"declared": "is declared", "inferred": "was inferred", "standard": "is assumed"}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One mistake in words.
+
+    `name` is that of the suspect; `recorded` says that the catalogue has it, with more to read. `changes` are the
+    decisions that make it, none where it is no choice in a formula. `citations` are issues, `owner/name#1`.
+    """
+
+    name: str
+    sentence: str
+    recorded: bool
+    changes: tuple[Change, ...] = ()
+    citations: tuple[str, ...] = ()
+    hidden_when: str = ""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The parts of the operation in which the mistake is made, none where it has no parts."""
+        return tuple(dict.fromkeys(decision.rpartition(".")[0] for decision, _ in self.changes if "." in decision))
+
+
+def explanations(operation: str, suspect: Suspect, findings: Mapping[str, Finding]) -> tuple[Explanation, ...]:
+    """Return what is known of each mistake of a suspect; `findings` are the operation's conventions by name."""
+    family = family_of(operation)
+    changes: dict[str, list[Change]] = {}
+    sentences: dict[str, str] = {}
+    if family is not None:
+        base = family.under({name: finding.value for name, finding in findings.items()})
+        for change in suspect.changes:
+            name = mistake_of(base, change)
+            changes.setdefault(name, []).append(change)
+            sentences[name] = _sentence(base, change, findings)
+    return tuple(_explained(name, sentences.get(name, ""), tuple(changes.get(name, ()))) for name in suspect.mistakes)
+
+
+def hidden_conventions(operation: str, suspect: Suspect, findings: Mapping[str, Finding]) -> Mapping[str, str]:
+    """Return the conventions that the operation follows beside its mistake, which kept them from being found."""
+    family = family_of(operation)
+    if family is None:
+        return {}
+    base = family.under({name: finding.value for name, finding in findings.items()})
+    beside = [change for change in suspect.changes if mistake_of(base, change) not in suspect.mistakes]
+    return {family.all_decisions[name].convention: value for name, value in beside}
+
+
+def _explained(name: str, sentence: str, changes: tuple[Change, ...]) -> Explanation:
+    known = catalogue().get(name)
+    if known is None:
+        return Explanation(name, sentence, recorded=False, changes=changes)
+    return Explanation(
+        name,
+        sentence or known.sentence,
+        recorded=True,
+        changes=changes,
+        citations=tuple(citation.issue for citation in known.citations),
+        hidden_when=known.hidden_when,
+    )
+
+
+def _sentence(base: Point, change: Change, findings: Mapping[str, Finding]) -> str:
+    """Return what only the family knows: the convention that is left, or what an unrecorded option does."""
+    name, taken = change
+    decision = base.family.all_decisions[name]
+    if not is_convention(base, change):
+        return decision.option(taken).meaning
+    convention = CONVENTIONS[decision.convention]
+    meanings = {value.name: value.meaning for value in convention.values}
+    finding = findings.get(convention.name)
+    due, how = (convention.standard, "standard") if finding is None else (finding.value, finding.how)
+    followed = f"it follows {taken} in {convention.name} ({meanings[taken]})"
+    return f"{followed} though {due} {_HOW[how]} ({meanings.get(due, '')})"

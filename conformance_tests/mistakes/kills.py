@@ -1,0 +1,68 @@
+"""The kill matrix: which laws each planted mistake breaks, as `benchmarks/kill_matrix.py` measured it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from veriformer.conformance_tests.mistakes.files import read_json
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A planted mistake and the laws that it breaks, of all that apply to its program."""
+
+    name: str
+    slug: str
+    source: str
+    broken: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KillMatrix:
+    """Mistakes × laws, at one tier and seed; `laws` are those that some program was put to."""
+
+    tier: str
+    seed: int
+    laws: tuple[str, ...]
+    mistakes: tuple[Killed, ...]
+
+    @property
+    def caught(self) -> tuple[Killed, ...]:
+        """The mistakes that break at least one law."""
+        return tuple(mistake for mistake in self.mistakes if mistake.broken)
+
+    @property
+    def by_law(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of the mistakes that each law catches."""
+        found: dict[str, list[str]] = {law: [] for law in self.laws}
+        for mistake in self.mistakes:
+            for law in mistake.broken:
+                found[law].append(mistake.name)
+        return {law: tuple(names) for law, names in found.items()}
+
+    @property
+    def catching_nothing(self) -> tuple[str, ...]:
+        """The laws that no mistake breaks."""
+        return tuple(law for law, names in self.by_law.items() if not names)
+
+    @property
+    def caught_by_one_law(self) -> tuple[Killed, ...]:
+        """The mistakes that only one law catches."""
+        return tuple(mistake for mistake in self.mistakes if len(mistake.broken) == 1)
+
+
+@cache
+def kill_matrix() -> KillMatrix:
+    """Return the matrix of the last measurement."""
+    record = read_json("kill_matrix.json")
+    mistakes = (Killed(**{**entry, "broken": tuple(entry["broken"])}) for entry in record["mistakes"])
+    return KillMatrix(record["tier"], record["seed"], tuple(record["laws"]), tuple(mistakes))
+
+
+@cache
+def reasons_for_catching_nothing() -> Mapping[str, str]:
+    """Return why laws exist that no planted mistake breaks: by the id of a law, or by the key of many alike."""
+    return MappingProxyType(read_json("catching_nothing.json"))

@@ -1,0 +1,147 @@
+"""What explains the broken laws of an operation, for people: the mistake, how sure that is, and where to read on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
+from veriformer.conformance_tests.diagnosis.explanation import Explanation, explanations, hidden_conventions
+from veriformer.conformance_tests.inference import Finding
+from veriformer.conformance_tests.report import Report
+from veriformer.conformance_tests.reports.layout import INDENT, Lines, entry, heading, paragraph
+from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
+
+TITLE = "  Diagnosis"
+# Of mistakes that are named by their laws: above this the laws that are broken say much.
+_LIKELY = 0.25
+_MOST_SUSPECTS = 4
+_MOST_CITATIONS = 2
+
+
+def diagnosis_lines(report: Report, operation: str, options: Options) -> Lines:
+    """Return what explains the broken laws of an operation; empty where nobody asked."""
+    number = next((at for at, found in enumerate(report.diagnoses) if found.operation == operation), None)
+    if number is None:
+        return []
+    diagnosis = report.diagnoses[number]
+    earlier = _told_before(diagnosis, report.diagnoses[:number])
+    if earlier is not None and not options.verbose:
+        names = _named(diagnosis.suspects[0].mistakes)
+        return [heading(TITLE), *paragraph(f"As in {earlier.operation}: {names}.", options.width, INDENT)]
+    findings = findings_of(report, operation)
+    suspects = [(one, explanations(operation, one, findings)) for one in diagnosis.suspects]
+    lines = [heading(TITLE), *paragraph(_opening(diagnosis, suspects), options.width, INDENT)]
+    if len(suspects) == 1 and len(suspects[0][1]) == 1:
+        lines += _facts(suspects[0][1][0], options)
+    else:
+        lines += _list(suspects, options)
+    return [*lines, *_hidden(diagnosis, findings, options), *_evidence(diagnosis, options)]
+
+
+def findings_of(report: Report, operation: str) -> Mapping[str, Finding]:
+    """Return what was found out about the conventions of an operation, by the convention's name."""
+    return {finding.convention: finding for finding in report.findings if finding.operation == operation}
+
+
+Explained = Sequence[tuple[Suspect, tuple[Explanation, ...]]]
+
+
+def _told_before(diagnosis: Diagnosis, earlier: Sequence[Diagnosis]) -> Diagnosis | None:
+    """Return the diagnosis of an earlier operation that is certain of the same."""
+    if diagnosis.how != "reproduced" or len(diagnosis.suspects) > 1:
+        return None
+    same = (one for one in earlier if one.how == "reproduced" and len(one.suspects) == 1)
+    return next((one for one in same if one.suspects[0].mistakes == diagnosis.suspects[0].mistakes), None)
+
+
+def _opening(diagnosis: Diagnosis, suspects: Explained) -> str:
+    if diagnosis.how == "unknown":
+        return _unknown(diagnosis)
+    if diagnosis.how == "named_by_laws":
+        return _by_laws(suspects)
+    if len(suspects) > 1:
+        return "The outputs are those of one of these, which no input that was drawn tells apart; the likeliest first:"
+    _, explained = suspects[0]
+    if len(explained) == 1:
+        only = explained[0]
+        name = _named([only.name], only.places)
+        return f"The outputs are those of {name} (certain: no other known mistake fits): {_ended(only.sentence)}"
+    names = _named([one.name for one in explained])
+    return f"The outputs are those of {names} made together (no single known mistake gives them, nor any other pair):"
+
+
+def _unknown(diagnosis: Diagnosis) -> str:
+    if not diagnosis.excluded:
+        return "None of the known mistakes explains what is wrong."
+    tried = f"{diagnosis.excluded:,} that were computed, alone and in pairs"
+    return f"None of the known mistakes explains what is wrong: of the {tried}, none gives these outputs."
+
+
+def _by_laws(suspects: Explained) -> str:
+    likely = sum(suspect.confidence for suspect, _ in suspects) >= _LIKELY
+    if len(suspects) == 1:
+        only = suspects[0][1][0]
+        said = "Likely" if likely else "Perhaps"
+        return f"{said} {_named([only.name])}, for the laws that it breaks are broken: {_ended(only.sentence)}"
+    said = "Likely one of these, for" if likely else "Perhaps one of these:"
+    return f"{said} the laws that they break are broken; the likeliest first:"
+
+
+def _list(suspects: Explained, options: Options) -> Lines:
+    lines: Lines = []
+    for _, explained in suspects[:_MOST_SUSPECTS]:
+        for number, one in enumerate(explained):
+            # The second of two mistakes that are made together.
+            mark = "+" if number and len(suspects) > 1 else "-"
+            told = f"{mark} {_named([one.name], one.places)}: {_ended(one.sentence)}"
+            lines += paragraph(told, options.width, INDENT + 2)
+            lines += _facts(one, options, INDENT + 4)
+    if len(suspects) > _MOST_SUSPECTS:
+        lines += paragraph(f"… and {len(suspects) - _MOST_SUSPECTS} more", options.width, INDENT + 2)
+    return lines
+
+
+def _facts(one: Explanation, options: Options, indent: int = INDENT) -> Lines:
+    """Return where people met a mistake, what hides it, and where to read on."""
+    most = len(one.citations) if options.verbose else _MOST_CITATIONS
+    facts = {
+        "met in": first_few(one.citations, most) if one.citations else "no report that is known",
+        "hidden when": one.hidden_when,
+        "how to look": f"veriformer explain {one.name}" if one.recorded else "",
+    }
+    return [
+        line
+        for label, told in facts.items()
+        if told
+        for line in entry(label, plain(told, 2000), options.width, indent=indent)
+    ]
+
+
+def _hidden(diagnosis: Diagnosis, findings: Mapping[str, Finding], options: Options) -> Lines:
+    """Return the conventions that the mistake kept from being found, where one suspect is left to say so."""
+    if len(diagnosis.suspects) != 1:
+        return []
+    hidden = hidden_conventions(diagnosis.operation, diagnosis.suspects[0], findings)
+    told = joined(f"{name} {value}" for name, value in hidden.items())
+    return entry("beside it", f"{told}, which the mistake hides", options.width) if told else []
+
+
+def _evidence(diagnosis: Diagnosis, options: Options) -> Lines:
+    facts = {}
+    if diagnosis.how == "reproduced" and len(diagnosis.suspects) > 1:
+        none = "no input that was drawn, of any kind that the operation may take"
+        facts["told apart by"] = plain(diagnosis.separated_by) or none
+    if options.verbose and diagnosis.calls:
+        others = f"{diagnosis.excluded:,} other known decisions and pairs of them do not fit"
+        facts["compared"] = joined([counted(diagnosis.calls, "call"), others if diagnosis.excluded else ""])
+    return [line for label, told in facts.items() for line in entry(label, told, options.width)]
+
+
+def _named(names: Sequence[str], places: Sequence[str] = ()) -> str:
+    told = " and ".join(f"`{plain(name)}`" for name in names)
+    return f"{told} in {' and '.join(places)}" if places else told
+
+
+def _ended(sentence: str) -> str:
+    return f"{sentence.rstrip('.')}."

@@ -1,0 +1,75 @@
+"""`kill_matrix.md`: which laws catch which planted mistakes, the laws that catch none, and the mistakes of one law."""
+
+from __future__ import annotations
+
+from veriformer.conformance_tests.mistakes.kills import Killed, KillMatrix, kill_matrix, reasons_for_catching_nothing
+from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS
+
+from pages.laws import law_link
+from pages.markdown import code, counted, link, notice, page, table
+
+PATH = "kill_matrix.md"
+DATA = "conformance_tests/mistakes/kill_matrix.json"
+
+_INTRODUCTION = f"""\
+Every [planted mistake](mistakes_caught.md), run as an implementation, against every law that applies to its program.
+The whole matrix is {link("data", f"../{DATA}")}; `python benchmarks/kill_matrix.py` measures it anew, and with
+`--seeds 0-9 --fail-fast` whether each mistake is caught at other seeds."""
+_ONE_LAW = "If the law were wrong, or its cases missed the place, nothing else would tell."
+_NOTHING = "No planted mistake breaks these. Each says why it exists."
+
+
+def kill_matrix_page() -> dict[str, str]:
+    """Return the page of the kill matrix, by its path."""
+    matrix = kill_matrix()
+    sections = (
+        page("## Score", _score(matrix)),
+        page("## What each law catches", *(_of_operation(matrix, name) for name in OPERATIONS)),
+        page("## Mistakes that only one law catches", _ONE_LAW, _caught_by_one(matrix)),
+        page("## Laws that catch no planted mistake", _NOTHING, _catching_nothing(matrix)),
+    )
+    return {PATH: page(notice(DATA), "# Kill matrix", _INTRODUCTION, *sections)}
+
+
+def _score(matrix: KillMatrix) -> str:
+    share = len(matrix.caught) / len(matrix.mistakes)
+    return (
+        f"{len(matrix.caught)} of {counted(len(matrix.mistakes), 'planted mistake')} are caught ({share:.1%}) at the "
+        f"{matrix.tier} tier, seed {matrix.seed}, by {len(matrix.laws)} laws, of which "
+        f"{len(matrix.laws) - len(matrix.catching_nothing)} catch at least one; a mistake breaks "
+        f"{_median([len(mistake.broken) for mistake in matrix.caught])} laws in the median."
+    )
+
+
+def _median(numbers: list[int]) -> int:
+    return sorted(numbers)[len(numbers) // 2]
+
+
+def _of_operation(matrix: KillMatrix, operation: str) -> str:
+    catches = {law: names for law, names in matrix.by_law.items() if LAWS[law].operation.name == operation and names}
+    if not catches:
+        return ""
+    ranked = sorted(catches, key=lambda law: -len(catches[law]))
+    rows = ((law_link(LAWS[law]), str(len(catches[law])), _slugs(matrix, catches[law])) for law in ranked)
+    return page(f"### {code(operation)}", table(("law", "mistakes", "which"), rows))
+
+
+def _slugs(matrix: KillMatrix, names: tuple[str, ...]) -> str:
+    slug = {mistake.name: mistake.slug for mistake in matrix.mistakes}
+    return ", ".join(code(one) for one in dict.fromkeys(slug[name] for name in names))
+
+
+def _caught_by_one(matrix: KillMatrix) -> str:
+    def row(mistake: Killed) -> tuple[str, str, str]:
+        return code(mistake.slug), mistake.source, law_link(LAWS[mistake.broken[0]])
+
+    return table(("mistake", "planted in", "law"), (row(mistake) for mistake in matrix.caught_by_one_law))
+
+
+def _catching_nothing(matrix: KillMatrix) -> str:
+    reasons = reasons_for_catching_nothing()
+    grouped: dict[str, list[str]] = {}
+    for law in matrix.catching_nothing:
+        grouped.setdefault(reasons.get(law) or reasons[LAWS[law].claim.key], []).append(law_link(LAWS[law]))
+    return "\n".join(f"- {reason}: {', '.join(links)}" for reason, links in grouped.items())

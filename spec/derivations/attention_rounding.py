@@ -1,0 +1,201 @@
+"""What rounding errors of logits, weights and sums do to an attention output, and where they do next to nothing."""
+
+from __future__ import annotations
+
+from sympy import Expr, IndexedBase, Integer, exp, oo
+from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Limit, Scope, Source, Step
+from veriformer.spec.derivations.evaluator import World
+from veriformer.spec.derivations.expressions import Partial, total
+from veriformer.spec.derivations.formulas import array, index, positive, real, size, up_to, weights
+
+S = size("S")
+KEYS = up_to(S)
+j, k = index("j"), index("k")
+logit, value, disturbance = array("z"), array("v"), array("eta")
+distance, depth = real("eps"), positive("d")
+share, scale_error, logarithm, normaliser_error = real("delta"), real("delta"), real("lambda"), real("sigma")
+below = IndexedBase("s", nonnegative=True)
+above = IndexedBase("t", nonnegative=True)
+bound = IndexedBase("eps", nonnegative=True)
+upward, downward = IndexedBase("a", nonnegative=True), IndexedBase("b", nonnegative=True)
+to_upper, to_lower = IndexedBase("s", nonnegative=True), IndexedBase("t", nonnegative=True)
+slack, size_of_error = positive("s"), positive("eps")
+content, farthest, rise, exponent = positive("v"), real("m"), positive("r"), real("z")
+CONTEXT = Context(ranges={j: KEYS, k: KEYS})
+
+weight = weights(lambda m: logit[m], KEYS)
+wrong_weight = weights(lambda m: logit[m] + disturbance[m], KEYS)
+
+
+def averaged(amount: Expr) -> Expr:
+    """Σ_j p_j amount_j."""
+    return total(lambda m: weight(m) * amount(m), "j", KEYS)
+
+
+output = averaged(lambda m: value[m])
+wrong_output = total(lambda m: wrong_weight(m) * value[m], "j", KEYS)
+
+LOGITS = (
+    Step(
+        "Wrong logits move the output by the distances of the values from it",
+        (wrong_output - output) * averaged(lambda m: exp(disturbance[m])),
+        averaged(lambda m: (exp(disturbance[m]) - 1) * (value[m] - output)),
+        "A logit that is wrong by η_j changes its exponential by the factor e^(η_j). With the exact weights p_j the "
+        "output becomes Σ p e^η v / Σ p e^η, and Σ p (v − o) = 0.",
+        context=CONTEXT,
+        display=r"\hat{o} - o = \frac{\sum_j p_j (e^{\eta_j} - 1)(v_j - o)}{\sum_j p_j e^{\eta_j}}",
+    ),
+    Step(
+        "A common error of all logits moves nothing",
+        total(lambda m: weights(lambda q: logit[q] + share, KEYS)(m) * value[m], "j", KEYS),
+        output,
+        "It cancels: only differences of errors count.",
+        context=CONTEXT,
+    ),
+    Inequality(
+        "A factor e^η with η ≤ ε exceeds 1 by e^ε − 1 at most",
+        exp(size_of_error) - 1,
+        exp(size_of_error - slack) - 1,
+        "η = ε − s with s ≥ 0.",
+        certificate=exp(size_of_error) * (1 - exp(-slack)),
+    ),
+    Inequality(
+        "And falls short of 1 by no more",
+        exp(size_of_error) - 1,
+        1 - exp(-size_of_error),
+        "The least factor is e^(−ε), and e^ε + e^(−ε) − 2 is a square. So |e^η − 1| ≤ e^ε − 1 for |η| ≤ ε.",
+        certificate=(exp(size_of_error / 2) - exp(-size_of_error / 2)) ** 2,
+    ),
+    Inequality(
+        "The normaliser keeps Σ p e^(−ε) at least",
+        averaged(lambda m: exp(below[m] - bound[m])),
+        averaged(lambda m: exp(-bound[m])),
+        "η_j = s_j − ε_j with s_j ≥ 0, term by term.",
+        context=CONTEXT,
+        certificate=averaged(lambda m: exp(below[m] - bound[m]) * (1 - exp(-below[m]))),
+    ),
+    Inequality(
+        "The triangle inequality: each distance with the bound of its factor",
+        averaged(lambda m: (to_upper[m] + to_lower[m]) / 2 * (upward[m] + downward[m])),
+        averaged(lambda m: (to_lower[m] - to_upper[m]) / 2 * (upward[m] - downward[m])),
+        "v_j − o = a_j − b_j with |v_j − o| = a_j + b_j; w_j = e^(η_j) − 1 lies between −g_j and g_j = e^(ε_j) − 1, "
+        "with s_j = g_j − w_j ≥ 0 and t_j = g_j + w_j ≥ 0. Together: |ô − o| ≤ Σ p (e^ε − 1)|v − o| / Σ p e^(−ε).",
+        context=CONTEXT,
+        certificate=averaged(lambda m: upward[m] * to_upper[m] + downward[m] * to_lower[m]),
+    ),
+    Inequality(
+        "However wrong the logits are, the output moves no further than to the farthest value",
+        farthest,
+        total(lambda m: wrong_weight(m) * (farthest - below[m]), "j", KEYS),
+        "The wrong weights sum to one as well: with v_j − o = m − s_j ≤ m also ô − o ≤ m; below o likewise.",
+        context=CONTEXT,
+        certificate=total(lambda m: wrong_weight(m) * below[m], "j", KEYS),
+    ),
+)
+
+WEIGHTS = (
+    Step(
+        "A weight changes by its factor over the average factor",
+        wrong_weight(k) * averaged(lambda m: exp(disturbance[m])),
+        weight(k) * exp(disturbance[k]),
+        "So p̂ ≤ p e^ε / Σ p e^(−ε).",
+        context=CONTEXT,
+    ),
+    Step(
+        "Rounded weights move the output by the values themselves",
+        total(lambda m: weight(m) * (1 + disturbance[m]) * value[m], "j", KEYS) - output,
+        averaged(lambda m: disturbance[m] * value[m]),
+        "What is rounded after the division no longer sums to one. By the triangle inequality it moves the output by "
+        "u Σ p |v| at most; a sum's terms by γ(S) Σ p |v| likewise.",
+        context=CONTEXT,
+    ),
+    Step(
+        "Weights that underflow move it by what is lost times the values",
+        total(lambda m: (weight(m) + disturbance[m]) * value[m], "j", KEYS) - output,
+        total(lambda m: disturbance[m] * value[m], "j", KEYS),
+        "Each weight is off by the smallest number of the format at most, or by the smallest normal one where hardware "
+        "flushes: tiny Σ |v|.",
+        context=CONTEXT,
+    ),
+    Step(
+        "A wrong normaliser moves it in proportion to itself",
+        output * (1 + normaliser_error) - output,
+        normaliser_error * output,
+        "σ is γ(S) for the sum and u for the quotient; the result, rounded once more, adds u |o|.",
+        context=CONTEXT,
+    ),
+    Step(
+        "A normaliser that is kept as its logarithm",
+        exp(exponent - logarithm * (1 + share)),
+        exp(exponent - logarithm) * exp(-logarithm * share),
+        "λ = log Σ e^z, rounded to λ (1 + δ), multiplies all weights of a row by e^(−λδ).",
+    ),
+)
+
+FAINT = (
+    Step(
+        "A share δ of the scale changes a ratio of weights by δ times the distance of their logits",
+        weights(lambda m: logit[m] * (1 + scale_error), KEYS)(k)
+        / weights(lambda m: logit[m] * (1 + scale_error), KEYS)(j),
+        exp(logit[k] - logit[j]) * exp(scale_error * (logit[k] - logit[j])),
+        "The further below the largest, the more a wrong scale changes a weight, relative to itself.",
+        context=CONTEXT,
+    ),
+    Step(
+        "The output where only one key has a value, and it lies d below the other",
+        Partial(content / (1 + exp(depth * (1 + scale_error))), scale_error),
+        -depth * content * exp(depth * (1 + scale_error)) / (1 + exp(depth * (1 + scale_error))) ** 2,
+        "o = v e^(−d(1 + δ)) / (1 + e^(−d(1 + δ))), and ∂o/∂δ = −d o (1 − o/v).",
+    ),
+    Limit(
+        "Its relative change: d for a faint key",
+        depth / (1 + exp(-depth)) / depth,
+        Integer(1),
+        "At δ = 0 it is d (1 − o/v) = d/(1 + e^(−d)). Rounding changes a faint output by a few roundoffs and by ε, "
+        "relative to itself; a wrong scale changes it by δ d. So the deepest key shows the smallest mistake.",
+        variable=depth,
+        point=oo,
+    ),
+    Inequality(
+        "Rounding changes that output in proportion to it",
+        exp(2 * size_of_error) * (exp(rise - size_of_error) + exp(size_of_error - slack - depth)),
+        exp(size_of_error - slack) * (1 + exp(-depth)),
+        "The near logit is wrong by −ε + r, the far one by ε − s, with r, s ≥ 0. Cross-multiplied: o′ ≤ e^(2ε) o for "
+        "o = v e^(−d) / (1 + e^(−d)) and o′ = v e^(ε − s − d) / (e^(r − ε) + e^(ε − s − d)). No term of the large "
+        "weight is left, for its value is zero.",
+        certificate=exp(size_of_error + rise) * (1 - exp(-rise - slack))
+        + exp(3 * size_of_error - depth - slack) * (1 - exp(-2 * size_of_error)),
+    ),
+    Difference(
+        "The bound by |v| instead of |v − o| would be another",
+        averaged(lambda m: (exp(disturbance[m]) - 1) * value[m]),
+        averaged(lambda m: (exp(disturbance[m]) - 1) * (value[m] - output)),
+        "One key: its output is its value, whatever its logit; the first is (e^η − 1) v.",
+        example=World(symbols={S: 1}, arrays={(logit, (1,)): 0, (value, (1,)): 1, (disturbance, (1,)): 1}),
+    ),
+)
+
+DERIVATION = Derivation(
+    id="attention_rounding",
+    title="Rounding moves an attention output by its logits' errors times distances from it",
+    scope=Scope.SYMBOLIC,
+    assumptions=(
+        "Each logit is wrong by |η_j| ≤ ε_j at most: products, scale, bias, the subtraction of the maximum, and the "
+        "relative error of the exponential, see rounding_of_sums.",
+        "Steps are about one component of the output of one query; every row has at least one visible key.",
+    ),
+    sources=(
+        Source("Higham 2002, Accuracy and Stability of Numerical Algorithms, section 3.1", comment="sums and products"),
+        Source(
+            "Blanchard, Higham & Higham 2021, Accurately computing the log-sum-exp and softmax functions",
+            comment="relative errors of softmax; those of averages of values are derived here",
+        ),
+    ),
+    steps=LOGITS + WEIGHTS + FAINT,
+    remarks=(
+        "`conformance_tests/tolerances/attention.py` computes this bound, with p + gain for p̂ where later roundings "
+        "are those of the wrong weights.",
+        "Equal values are not disturbed by wrong weights: every distance is zero, and what is left is storage.",
+    ),
+)

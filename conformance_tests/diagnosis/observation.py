@@ -56,8 +56,10 @@ class Observation:
 
     @property
     def says_much(self) -> bool:
-        """Whether the result is little disturbed by rounding."""
-        return self.rounding <= _MOST_ROUNDINGS * self.unit * max(_largest(self.right), _largest(self.output))
+        """Whether the result is little disturbed by rounding, beside its size or beside what is wrong with it."""
+        size = _MOST_ROUNDINGS * self.unit * max(_largest(self.right), _largest(self.output))
+        wrong = self._deviation / _MOST_ROUNDINGS if np.isfinite(self._deviation) else 0.0
+        return self.rounding <= max(size, wrong)
 
     @property
     def overflowed(self) -> bool:

@@ -131,6 +131,7 @@ CACHE_WRITE = Decision(
             _kept(lambda number, past, end: (number != past) | (end == past + 1)),
             name="first_token_skipped",
         ),
+        mistake("ring_cache_index_wrong", lambda heads, past: heads[:, :, 1:] if past else heads),
         mistake(
             "",
             lambda heads, past: heads[:, :, past:],

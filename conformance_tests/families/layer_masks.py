@@ -62,6 +62,11 @@ def _rows(padding: Mask, queries: int) -> Mask:
     return padding[:, None, :, None]
 
 
+def _stretched(padding: Mask, queries: int) -> Mask:
+    """Return the mask's entries in the order of memory, again and again, as a mask for each query."""
+    return None if padding is None else np.resize(padding, (len(padding), 1, queries, padding.shape[1]))
+
+
 def padding_decision(name: str, whose: str) -> Decision:
     """Return the decision what a padding mask (B, S), True at real tokens, hides."""
     return Decision(
@@ -74,6 +79,7 @@ def padding_decision(name: str, whose: str) -> Decision:
             mistake("padding_taken_for_right_padding", _from_the_left),
             mistake("mask_of_first_sample", _first_sample),
             mistake("padding_mask_on_query_axis", _rows),
+            mistake("mask_expand_wrong", _stretched),
         ),
     )
 

@@ -47,6 +47,7 @@ from veriformer.conformance_tests.families.model_parts import (
 )
 from veriformer.conformance_tests.families.normalisation import LAYER_NORM, RMS_NORM
 from veriformer.conformance_tests.families.rotary import ROTARY
+from veriformer.conformance_tests.families.rotary_rows import ROTARY_ROWS
 from veriformer.conformance_tests.families.sinusoids import SINUSOIDS
 from veriformer.conformance_tests.families.sublayers import (
     CROSS_ATTENTION,
@@ -128,6 +129,8 @@ class _Call:
         model = self.model
 
         def between(query: Array, key: Array, value: Array) -> tuple[Array, Array, Array, Mask]:
+            if model.config.positions == "rotary":
+                query, key = model.point["rotary_rows"](query, key, number)
             query, seen = self.attended_with(query, key, value, number)
             return query, seen.key, seen.value, seen.visible
 
@@ -288,6 +291,7 @@ LANGUAGE_MODEL = Family(
         LAYERS,
         *_PRE_NORM,
         *_TWO_SUBLAYERS,
+        ROTARY_ROWS,
         FINAL_NORM,
         UNEMBEDDING,
     ),
@@ -306,6 +310,7 @@ DECODE_STEP = Family(
         LAYERS,
         *_PRE_NORM,
         *_TWO_SUBLAYERS,
+        ROTARY_ROWS,
         FINAL_NORM,
         UNEMBEDDING,
     ),

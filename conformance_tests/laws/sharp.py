@@ -60,7 +60,7 @@ def faint_keys(inputs: Given, generator: np.random.Generator) -> Given:
     if inputs.value is None:
         return replace(inputs, query=query, key=key)
     value = np.zeros(inputs.value.shape)
-    value[samples, groups, faint] = _content(generator, (batch, kv_heads, value.shape[-1]))
+    value[samples, groups, faint] = _content(generator, (batch, kv_heads, int(inputs.value.shape[-1])))
     return replace(inputs, query=query, key=key, value=value)
 
 

@@ -29,8 +29,8 @@ _DEPTH = {"float16": 8.0, "bfloat16": 64.0, "float32": 64.0, "float64": 64.0}
 # Queries are 1, 2, 4 or 8 in one component, in turn: four depths. Where 16 bits hold a logit rounding does nothing to
 # it, and the deepest key shows most; else a less deep one does, of which less may be wrong by rounding.
 _QUERIES = (8.0, 4.0, 2.0, 1.0)
-# A power of two that keeps the output of float16 among its normal numbers.
-_CONTENT = 64.0
+# Integers that keep the output of float16 among its normal numbers; several, so that products round in several ways.
+_CONTENT = (32, 64)
 _FAINT = AttentionSpace(scale="sometimes", palettes=("bits",), amplitudes=(1,), least_keys=2)
 
 
@@ -60,7 +60,7 @@ def faint_keys(inputs: Given, generator: np.random.Generator) -> Given:
     if inputs.value is None:
         return replace(inputs, query=query, key=key)
     value = np.zeros(inputs.value.shape)
-    value[samples, groups, faint] = _CONTENT
+    value[samples, groups, faint] = _content(generator, (batch, kv_heads, int(inputs.value.shape[-1])))
     return replace(inputs, query=query, key=key, value=value)
 
 
@@ -74,7 +74,7 @@ def faint_key(trial: Trial) -> Verdict:
 def faint_key_gradient(trial: Trial) -> Verdict:
     """The gradient of a faint key's value is its weight times the output's gradient."""
     inputs: BackwardInputs = faint_keys(trial.inputs, trial.generator)
-    inputs = replace(inputs, grad_output=np.full(inputs.grad_output.shape, _CONTENT))
+    inputs = replace(inputs, grad_output=_content(trial.generator, inputs.grad_output.shape))
     return agrees(trial, inputs, "grad_value")
 
 
@@ -88,8 +88,12 @@ def no_share(trial: Trial) -> Verdict:
         inputs.batch, inputs.key.shape[1], inputs.group_size, inputs.query_length, inputs.key_length
     )
     hidden = np.sum(~groups, axis=(2, 3), dtype=float)
-    value = np.where(_most(hidden, trial.generator)[..., None], _CONTENT, 0.0)
+    value = np.where(_most(hidden, trial.generator)[..., None], max(_CONTENT), 0.0)
     return trial.agrees(replace(inputs, value=np.broadcast_to(value, inputs.value.shape).copy()))
+
+
+def _content(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return np.asarray(generator.integers(*_CONTENT, shape, endpoint=True), dtype=float)
 
 
 def _most(counts: Array, generator: np.random.Generator) -> Array:

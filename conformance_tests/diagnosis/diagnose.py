@@ -53,7 +53,7 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
         standing, elimination = search.run()
         calls, excluded = len(elimination.observations), elimination.tried
         if standing:
-            suspects = beside_broken_promises(operation, ranked(base, standing), names)
+            suspects = beside_broken_promises(operation, ranked(base, standing), telling(broken))
             return Diagnosis(
                 operation,
                 "reproduced",

@@ -27,7 +27,9 @@ def telling(broken: Sequence[LawResult]) -> tuple[str, ...]:
     the result is not the formula's, neither does the same comparison on rarer cases, or of two memory layouts, that
     fails by no more.
     """
-    own_words = list(broken)
+    # A call that raises keeps no promise and breaks none.
+    own_words = [result for result in broken if result.status == "failed" or _key(result) not in FORMULAS_KEEP]
+    own_words = own_words or list(broken)
     if any(_key(result) == "shape" for result in own_words):
         own_words = [result for result in own_words if _key(result) == "shape" or not _stopped_by_shape(result)]
     plain = [result for result in own_words if _key(result) == "value" and result.status == "failed"]

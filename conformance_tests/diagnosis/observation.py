@@ -159,7 +159,8 @@ def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
     """Return what a point of the family returns; None where it is not defined, or reads an axis that is not there."""
     try:
         return point.compute(arguments)
-    except (NotDefined, IndexError):
+    except (NotDefined, ArithmeticError, LookupError, ValueError):
+        # A program that decides so would stop there.
         return None
 
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 framework = "jax"
+dtypes = ("float32", "bfloat16", "float16")
 
 
 @partial(jax.jit, static_argnames=("is_causal", "scale"))

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+dtypes = ("float64", "float32", "float16")
+
 conventions = {"causal_alignment": "bottom_right"}
 
 

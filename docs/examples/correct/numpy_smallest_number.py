@@ -2,6 +2,8 @@
 
 import numpy as np
 
+dtypes = ("float64", "float32", "float16")
+
 
 def scaled_dot_product_attention(query, key, value, *, mask=None, bias=None, is_causal=False, scale=None):
     dtype = query.dtype

@@ -3,6 +3,7 @@
 import torch
 
 framework = "torch"
+dtypes = ("float64", "float32", "bfloat16", "float16")
 
 
 def scaled_dot_product_attention(query, key, value, *, mask=None, bias=None, is_causal=False, scale=None):

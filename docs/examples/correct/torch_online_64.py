@@ -3,6 +3,7 @@
 import torch
 
 framework = "torch"
+dtypes = ("float64", "float32", "bfloat16", "float16")
 BLOCK = 64
 
 

@@ -3,6 +3,7 @@
 import torch
 
 framework = "torch"
+dtypes = ("float64", "float32", "bfloat16", "float16")
 LOG2_E = 1.4426950408889634
 
 

@@ -3,11 +3,12 @@
 import torch
 
 framework = "torch"
+dtypes = ("float64", "float32", "bfloat16", "float16")
 
 
 def scaled_dot_product_attention(query, key, value, *, mask=None, bias=None, is_causal=False, scale=None):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    logits = torch.matmul(query, key.transpose(2, 3)) * scale
+    logits = torch.matmul(query * scale, key.transpose(2, 3))
     lowest = torch.finfo(logits.dtype).min
     if bias is not None:
         logits = (logits + bias).clamp(min=lowest)

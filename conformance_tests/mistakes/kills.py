@@ -22,12 +22,21 @@ class Killed:
 
 @dataclass(frozen=True)
 class KillMatrix:
-    """Mistakes × laws, at one tier and seed; `laws` are those that some program was put to."""
+    """Mistakes × laws, at one tier and seed.
+
+    `milliseconds` has each law that some program was put to and what it took in the median, which tells a cheap law
+    from a dear one and no more.
+    """
 
     tier: str
     seed: int
-    laws: tuple[str, ...]
+    milliseconds: Mapping[str, int]
     mistakes: tuple[Killed, ...]
+
+    @property
+    def laws(self) -> tuple[str, ...]:
+        """The laws that some program was put to."""
+        return tuple(self.milliseconds)
 
     @property
     def caught(self) -> tuple[Killed, ...]:
@@ -59,7 +68,7 @@ def kill_matrix() -> KillMatrix:
     """Return the matrix of the last measurement."""
     record = read_json("kill_matrix.json")
     mistakes = (Killed(**{**entry, "broken": tuple(entry["broken"])}) for entry in record["mistakes"])
-    return KillMatrix(record["tier"], record["seed"], tuple(record["laws"]), tuple(mistakes))
+    return KillMatrix(record["tier"], record["seed"], MappingProxyType(record["laws"]), tuple(mistakes))
 
 
 @cache

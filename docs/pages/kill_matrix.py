@@ -18,6 +18,7 @@ The whole matrix is {link("data", f"../{DATA}")}; `python benchmarks/kill_matrix
 `--seeds 0-9 --fail-fast` whether each mistake is caught at other seeds."""
 _ONE_LAW = "If the law were wrong, or its cases missed the place, nothing else would tell."
 _NOTHING = "No planted mistake breaks these. Each says why it exists."
+_NONE = "There are none: every law catches at least one."
 
 
 def kill_matrix_page() -> dict[str, str]:
@@ -27,7 +28,7 @@ def kill_matrix_page() -> dict[str, str]:
         page("## Score", _score(matrix)),
         page("## What each law catches", *(_of_operation(matrix, name) for name in OPERATIONS)),
         page("## Mistakes that only one law catches", _ONE_LAW, _caught_by_one(matrix)),
-        page("## Laws that catch no planted mistake", _NOTHING, _catching_nothing(matrix)),
+        page("## Laws that catch no planted mistake", _catching_nothing(matrix)),
     )
     return {PATH: page(notice(DATA), "# Kill matrix", _INTRODUCTION, *sections)}
 
@@ -68,8 +69,10 @@ def _caught_by_one(matrix: KillMatrix) -> str:
 
 
 def _catching_nothing(matrix: KillMatrix) -> str:
+    if not matrix.catching_nothing:
+        return _NONE
     reasons = reasons_for_catching_nothing()
     grouped: dict[str, list[str]] = {}
     for law in matrix.catching_nothing:
         grouped.setdefault(reasons.get(law) or reasons[LAWS[law].claim.key], []).append(law_link(LAWS[law]))
-    return "\n".join(f"- {reason}: {', '.join(links)}" for reason, links in grouped.items())
+    return page(_NOTHING, "\n".join(f"- {reason}: {', '.join(links)}" for reason, links in grouped.items()))

@@ -78,7 +78,7 @@ def kill_matrix() -> KillMatrix:
     """Return the matrix of the last measurement."""
     record = read_json("kill_matrix.json")
     mistakes = (
-        Killed(**{key: tuple(its) if isinstance(its, list) else its for key, its in entry.items()})
+        Killed(entry["name"], entry["slug"], entry["source"], tuple(entry["broken"]), tuple(entry["stopped"]))
         for entry in record["mistakes"]
     )
     return KillMatrix(record["tier"], record["seed"], MappingProxyType(record["laws"]), tuple(mistakes))

@@ -37,7 +37,7 @@ def test_names_of_planted_mistakes_are_unique() -> None:
 
 def test_mistakes_of_the_matrix_are_those_that_are_planted() -> None:
     names = [mistake.name for mistake in MATRIX.mistakes]
-    assert Counter(names) == Counter(PLANTED)
+    assert sorted(names) == sorted(PLANTED)
     for killed in MATRIX.mistakes:
         assert (killed.slug, killed.source) == (PLANTED[killed.name].slug, PLANTED[killed.name].source)
 

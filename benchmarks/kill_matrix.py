@@ -1,12 +1,15 @@
 """The kill matrix: every planted mistake against every law that applies to its program, and what follows from it.
 
-    python benchmarks/kill_matrix.py [--tier standard] [--seed 0] [--workers 2]     writes the data (minutes)
+    python benchmarks/kill_matrix.py [--tier standard] [--seed 0] [--workers 2]     writes the data (long)
+    python benchmarks/kill_matrix.py --only-missing                                 adds what the data lack
     python benchmarks/kill_matrix.py --seeds 0-9 --fail-fast                        only whether each mistake is caught
 
-The first form writes `conformance_tests/mistakes/kill_matrix.json` (for each planted mistake the laws that it breaks
-and the time to the first violation) and `order.json` (the order in which laws are tried). The second form prints, for
-each seed, how many mistakes are caught and the median time from the start of checking to the first violation; exit
-status 1 when one is missed at the standard tier, or more than 2 % at the quick one.
+The first form writes `conformance_tests/mistakes/kill_matrix.json` (for each planted mistake the laws that it breaks)
+and `order.json` (the order in which laws are tried). The second does so for mistakes and laws that are not in the data
+yet, at the tier and seed of the data, and leaves out those that are no more; broken off, it goes on where it was. The
+third prints, for each seed and framework, how many mistakes are caught and the median time from the start of checking
+to the first violation, by the clock and of the processor; exit status 1 when one is missed at the standard tier, or
+more than 2 % at the quick one.
 """
 
 from __future__ import annotations
@@ -19,64 +22,72 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from veriformer.conformance_tests import check
+from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import PlantedMistake, planted
+from veriformer.conformance_tests.mistakes.kills import Killed, KillMatrix, kill_matrix
 from veriformer.spec.laws import LAWS
 
 DATA = Path(__file__).resolve().parents[1] / "conformance_tests" / "mistakes"
 LARGEST_SHARE_MISSED = {"quick": 0.02, "standard": 0.0, "thorough": 0.0}
 
 
+FRAMEWORKS = ("numpy", "torch", "jax")
+# So many mistakes are measured before the data are written, so that little is lost when a run is broken off.
+SAVED_EVERY = 20
+
+
 @dataclass(frozen=True)
 class Row:
-    """One planted mistake: the laws tried on its program, those that it breaks, and how long that took."""
+    """One planted mistake: the laws that it breaks, and how long its program took, by the clock and the processor."""
 
-    name: str
-    slug: str
-    source: str
-    broken: tuple[str, ...]
-    tried: int
+    killed: Killed
+    framework: str
     seconds: float
+    processor_seconds: float
     law_seconds: dict[str, float]
 
 
-def run(mistake: PlantedMistake, *, tier: str, seed: int, fail_fast: bool) -> Row:
-    """Check a program with a mistake in it against all its laws; what counts is the time without imports."""
+def measured(
+    mistake: PlantedMistake, *, tier: str, seed: int, fail_fast: bool = False, only: tuple[str, ...] | None = None
+) -> Row:
+    """Check a program with a mistake in it against all its laws, or some; what counts is the time without imports."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"my_{mistake.source}.py"
         path.write_text(mistake.source_text(), encoding="utf-8")
+        laws()
         if mistake.framework != "numpy":
             __import__(mistake.framework)
-        started = time.perf_counter()
+        clock, processor = time.perf_counter(), time.process_time()
         with np.errstate(all="ignore"):
-            report = check(str(path), tier=tier, seed=seed, fail_fast=fail_fast, shrink=False, diagnosis=False)
-        seconds = time.perf_counter() - started
-    tried = [result for result in report.results if result.status != "not_declared"]
-    broken = tuple(result.law.id for result in tried if result.status in ("failed", "error"))
-    times = {result.law.id: round(result.seconds, 4) for result in tried}
-    return Row(mistake.name, mistake.slug, mistake.source, broken, len(tried), seconds, times)
+            report = check(
+                str(path), laws=only, tier=tier, seed=seed, fail_fast=fail_fast, shrink=False, diagnosis=False
+            )
+        seconds, processor_seconds = time.perf_counter() - clock, time.process_time() - processor
+    broken, stopped = (
+        tuple(result.law.id for result in report.results if result.status == status) for status in ("failed", "error")
+    )
+    killed = Killed(mistake.name, mistake.slug, mistake.source, broken, stopped)
+    times = {result.law.id: result.seconds for result in report.results if result.status != "not_declared"}
+    return Row(killed, mistake.framework, seconds, processor_seconds, times)
 
 
-def greedy_order(rows: Sequence[Row]) -> list[str]:
+def greedy_order(matrix: KillMatrix) -> list[str]:
     """Return laws in the order in which each next one catches most of what none before it caught, for its time.
 
     Laws that catch nothing new follow in the order of what they catch in all, for their time.
     """
-    costs: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        for law, seconds in row.law_seconds.items():
-            costs[law].append(seconds)
-    cost = {law: max(statistics.median(seconds), 1e-3) for law, seconds in costs.items()}
-    caught = {law: {row.name for row in rows if law in row.broken} for law in cost}
+    cost = {law: max(milliseconds, 1) for law, milliseconds in matrix.milliseconds.items()}
+    caught = {law: {mistake.name for mistake in matrix.mistakes if law in mistake.violated} for law in cost}
     order: list[str] = []
-    left, rest = {row.name for row in rows}, set(cost)
+    left, rest = {mistake.name for mistake in matrix.mistakes}, set(cost)
     while rest:
         best = max(sorted(rest), key=lambda law: (len(caught[law] & left) / cost[law], len(caught[law]) / cost[law]))
         order.append(best)
@@ -85,24 +96,54 @@ def greedy_order(rows: Sequence[Row]) -> list[str]:
     return order
 
 
-def write(rows: Sequence[Row], tier: str, seed: int) -> None:
-    """Write the matrix and the order that follows from it."""
-    # Times differ from run to run and say nothing about a law: they are left out of what is kept.
-    kept = [{"name": row.name, "slug": row.slug, "source": row.source, "broken": list(row.broken)} for row in rows]
-    tried = {law for row in rows for law in row.law_seconds}
-    head = json.dumps({"tier": tier, "seed": seed, "laws": [law for law in LAWS if law in tried]})
-    lines = ",\n".join(json.dumps(entry) for entry in kept)
+def kept() -> KillMatrix:
+    """Return what the data have of the laws and of the mistakes that are still planted."""
+    data = kill_matrix()
+    names = {mistake.name for mistake in planted()}
+    mistakes = tuple(mistake for mistake in data.mistakes if mistake.name in names)
+    milliseconds = {law: took for law, took in data.milliseconds.items() if law in LAWS}
+    return KillMatrix(data.tier, data.seed, milliseconds, mistakes)
+
+
+def joined(matrix: KillMatrix, rows: Sequence[Row]) -> KillMatrix:
+    """Return a matrix with what rows add to it, in the order in which mistakes are planted."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        for law, seconds in row.law_seconds.items():
+            times[law].append(seconds)
+    took = {law: round(1000 * statistics.median(seconds)) for law, seconds in times.items()} | {**matrix.milliseconds}
+    found = {mistake.name: mistake for mistake in matrix.mistakes}
+    for row in rows:
+        known = found.get(row.killed.name, row.killed)
+        both = [{*known.broken, *row.killed.broken}, {*known.stopped, *row.killed.stopped}]
+        broken, stopped = (tuple(law for law in LAWS if law in some) for some in both)
+        found[known.name] = replace(known, broken=broken, stopped=stopped)
+    mistakes = tuple(found[mistake.name] for mistake in planted() if mistake.name in found)
+    return KillMatrix(matrix.tier, matrix.seed, {law: took[law] for law in LAWS if law in took}, mistakes)
+
+
+def write(matrix: KillMatrix) -> None:
+    """Write a matrix and the order that follows from it."""
+    head = json.dumps({"tier": matrix.tier, "seed": matrix.seed, "laws": {**matrix.milliseconds}})
+    lines = ",\n".join(json.dumps(asdict(mistake)) for mistake in matrix.mistakes)
     text = f'{head[:-1]}, "mistakes": [\n{lines}\n]}}\n'
     (DATA / "kill_matrix.json").write_text(text, encoding="utf-8")
-    (DATA / "order.json").write_text(json.dumps(greedy_order(rows), indent=1) + "\n", encoding="utf-8")
+    (DATA / "order.json").write_text(json.dumps(greedy_order(matrix), indent=1) + "\n", encoding="utf-8")
 
 
-def told(rows: Sequence[Row], seed: int) -> str:
-    """Return a row of the table: how many were caught, and how soon."""
-    caught = [row for row in rows if row.broken]
-    median = statistics.median(row.seconds for row in rows)
-    share = 100 * len(caught) / len(rows)
-    return f"| {seed} | {len(rows)} | {len(caught)} | {share:.1f} % | {median:.2f} |"
+def told(rows: Sequence[Row], seed: int) -> Iterator[str]:
+    """Yield a row of the table for each framework, and one for all: how many were caught, and how soon."""
+    for framework in (*FRAMEWORKS, "all"):
+        chosen = [row for row in rows if framework in (row.framework, "all")]
+        if chosen:
+            caught = sum(bool(row.killed.violated) for row in chosen)
+            clock = statistics.median(row.seconds for row in chosen)
+            processor = statistics.median(row.processor_seconds for row in chosen)
+            share = f"{caught / len(chosen):.1%}"
+            yield f"| {seed} | {framework} | {len(chosen)} | {caught} | {share} | {clock:.2f} | {processor:.2f} |"
+    for row in rows:
+        if not row.killed.violated:
+            yield f"missed: {row.killed.name} in {row.killed.source}"
 
 
 def seeds_of(words: str) -> list[int]:
@@ -111,33 +152,49 @@ def seeds_of(words: str) -> list[int]:
     return list(range(int(first), int(last or first) + 1))
 
 
+def fill(matrix: KillMatrix, mistakes: Sequence[PlantedMistake], pool: ProcessPoolExecutor) -> list[Row]:
+    """Measure what a matrix lacks and write it: new laws on the mistakes that it has, and mistakes that it has not."""
+    known = {mistake.name for mistake in matrix.mistakes}
+    one = partial(measured, tier=matrix.tier, seed=matrix.seed)
+    unseen = tuple(law for law in LAWS if law not in matrix.milliseconds)
+    if unseen and known:
+        again = partial(one, only=unseen)
+        matrix = joined(matrix, list(pool.map(again, [mistake for mistake in mistakes if mistake.name in known])))
+    rows: list[Row] = []
+    for row in pool.map(one, [mistake for mistake in mistakes if mistake.name not in known]):
+        rows.append(row)
+        if len(rows) % SAVED_EVERY == 0:
+            write(joined(matrix, rows))
+    write(joined(matrix, rows))
+    return rows
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Run the matrix, or several seeds of the short form."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tier", choices=tuple(LARGEST_SHARE_MISSED), default="standard")
     parser.add_argument("--seeds", "--seed", type=seeds_of, default=[0])
-    parser.add_argument("--fail-fast", action="store_true")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--fail-fast", action="store_true")
+    how.add_argument("--only-missing", action="store_true")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--framework", nargs="*", default=["numpy", "torch", "jax"])
-    parser.add_argument("--dump", type=Path, help="write every row as JSON, with its times")
+    parser.add_argument("--framework", nargs="*", choices=FRAMEWORKS, default=FRAMEWORKS)
     arguments = parser.parse_args(words)
+    if not arguments.fail_fast and len(arguments.seeds) > 1:
+        parser.error(f"the data are of one seed; received {len(arguments.seeds)}; add --fail-fast for several")
     mistakes = [mistake for mistake in planted() if mistake.framework in arguments.framework]
-    print("| seed | mistakes | caught | share | median s to the end of the check |\n| --- | --- | --- | --- | --- |")
+    matrix = kept() if arguments.only_missing else KillMatrix(arguments.tier, arguments.seeds[0], {}, ())
+    until = "first violation" if arguments.fail_fast else "end"
+    print(f"| seed | framework | mistakes | caught | share | median s to the {until} | of the processor |")
+    print("|" + " --- |" * 7)
     missed = 0.0
     with ProcessPoolExecutor(arguments.workers) as pool:
-        for seed in arguments.seeds:
-            one = partial(run, tier=arguments.tier, seed=seed, fail_fast=arguments.fail_fast)
-            rows = list(pool.map(one, mistakes))
-            print(told(rows, seed), flush=True)
-            for row in rows:
-                if not row.broken:
-                    print(f"missed: {row.name} in {row.source}", flush=True)
-            missed = max(missed, sum(not row.broken for row in rows) / len(rows))
-            if arguments.dump:
-                arguments.dump.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
-            if not arguments.fail_fast and len(arguments.seeds) == 1:
-                write(rows, arguments.tier, seed)
-    return 1 if missed > LARGEST_SHARE_MISSED[arguments.tier] else 0
+        for seed in arguments.seeds if arguments.fail_fast else [matrix.seed]:
+            one = partial(measured, tier=matrix.tier, seed=seed, fail_fast=True)
+            rows = list(pool.map(one, mistakes)) if arguments.fail_fast else fill(matrix, mistakes, pool)
+            print("\n".join(told(rows, seed)), flush=True)
+            missed = max(missed, sum(not row.killed.violated for row in rows) / max(len(rows), 1))
+    return 1 if missed > LARGEST_SHARE_MISSED[matrix.tier] else 0
 
 
 if __name__ == "__main__":

@@ -22,7 +22,9 @@ softmax undoes: where that is so, the derivation and the step of it that prove i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -68,7 +70,13 @@ def catalogue() -> Mapping[str, Mistake]:
 @cache
 def planted() -> tuple[PlantedMistake, ...]:
     """Return every planted mistake; several may have one slug, each in another source or at another place."""
-    return tuple(PlantedMistake(**{**record, "laws": tuple(record["laws"])}) for record in read_planted())
+    alike: Counter[str] = Counter()
+    entries = []
+    for record in read_planted():
+        entry = PlantedMistake(**{**record, "laws": tuple(record["laws"])})
+        alike[entry.name] += 1
+        entries.append(replace(entry, number=alike[entry.name]))
+    return tuple(entries)
 
 
 @cache

@@ -12,31 +12,50 @@ from veriformer.conformance_tests.mistakes.files import read_json
 
 @dataclass(frozen=True)
 class Killed:
-    """A planted mistake and the laws that it breaks, of all that apply to its program."""
+    """A planted mistake and the laws that it breaks, of all that apply to its program.
+
+    `stopped` are those that end with an error, because a call raises or returns what cannot be judged. That is a
+    violation too, but tells nothing of the law: any other would have ended so.
+    """
 
     name: str
     slug: str
     source: str
     broken: tuple[str, ...]
+    stopped: tuple[str, ...] = ()
+
+    @property
+    def violated(self) -> tuple[str, ...]:
+        """The laws that are not passed, for either reason."""
+        return (*self.broken, *self.stopped)
 
 
 @dataclass(frozen=True)
 class KillMatrix:
-    """Mistakes × laws, at one tier and seed; `laws` are those that some program was put to."""
+    """Mistakes × laws, at one tier and seed.
+
+    `milliseconds` has each law that some program was put to and what it took in the median, which tells a cheap law
+    from a dear one and no more.
+    """
 
     tier: str
     seed: int
-    laws: tuple[str, ...]
+    milliseconds: Mapping[str, int]
     mistakes: tuple[Killed, ...]
 
     @property
+    def laws(self) -> tuple[str, ...]:
+        """The laws that some program was put to."""
+        return tuple(self.milliseconds)
+
+    @property
     def caught(self) -> tuple[Killed, ...]:
-        """The mistakes that break at least one law."""
-        return tuple(mistake for mistake in self.mistakes if mistake.broken)
+        """The mistakes that violate at least one law."""
+        return tuple(mistake for mistake in self.mistakes if mistake.violated)
 
     @property
     def by_law(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of the mistakes that each law catches."""
+        """The names of the mistakes that each law catches, by its own verdict."""
         found: dict[str, list[str]] = {law: [] for law in self.laws}
         for mistake in self.mistakes:
             for law in mistake.broken:
@@ -45,21 +64,24 @@ class KillMatrix:
 
     @property
     def catching_nothing(self) -> tuple[str, ...]:
-        """The laws that no mistake breaks."""
+        """The laws that no mistake breaks, whatever it may stop."""
         return tuple(law for law, names in self.by_law.items() if not names)
 
     @property
     def caught_by_one_law(self) -> tuple[Killed, ...]:
         """The mistakes that only one law catches."""
-        return tuple(mistake for mistake in self.mistakes if len(mistake.broken) == 1)
+        return tuple(mistake for mistake in self.mistakes if len(mistake.violated) == 1)
 
 
 @cache
 def kill_matrix() -> KillMatrix:
     """Return the matrix of the last measurement."""
     record = read_json("kill_matrix.json")
-    mistakes = (Killed(**{**entry, "broken": tuple(entry["broken"])}) for entry in record["mistakes"])
-    return KillMatrix(record["tier"], record["seed"], tuple(record["laws"]), tuple(mistakes))
+    mistakes = (
+        Killed(entry["name"], entry["slug"], entry["source"], tuple(entry["broken"]), tuple(entry["stopped"]))
+        for entry in record["mistakes"]
+    )
+    return KillMatrix(record["tier"], record["seed"], MappingProxyType(record["laws"]), tuple(mistakes))
 
 
 @cache

@@ -40,7 +40,7 @@ class PlantedMistake:
 
     `right` occurs in the source once. `summary` is what goes wrong, where the catalogue has no sentence for the slug.
     Where `errors`, a call of the mistaken program raises or returns what cannot be judged: its laws end with an error
-    and not with a counterexample, which is a violation as well.
+    and not with a counterexample, which is a violation as well. `number` counts those that would have the same name.
     """
 
     slug: str
@@ -50,6 +50,7 @@ class PlantedMistake:
     laws: tuple[str, ...]
     summary: str = ""
     errors: bool = False
+    number: int = 1
 
     @property
     def status(self) -> Literal["failed", "error"]:
@@ -58,8 +59,9 @@ class PlantedMistake:
 
     @property
     def name(self) -> str:
-        """What it is called among all planted mistakes."""
-        return f"{self.laws[0]}-{self.slug}-{self.framework}"
+        """What it is called among all planted mistakes, where no other has the name."""
+        name = f"{self.laws[0]}-{self.slug}-{self.framework}"
+        return name if self.number == 1 else f"{name}-{self.number}"
 
     @property
     def framework(self) -> str:

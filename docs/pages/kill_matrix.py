@@ -14,10 +14,14 @@ DATA = "conformance_tests/mistakes/kill_matrix.json"
 
 _INTRODUCTION = f"""\
 Every [planted mistake](mistakes_caught.md), run as an implementation, against every law that applies to its program.
-The whole matrix is {link("data", f"../{DATA}")}; `python benchmarks/kill_matrix.py` measures it anew, and with
-`--seeds 0-9 --fail-fast` whether each mistake is caught at other seeds."""
+The whole matrix is {link("data", f"../{DATA}")}. `python benchmarks/kill_matrix.py` measures it anew, and with
+`--seeds 0-9 --fail-fast` whether each mistake is caught at other seeds and how soon."""
+_CATCHES = """\
+A mistake that makes calls raise ends every law alike with an error. That is a violation, and no merit of the law: here
+stands what a law judges to be wrong."""
 _ONE_LAW = "If the law were wrong, or its cases missed the place, nothing else would tell."
 _NOTHING = "No planted mistake breaks these. Each says why it exists."
+_NONE = "There are none: every law catches at least one."
 
 
 def kill_matrix_page() -> dict[str, str]:
@@ -25,9 +29,9 @@ def kill_matrix_page() -> dict[str, str]:
     matrix = kill_matrix()
     sections = (
         page("## Score", _score(matrix)),
-        page("## What each law catches", *(_of_operation(matrix, name) for name in OPERATIONS)),
+        page("## What each law catches", _CATCHES, *(_of_operation(matrix, name) for name in OPERATIONS)),
         page("## Mistakes that only one law catches", _ONE_LAW, _caught_by_one(matrix)),
-        page("## Laws that catch no planted mistake", _NOTHING, _catching_nothing(matrix)),
+        page("## Laws that catch no planted mistake", _catching_nothing(matrix)),
     )
     return {PATH: page(notice(DATA), "# Kill matrix", _INTRODUCTION, *sections)}
 
@@ -37,8 +41,8 @@ def _score(matrix: KillMatrix) -> str:
     return (
         f"{len(matrix.caught)} of {counted(len(matrix.mistakes), 'planted mistake')} are caught ({share:.1%}) at the "
         f"{matrix.tier} tier, seed {matrix.seed}, by {len(matrix.laws)} laws, of which "
-        f"{len(matrix.laws) - len(matrix.catching_nothing)} catch at least one; a mistake breaks "
-        f"{_median([len(mistake.broken) for mistake in matrix.caught])} laws in the median."
+        f"{len(matrix.laws) - len(matrix.catching_nothing)} catch at least one; a mistake violates "
+        f"{_median([len(mistake.violated) for mistake in matrix.caught])} laws in the median."
     )
 
 
@@ -62,14 +66,16 @@ def _slugs(matrix: KillMatrix, names: tuple[str, ...]) -> str:
 
 def _caught_by_one(matrix: KillMatrix) -> str:
     def row(mistake: Killed) -> tuple[str, str, str]:
-        return code(mistake.slug), mistake.source, law_link(LAWS[mistake.broken[0]])
+        return code(mistake.slug), mistake.source, law_link(LAWS[mistake.violated[0]])
 
     return table(("mistake", "planted in", "law"), (row(mistake) for mistake in matrix.caught_by_one_law))
 
 
 def _catching_nothing(matrix: KillMatrix) -> str:
+    if not matrix.catching_nothing:
+        return _NONE
     reasons = reasons_for_catching_nothing()
     grouped: dict[str, list[str]] = {}
     for law in matrix.catching_nothing:
         grouped.setdefault(reasons.get(law) or reasons[LAWS[law].claim.key], []).append(law_link(LAWS[law]))
-    return "\n".join(f"- {reason}: {', '.join(links)}" for reason, links in grouped.items())
+    return page(_NOTHING, "\n".join(f"- {reason}: {', '.join(links)}" for reason, links in grouped.items()))

@@ -72,6 +72,7 @@ def _facts(mistake: Mistake) -> tuple[tuple[str, str], ...]:
         ("operations", ", ".join(mistake.operations)),
         ("kind", mistake.group),
         ("hidden when", mistake.hidden_when),
+        ("shows in", "; ".join(mistake.regions)),
         ("effect", mistake.effect),
         ("changes nothing", _equivalence(mistake.equivalence)),
         ("not planted", mistake.reason.replace("`", "")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -54,6 +55,17 @@ def laws() -> Mapping[str, Law]:
     for module in iter_modules(package.__path__):
         import_module(f"{package.__name__}.{module.name}")
     return {identifier: _bind(statement) for identifier, statement in LAWS.items()}
+
+
+@cache
+def turns() -> Mapping[str, int]:
+    """Return the place of each law among those of its operation, by id."""
+    counted = Counter[str]()
+    places: dict[str, int] = {}
+    for identifier, statement in LAWS.items():
+        places[identifier] = counted[statement.operation.name]
+        counted[statement.operation.name] += 1
+    return places
 
 
 def _bind(statement: LawStatement) -> Law:

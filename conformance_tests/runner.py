@@ -19,7 +19,7 @@ from veriformer.conformance_tests.diagnosis.diagnose import diagnose
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.inference import Profile, examine
-from veriformer.conformance_tests.law import Law, laws
+from veriformer.conformance_tests.law import Law, laws, turns
 from veriformer.conformance_tests.ordering import most_revealing_first
 from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.search import Outcome, Search
@@ -176,7 +176,8 @@ class Run:
     def _searched(self, law: Law, profile: Profile) -> LawResult:
         seed = self._seed(law)
         examples = self.selection.examples_of(law.statement.operation.name)
-        search = Search(law, profile.subject, self._limits(profile, seed), seed, examples)
+        limits = replace(self._limits(profile, seed), turn=turns()[law.id])
+        search = Search(law, profile.subject, limits, seed, examples)
         outcome = search.judge(None) if isinstance(law.space, NoSpace) else search.run(shrink=self.shrink)
         tried = max(search.cases_tried, 1)
         if outcome.kind == "holds":

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.cases.limits import Limits
 
 _SEEDS = choices.integers(0, 2**16)
-_POOL = ((2, 3), (3, 5), (1, 4), (2, 7), (3, 2), (2, 6))
+_POOL = ((2, 3), (3, 5), (1, 4), (2, 7), (3, 1), (2, 6))
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
     longest = box.max_length or 9
     sizes: choices.Choice[tuple[int, int]]
     if limits.compiles_per_shape and not limits.small:
-        sizes = choices.sampled_from([_POOL[(limits.seed + at) % len(_POOL)] for at in range(limits.pool)])
+        sizes = choices.sampled_from([_POOL[at % len(_POOL)] for at in limits.places])
     else:
         sizes = choices.tuples(choices.integers(1, 3), choices.integers(1, 3 if limits.small else 9))
     paddings = {"never": (False,), "sometimes": (False, True), "always": (True,)}[space.padding]

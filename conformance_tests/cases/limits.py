@@ -16,8 +16,9 @@ SEEDS = choices.integers(0, 2**16)
 class Limits:
     """What may be drawn for an operation of an implementation.
 
-    Sizes are chosen by `seed`. `compiles_per_shape` takes them from the first `pool` entries of a pool; `small`
-    overrides both and draws the smallest sizes only, to find a counterexample that can be read.
+    Sizes are chosen by `seed`. `compiles_per_shape` takes them from `pool` entries of a pool; `small` overrides both
+    and draws the smallest sizes only, to find a counterexample that can be read. `turn` is the law's place among those
+    of its operation: laws take turns at the rare entries of a pool, so that every run meets all of them.
     `causal_excludes_mask` keeps the causal flag away from masks and biases, `bias_excludes_mask` these two apart.
     `architectures` are those that the implementation has of an operation on whole models, `black_box` is
     what its `model` takes; without `left_padding` their padding stands on the right.
@@ -36,3 +37,15 @@ class Limits:
     pool: int = 2
     small: bool = False
     seed: int = 0
+    turn: int | None = None
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places in a pool, counted round and round, that a law compiles for: by its seed, and last by its turn."""
+        drawn = range(self.seed, self.seed + self.pool)
+        return tuple(drawn) if self.turn is None else (*drawn[:-1], self.turn)
+
+    @property
+    def dtypes_in_turn(self) -> tuple[str, ...]:
+        """A dtype for each of these places, so that a law meets as many as there are places."""
+        return tuple(self.dtypes[(self.seed + number) % len(self.dtypes)] for number in range(self.pool))

@@ -21,9 +21,8 @@ def merge_cases(space: MergeSpace, limits: Limits) -> choices.Choice[MergeCase]:
     """Return cases of `merge_attention`."""
     given: choices.Choice[tuple[Sizes, str]]
     if limits.compiles_per_shape and not limits.small:
-        places = range(limits.seed, limits.seed + limits.pool)
         given = choices.sampled_from(
-            [(_POOL[at % len(_POOL)], limits.dtypes[at % len(limits.dtypes)]) for at in places]
+            [(_POOL[at % len(_POOL)], dtype) for at, dtype in zip(limits.places, limits.dtypes_in_turn, strict=True)]
         )
     else:
         given = choices.tuples(

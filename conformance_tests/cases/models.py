@@ -24,8 +24,8 @@ _LAYERS = (1, 1, 1, 2)
 # Width, heads, key/value heads of an architecture that may group them; every head is two wide at least, for rotation.
 _HEADS = ((4, 2, 1), (4, 1, 1), (8, 2, 2), (8, 4, 2), (6, 3, 1))
 _SMALL_HEADS = ((2, 1, 1), (4, 2, 1), (4, 2, 2), (4, 1, 1))
-# eps with the base of rotary positions.
-_NUMBERS = ((1e-3, 10.0), (1e-1, 10000.0))
+# eps with the base of rotary positions, those that show first.
+_NUMBERS = ((1e-1, 10.0), (1e-3, 10000.0))
 _SEEDS = choices.integers(0, 2**16)
 
 

@@ -41,10 +41,20 @@ _BUCKETS: tuple[Settings, ...] = (
 )
 
 
+def _pooled(pool: Sequence[object], limits: Limits) -> tuple[int, ...]:
+    """Return the entries that a law compiles for: those in front, and last one that laws take turns at."""
+    common = range(min(limits.pool, len(pool)))
+    if limits.turn is None or limits.pool >= len(pool):
+        return tuple(common)
+    return (*common[:-1], limits.pool - 1 + limits.turn % (len(pool) - limits.pool + 1))
+
+
 def rotary_cases(space: RotarySpace, limits: Limits) -> choices.Choice[RotaryCase]:
     """Return cases of rotary embeddings: shapes and keywords first, then values."""
     if limits.compiles_per_shape and not limits.small:
-        compiled = choices.sampled_from([_compiled_rotary(index, space, limits) for index in range(limits.pool)])
+        compiled = choices.sampled_from(
+            [_compiled_rotary(index, space, limits) for index in _pooled(_ROTARY_POOL, limits)]
+        )
     else:
         shapes = choices.sampled_from(_rotary_shapes(space, None if limits.small else limits.seed))
         compiled = choices.builds(_free_rotary, shapes, _keywords(space, limits), choices.sampled_from(limits.dtypes))
@@ -119,7 +129,8 @@ def alibi_cases(space: AlibiSpace, limits: Limits) -> choices.Choice[AlibiCase]:
     if limits.compiles_per_shape and not limits.small:
         pool = [
             (counts[index % len(counts)] if space.heads != "any" else max(heads, space.least_heads), queries, keys)
-            for index, (heads, queries, keys) in enumerate(_ALIBI_POOL[: limits.pool])
+            for index in _pooled(_ALIBI_POOL, limits)
+            for heads, queries, keys in _ALIBI_POOL[index : index + 1]
         ]
         return choices.sampled_from([_alibi_case(sizes, space) for sizes in dict.fromkeys(pool)])
     length = choices.integers(1, 3 if limits.small else 20)
@@ -143,8 +154,9 @@ def bucket_cases(space: BucketSpace, limits: Limits) -> choices.Choice[BucketCas
     if not {"bidirectional", "num_buckets", "max_distance"} <= limits.features:
         settings = ((None, None, None),)
     if limits.compiles_per_shape and not limits.small:
-        pool = zip(_SHAPES[: limits.pool], settings * limits.pool, strict=False)
-        chosen = choices.sampled_from([(shape, setting) for shape, setting in pool])
+        start = limits.turn or 0
+        pool = [(_SHAPES[index], settings[(start + index) % len(settings)]) for index in _pooled(_SHAPES, limits)]
+        chosen = choices.sampled_from(pool)
     else:
         rows = choices.integers(1, 2 if limits.small else 4)
         few, many = choices.integers(1, 3), choices.one_of(choices.integers(1, 8), choices.sampled_from((33, 64)))

@@ -47,16 +47,25 @@ class Compiled:
     dtype_index: int
 
 
-# As unlike as can be, because each costs a compilation: no two axes alike, L < S and L > S, edges of blocks. A run
-# takes as many from the front as it can afford.
+# As unlike as can be, because each costs a compilation: no two axes alike, L < S and L > S, edges of blocks. A law
+# takes as many from the front as it can afford; one law in so many takes one of the others instead of its last.
+_LAWS_FOR_A_RARE_ONE = 8
 POOL = (
     Compiled(Sizes(2, 2, 2, 3, 5, 7, 6), "full", frozenset({"mask"}), 0),
     Compiled(Sizes(3, 2, 3, 9, 4, 5, 8), "keys_only", frozenset({"mask", "is_causal", "bias", "scale"}), 1),
     Compiled(Sizes(2, 3, 2, 7, 17, 8, 2), "lengths", frozenset(), 2),
     Compiled(Sizes(1, 1, 2, 16, 33, 2, 5), "shared_by_heads", frozenset({"mask", "scale"}), 3),
     Compiled(Sizes(2, 2, 2, 65, 8, 16, 7), "shared_by_batch", frozenset({"mask", "is_causal"}), 0),
-    Compiled(Sizes(3, 3, 2, 1, 31, 3, 3), "keys_only", frozenset({"bias"}), 1),
+    Compiled(Sizes(3, 3, 2, 1, 31, 1, 3), "keys_only", frozenset({"bias"}), 1),
 )
+
+
+def pooled(pool: int, turn: int | None) -> tuple[Compiled, ...]:
+    """Return the entries that a law compiles for: those in front, the last now and then replaced by a rare one."""
+    rare = POOL[pool:]
+    if turn is None or turn % _LAWS_FOR_A_RARE_ONE or not rare:
+        return POOL[:pool]
+    return (*POOL[: pool - 1], rare[turn // _LAWS_FOR_A_RARE_ONE % len(rare)])
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from typing import Any
 from veriformer.conformance_tests.cases import choices
 from veriformer.conformance_tests.cases.black_box import BoxSpace, box_cases
 from veriformer.conformance_tests.cases.case import (
+    Activation,
     AttentionCase,
     CausalMaskCase,
     FeedForwardCase,
@@ -24,7 +25,15 @@ from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, 
 from veriformer.conformance_tests.cases.merging import merge_cases
 from veriformer.conformance_tests.cases.models import ModelSpace, model_cases
 from veriformer.conformance_tests.cases.positional_strategies import alibi_cases, bucket_cases, rotary_cases
-from veriformer.conformance_tests.cases.sizes import POOL, Compiled, Sizes, fit, free_sizes, small_sizes, smallest_first
+from veriformer.conformance_tests.cases.sizes import (
+    Compiled,
+    Sizes,
+    fit,
+    free_sizes,
+    pooled,
+    small_sizes,
+    smallest_first,
+)
 from veriformer.conformance_tests.cases.spaces import (
     AlibiSpace,
     AttentionSpace,
@@ -49,6 +58,10 @@ from veriformer.conformance_tests.cases.windows import SOFTCAPS, WINDOWS, LogitS
 __all__ = ["Limits", "attention_cases", "cases", "own_space", "resolved", "vector_cases"]
 
 _SCALES = (1.0, 0.25, 2.0, 0.3)
+# Batch, rows, width, and of a network its hidden units, for frameworks that compile each: the common ones first, which
+# every law has in all settings, then those that laws take turns at.
+_VECTORS = ((1, 2, 3), (2, 3, 5), (3, 2, 17), (3, 2, 1), (1, 3, 65), (2, 1, 2))
+_NETWORKS = ((2, 3, 4, 5), (1, 2, 3, 7), (3, 2, 5, 1), (2, 3, 2, 17))
 
 
 def cases(space: Space, limits: Limits) -> choices.Choice[Any]:
@@ -102,7 +115,7 @@ def attention_cases(space: AttentionSpace, limits: Limits) -> choices.Choice[Att
     Each draw costs more than a call of a small attention, so what belongs together is drawn together.
     """
     if limits.compiles_per_shape and not limits.small:
-        compiled = choices.sampled_from([_fixed(chosen, space, limits) for chosen in POOL[: limits.pool]])
+        compiled = choices.sampled_from([_fixed(chosen, space, limits) for chosen in pooled(limits.pool, limits.turn)])
     else:
         grouped = _is_grouped(space, limits)
         if limits.small:
@@ -178,7 +191,9 @@ def _fixed(chosen: Compiled, space: AttentionSpace, limits: Limits) -> tuple[dic
     on = {name for name, how in wishes.items() if how == "always" or (how == "sometimes" and name in chosen.extras)}
     shape = chosen.mask_shape if chosen.mask_shape in space.mask_shapes else space.mask_shapes[0]
     biases = space.biases == "always" or (space.biases == "sometimes" and "bias" in chosen.extras)
-    flags = _settled(on & limits.features, space, limits, shape, LogitSettings(_SCALES[0]), biases=biases)
+    # Numbers are compiled as numbers, whatever they are.
+    logits = LogitSettings(_SCALES[(limits.turn or 0) % len(_SCALES)])
+    flags = _settled(on & limits.features, space, limits, shape, logits, biases=biases)
     # With more dtypes than entries another law starts at another dtype, so that a run meets all that are declared.
     rounds = -(-len(limits.dtypes) // limits.pool)
     index = chosen.dtype_index + limits.pool * (limits.seed % rounds)
@@ -234,26 +249,18 @@ def _settled(
 def vector_cases(space: VectorSpace, limits: Limits) -> choices.Choice[VectorCase]:
     """Return cases of operations on vectors."""
     if limits.compiles_per_shape and not limits.small:
-        shapes = choices.sampled_from(((1, 2, 3), (2, 3, 5), (3, 2, 17)))
+        rare = _VECTORS[2:][(limits.turn or 0) % len(_VECTORS[2:])]
+        compiled = [*product(_VECTORS[:2], limits.dtypes), (rare, limits.dtypes[limits.seed % len(limits.dtypes)])]
+        given = choices.in_turn(compiled, compiled)
     else:
-        few, wide = (
-            choices.integers(1, 3),
-            choices.one_of(choices.integers(1, 9), choices.sampled_from((16, 17, 64, 65))),
+        few = choices.integers(1, 3)
+        wide = choices.one_of(choices.integers(1, 9), choices.sampled_from((16, 17, 64, 65)))
+        given = choices.tuples(
+            choices.tuples(few, few, few if limits.small else wide), choices.sampled_from(limits.dtypes)
         )
-        shapes = choices.tuples(few, few, few if limits.small else wide)
     return choices.builds(
-        lambda shape, dtype, palette, amplitude, eps, seed: VectorCase(
-            shape[0],
-            max(shape[1], space.least_rows),
-            max(shape[2], space.least_width),
-            dtype,
-            palette,
-            min(amplitude, LARGEST_AMPLITUDE[dtype]),
-            eps,
-            seed,
-        ),
-        shapes,
-        choices.sampled_from(limits.dtypes),
+        lambda *drawn: _vector_case(space, *drawn),
+        given,
         choices.sampled_from(space.palettes),
         choices.sampled_from(space.amplitudes),
         choices.sampled_from((1e-5, 1e-3, 1e-1)),
@@ -261,35 +268,59 @@ def vector_cases(space: VectorSpace, limits: Limits) -> choices.Choice[VectorCas
     )
 
 
+def _vector_case(
+    space: VectorSpace,
+    given: tuple[tuple[int, int, int], str],
+    palette: Palette,
+    amplitude: int,
+    eps: float,
+    seed: int,
+) -> VectorCase:
+    (batch, rows, width), dtype = given
+    amplitude = min(amplitude, LARGEST_AMPLITUDE[dtype])
+    rows, width = max(rows, space.least_rows), max(width, space.least_width)
+    return VectorCase(batch, rows, width, dtype, palette, amplitude, eps, seed)
+
+
 def feed_forward_cases(space: FeedForwardSpace, limits: Limits) -> choices.Choice[FeedForwardCase]:
     """Return cases of feed-forward networks; a gated one has no biases."""
-    if limits.compiles_per_shape and not limits.small:
-        shapes = choices.sampled_from(((2, 3, 4, 5), (1, 2, 3, 7)))
-    elif limits.small:
-        shapes = choices.tuples(*[choices.integers(1, 2)] * 4)
-    else:
-        few, wide = choices.integers(1, 3), choices.one_of(choices.integers(1, 9), choices.sampled_from((16, 17, 33)))
-        shapes = choices.tuples(few, few, wide, wide)
     wishes: dict[How, tuple[bool, ...]] = {"never": (False,), "sometimes": (False, True), "always": (True,)}
     biases = wishes[space.biases] if limits.operation == "feed_forward" else (False,)
-    settings = tuple(product(space.activations, biases, limits.dtypes, space.palettes, space.amplitudes))
-    return choices.builds(
-        lambda shape, setting, seed: FeedForwardCase(
-            shape[0],
-            max(shape[1], space.least_rows),
-            shape[2],
-            max(shape[3], space.least_hidden),
-            activation=setting[0],
-            biases=setting[1],
-            dtype=setting[2],
-            palette=setting[3],
-            # A gated network multiplies two products: float16 would overflow.
-            amplitude=min(setting[4], 2) if setting[2] == "float16" else setting[4],
-            seed=seed,
-        ),
-        shapes,
-        choices.sampled_from(settings),
-        SEEDS,
+    values = choices.sampled_from(tuple(product(space.palettes, space.amplitudes)))
+    settings = tuple(product(space.activations, biases, limits.dtypes))
+    any_setting = choices.sampled_from(settings)
+    if limits.compiles_per_shape and not limits.small:
+        common, rare = choices.sampled_from(_NETWORKS[:1]), _NETWORKS[1:][(limits.turn or 0) % len(_NETWORKS[1:])]
+        own = choices.sampled_from([(rare, settings[limits.seed % len(settings)])])
+        given = choices.one_of(choices.tuples(common, any_setting), own)
+    elif limits.small:
+        given = choices.tuples(choices.tuples(*[choices.integers(1, 2)] * 4), any_setting)
+    else:
+        few, wide = choices.integers(1, 3), choices.one_of(choices.integers(1, 9), choices.sampled_from((16, 17, 33)))
+        given = choices.tuples(choices.tuples(few, few, wide, wide), any_setting)
+    return choices.builds(lambda *drawn: _feed_forward_case(space, *drawn), given, values, SEEDS)
+
+
+def _feed_forward_case(
+    space: FeedForwardSpace,
+    given: tuple[tuple[int, int, int, int], tuple[Activation, bool, str]],
+    values: tuple[Palette, int],
+    seed: int,
+) -> FeedForwardCase:
+    (batch, rows, width, hidden), (activation, biases, dtype) = given
+    palette, amplitude = values
+    return FeedForwardCase(
+        batch,
+        max(rows, space.least_rows),
+        width,
+        max(hidden, space.least_hidden),
+        activation=activation,
+        biases=biases,
+        dtype=dtype,
+        palette=palette,
+        # A gated network multiplies two products: float16 would overflow.
+        amplitude=min(amplitude, 2) if dtype == "float16" else amplitude,
+        seed=seed,
     )
 
 
@@ -310,8 +341,12 @@ def padding_mask_cases(draw: choices.Draw, space: PaddingMaskSpace, _: Limits) -
 
 def position_cases(space: PositionSpace, limits: Limits) -> choices.Choice[PositionCase]:
     """Return lengths and even widths."""
-    lengths = choices.integers(space.least_length, 6 if limits.small else 40)
-    widths = choices.integers(1, 3 if limits.small else 32).map(lambda half: 2 * half)
+    lengths, pairs = choices.integers(space.least_length, 6), choices.integers(1, 3)
+    if not limits.small:
+        # Half of them stay short, so that few cases meet the shortest.
+        lengths = choices.one_of(lengths, choices.integers(space.least_length, 40))
+        pairs = choices.one_of(pairs, choices.integers(1, 32))
+    widths = pairs.map(lambda half: 2 * half)
     return choices.builds(PositionCase, lengths, widths, choices.sampled_from(limits.dtypes))
 
 

@@ -12,14 +12,17 @@ from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE, IGNORE_KIND
 Embedding = tuple[int, int, int, int]
 
 # Batch, length, classes: no two axes alike, because a framework that compiles gets no others.
-_POOL = ((2, 3, 5), (3, 4, 2), (1, 7, 17))
+_POOL = ((2, 3, 5), (3, 4, 2), (1, 7, 17), (2, 3, 1), (1, 1, 3), (2, 4, 65))
 _SMALL: tuple[tuple[int, int, int], ...] = tuple(product((1, 2), (1, 2, 3), (1, 2, 3)))
-_FREE: tuple[tuple[int, int, int], ...] = tuple(
-    product((1, 2, 3), (1, 2, 3, 4, 7), (1, 2, 3, 4, 5, 7, 8, 9, 17, 33, 65))
+_CLASSES = (1, 2, 3, 4, 5, 7, 8, 9, 17, 33, 65)
+# One target alone is a case like no other, which a run must meet though few sizes are it.
+_FREE: tuple[tuple[int, int, int], ...] = (
+    *2 * tuple(product((1,), (1,), _CLASSES)),
+    *product((1, 2, 3), (1, 2, 3, 4, 7), _CLASSES),
 )
 
 # Batch, length, vocabulary, width.
-_EMBEDDING_POOL = ((2, 3, 5, 4), (3, 4, 2, 7), (1, 7, 17, 3))
+_EMBEDDING_POOL = ((2, 3, 5, 4), (3, 4, 2, 7), (1, 7, 17, 3), (2, 3, 1, 5), (2, 1, 4, 4))
 _SMALL_EMBEDDINGS: tuple[Embedding, ...] = tuple(product((1, 2), (1, 2), (1, 2, 3), (1, 2, 3)))
 _FREE_EMBEDDINGS: tuple[Embedding, ...] = tuple(
     product((1, 2, 3), (1, 2, 3, 5, 9), (1, 2, 3, 5, 8, 17, 65), (1, 2, 3, 4, 7, 16))
@@ -45,10 +48,10 @@ def loss_cases(space: LossSpace, limits: Limits) -> choices.Choice[LossCase]:
 
 
 def _pooled(options: list[Options], limits: Limits) -> list[Compiled]:
-    """Return the few combinations that a law compiles; another law starts elsewhere, so that a run meets them all."""
-    places = range(limits.seed, limits.seed + limits.pool)
+    """Return the few combinations that a law compiles; another law has others, so that a run meets them all."""
     return [
-        (_POOL[at % len(_POOL)], options[at % len(options)], limits.dtypes[at % len(limits.dtypes)]) for at in places
+        (_POOL[at % len(_POOL)], options[at % len(options)], dtype)
+        for at, dtype in zip(limits.places, limits.dtypes_in_turn, strict=True)
     ]
 
 
@@ -88,11 +91,10 @@ def embedding_cases(space: EmbeddingSpace, limits: Limits) -> choices.Choice[Emb
         scaled.append(True)
     given: choices.Choice[tuple[Embedding, bool, str]]
     if limits.compiles_per_shape and not limits.small:
-        places = range(limits.seed, limits.seed + limits.pool)
         given = choices.sampled_from(
             [
-                (_EMBEDDING_POOL[at % 3], scaled[at % len(scaled)], limits.dtypes[at % len(limits.dtypes)])
-                for at in places
+                (_EMBEDDING_POOL[at % len(_EMBEDDING_POOL)], scaled[at % len(scaled)], dtype)
+                for at, dtype in zip(limits.places, limits.dtypes_in_turn, strict=True)
             ]
         )
     else:

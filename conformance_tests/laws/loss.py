@@ -19,7 +19,7 @@ _OPTIONS = LossSpace(ignore="sometimes", smoothing="sometimes")
 @judges("value", space=LossSpace(), operations=_LOSS)
 @judges(
     "large_logits",
-    space=LossSpace(amplitudes=(30, 100), palettes=("integers", "normal"), least_classes=2),
+    space=LossSpace(amplitudes=(100,), palettes=("integers", "normal"), least_classes=2),
     operations=_LOSS,
 )
 @judges("ignore.value", space=LossSpace(ignore="always", least_classes=2), operations=_LOSS)

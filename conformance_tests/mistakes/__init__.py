@@ -16,8 +16,10 @@ A planted mistake is an entry of a file in `planted/`, one file for each family 
     errors = true                   only where a call raises or cannot be judged: each law ends with an error instead
 
 The operations are those of the laws. `not_planted.json` says of the rest of the catalogue, by slug, why it is not
-planted, and `remarks.json` what there is to say of an operation. `equivalent.toml` has the mistakes that an exact
-softmax undoes: where that is so, the derivation and the step of it that prove it, and a changed source that conforms.
+planted, and `remarks.json` what there is to say of an operation. `regions.json` says of each mistake that something
+hides in which regions of the case space it shows, or that it is not drawn. `equivalent.toml` has the mistakes that an
+exact softmax undoes: where that is so, the derivation and the step of it that prove it, and a changed source that
+conforms.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from veriformer.conformance_tests.mistakes.files import (
 from veriformer.conformance_tests.mistakes.mistake import Citation, Equivalence, Mistake, PlantedMistake
 
 __all__ = [
+    "NOT_DRAWN",
     "Citation",
     "Equivalence",
     "Mistake",
@@ -53,17 +56,28 @@ __all__ = [
 ]
 
 
+# In place of regions: `not_planted.json` says why.
+NOT_DRAWN = "not drawn"
+
+
 @cache
 def catalogue() -> Mapping[str, Mistake]:
     """Return every mistake by its slug, in the order of the slugs."""
     reported = {record["slug"]: record for record in read_json("catalogue.json")}
     reasons: dict[str, str] = read_json("not_planted.json")
+    regions: dict[str, list[str] | str] = read_json("regions.json")
     places: dict[str, list[PlantedMistake]] = {}
     for entry in planted():
         places.setdefault(entry.slug, []).append(entry)
     slugs = sorted(reported.keys() | places.keys())
     return MappingProxyType(
-        {slug: _mistake(slug, reported.get(slug), places.get(slug, []), reasons.get(slug, "")) for slug in slugs}
+        {
+            slug: replace(
+                _mistake(slug, reported.get(slug), places.get(slug, []), reasons.get(slug, "")),
+                regions=() if (shown := regions.get(slug, NOT_DRAWN)) == NOT_DRAWN else tuple(shown),
+            )
+            for slug in slugs
+        }
     )
 
 

@@ -125,7 +125,8 @@ class Mistake:
 
     `formula` is the mistaken line as NumPy would have it. `hidden_when` and `effect` are empty where nothing is known.
     A mistake without citations is of the same sort as the reported ones. One that is not planted has a `reason`. One
-    with an `equivalence` is planted where it shows, and changes nothing where the equivalence says.
+    with an `equivalence` is planted where it shows, and changes nothing where the equivalence says. `regions` are the
+    named regions of the case space in which it shows (`cases/regions`), none where no case shows it.
     """
 
     slug: str
@@ -138,6 +139,7 @@ class Mistake:
     planted: tuple[PlantedMistake, ...] = ()
     reason: str = ""
     equivalence: Equivalence | None = None
+    regions: tuple[str, ...] = ()
 
     @property
     def laws(self) -> tuple[str, ...]:

@@ -74,6 +74,7 @@ def test_every_mistake_has_a_page_with_all_that_is_known() -> None:
         text = words("\n".join(line.plain for line in mistake_page(mistake)))
         known = [slug, mistake.sentence, mistake.formula, mistake.hidden_when, mistake.effect, *mistake.operations]
         known += [mistake.reason.replace("`", ""), *mistake.laws, *(LAWS[law].statement for law in mistake.laws)]
+        known += mistake.regions
         known += [text for citation in mistake.citations for text in (citation.url, citation.title, citation.symptom)]
         known += [line for planted in mistake.planted for line in planted.changed_lines()]
         assert not [said for said in known if words(said) not in text], slug

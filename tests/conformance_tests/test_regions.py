@@ -1,247 +1,77 @@
-"""A run of the whole suite visits the places where bugs hide: a list of regions, and a check that each is met.
+"""A quick run visits the places where mistakes show: every named region, for every operation that it concerns.
 
-The regions come from what hid real bugs: equal lengths, one head, one key, block sizes, shared masks, small logits.
+What is drawn is looked at, and nothing judged, but for the laws that change their inputs before they call.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pytest
 from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.loading import load
+from veriformer.adapters.model_declarations import BlackBox
 from veriformer.adapters.numpy_arrays import NumPyArrays
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.case import AttentionCase, Case
+from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.cases.regions import REGIONS, Region, regions_of
 from veriformer.conformance_tests.cases.sizes import BLOCK_EDGES
 from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE, MASK_KINDS, MASK_SHAPES
 from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.mistakes import NOT_DRAWN, catalogue
+from veriformer.conformance_tests.mistakes.files import read_json
 from veriformer.conformance_tests.search import Outcome, Search
-
-Region = Callable[[Any], bool]
-
-LENGTHS: Mapping[str, Region] = {
-    "L < S": lambda c: c.query_length < c.key_length,
-    "L > S": lambda c: c.query_length > c.key_length,
-    "L = S > 1": lambda c: c.query_length == c.key_length > 1,
-    "one query, many keys": lambda c: c.query_length == 1 < c.key_length,
-    "many queries, one key": lambda c: c.query_length > 1 == c.key_length,
-    "keys beyond one block of 32, not a multiple": lambda c: c.key_length in (33, 65),
-}
-SIZES: Mapping[str, Region] = {
-    **LENGTHS,
-    "one sample": lambda c: c.batch == 1,
-    "batch differs from heads": lambda c: 1 < c.batch != c.heads > 1,
-    "one head": lambda c: c.heads == 1,
-    "width one": lambda c: c.head_width == 1,
-    "value wider than key": lambda c: c.value_width > c.head_width,
-    "value narrower than key": lambda c: c.value_width < c.head_width,
-}
-FLAGS: Mapping[str, Region] = {
-    "causal, L < S": lambda c: c.is_causal and c.query_length < c.key_length,
-    "causal, L > S": lambda c: c.is_causal and c.query_length > c.key_length,
-    "causal and mask": lambda c: c.is_causal and c.mask != "none",
-    "nothing given": lambda c: not c.is_causal and c.mask == "none" and not c.bias,
-    "empty rows": lambda c: c.mask == "empty_rows",
-    "a mask of its own for every sample and head": lambda c: c.mask_shape == "full" and c.batch > 1 < c.heads,
-    "amplitude 4": lambda c: c.amplitude == 4,
-    "logits beyond exp": lambda c: c.amplitude >= 10,
-    **{f"mask {kind}": lambda c, kind=kind: c.mask == kind for kind in MASK_KINDS},
-    **{f"mask {shape}": lambda c, shape=shape: c.mask != "none" and c.mask_shape == shape for shape in MASK_SHAPES},
-    **{f"values {palette}": lambda c, palette=palette: c.palette == palette for palette in EVERY_PALETTE},
-}
-LOGITS: Mapping[str, Region] = {
-    "bias": lambda c: c.bias,
-    "bias and mask": lambda c: c.bias and c.mask != "none",
-    "bias, mask and causal flag": lambda c: c.bias and c.mask != "none" and c.is_causal,
-    "scale below one": lambda c: c.scale is not None and c.scale < 1,
-    "scale above one": lambda c: c.scale is not None and c.scale > 1,
-}
-GROUPS: Mapping[str, Region] = {
-    "several groups of several heads": lambda c: 1 < c.kv_heads < c.heads,
-    "one key/value head": lambda c: c.kv_heads == 1 < c.heads,
-    "as many key/value heads as heads": lambda c: c.kv_heads == c.heads > 1,
-}
-VECTORS: Mapping[str, Region] = {
-    "two components": lambda c: c.width == 2,
-    "beyond a block of 16": lambda c: c.width in (16, 17),
-    "beyond a block of 64": lambda c: c.width in (64, 65),
-    "several rows of several samples": lambda c: c.batch > 1 < c.rows,
-    "large": lambda c: c.amplitude == 4,
-}
-NETWORKS: Mapping[str, Region] = {
-    "wider than long": lambda c: c.hidden > c.width,
-    "narrower than long": lambda c: c.hidden < c.width,
-    "one hidden unit": lambda c: c.hidden == 1,
-    "beyond a block of 16": lambda c: max(c.hidden, c.width) > 16,
-    "several rows of several samples": lambda c: c.batch > 1 < c.rows,
-    "large": lambda c: c.amplitude == 4,
-    "relu": lambda c: c.activation == "relu",
-    "gelu": lambda c: c.activation == "gelu",
-    "silu": lambda c: c.activation == "silu",
-}
-REGIONS: Mapping[str, Mapping[str, Region]] = {
-    "scaled_dot_product_attention": {**SIZES, **FLAGS, **LOGITS},
-    "grouped_query_attention": {**SIZES, **FLAGS, **LOGITS, **GROUPS},
-    "multi_head_attention": {
-        **SIZES,
-        **FLAGS,
-        "grouped": GROUPS["several groups of several heads"],
-        "with biases": lambda c: c.biases,
-        "without biases": lambda c: not c.biases,
-    },
-    "softmax": {**VECTORS, "one entry": lambda c: c.width == 1},
-    "layer_norm": {
-        **VECTORS,
-        "eps that matters": lambda c: c.eps == 0.1,
-        "eps that hardly does": lambda c: c.eps < 1e-4,
-    },
-    "rms_norm": {**VECTORS, "one component": lambda c: c.width == 1, "eps that matters": lambda c: c.eps == 0.1},
-    "gelu": {**VECTORS, "one entry": lambda c: c.width == 1},
-    "silu": {**VECTORS, "one entry": lambda c: c.width == 1},
-    "feed_forward": {**NETWORKS, "biases": lambda c: c.biases, "no biases": lambda c: not c.biases},
-    "gated_feed_forward": NETWORKS,
-    "causal_mask": {
-        **{k: v for k, v in LENGTHS.items() if "32" not in k},
-        "beyond a block": lambda c: c.key_length > 8,
-    },
-    "padding_mask": {
-        "several lengths": lambda c: len(set(c.lengths)) > 1,
-        "no padding at all": lambda c: set(c.lengths) == {c.max_length},
-        "padding in every sample": lambda c: max(c.lengths) < c.max_length,
-        "one sample": lambda c: len(c.lengths) == 1,
-        "one token": lambda c: 1 in c.lengths,
-    },
-    "rotary_embedding": {
-        "positions of all samples": lambda c: not c.per_sample,
-        "positions of each sample": lambda c: c.per_sample and c.batch > 1 < c.length,
-        "positions that 16 bits do not count": lambda c: c.furthest >= 300,
-        "another base": lambda c: c.base is not None and c.width > 2,
-        "no base": lambda c: c.base is None and c.width > 2,
-        "a part turns": lambda c: c.rotary_dim is not None and c.rotary_dim < c.width,
-        "a part of several pairs turns": lambda c: c.rotary_dim is not None and 2 < c.rotary_dim < c.width,
-        "one pair": lambda c: c.width == 2,
-        "many pairs": lambda c: c.width == 64,
-        "heads differ from length": lambda c: 1 < c.heads != c.length > 1,
-        "one row": lambda c: c.length == 1,
-    },
-    "alibi_bias": {
-        "a power of two of heads": lambda c: c.heads in (2, 4, 8, 16),
-        "another count of heads": lambda c: c.heads in (3, 5, 6, 7, 12),
-        "one head": lambda c: c.heads == 1,
-        "as many queries as keys": lambda c: c.query_length == c.key_length > 1,
-        "fewer queries than keys": lambda c: 1 < c.query_length < c.key_length,
-        "one query, many keys": lambda c: c.query_length == 1 < c.key_length,
-    },
-    "relative_position_bucket": {
-        "both directions": lambda c: c.bidirectional,
-        "one direction": lambda c: c.bidirectional is False,
-        "the numbers of T5": lambda c: (c.num_buckets, c.max_distance) == (32, 128),
-        "few buckets": lambda c: c.num_buckets < 6,
-        "beyond the furthest": lambda c: c.furthest > c.max_distance,
-        "near ones only": lambda c: c.furthest <= c.num_buckets,
-        "many": lambda c: c.rows * c.columns > 64,
-    },
-    "sinusoidal_positions": {
-        "one pair": lambda c: c.d_model == 2,
-        "wide": lambda c: c.d_model > 32,
-        "one position": lambda c: c.length == 1,
-        "many positions": lambda c: c.length > 20,
-    },
-    "token_embedding": {
-        "one word": lambda c: c.vocabulary == 1,
-        "more tokens than words": lambda c: c.batch * c.length > c.vocabulary > 1,
-        "more words than tokens": lambda c: c.batch * c.length < c.vocabulary,
-        "as many words as components": lambda c: c.vocabulary == c.width > 1,
-        "several samples of several tokens": lambda c: c.batch > 1 < c.length,
-        "scaled": lambda c: c.scaled and c.width > 1,
-    },
-    "cross_entropy": {
-        "nothing ignored": lambda c: c.ignore == "none",
-        "ignored value is no class": lambda c: c.ignore == "outside",
-        "ignored value is minus one": lambda c: c.ignore == "minus_one",
-        "ignored value is a class": lambda c: c.ignore == "inside",
-        "ignored and smoothed": lambda c: c.ignore != "none" and c.label_smoothing,
-        "smoothed by nothing": lambda c: c.label_smoothing == 0.0,
-        "one class": lambda c: c.classes == 1,
-        "many classes": lambda c: c.classes == 65,
-        "one position": lambda c: c.batch * c.length == 1,
-        "several samples of several positions": lambda c: c.batch > 1 < c.length,
-        "large": lambda c: c.amplitude >= 30,
-    },
-}
+from veriformer.spec.operations import OPERATIONS
 
 
-def record_cases(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> dict[str, list[Case]]:
-    """Return the cases of a run by operation; nothing is judged."""
-    recorded: dict[str, list[Case]] = defaultdict(list)
+@dataclass
+class Visit:
+    """A case of an operation; `called` are the inputs that its law called with, where that was looked at."""
 
-    def judge(search: Search, case: Case | None) -> Outcome:
-        if case is not None:
-            recorded[search.subject.operation.name].append(case)
-        return Outcome("holds", case)
+    case: Case
+    called: list[Any] | None = None
 
-    monkeypatch.setattr(Search, "judge", judge)
-    check("numpy", **settings)
-    return recorded
+    def inputs(self, operation: str) -> Iterator[Any]:
+        yield from [draw_inputs(operation, self.case)] if self.called is None else self.called
 
 
-@pytest.fixture(scope="module")
-def recorded() -> dict[str, list[Case]]:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        return record_cases(monkeypatch, operations=tuple(REGIONS))
+@dataclass
+class Recorded:
+    """The visits of some runs, by operation."""
+
+    visits: dict[str, list[Visit]] = field(default_factory=lambda: defaultdict(list))
+
+    def cases(self, operation: str) -> list[Any]:
+        return [visit.case for visit in self.visits[operation]]
+
+    def meets(self, region: Region, operation: str) -> bool:
+        # What a law makes of its inputs is looked at for the laws that the region names.
+        visits = [visit for visit in self.visits[operation] if visit.called is not None or not region.laws]
+        return any(region.has(visit.case, visit.inputs(operation)) for visit in visits)
 
 
-@pytest.mark.parametrize("operation", REGIONS)
-def test_a_standard_run_visits_every_region(recorded: dict[str, list[Case]], operation: str) -> None:
-    drawn = recorded[operation]
-    missed = [name for name, is_in in REGIONS[operation].items() if not any(map(is_in, drawn))]
-    assert not missed
+def record(implementation: Implementation, into: Recorded, **settings: Any) -> None:
+    """Add the cases of a run; only laws that make inputs of their own for a region call anything."""
+    judge = Search.judge
 
+    def recording(search: Search, case: Case | None) -> Outcome:
+        operation, key = search.subject.operation.name, search.law.id.partition(".")[2]
+        if case is None:
+            return Outcome("holds")
+        if not any(key in region.laws for region in regions_of(operation)):
+            into.visits[operation].append(Visit(case))
+            return Outcome("holds", case)
+        outcome = judge(search, case)
+        into.visits[operation].append(Visit(case, [call.inputs for call in search.subject.calls if call.inputs]))
+        return outcome
 
-def test_lengths_meet_every_edge_of_a_block(recorded: dict[str, list[Case]]) -> None:
-    attention = recorded["scaled_dot_product_attention"]
-    edges = {length for block in BLOCK_EDGES for length in block}
-    assert edges <= {case.query_length for case in attention}
-    assert edges <= {case.key_length for case in attention}
-
-
-def test_most_cases_are_small(recorded: dict[str, list[Case]]) -> None:
-    attention = recorded["scaled_dot_product_attention"]
-    small = [case for case in attention if max(case.query_length, case.key_length) <= 8]
-    assert len(small) > len(attention) / 3
-
-
-def test_every_dtype_gets_its_share(recorded: dict[str, list[Case]]) -> None:
-    for operation in ("softmax", "layer_norm", "scaled_dot_product_attention", "multi_head_attention"):
-        dtypes = [case.dtype for case in recorded[operation]]
-        assert min(dtypes.count("float32"), dtypes.count("float64")) > len(dtypes) / 4
-
-
-def test_large_logits_exceed_what_exp_holds(recorded: dict[str, list[Case]]) -> None:
-    """Exp overflows beyond 88 in float32: without subtracting the maximum, and with one maximum for all rows."""
-    highest, spread = 0.0, 0.0
-    for case in recorded["scaled_dot_product_attention"]:
-        if case.amplitude >= 10 and case.query_length * case.key_length < 200:
-            inputs = draw_inputs("scaled_dot_product_attention", case)
-            logits = inputs.query @ inputs.key.swapaxes(-1, -2) / np.sqrt(case.head_width)
-            highest = max(highest, logits.max())
-            spread = max(spread, np.ptp(logits.max(axis=-1)))
-    assert highest > 89
-    assert spread > 104
-
-
-def test_some_rows_have_negative_logits_only(recorded: dict[str, list[Case]]) -> None:
-    """A maximum that starts at zero instead of −∞ shows nowhere else."""
-    lowest = 0.0
-    for case in recorded["scaled_dot_product_attention"]:
-        if isinstance(case, AttentionCase) and case.key_length < 9 and case.amplitude >= 4:
-            inputs = draw_inputs("scaled_dot_product_attention", case)
-            logits = inputs.query @ inputs.key.swapaxes(-1, -2) / np.sqrt(case.head_width)
-            lowest = min(lowest, logits.max(axis=-1).min())
-    assert lowest < -104
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Search, "judge", recording)
+        check(implementation, diagnosis=False, **settings)
 
 
 class Compiling(NumPyArrays):
@@ -263,6 +93,143 @@ def _compiled_as(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.name
     return value if isinstance(value, bool) else type(value).__name__
+
+
+def model(inputs: np.ndarray, padding_mask: np.ndarray | None = None) -> np.ndarray:
+    """A model that looks at nothing but how many tokens are real."""
+    real = np.ones(inputs.shape) if padding_mask is None else padding_mask
+    return np.broadcast_to(real.sum(axis=-1)[:, None], inputs.shape).astype(np.float64)
+
+
+def recorded_run(framework: NumPyArrays, seed: int) -> Recorded:
+    """Return what a quick run visits: the reference, a model, and in 16 bits the law that is about them."""
+    recorded = Recorded()
+    reference = replace(load("numpy"), framework=framework)
+    box = Implementation("box", framework, {"model": model}, black_box=BlackBox(vocabulary_size=11, max_length=9))
+    record(reference, recorded, tier="quick", seed=seed)
+    record(box, recorded, tier="quick", seed=seed)
+    record(reference, recorded, tier="quick", seed=seed, dtypes=("float16",), laws=("*.scale.range",))
+    return recorded
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["seed 0", "seed 1"])
+def quick(request: pytest.FixtureRequest) -> Recorded:
+    return recorded_run(NumPyArrays(), request.param)
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["seed 0", "seed 1"])
+def compiled(request: pytest.FixtureRequest) -> Recorded:
+    return recorded_run(Compiling(), request.param)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_quick_run_visits_every_region_of_an_operation(quick: Recorded, operation: str) -> None:
+    missed = [region.name for region in regions_of(operation) if not quick.meets(region, operation)]
+    assert not missed
+
+
+def test_a_framework_that_compiles_visits_every_region(compiled: Recorded) -> None:
+    """Each shape costs it a compilation, so that one operation visits a region for those that are alike."""
+    missed = [
+        region.name
+        for region in REGIONS.values()
+        if not any(compiled.meets(region, name) for name in region.operations)
+    ]
+    assert not missed
+
+
+def test_a_region_is_a_part_of_the_space(quick: Recorded) -> None:
+    """Each has a case outside, but those that reach as far as their operation; else it would show nothing."""
+    whole = {"linear bias", "positions other than zero", "mean square other than one", "logarithms other than zero"}
+    whole |= {"linear bias of several keys", "projections that differ", "branches that differ"}
+
+    def leaves_something_out(region: Region) -> bool:
+        return any(
+            not region.has(visit.case, visit.inputs(name)) for name in region.operations for visit in quick.visits[name]
+        )
+
+    assert not [
+        region.name for region in REGIONS.values() if region.name not in whole and not leaves_something_out(region)
+    ]
+
+
+def test_a_recorder_that_meets_nothing_misses_every_region() -> None:
+    assert not any(Recorded().meets(region, name) for region in REGIONS.values() for name in region.operations)
+
+
+def test_every_operation_has_regions_that_say_what_they_are() -> None:
+    assert all(regions_of(name) for name in OPERATIONS)
+    for name, region in REGIONS.items():
+        assert name == region.name
+        assert set(region.operations) <= OPERATIONS.keys()
+        assert region.sentence.endswith(".")
+
+
+def test_every_palette_and_kind_of_mask_has_a_region() -> None:
+    assert {f"values {palette}" for palette in EVERY_PALETTE} <= REGIONS.keys()
+    assert {f"mask {kind}" for kind in (*MASK_KINDS, *MASK_SHAPES)} <= REGIONS.keys()
+
+
+def test_every_mistake_that_something_hides_shows_in_a_region() -> None:
+    mapped = read_json("regions.json")
+    assert mapped.keys() == {slug for slug, mistake in catalogue().items() if mistake.hidden_when}
+    for slug, shown in mapped.items():
+        mistake = catalogue()[slug]
+        assert (shown == NOT_DRAWN) is (not mistake.planted), slug
+        assert mistake.planted or mistake.reason, slug
+        assert mistake.regions == (() if shown == NOT_DRAWN else tuple(shown)), slug
+        assert set(mistake.regions) <= REGIONS.keys(), slug
+
+
+def test_a_mistake_shows_in_a_region_of_each_operation_that_catches_it() -> None:
+    missing = {
+        (slug, operation)
+        for slug, mistake in catalogue().items()
+        if mistake.regions
+        for operation in mistake.operations
+        if not any(operation in REGIONS[name].operations for name in mistake.regions)
+    }
+    assert not missing
+
+
+@pytest.fixture(scope="module")
+def standard() -> Recorded:
+    recorded = Recorded()
+    operations = ("softmax", "layer_norm", "scaled_dot_product_attention", "multi_head_attention")
+    record(load("numpy"), recorded, operations=operations)
+    return recorded
+
+
+def test_lengths_meet_every_edge_of_a_block(standard: Recorded) -> None:
+    attention = standard.cases("scaled_dot_product_attention")
+    edges = {length for block in BLOCK_EDGES for length in block}
+    assert edges <= {case.query_length for case in attention}
+    assert edges <= {case.key_length for case in attention}
+
+
+def test_most_cases_are_small(standard: Recorded) -> None:
+    attention = standard.cases("scaled_dot_product_attention")
+    small = [case for case in attention if max(case.query_length, case.key_length) <= 8]
+    assert len(small) > len(attention) / 3
+
+
+def test_every_dtype_gets_its_share(standard: Recorded) -> None:
+    for operation in ("softmax", "layer_norm", "scaled_dot_product_attention", "multi_head_attention"):
+        dtypes = [case.dtype for case in standard.cases(operation)]
+        assert min(dtypes.count("float32"), dtypes.count("float64")) > len(dtypes) / 4
+
+
+def test_large_logits_exceed_what_exp_holds(standard: Recorded) -> None:
+    """Exp overflows beyond 88 in float32: without subtracting the maximum, and with one maximum for all rows."""
+    highest, spread = 0.0, 0.0
+    for case in standard.cases("scaled_dot_product_attention"):
+        if case.amplitude >= 10 and case.query_length * case.key_length < 200:
+            inputs = draw_inputs("scaled_dot_product_attention", case)
+            logits = inputs.query @ inputs.key.swapaxes(-1, -2) / np.sqrt(case.head_width)
+            highest = max(highest, logits.max())
+            spread = max(spread, np.ptp(logits.max(axis=-1)))
+    assert highest > 89
+    assert spread > 104
 
 
 def test_what_is_compiled_stays_few(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,26 @@
+"""The named regions of the case space: every run, the quick one too, visits each of them.
+
+They come from what hid real mistakes: equal lengths, one head, one key, block sizes, shared masks, small logits.
+`mistakes/regions.json` says in which of them a mistake shows; the others are what a case space must not lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from veriformer.conformance_tests.cases.regions import attention, networks, positions, vectors
+from veriformer.conformance_tests.cases.regions.region import Region
+
+__all__ = ["REGIONS", "Region", "regions_of"]
+
+_CATALOGUE = (*attention.REGIONS, *vectors.REGIONS, *positions.REGIONS, *networks.REGIONS)
+
+REGIONS: Mapping[str, Region] = MappingProxyType({region.name: region for region in _CATALOGUE})
+if len(REGIONS) != len(_CATALOGUE):
+    raise ValueError("two regions have the same name")
+
+
+def regions_of(operation: str) -> tuple[Region, ...]:
+    """Return the regions of an operation's cases, in the order of the catalogue."""
+    return tuple(region for region in REGIONS.values() if operation in region.operations)

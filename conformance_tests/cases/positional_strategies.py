@@ -124,7 +124,7 @@ def _rotary_case(compiled: RotaryCase, values: tuple[int, Any, int], seed: int) 
 
 def alibi_cases(space: AlibiSpace, limits: Limits) -> choices.Choice[AlibiCase]:
     """Return head counts and lengths of linear biases."""
-    counts = {"any": tuple(range(1, 17)), "power_of_two": _POWERS_OF_TWO, "other": _OTHER_COUNTS}[space.heads]
+    counts = {"any": (1, *range(1, 17)), "power_of_two": _POWERS_OF_TWO, "other": _OTHER_COUNTS}[space.heads]
     counts = tuple(count for count in counts if count >= space.least_heads)
     if limits.compiles_per_shape and not limits.small:
         pool = [
@@ -133,7 +133,8 @@ def alibi_cases(space: AlibiSpace, limits: Limits) -> choices.Choice[AlibiCase]:
             for heads, queries, keys in _ALIBI_POOL[index : index + 1]
         ]
         return choices.sampled_from([_alibi_case(sizes, space) for sizes in dict.fromkeys(pool)])
-    length = choices.integers(1, 3 if limits.small else 20)
+    few = choices.integers(1, 3)
+    length = few if limits.small else choices.one_of(few, choices.integers(1, 20))
     heads = choices.sampled_from(counts)
     return choices.tuples(heads, length, length).map(lambda sizes: _alibi_case(sizes, space))
 

@@ -336,12 +336,13 @@ def causal_mask_cases(space: CausalMaskSpace, _: Limits) -> choices.Choice[Causa
 def padding_mask_cases(draw: choices.Draw, space: PaddingMaskSpace, _: Limits) -> PaddingMaskCase:
     """Return lengths and the length that they are padded to."""
     lengths = draw(choices.lists(choices.integers(1, 7), min_size=space.least_batch, max_size=4))
-    return PaddingMaskCase(tuple(lengths), max(lengths) + draw(choices.integers(0, 3)))
+    return PaddingMaskCase(tuple(lengths), max(lengths) + draw(choices.sampled_from((0, 0, 1, 2, 3))))
 
 
 def position_cases(space: PositionSpace, limits: Limits) -> choices.Choice[PositionCase]:
     """Return lengths and even widths."""
-    lengths, pairs = choices.integers(space.least_length, 6), choices.integers(1, 3)
+    lengths = choices.integers(space.least_length, max(space.least_length, 6 if limits.small else 3))
+    pairs = choices.integers(1, 3)
     if not limits.small:
         # Half of them stay short, so that few cases meet the shortest.
         lengths = choices.one_of(lengths, choices.integers(space.least_length, 40))

@@ -1,4 +1,4 @@
-"""The named regions of the case space: every run, the quick one too, visits each of them.
+"""The named regions of the case space, which the generators are made to visit in a quick run.
 
 They come from what hid real mistakes: equal lengths, one head, one key, block sizes, shared masks, small logits.
 `mistakes/regions.json` says in which of them a mistake shows; the others are what a case space must not lack.

@@ -28,7 +28,7 @@ def attention(query: Array, key: Array, value: Array) -> Array:
 
 def judged(*laws: str, seed: int = 0, **operations: Any) -> Report:
     """Check an object with the given operations (and dtypes, conventions)."""
-    return check(SimpleNamespace(**operations), laws=laws or None, tier="quick", seed=seed)
+    return check(SimpleNamespace(**operations), laws=laws or None, tier="quick", seed=seed, diagnosis=False)
 
 
 def result(report: Report, law: str) -> LawResult:

@@ -22,6 +22,7 @@ from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.report import LawResult
 from veriformer.conformance_tests.search import Search as LawSearch
 from veriformer.conformance_tests.subject import Inputs
+from veriformer.spec.laws import LAWS
 from veriformer.spec.laws.law import LawStatement
 
 # Calls taken from counterexamples, calls drawn, and the time that one operation may cost.
@@ -85,7 +86,7 @@ def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
 
 def beside_broken_promises(operation: str, suspects: tuple[Suspect, ...], broken: Sequence[str]) -> tuple[Suspect, ...]:
     """Return the suspects, each together with what breaks a law that no formula breaks, where one is broken."""
-    promises = [law for law in broken if law.rpartition(".")[2] in FORMULAS_KEEP]
+    promises = [law for law in broken if LAWS[law].claim.key in FORMULAS_KEEP]
     others = suspects_by_laws(operation, promises)[:1]
     return (
         tuple(

@@ -198,7 +198,19 @@ class Elimination:
                 if result is not None and observation.agrees(result)
             ]
             standing = kept or standing
-        return standing
+        return self._told_by_the_rest(standing)
+
+    def _told_by_the_rest(self, standing: list[Changes]) -> list[Changes]:
+        """Return those that explain what no law compares too, if there are any: it tells who wrote what."""
+        if len(standing) < 2:
+            return standing
+        everywhere = [observation.judged_everywhere() for observation in self.observations]
+        exact = [
+            changes
+            for changes in standing
+            if all(observation.fits(self.base.changed(*changes)) for observation in everywhere)
+        ]
+        return exact or standing
 
 
 def _names(changes: Changes) -> set[str]:

@@ -56,7 +56,7 @@ def _follows(result: LawResult, plain: LawResult) -> bool:
     return (same or _key(result) == "memory_layout") and result.largest_excess <= _MUCH_MORE * plain.largest_excess
 
 
-# The last parts of laws that no formula breaks, whatever it computes.
+# The keys of laws that no formula breaks, whatever it computes.
 FORMULAS_KEEP = ("inputs_unchanged", "result_kept", "same_call_same_answer", "history_independence")
 # What no formula breaks. Who breaks one of these breaks others as well that say nothing then, the first here most.
 _PROMISES = ("shape", "inputs_unchanged", "same_call_same_answer", "history_independence")
@@ -100,7 +100,7 @@ def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, 
 def _of_broken_promise(own: Mapping[str, set[str]], broken: Collection[str]) -> Mapping[str, set[str]]:
     """Return the mistakes that break the first promise which is broken, of those that any does; all where none is."""
     for promise in _PROMISES:
-        laws = {law for law in broken if law.rpartition(".")[2] == promise}
+        laws = {law for law in broken if LAWS[law].claim.key == promise}
         if found := {slug: its for slug, its in own.items() if its & laws}:
             return found
     return own

@@ -130,7 +130,7 @@ GAIN_AND_SHIFT = Decision(
         mistake("", lambda n, gamma, beta: n, "neither", "neither gamma nor beta is used"),
         mistake("", lambda n, gamma, beta: (n + beta) * gamma, "shift_before_gain", "beta is added before gamma"),
         mistake("", lambda n, gamma, beta: n * beta + gamma, "exchanged", "gamma and beta are taken for each other"),
-        mistake("", lambda n, gamma, beta: n * (1.0 + gamma) + beta, "one_plus_gamma", "1 + gamma is multiplied by"),
+        mistake("gain_counted_from_one", lambda n, gamma, beta: n * (1.0 + gamma) + beta),
     ),
 )
 

@@ -14,7 +14,8 @@ DATA = "conformance_tests/mistakes/kill_matrix.json"
 
 _INTRODUCTION = f"""\
 Every [planted mistake](mistakes_caught.md), run as an implementation, against every law that applies to its program.
-The whole matrix is {link("data", f"../{DATA}")}. `python benchmarks/kill_matrix.py` measures it anew, and with
+Where the quick tier has too few cases for a law that names the mistake, the standard one decides. The whole
+matrix is {link("data", f"../{DATA}")}. `python benchmarks/kill_matrix.py` measures it anew, and with
 `--seeds 0-9 --fail-fast` whether each mistake is caught at other seeds and how soon."""
 _CATCHES = """\
 A mistake that makes calls raise ends every law alike with an error. That is a violation, and no merit of the law: here

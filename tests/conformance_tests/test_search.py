@@ -112,7 +112,9 @@ def test_grouped_heads_are_reached_among_the_smallest_cases(law: str, seed: int)
         times = (1, query.shape[1] // key.shape[1], 1, 1)
         return softmax(logits_of(query, np.tile(key, times))) @ np.tile(value, times)
 
-    report = check(SimpleNamespace(grouped_query_attention=tiled), laws=(f"grouped_query.{law}",), seed=seed, diagnosis=False)
+    report = check(
+        SimpleNamespace(grouped_query_attention=tiled), laws=(f"grouped_query.{law}",), seed=seed, diagnosis=False
+    )
     (result,) = report.results
     assert result.counterexample is not None
     case = attention_case(result.counterexample)

@@ -11,6 +11,10 @@ from veriformer.conformance_tests import check
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples" / "correct"
 FILES = sorted(FOLDER.glob("*.py"))
 TWENTY = 20
+# Compiling makes JAX slow: the laws that most depend on how attention is written. `benchmarks/false_alarms.py` has all.
+OF_COMPILED = tuple(
+    f"attention.{law}" for law in ("value*", "scale*", "mask.value", "mask.empty_row", "causal.explicit_mask")
+)
 
 
 def test_there_are_twenty_in_three_frameworks() -> None:
@@ -24,6 +28,6 @@ def test_no_law_is_broken(file: Path) -> None:
     if framework != "numpy":
         pytest.importorskip(framework)
     with np.errstate(all="ignore"):
-        report = check(str(file), tier="quick")
+        report = check(str(file), tier="quick", laws=OF_COMPILED if framework == "jax" else None)
     assert [result.law.id for result in report.results if result.status in ("failed", "error")] == []
-    assert report.counts["passed"] > 50
+    assert report.counts["passed"] > (5 if framework == "jax" else 50)

@@ -20,4 +20,6 @@ def scaled_dot_product_attention(query, key, value, *, mask=None, bias=None, is_
         logits = jnp.where(jnp.tri(*logits.shape[-2:], dtype=bool), logits, lowest)
     if mask is not None:
         logits = jnp.where(mask, logits, lowest)
-    return jax.nn.softmax(logits, axis=-1) @ value
+    # The derivative of jax.nn.softmax overflows in float16.
+    weights = jax.nn.softmax(logits.astype(jnp.promote_types(query.dtype, jnp.float32)), axis=-1)
+    return weights.astype(query.dtype) @ value

@@ -9,7 +9,7 @@ conventions = {"causal_alignment": "bottom_right"}
 
 def scaled_dot_product_attention(query, key, value, *, mask=None, bias=None, is_causal=False, scale=None):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    logits = np.matmul(query, np.swapaxes(key, 2, 3)) * query.dtype.type(scale)
+    logits = np.matmul(query * query.dtype.type(scale), np.swapaxes(key, 2, 3))
     queries, keys = logits.shape[-2:]
     if bias is not None:
         logits = logits + bias

@@ -8,7 +8,7 @@ dtypes = ("float64", "float32", "float16")
 def scaled_dot_product_attention(query, key, value, *, mask=None, bias=None, is_causal=False, scale=None):
     dtype = query.dtype
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    logits = query @ key.swapaxes(-1, -2) * dtype.type(scale)
+    logits = query * dtype.type(scale) @ key.swapaxes(-1, -2)
     lowest = np.finfo(dtype).min
     if bias is not None:
         logits = np.maximum(logits + bias, lowest)

@@ -83,7 +83,7 @@ def measured(
 
 def named_laws_again(mistake: PlantedMistake, path: Path, report: Report, seed: int) -> tuple[LawResult, ...]:
     """Return the standard tier's results of the laws that name a mistake where a quicker one had too few cases."""
-    violated = {result.law.id for result in report.results if result.status in ("failed", "error")}
+    violated = {result.law.id for result in report.results if result.status == mistake.status}
     left = tuple(law for law in mistake.laws if law not in violated)
     if not left:
         return ()

@@ -121,7 +121,7 @@ SILU_FACTOR = Decision(
     "What is the gate multiplied by?",
     (
         standard("x", lambda gated, x: gated),
-        mistake("", _without_x, "missing", "σ(x), without the factor x"),
+        mistake("silu_factor_missing", _without_x),
     ),
 )
 

@@ -94,7 +94,7 @@ RESULT = Decision(
     "What is returned?",
     (
         standard("weights", lambda weights: weights),
-        mistake("", np.log, "logarithms", "the logarithms of the weights are returned"),
+        mistake("log_softmax_returned", np.log),
         mistake("", reference.softmax, "softmax_twice", "softmax is applied twice"),
     ),
 )

@@ -94,10 +94,6 @@ class Observation:
         """Return whether a result differs from the right one by more than a family's own rounding."""
         return self._between(result, self.right) > _FAMILY_ROUNDING * max(1.0, _largest(self.right))
 
-    def tells_apart(self, first: Array, second: Array) -> bool:
-        """Return whether two results differ by more than rounding."""
-        return self._between(first, second) > 2 * max(self._tolerance(first), self._tolerance(second))
-
     @cached_property
     def _deviation(self) -> float:
         return self._between(self.right, self.output)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
+from veriformer.conformance_tests.diagnosis.promises import OF_STATE, PROMISES, is_promise, keys_broken_by
 from veriformer.conformance_tests.families import family_of
 from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import catalogue
@@ -18,6 +19,8 @@ _HIGHEST = 0.5
 _MOST = 3
 # Twice the excess of another law may be chance: the cases are others.
 _MUCH_MORE = 4.0
+# A wrong formula may make larger numbers of its arguments, which round worse.
+_ROUNDINGS = 16.0
 
 
 def telling(broken: Sequence[LawResult]) -> tuple[str, ...]:
@@ -25,13 +28,16 @@ def telling(broken: Sequence[LawResult]) -> tuple[str, ...]:
 
     Where shapes are wrong, laws that could not compare anything for it say nothing beyond the law of the shape. Where
     the result is not the formula's, neither does the same comparison on rarer cases, or of two memory layouts, that
-    fails by no more.
+    fails by no more; nor do two answers to one question that differ as little as roundings of wrong numbers do.
     """
     # A call that raises keeps no promise and breaks none.
-    own_words = [result for result in broken if result.status == "failed" or _key(result) not in FORMULAS_KEEP]
+    own_words = [result for result in broken if result.status == "failed" or not is_promise(result.law.id)]
     own_words = own_words or list(broken)
     if any(_key(result) == "shape" for result in own_words):
         own_words = [result for result in own_words if _key(result) == "shape" or not _stopped_by_shape(result)]
+    failing = [result for result in own_words if result.status == "failed"]
+    if any(not is_promise(result.law.id) and result.largest_excess > _ROUNDINGS for result in failing):
+        own_words = [result for result in own_words if not _repeats_nearly(result)]
     plain = [result for result in own_words if _key(result) == "value" and result.status == "failed"]
     if plain:
         own_words = [result for result in own_words if result is plain[0] or not _follows(result, plain[0])]
@@ -40,6 +46,11 @@ def telling(broken: Sequence[LawResult]) -> tuple[str, ...]:
 
 def _key(result: LawResult) -> str:
     return result.law.claim.key
+
+
+def _repeats_nearly(result: LawResult) -> bool:
+    """Return whether answers that should be one differ by a few times what rounding may do to the right result."""
+    return _key(result) in ("memory_layout", *OF_STATE) and 0.0 < result.largest_excess <= _ROUNDINGS
 
 
 def _stopped_by_shape(result: LawResult) -> bool:
@@ -56,10 +67,36 @@ def _follows(result: LawResult, plain: LawResult) -> bool:
     return (same or _key(result) == "memory_layout") and result.largest_excess <= _MUCH_MORE * plain.largest_excess
 
 
-# The keys of laws that no formula breaks, whatever it computes.
-FORMULAS_KEEP = ("inputs_unchanged", "result_kept", "same_call_same_answer", "history_independence")
-# What no formula breaks. Who breaks one of these breaks others as well that say nothing then, the first here most.
-_PROMISES = ("shape", "inputs_unchanged", "same_call_same_answer", "history_independence")
+def suspects_beside_each_other(operation: str, broken: Collection[str]) -> tuple[Suspect, ...]:
+    """Return the mistakes that the broken laws name; with each a second one, where laws are broken that it keeps."""
+    return tuple(
+        _joined(suspect, _second(operation, suspect.mistakes[0], broken))
+        for suspect in suspects_by_laws(operation, broken)
+    )
+
+
+def _joined(suspect: Suspect, other: Suspect | None) -> Suspect:
+    if other is None:
+        return suspect
+    return Suspect((*sorted((*suspect.mistakes, *other.mistakes)),), suspect.confidence * other.confidence)
+
+
+def _second(operation: str, first: str, broken: Collection[str]) -> Suspect | None:
+    """Return the likeliest mistake behind the laws that the first was never seen to break.
+
+    A law that no formula breaks speaks for a second mistake; beside a first that is no formula, so do all of its laws.
+    """
+    rest = [law for law in broken if LAWS[law].claim.key not in keys_broken_by(first)]
+    if promises := [law for law in rest if is_promise(law)]:
+        return next(iter(suspects_by_laws(operation, promises)), None)
+    if not any(is_promise(law) for law in catalogue()[first].laws):
+        return None
+    whole = [suspect for suspect in suspects_by_laws(operation, rest) if _own(operation, suspect) <= set(rest)]
+    return whole[0] if whole else None
+
+
+def _own(operation: str, suspect: Suspect) -> set[str]:
+    return {law for law in catalogue()[suspect.mistakes[0]].laws if LAWS[law].operation.name == operation}
 
 
 def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, ...]:
@@ -99,7 +136,7 @@ def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, 
 
 def _of_broken_promise(own: Mapping[str, set[str]], broken: Collection[str]) -> Mapping[str, set[str]]:
     """Return the mistakes that break the first promise which is broken, of those that any does; all where none is."""
-    for promise in _PROMISES:
+    for promise in PROMISES:
         laws = {law for law in broken if LAWS[law].claim.key == promise}
         if found := {slug: its for slug, its in own.items() if its & laws}:
             return found

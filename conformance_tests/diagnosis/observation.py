@@ -120,7 +120,7 @@ def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | Non
     None where it raises, or where the inputs are not finite: what reaches the output then is a convention.
     """
     arguments = arguments_of(inputs)
-    if not _finite(arguments):
+    if not finite(arguments):
         return None
     right = result_at(base, arguments)
     if right is None:
@@ -171,7 +171,8 @@ def _largest(array: Array) -> float:
     return float(finite.max(initial=0.0))
 
 
-def _finite(arguments: Mapping[str, Any]) -> bool:
+def finite(arguments: Mapping[str, Any]) -> bool:
+    """Return whether no argument holds a NaN or +∞; −∞ in a bias hides a key."""
     floats = [value for value in arguments.values() if _is_float(value)]
     return all(not np.isnan(array).any() and not np.isposinf(array).any() for array in floats)
 

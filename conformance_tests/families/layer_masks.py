@@ -67,6 +67,11 @@ def _stretched(padding: Mask, queries: int) -> Mask:
     return None if padding is None else np.resize(padding, (len(padding), 1, queries, padding.shape[1]))
 
 
+def _samples_as_heads(padding: Mask, queries: int) -> Mask:
+    """Return a mask without an axis for the heads, which broadcasting then takes from the samples."""
+    return None if padding is None else padding[None, :, None, :]
+
+
 def padding_decision(name: str, whose: str) -> Decision:
     """Return the decision what a padding mask (B, S), True at real tokens, hides."""
     return Decision(
@@ -79,7 +84,8 @@ def padding_decision(name: str, whose: str) -> Decision:
             mistake("padding_taken_for_right_padding", _from_the_left),
             mistake("mask_of_first_sample", _first_sample),
             mistake("padding_mask_on_query_axis", _rows),
-            mistake("mask_expand_wrong", _stretched),
+            mistake("mask_expand_wrong", _stretched, "stretched"),
+            mistake("mask_expand_wrong", _samples_as_heads, "samples_as_heads"),
         ),
     )
 

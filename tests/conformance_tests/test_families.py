@@ -15,7 +15,7 @@ from veriformer.adapters.loading import load
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import NoSpace
 from veriformer.conformance_tests.cases.strategies import cases
-from veriformer.conformance_tests.diagnosis.diagnose import ample_space
+from veriformer.conformance_tests.diagnosis.calls import ample_space
 from veriformer.conformance_tests.diagnosis.elimination import differ
 from veriformer.conformance_tests.diagnosis.observation import arguments_of, result_at
 from veriformer.conformance_tests.families import Family, family_of

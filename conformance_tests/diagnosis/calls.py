@@ -1,0 +1,211 @@
+"""The calls of an implementation that a diagnosis rests on: those that broke laws, and more on drawn inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass, replace
+from itertools import islice
+from random import Random
+
+from veriformer.adapters.loading import load
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, NoSpace, Space
+from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
+from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ
+from veriformer.conformance_tests.diagnosis.observation import (
+    Observation,
+    arguments_of,
+    calm,
+    finite,
+    observed,
+    result_at,
+)
+from veriformer.conformance_tests.diagnosis.promises import OF_STATE, is_promise
+from veriformer.conformance_tests.families import Point
+from veriformer.conformance_tests.inference import Profile
+from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.law import laws
+from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.search import Search as LawSearch
+from veriformer.conformance_tests.subject import Inputs
+from veriformer.spec.laws.law import LawStatement
+
+# Calls taken from counterexamples, calls drawn, and the time that one operation may cost.
+_MOST_OBSERVATIONS = 64
+_MOST_DRAWS = 120
+_MOST_COMPILED_DRAWS = 12
+_MOST_DRAWS_TO_DEVIATE = 24
+_MOST_REPEATED = 12
+_SECONDS = 1.5
+_WIDEST = ("float64", "float32", "bfloat16", "float16")
+
+
+class Calls:
+    """What elimination needs of an implementation: the calls that broke laws, and more inputs to call it on."""
+
+    def __init__(self, profile: Profile, broken: Sequence[LawResult], limits: Limits, base: Point) -> None:
+        self.subject = profile.subject
+        self.afresh = _depends_on_history(broken)
+        self.broken = broken
+        self.base = base
+        widest = min(limits.dtypes, key=_WIDEST.index)
+        self.limits = replace(limits, dtypes=(widest,))
+
+    def explained(self) -> tuple[list[Changes], Elimination]:
+        """Return the changes that explain everything, and the elimination that found them.
+
+        Where nothing does, answers may depend on the calls before: then those of programs just loaded are explained.
+        """
+        found, elimination = self._explained()
+        if found or self.afresh or not self._depends_on_calls_before():
+            return found, elimination
+        self.afresh = True
+        return self._explained()
+
+    def _explained(self) -> tuple[list[Changes], Elimination]:
+        elimination = Elimination(
+            self.base, self._observations(), self._draws(), self._observe, _SECONDS, self._declared()
+        )
+        # A law may see what is too little beside rounding to name it; if other calls do not, the formula is right.
+        for _, inputs in zip(range(_MOST_DRAWS_TO_DEVIATE), self._draws(), strict=False):
+            if any(observation.deviates for observation in elimination.observations):
+                return elimination.standing(), elimination
+            if (observation := self._observe(inputs)) is not None:
+                elimination.observations.append(observation)
+        return [], elimination
+
+    def _declared(self) -> frozenset[str]:
+        """Return the conventions at which nobody needs to guess."""
+        implementation, operation = self.subject.implementation, self.subject.operation.name
+        names = (decision.convention for decision in self.base.family.all_decisions.values())
+        return frozenset(
+            name for name in names if name and implementation.declared_convention(name, operation) is not None
+        )
+
+    def separating(self, standing: Sequence[Changes]) -> str:
+        """Return what an input is like on which two of the changes differ; empty where none was drawn."""
+        free = replace(self.limits, features=frozenset(self.subject.operation.features))
+        for _, (description, inputs) in zip(range(_MOST_DRAWS), self._drawn(free), strict=False):
+            results = [result_at(self.base.changed(*changes), arguments_of(inputs)) for changes in standing]
+            if differ(results):
+                return description
+        return ""
+
+    def shows(self, result: LawResult) -> bool:
+        """Return whether a formula can be held against the calls of a broken law, or could not see what is wrong."""
+        calls = result.counterexample.calls if result.counterexample else ()
+        return not self.afresh and all(call.inputs is not None and finite(arguments_of(call.inputs)) for call in calls)
+
+    def _depends_on_calls_before(self) -> bool:
+        """Return whether a program just loaded answers otherwise than it did."""
+        if not self._loads_again:
+            return False
+        for inputs in self._calls_that_broke_laws()[:_MOST_REPEATED]:
+            before, after = observed(self.subject, inputs, self.base), self._observed_afresh(inputs)
+            if before is not None and after is not None and not before.agrees(after.output):
+                return True
+        return False
+
+    def _observe(self, inputs: Inputs) -> Observation | None:
+        found = self._observed(inputs)
+        return None if found is None or found.overflowed else found
+
+    def _observed(self, inputs: Inputs) -> Observation | None:
+        """Observe a call; where answers depend on those before, that of a program which has just been loaded."""
+        if self.afresh and self._loads_again:
+            return self._observed_afresh(inputs)
+        return observed(self.subject, inputs, self.base)
+
+    @property
+    def _loads_again(self) -> bool:
+        """Whether the implementation is a file, of which another copy can be loaded; modules are kept by Python."""
+        source = self.subject.implementation.source
+        return source is not None and source.endswith(".py")
+
+    def _observed_afresh(self, inputs: Inputs) -> Observation | None:
+        implementation = self.subject.implementation
+        loaded = replace(load(implementation.name), dtypes=implementation.dtypes)
+        return observed(replace(self.subject, implementation=loaded, calls=[]), inputs, self.base)
+
+    def _calls_that_broke_laws(self) -> list[Inputs]:
+        """Return the inputs of the calls that a formula may explain, the smallest first."""
+        inputs: dict[int, Inputs] = {}
+        for result in self.broken:
+            calls = result.counterexample.calls if result.counterexample else ()
+            own = [record.inputs for record in calls if record.operation == self.subject.operation.name]
+            # Each law's first and last call: what it compares. No formula explains a promise that is broken.
+            for one in () if is_promise(result.law.id) else (*own[:1], *own[-1:]):
+                if one is not None:
+                    inputs[id(one)] = one
+        return sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
+
+    def _observations(self) -> list[Observation]:
+        found = (self._observed_widely(one) for one in self._calls_that_broke_laws()[:_MOST_OBSERVATIONS])
+        return calm([observation for observation in found if observation is not None])
+
+    def _observed_widely(self, inputs: Inputs) -> Observation | None:
+        """Observe a call in the widest dtype, where candidates lie furthest apart; else as it was."""
+        widest = _in_dtype(inputs, self.limits.dtypes[0])
+        observation = self._observed(widest)
+        if widest is inputs or (observation is not None and observation.deviates):
+            return observation
+        return self._observed(inputs)
+
+    def _draws(self) -> Iterator[Inputs]:
+        """Yield inputs as drawn, and in turn with them what the broken laws make of theirs."""
+        most = _MOST_COMPILED_DRAWS if self.limits.compiles_per_shape else _MOST_DRAWS
+        made = self._made_by_laws()
+        for _, (_, inputs) in zip(range(most), self._drawn(self.limits), strict=False):
+            yield inputs
+            yield from (inputs for inputs in islice(made, 1) if inputs is not None)
+
+    def _made_by_laws(self) -> Iterator[Inputs | None]:
+        """Yield the inputs of the last call that each broken law makes on new cases: vectors as small as eps, say."""
+        tried = [laws()[result.law.id] for result in self.broken]
+        choices = [(law, cases(law.space, self.limits)) for law in tried if not isinstance(law.space, NoSpace)]
+        random = Random(self.limits.seed + 1)
+        while choices:
+            for law, choice in choices:
+                search = LawSearch(law, self.subject, self.limits, self.limits.seed, 1)
+                search.judge(choice.sample(random))
+                yield self.subject.calls[-1].inputs if self.subject.calls else None
+
+    def _drawn(self, limits: Limits) -> Iterator[tuple[str, Inputs]]:
+        """Yield inputs from the operation's own space, in which everything meets, and from those of the broken laws."""
+        name = self.subject.operation.name
+        spaces = dict.fromkeys([ample_space(name), *(_space(result.law) for result in self.broken)])
+        choices = [cases(space, limits) for space in spaces if not isinstance(space, NoSpace)]
+        in_turn = [choice for other in choices[1:] for choice in (choices[0], other)] or choices
+        random = Random(limits.seed)
+        while in_turn:
+            for choice in in_turn:
+                case = choice.sample(random)
+                yield case.describe(), draw_inputs(name, case)
+
+
+def _depends_on_history(broken: Sequence[LawResult]) -> bool:
+    return any(result.status == "failed" and result.law.claim.key in OF_STATE for result in broken)
+
+
+def _space(statement: LawStatement) -> Space:
+    return resolved(laws()[statement.id].space, statement.operation.name)
+
+
+def ample_space(operation: str) -> Space:
+    """Return the operation's ordinary cases with every optional input, rows without a key among them."""
+    space = own_space(operation)
+    if not isinstance(space, AttentionSpace):
+        return space
+    return replace(
+        space, window="sometimes", softcap="sometimes", sinks="sometimes", mask_kinds=(*MASK_KINDS, "empty_rows")
+    )
+
+
+def _in_dtype(inputs: Inputs, dtype: str) -> Inputs:
+    """Return inputs of the same values in a wider dtype, the same object where that is its own."""
+    has_dtype = is_dataclass(inputs) and any(entry.name == "dtype" for entry in fields(inputs))
+    return inputs if not has_dtype or inputs.dtype == dtype else replace(inputs, dtype=dtype)  # type: ignore[type-var]
+
+
+def _entries(value: object) -> int:
+    return int(getattr(value, "size", 1))

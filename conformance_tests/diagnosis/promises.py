@@ -1,0 +1,38 @@
+"""What every operation owes its caller, whatever it computes: laws that no formula breaks."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from veriformer.conformance_tests.mistakes.kills import kill_matrix
+from veriformer.spec.laws import LAWS
+
+# The keys of laws that no formula breaks. Who breaks one breaks later ones as well, the first here most.
+PROMISES = (
+    "signature",
+    "shape",
+    "inputs_unchanged",
+    "same_call_same_answer",
+    "history_independence",
+    "result_kept",
+    "dtype",
+    "memory_layout",
+)
+# An answer that depends on calls before it is another in every law that makes two.
+OF_STATE = ("same_call_same_answer", "history_independence", "result_kept")
+_FOLLOW_FROM_STATE = (*OF_STATE, "memory_layout", "inputs_unchanged")
+
+
+def is_promise(law: str) -> bool:
+    """Return whether no formula breaks a law."""
+    return LAWS[law].claim.key in PROMISES
+
+
+@cache
+def keys_broken_by(slug: str) -> frozenset[str]:
+    """Return the keys of the laws that programs with a mistake were seen to break, and of what follows from them."""
+    broken = {law for mistake in kill_matrix().mistakes if mistake.slug == slug for law in mistake.broken}
+    keys = {LAWS[law].claim.key for law in broken if law in LAWS}
+    if not keys.isdisjoint(OF_STATE[:2]):
+        keys.update(_FOLLOW_FROM_STATE)
+    return frozenset(keys)

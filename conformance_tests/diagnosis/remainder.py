@@ -1,0 +1,55 @@
+"""What a formula does not explain: the broken laws that an implementation of just that formula obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from veriformer.adapters.errors import AdapterError
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.diagnosis.observation import Array, arguments_of, result_at
+from veriformer.conformance_tests.diagnosis.promises import is_promise
+from veriformer.conformance_tests.families import Point
+from veriformer.conformance_tests.law import laws
+from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.search import Search
+from veriformer.conformance_tests.subject import Inputs, Subject
+
+
+class NotComputed(AdapterError):
+    """A point of a family says nothing about these inputs."""
+
+
+@dataclass
+class FormulaAsSubject(Subject):
+    """An operation that returns what a point of its family computes, for laws to be put to."""
+
+    point: Point | None = None
+
+    def call(self, inputs: Inputs, *, strided: bool = False) -> Array:
+        """Return what the point computes, whatever the layout in memory; NotComputed where it is not defined."""
+        result = None if self.point is None else result_at(self.point, arguments_of(inputs))
+        if result is None:
+            raise NotComputed(f"the formula is not defined for these inputs of {inputs.operation}")
+        return result
+
+
+def unexplained(subject: Subject, point: Point, broken: Sequence[LawResult], limits: Limits) -> list[LawResult]:
+    """Return the broken laws that hold, on the cases that broke them, for what a point of the family computes.
+
+    A law that no formula breaks is never explained by one.
+    """
+    formula = FormulaAsSubject(subject.implementation, subject.operation, subject.conventions, point=point)
+    return list(_obeyed(formula, broken, limits))
+
+
+def _obeyed(formula: Subject, broken: Sequence[LawResult], limits: Limits) -> Iterator[LawResult]:
+    for result in broken:
+        if is_promise(result.law.id):
+            yield result
+        elif result.counterexample is not None:
+            search = Search(laws()[result.law.id], formula, limits, limits.seed, 1)
+            with np.errstate(all="ignore"):
+                if search.judge(result.counterexample.case).kind == "holds":
+                    yield result

@@ -179,20 +179,21 @@ def _missing_features(results: list[LawResult], column: int, options: Options) -
 
 
 def _failures(report: Report, results: list[LawResult], options: Options) -> Lines:
-    """Return the violations of one operation, the most telling in full, what could not be judged, and the diagnosis."""
+    """Return the violations of one operation, the most telling in full and then the diagnosis."""
     violated = _unexpected(most_telling_first(results))
     in_full = len(violated) if options.verbose else _SHOWN_IN_FULL
     lines: Lines = []
     for result in violated[:in_full]:
         lines += [*violation(report, result, options), blank()]
+    errors = [result for result in _unexpected(results) if result.status == "error"]
+    # Before the other laws: there can be twenty, and they say less.
+    if explained := diagnosis_lines(report, results[0].law.operation.name, options) if violated or errors else []:
+        lines += [*explained, blank()]
     for result in violated[in_full:]:
         lines += title(result, options.width)
     if violated[in_full:]:
         lines += [*paragraph("(--verbose shows their cases too)", options.width, INDENT, "dim"), blank()]
-    errors = [result for result in _unexpected(results) if result.status == "error"]
-    lines += unjudged(report, errors, options)
-    explained = diagnosis_lines(report, results[0].law.operation.name, options) if violated or errors else []
-    return [*lines, *explained, blank()] if explained else lines
+    return lines + unjudged(report, errors, options)
 
 
 def _expected_failures(report: Report, options: Options) -> Lines:

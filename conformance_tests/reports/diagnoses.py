@@ -67,8 +67,12 @@ def _opening(diagnosis: Diagnosis, suspects: Explained) -> str:
         only = explained[0]
         name = _named([only.name], only.places)
         return f"The outputs are those of {name} (certain: no other known mistake fits): {_ended(only.sentence)}"
-    names = _named([one.name for one in explained])
-    return f"The outputs are those of {names} made together (no single known mistake gives them, nor any other pair):"
+    computed, others = ([one.name for one in explained if bool(one.changes) is formula] for formula in (True, False))
+    if others:
+        beside = f"beside them, laws are broken that {_named(others)} breaks"
+        return f"The outputs are those of {_named(computed)}; {beside}:"
+    told = "made together (no single known mistake gives them, nor any other pair):"
+    return f"The outputs are those of {_named(computed)} {told}"
 
 
 def _unknown(diagnosis: Diagnosis) -> str:
@@ -80,9 +84,12 @@ def _unknown(diagnosis: Diagnosis) -> str:
 
 def _by_laws(suspects: Explained) -> str:
     likely = sum(suspect.confidence for suspect, _ in suspects) >= _LIKELY
+    said = "Likely" if likely else "Perhaps"
+    if len(suspects) == 1 and len(suspects[0][1]) > 1:
+        names = _named([one.name for one in suspects[0][1]])
+        return f"{said} {names}, each for itself, for the laws that they break are broken:"
     if len(suspects) == 1:
         only = suspects[0][1][0]
-        said = "Likely" if likely else "Perhaps"
         return f"{said} {_named([only.name])}, for the laws that it breaks are broken: {_ended(only.sentence)}"
     said = "Likely one of these, for" if likely else "Perhaps one of these:"
     return f"{said} the laws that they break are broken; the likeliest first:"

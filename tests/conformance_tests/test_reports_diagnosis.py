@@ -87,6 +87,21 @@ def test_two_mistakes_made_together_are_told_with_what_each_does() -> None:
     assert all(f"- `{slug}`: {catalogue()[slug].sentence}." in text for slug in BOTH.mistakes)
 
 
+def test_what_is_no_formula_is_not_said_to_be_in_the_outputs() -> None:
+    suspect = Suspect(("result_promoted_to_float64", "rope_theta_ignored"), 0.5, BASE_IGNORED.changes)
+    text = told(diagnosis(suspect))
+    assert "those of `rope_theta_ignored`; beside them, laws are broken that `result_promoted_to_float64`" in text
+    named = Suspect(("parameter_without_default", "result_promoted_to_float64"), 0.3)
+    together = told(diagnosis(named, how="named_by_laws"))
+    assert together.startswith("Likely `parameter_without_default` and `result_promoted_to_float64`, each for itself")
+
+
+def test_the_diagnosis_stands_before_the_laws_that_say_less() -> None:
+    laws = [law for law in LAWS if law.startswith("rotary.")]
+    text = report_text(report(replace(diagnosis(BASE_IGNORED), laws=tuple(laws))), DEFAULTS)
+    assert text.index("Diagnosis") < text.index("(--verbose shows their cases too)")
+
+
 def test_several_suspects_are_a_short_list_with_what_would_tell_them_apart() -> None:
     suspects = [replace(BASE_IGNORED, confidence=0.5), Suspect(("rope_sign_flipped",), 0.5)]
     text = told(diagnosis(*suspects, separated_by="batch 1, base 10"))

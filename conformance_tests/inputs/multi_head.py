@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from veriformer.conformance_tests.tolerances.estimates import Estimate, multi_he
 from veriformer.conformance_tests.tolerances.precision import Precision
 
 Array = np.ndarray
+# Half of the largest number of float16: rounding must not carry a logit beyond it.
+_LARGEST_LOGIT = 32752.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,19 @@ class Projections:
             return cls(w_q, w_k, w_v, w_o)
         b_q, b_k, b_v, b_o = (positive_fill(generator, (size,)) for size in (*sizes, width))
         return cls(w_q, w_k, w_v, w_o, b_q, b_k, b_v, b_o)
+
+    def with_logits_in_range(self, x: Array, context: Array, heads: int, kv_heads: int) -> Projections:
+        """Return projections with which no inner product of a query and a key leaves float16.
+
+        What a kernel makes of infinite logits says nothing of its formula. The queries become smaller by a power of two,
+        which rounds nothing.
+        """
+        query = reference.split_heads(x @ self.w_q + (0.0 if self.b_q is None else self.b_q), heads)
+        key = reference.split_heads(context @ self.w_k + (0.0 if self.b_k is None else self.b_k), kv_heads)
+        products = query @ np.repeat(key, heads // kv_heads, axis=1).swapaxes(-1, -2)
+        excess = max(float(np.abs(products).max(initial=0.0)) / _LARGEST_LOGIT, 1.0)
+        smaller = 2.0 ** -math.ceil(math.log2(excess))
+        return replace(self, w_q=self.w_q * smaller, b_q=None if self.b_q is None else self.b_q * smaller)
 
     def take_heads(self, index: Array, heads: int) -> Projections:
         """Return the projections of the heads at `index`; as many key/value heads as query heads are assumed."""
@@ -114,6 +130,8 @@ class MultiHeadInputs:
         is_self_attention = case.query_length == case.key_length and case.seed % 2 == 1
         context = x if is_self_attention else tokens(case.key_length)
         weights = Projections.draw(case, generator)
+        if case.dtype == "float16":
+            weights = weights.with_logits_in_range(x, context, case.heads, case.kv_heads)
         mask = draw_mask(case, generator)
         grouped = case.kv_heads != case.heads
         return cls(case.dtype, x, context, weights, case.heads, case.kv_heads, mask, case.is_causal, grouped)

@@ -21,7 +21,8 @@ def _streams(query: str, key: str, value: str) -> Callable[[Array, Array], Strea
     def of(x: Array, context: Array) -> Streams:
         found = {"x": x, "context": context}
         streams = found[query], found[key], found[value]
-        if streams[0].shape[1] != x.shape[1] or {stream.shape[1] for stream in streams[1:]} != {context.shape[1]}:
+        # Where keys are of another number than the mask has columns, attention itself stops.
+        if streams[0].shape[1] != x.shape[1] or streams[1].shape[1] != streams[2].shape[1]:
             raise NotDefined
         return streams
 
@@ -97,6 +98,49 @@ BIASES = Decision(
             lambda named, _: {role: (matrix, None) for role, (matrix, _) in named.items()},
             "no bias of queries, keys and values is added",
         ),
+    ),
+)
+
+
+Expand = Callable[[Array, int, int], Array]
+
+
+def _heads_of(parameter: Array, kv_heads: int) -> Array:
+    return parameter.reshape(*parameter.shape[:-1], kv_heads, -1)
+
+
+def _repeated(parameter: Array, kv_heads: int, group: int) -> Array:
+    return np.repeat(_heads_of(parameter, kv_heads), group, axis=-2).reshape(*parameter.shape[:-1], -1)
+
+
+def _tiled(parameter: Array, kv_heads: int, group: int) -> Array:
+    heads = _heads_of(parameter, kv_heads)
+    return np.concatenate([heads] * group, axis=-2).reshape(*parameter.shape[:-1], -1)
+
+
+def _expanded(keys: Expand, values: Expand) -> Callable[[Named, int, int], tuple[Named, int]]:
+    """Return the parameters of keys and values for as many heads as there are queries, and how many these are."""
+
+    def loaded(named: Named, heads: int, kv_heads: int) -> tuple[Named, int]:
+        group = heads // kv_heads
+        expanded = {
+            role: (expand(matrix, kv_heads, group), None if bias is None else expand(bias, kv_heads, group))
+            for (role, expand) in (("k", keys), ("v", values))
+            for matrix, bias in (named[role],)
+        }
+        return {**named, **expanded}, heads
+
+    return loaded
+
+
+KV_WEIGHTS = Decision(
+    "kv_weights",
+    "How do the weights of few key/value heads become those of all heads?",
+    (
+        standard("not_at_all", lambda named, heads, kv_heads: (named, kv_heads)),
+        mistake("kv_repeat_wrong_on_load", _expanded(_tiled, _tiled)),
+        mistake("kv_repeat_wrong_on_load", _expanded(_tiled, _repeated), "key_weights_tiled"),
+        mistake("kv_repeat_wrong_on_load", _expanded(_repeated, _tiled), "value_weights_tiled"),
     ),
 )
 
@@ -223,6 +267,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
     kv_heads = arguments.get("num_kv_heads") or weights.w_k.shape[1] * heads // weights.w_q.shape[1]
     named: Any = {role: (getattr(weights, f"w_{role}"), getattr(weights, f"b_{role}")) for role in "qkv"}
     named = point["biases"](point["projections"](named), np.array_equal(x, context))
+    named, kv_heads = point["kv_weights"](named, heads, kv_heads)
     streams = point["streams"](x, context)
     query, key, value = (_projected(stream, *named[role]) for role, stream in zip("qkv", streams, strict=True))
     query, key, value = point["split"](Projected((query, key, value), (heads, kv_heads, kv_heads)))
@@ -258,7 +303,7 @@ WITHIN = ATTENTION.without(
 )
 MULTI_HEAD = Family(
     "multi_head_attention",
-    (STREAMS, PROJECTIONS, BIASES, SPLIT, MERGE, OUTPUT_PROJECTION),
+    (STREAMS, PROJECTIONS, BIASES, KV_WEIGHTS, SPLIT, MERGE, OUTPUT_PROJECTION),
     compute,
     {"attention": WITHIN},
     needs_dtype=True,

@@ -260,7 +260,8 @@ OUTPUT_PROJECTION = Decision(
 def compute(arguments: Arguments, point: Point) -> Array:
     """Return the output of multi-head attention at a point of the family.
 
-    A model's `between` makes of the heads of queries, keys and values those that attention gets, and its mask.
+    What a layer adds to logits is a `bias`. A model's `between` makes of the heads of queries, keys and values those
+    that attention gets, and its mask.
     """
     x, context, weights = arguments["x"], arguments["context"], arguments["weights"]
     heads = arguments["num_heads"]
@@ -271,7 +272,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
     streams = point["streams"](x, context)
     query, key, value = (_projected(stream, *named[role]) for role, stream in zip("qkv", streams, strict=True))
     query, key, value = point["split"](Projected((query, key, value), (heads, kv_heads, kv_heads)))
-    optional = {name: arguments[name] for name in ("mask", "is_causal", "dtype") if name in arguments}
+    optional = {name: arguments[name] for name in ("mask", "is_causal", "bias", "dtype") if name in arguments}
     if arguments.get("between") is not None:
         query, key, value, optional["mask"] = arguments["between"](query, key, value)
     attended = point.part("attention").compute({"query": query, "key": key, "value": value, **optional})

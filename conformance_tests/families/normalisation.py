@@ -155,10 +155,11 @@ def _with_axes(axes: Axes) -> Any:
 
 def _half(x: Array, which: str) -> Array:
     width = x.shape[-1]
-    if width < 2:
-        raise NotDefined("one component has no halves")
     middle = (width + 1) // 2 if which == "first_half_with_middle" else width // 2
-    return x[..., middle:] if which == "second_half" else x[..., :middle]
+    half = x[..., middle:] if which == "second_half" else x[..., :middle]
+    if half.shape[-1] == 0:
+        raise NotDefined("nothing has no mean")
+    return half
 
 
 MEAN_SQUARE = Decision(

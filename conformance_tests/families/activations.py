@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, standard
+from veriformer.conformance_tests.families.elementwise import GRID, WRITTEN
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
+from veriformer.conformance_tests.families.precision import in_range
 
 _SLOPE = np.sqrt(2.0 / np.pi)
 
@@ -46,6 +48,7 @@ GELU_FORM = Decision(
         mistake("", _gelu_by_erf(2.0), "erf_of_half", "erf(x/2) instead of erf(x/√2)"),
         mistake("gelu_constant_wrong", _gelu_by_tanh(_SLOPE, 0.44715)),
         mistake("gelu_constant_wrong", _gelu_by_tanh(_SLOPE, 0.0044715), "ten_times_smaller"),
+        mistake("gelu_cubic_sign", _gelu_by_tanh(_SLOPE, -0.044715)),
         mistake("", _gelu_by_tanh(_SLOPE, 0.0), "no_cubic_term", "tanh(√(2/π) x), without the cubic term"),
         mistake("", _gelu_by_tanh(_SLOPE, 0.044715, 2), "square_for_cube", "x² instead of x³ beside 0.044715"),
         mistake("", _gelu_by_tanh(2.0 / np.pi, 0.044715), "no_root", "2/π instead of √(2/π)"),
@@ -80,12 +83,13 @@ GELU_FACTOR = Decision(
 
 def gelu(arguments: Arguments, point: Point) -> Array:
     """Return GELU at a point of the family, of the shape of x."""
-    x = np.asarray(arguments["x"], dtype=np.float64)
-    result: Array = point["factor"](point["form"](x), x)
+    given = np.asarray(arguments["x"], dtype=np.float64)
+    x = point["grid"](given)
+    result: Array = point["written"](point["factor"](point["form"](x), x), given)
     return result
 
 
-GELU = Family("gelu", (GELU_FORM, GELU_FACTOR), gelu)
+GELU = Family("gelu", (GRID, GELU_FORM, GELU_FACTOR, WRITTEN), gelu)
 
 
 def _gated(gate: Any) -> Any:
@@ -126,11 +130,33 @@ SILU_FACTOR = Decision(
 )
 
 
+def _quotient_of_exponentials(computed_in: str) -> Any:
+    """Return what x e^x / (1 + e^x) is in a dtype: not a number where e^x is infinite."""
+
+    def apply(gated: Array, x: Array, dtype: str) -> Array:
+        return np.where(np.isinf(in_range(np.exp(x), computed_in or dtype)), np.nan, gated)
+
+    return apply
+
+
+SILU_QUOTIENT = Decision(
+    "quotient",
+    "Which quotient is the logistic function computed as?",
+    (
+        standard("finite", lambda gated, x, dtype: gated),
+        mistake("sigmoid_overflows", _quotient_of_exponentials("")),
+        mistake("sigmoid_overflows", _quotient_of_exponentials("float32"), "overflows_in_float32"),
+    ),
+)
+
+
 def silu(arguments: Arguments, point: Point) -> Array:
     """Return SiLU at a point of the family, of the shape of x."""
-    x = np.asarray(arguments["x"], dtype=np.float64)
-    result: Array = point["factor"](point["gate"](x), x)
+    given = np.asarray(arguments["x"], dtype=np.float64)
+    x = point["grid"](given)
+    gated = point["quotient"](point["factor"](point["gate"](x), x), x, arguments.get("dtype", "float64"))
+    result: Array = point["written"](gated, given)
     return result
 
 
-SILU = Family("silu", (SILU_GATE, SILU_FACTOR), silu)
+SILU = Family("silu", (GRID, SILU_GATE, SILU_FACTOR, SILU_QUOTIENT, WRITTEN), silu, needs_dtype=True)

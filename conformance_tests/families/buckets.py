@@ -13,6 +13,25 @@ BUCKETS_OF_T5 = 32
 DISTANCE_OF_T5 = 128
 
 
+def _from_first_entry(relative: Array) -> Array:
+    """Return a table with the same first entry, whose entry moves by one with each key and each query."""
+    columns = relative.shape[-1]
+    rows = np.arange(relative.size // columns)[:, None]
+    return np.asarray((relative.flat[0] + np.arange(columns) - rows).reshape(relative.shape))
+
+
+_REBUILT = "table_rebuilt_from_first_entry"
+ENTRIES = Decision(
+    "entries",
+    "Which relative positions have their buckets returned?",
+    (
+        standard("as_given", lambda relative: relative),
+        mistake(_REBUILT, _from_first_entry),
+        mistake(_REBUILT, lambda relative: relative[..., :1] + np.arange(relative.shape[-1]), "rows_from_first_entry"),
+    ),
+)
+
+
 def _opposite_where(both: bool) -> Any:
     """Return the sign of relative positions turned for one of the two settings only."""
     return lambda relative, bidirectional: -relative if bidirectional is both else relative
@@ -158,7 +177,7 @@ LAST = Decision(
 
 def _compute(arguments: Arguments, point: Point) -> Array:
     both = point["directions"](arguments.get("bidirectional", True))
-    relative = point["sign"](np.asarray(arguments["relative_position"]), both)
+    relative = point["sign"](point["entries"](np.asarray(arguments["relative_position"])), both)
     count = point["count"](arguments.get("num_buckets", BUCKETS_OF_T5))
     buckets, start = point["halves"](count) if both else (count, 0)
     later = np.where(point["later"](relative), start, 0) if both else 0
@@ -178,6 +197,6 @@ def _within_direction(distance: Array, buckets: int, furthest: int, point: Point
 
 BUCKETS = Family(
     "buckets",
-    (SIGN, DIRECTIONS, COUNT, HALVES, LATER, EXACT, FURTHEST, LOGARITHM, ROUNDING, LAST),
+    (ENTRIES, SIGN, DIRECTIONS, COUNT, HALVES, LATER, EXACT, FURTHEST, LOGARITHM, ROUNDING, LAST),
     _compute,
 )

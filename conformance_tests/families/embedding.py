@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -93,9 +94,19 @@ POSITIONS = Decision(
     ),
 )
 
+
+def _length(rows: Array) -> Array:
+    return np.asarray(np.linalg.norm(rows, axis=-1, keepdims=True))
+
+
+def _no_longer_than(most: float) -> Callable[[Array], Array]:
+    """Return what a `max_norm` of the look-up does, which writes it into the table as well."""
+    return lambda rows: rows * np.minimum(1.0, most / np.maximum(_length(rows), np.finfo(np.float64).tiny))
+
+
 CENTRING = Decision(
     "centring",
-    "Is a mean removed from the vectors?",
+    "Is a mean removed from the vectors, or their length bounded?",
     (
         standard("no", lambda rows: rows),
         mistake("embedding_centred_over_tokens", lambda rows: rows - rows.mean(axis=-2, keepdims=True)),
@@ -106,9 +117,13 @@ CENTRING = Decision(
             "each_vector",
             "the mean over its components is removed from each vector",
         ),
+        *(
+            mistake("embedding_renormalised_in_place", _no_longer_than(most), f"no_longer_than_{most:g}")
+            for most in (1.0, 2.0)
+        ),
         mistake(
             "",
-            lambda rows: rows / np.linalg.norm(rows, axis=-1, keepdims=True),
+            lambda rows: rows / _length(rows),
             "unit_length",
             "each vector is divided by its length",
         ),

@@ -82,8 +82,9 @@ def _norm(point: Point, weights: Any, eps: float) -> Callable[[Array], Array]:
 
 def _attended(point: Point, role: str, arguments: Arguments, x: Array, context: Array, mask: Array | None) -> Array:
     weights, num_heads = getattr(arguments["weights"], role), arguments["num_heads"]
+    bias = point["logits_by_position"](x.shape[1], context.shape[1])
     return point.part(role).result(
-        {"x": x, "context": context, "weights": weights, "num_heads": num_heads, "mask": mask}
+        {"x": x, "context": context, "weights": weights, "num_heads": num_heads, "mask": mask, "bias": bias}
     )
 
 
@@ -106,13 +107,31 @@ def _ones_for(group: Any, bias: str) -> Array:
     return np.ones(getattr(group, bias.replace("b", "w", 1)).shape[1])
 
 
+def _key_positions(keys: int) -> Array:
+    return np.arange(keys, dtype=np.float64)[None, None, None]
+
+
 _BIASES = ("b_q", "b_k", "b_v", "b_o", "b_1", "b_2")
 ABSENT_BIASES = Decision(
     "absent_biases",
     "What is added where no bias is given?",
     (standard("nothing", lambda arguments: arguments), mistake("bias_of_one_by_default", _with_biases_of_one)),
 )
-_COMMON = (norm_placement(pre_norm=True, post_norm=True), residual(flag=True), ABSENT_BIASES)
+LOGITS_BY_POSITION = Decision(
+    "logits_by_position",
+    "Do positions bear on the logits?",
+    (
+        standard("no", lambda queries, keys: None),
+        mistake("position_dependent_logits", lambda queries, keys: -_key_positions(keys), "early_keys_favoured"),
+        mistake("position_dependent_logits", lambda queries, keys: _key_positions(keys), "late_keys_favoured"),
+        mistake(
+            "position_dependent_logits",
+            lambda queries, keys: -np.abs(np.arange(queries)[:, None] - _key_positions(keys)),
+            "near_keys_favoured",
+        ),
+    ),
+)
+_COMMON = (norm_placement(pre_norm=True, post_norm=True), residual(flag=True), ABSENT_BIASES, LOGITS_BY_POSITION)
 ENCODER_LAYER = Family(
     "encoder_layer",
     (

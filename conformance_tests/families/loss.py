@@ -5,28 +5,15 @@ The loss of a position is Σ_k y_k (lse(z) − z_k): the surprise of the target 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.families.decision import Decision, mistake, standard
-from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
-
-
-def _shifted(logits: Array, targets: Array) -> tuple[Array, Array]:
-    if targets.shape[1] < 2:
-        raise NotDefined("one position leaves nothing to shift")
-    return logits[:, :-1], targets[:, 1:]
-
-
-ALIGNMENT = Decision(
-    "alignment",
-    "Which target does a position have?",
-    (
-        standard("its_own", lambda logits, targets: (logits, targets)),
-        mistake("", _shifted, "shifted_again", "targets are shifted once more: each position has the next one's"),
-    ),
-)
+from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
+from veriformer.conformance_tests.families.loss_targets import ALIGNMENT, CLASSES, IGNORED
+from veriformer.conformance_tests.families.precision import in_range
 
 LOGITS = Decision(
     "logits",
@@ -64,63 +51,68 @@ NORMALISER = Decision(
         mistake("softmax_wrong_axis", _over(1, 2), "over_each_sample"),
         mistake("softmax_wrong_axis", _over(0, 1, 2), "over_everything"),
         mistake("lse_base2_vs_e", lambda logits: _log_sum_exp(logits) / np.log(2.0)),
-        mistake("", lambda logits: np.zeros((*logits.shape[:-1], 1)), "none", "logits are taken for log-probabilities"),
+        mistake("log_softmax_forgotten", lambda logits: np.zeros((*logits.shape[:-1], 1))),
         mistake("", lambda logits: logits.max(axis=-1, keepdims=True), "maximum", "the maximum instead of ln Σ e^z"),
     ),
 )
 
-# Which positions count, their classes, and 0 where a position has none.
-Targets = tuple[Array, Array, Array]
+Normaliser = Callable[[Array], Array]
 
 
-def _left_out(targets: Array, ignored: int | None, classes: int) -> Targets:
-    kept = np.ones(targets.shape, dtype=bool) if ignored is None else targets != ignored
-    return kept, np.where(kept, targets, 0), np.ones(targets.shape)
+def _not_shifted(computed_in: str, *, one_hot: bool) -> Callable[[Normaliser, Array, float, str], Array]:
+    """Return ln Σ e^z without subtracting the largest logit, where numbers leave the range of a dtype.
 
+    Whoever multiplies by a one-hot vector then multiplies infinity by zero, unless every class has a share.
+    """
 
-def _all_but(constant: int) -> Any:
-    """Return what counts every target but one constant; what is then no class has no target's part."""
-
-    def apply(targets: Array, ignored: int | None, classes: int) -> Targets:
-        valid = (targets >= 0) & (targets < classes)
-        return targets != constant, np.where(valid, targets, 0), valid.astype(np.float64)
+    def apply(exact: Normaliser, logits: Array, share: float, dtype: str) -> Array:
+        exponentials = in_range(np.exp(logits), computed_in or dtype)
+        logarithm = np.log(in_range(exponentials.sum(axis=-1, keepdims=True), computed_in or dtype))
+        return np.where(np.isfinite(logarithm) | (share > 0), logarithm, np.nan if one_hot else logarithm)
 
     return apply
 
 
-def _counted_without_class(targets: Array, ignored: int | None, classes: int) -> Targets:
-    valid = (targets >= 0) & (targets < classes)
-    return np.ones(targets.shape, dtype=bool), np.where(valid, targets, 0), valid.astype(np.float64)
-
-
-def _counted_as_first_class(targets: Array, ignored: int | None, classes: int) -> Targets:
-    counted, chosen, _ = _counted_without_class(targets, ignored, classes)
-    return counted, chosen, np.ones(targets.shape)
-
-
-def _counted_from_the_end(targets: Array, ignored: int | None, classes: int) -> Targets:
-    if (targets < -classes).any():
-        raise NotDefined("no class has that number, not even from the end")
-    return np.ones(targets.shape, dtype=bool), targets % classes, np.ones(targets.shape)
-
-
-_COUNTED = "padding_in_loss"
-IGNORED = Decision(
-    "ignored",
-    "What becomes of the targets that are to be ignored?",
+NUMBERS = Decision(
+    "numbers",
+    "Do the exponentials stay in range?",
     (
-        standard("left_out", _left_out),
-        mistake(_COUNTED, _counted_without_class, "counted_without_class"),
-        mistake(_COUNTED, _counted_as_first_class, "counted_as_first_class"),
-        mistake(_COUNTED, _counted_from_the_end, "counted_from_the_end"),
-        mistake(_COUNTED, _all_but(-100), "only_minus_100_ignored"),
-        mistake(_COUNTED, _all_but(-1), "only_minus_1_ignored"),
-        mistake(_COUNTED, _all_but(0), "only_0_ignored"),
+        standard("shifted", lambda exact, logits, share, dtype: exact(logits)),
+        *(
+            mistake(
+                "softmax_no_max_subtraction",
+                _not_shifted(dtype, one_hot=one_hot),
+                f"{'one_hot' if one_hot else 'gathered'}{dtype and '_in_'}{dtype}",
+            )
+            for dtype in ("", "float32")
+            for one_hot in (False, True)
+        ),
+    ),
+)
+
+
+def _by_default(share: float) -> Callable[[float | None], float]:
+    return lambda asked: share if asked is None else asked
+
+
+SHARE = Decision(
+    "share",
+    "How much are labels smoothed?",
+    (
+        standard("as_asked", lambda asked: asked or 0.0),
+        *(
+            mistake("smoothing_on_by_default", _by_default(value), f"{value:g}_by_default")
+            for value in (0.1, 0.05, 0.2)
+        ),
+        mistake("smoothing_on_by_default", lambda asked: asked or 0.1, "0.1_for_zero"),
     ),
 )
 
 
 def _mixture(surprise: Array, spread: Array, share: float, classes: int) -> tuple[Array, Array | None]:
+    if share == 0.0:
+        # Nothing but an infinite spread makes a difference here, and that a wrong normaliser.
+        return surprise, None
     return (1.0 - share) * surprise + share * spread, None
 
 
@@ -219,9 +211,11 @@ def cross_entropy(arguments: Arguments, point: Point) -> Array:
     logits, targets = point["alignment"](*given)
     logits, count = point["logits"](logits), logits.shape[-1]
     kept, classes, has_class = point["ignored"](targets, arguments.get("ignore_index"), count)
-    distance = point["normaliser"](logits) - logits
+    classes, has_class = point["classes"](classes), point["classes"](has_class)
+    share = point["share"](arguments.get("label_smoothing"))
+    dtype = arguments.get("dtype", "float64")
+    distance = point["numbers"](point["normaliser"], logits, share, dtype) - logits
     surprise = np.take_along_axis(distance, classes[..., None], axis=-1)[..., 0] * has_class
-    share = arguments.get("label_smoothing") or 0.0
     losses, evenly = point["smoothing"](surprise, distance.mean(axis=-1), share, count)
     loss = point["reduction"](losses, kept, count)
     if evenly is not None:
@@ -231,5 +225,8 @@ def cross_entropy(arguments: Arguments, point: Point) -> Array:
 
 
 CROSS_ENTROPY = Family(
-    "cross_entropy", (ALIGNMENT, LOGITS, NORMALISER, IGNORED, SMOOTHING, REDUCTION, RESULT), cross_entropy
+    "cross_entropy",
+    (ALIGNMENT, LOGITS, NORMALISER, NUMBERS, IGNORED, CLASSES, SHARE, SMOOTHING, REDUCTION, RESULT),
+    cross_entropy,
+    needs_dtype=True,
 )

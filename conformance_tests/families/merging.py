@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from veriformer.conformance_tests.families.decision import Decision, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
+from veriformer.conformance_tests.families.precision import in_range
 
 EXPONENTIAL = Decision(
     "exponential",
@@ -78,15 +79,63 @@ SHARES = Decision(
 )
 
 
-def compute(arguments: Arguments, point: Point) -> Array:
-    """Return output and logarithm, one after the other, of merging at a point of the family."""
+# Output and logarithm.
+Merged = tuple[Array, Array]
+
+
+def _not_shifted(computed_in: str, where_nothing: str) -> Callable[[Arguments, Point], Merged]:
+    """Return the merging by e^lse itself, whose numbers leave the range of a dtype.
+
+    `where_nothing` weighs: the output is zero, or 0/0, or both results are not numbers since −∞ was multiplied by 0.
+    """
+
+    def merged(arguments: Arguments, point: Point) -> Merged:
+        dtype = computed_in or arguments.get("dtype", "float64")
+        lse_a, lse_b = arguments["lse_a"], arguments["lse_b"]
+        zero = 0.0 * np.maximum(lse_a, lse_b) if where_nothing == "shift_times_zero" else 0.0
+        weight_a, weight_b = (in_range(np.exp(lse - zero), dtype) for lse in (lse_a, lse_b))
+        total = in_range(weight_a + weight_b, dtype)
+        divisor = total if where_nothing == "divided_by_zero" else np.where(total == 0.0, 1.0, total)
+        output = (weight_a / divisor)[..., None] * arguments["output_a"]
+        output = output + (weight_b / divisor)[..., None] * arguments["output_b"]
+        return output, np.log(total)
+
+    return merged
+
+
+def _shifted(arguments: Arguments, point: Point) -> Merged:
     lse_a, lse_b = arguments["lse_a"], arguments["lse_b"]
     highest = point["shift"](np.maximum(lse_a, lse_b))
     weight_a, weight_b = (point["exponential"](lse - highest) for lse in (lse_a, lse_b))
     share_a, share_b = point["shares"](weight_a, weight_b)
     output = share_a[..., None] * arguments["output_a"] + share_b[..., None] * arguments["output_b"]
-    lse = point["shift_back"](highest, output.shape[-1]) + point["logarithm"](weight_a + weight_b)
+    return output, point["shift_back"](highest, output.shape[-1]) + point["logarithm"](weight_a + weight_b)
+
+
+NUMBERS = Decision(
+    "numbers",
+    "Do numbers stay in range?",
+    (
+        standard("shifted", _shifted),
+        *(
+            mistake(
+                "softmax_no_max_subtraction",
+                _not_shifted(dtype, where_nothing),
+                f"{where_nothing}{dtype and '_in_'}{dtype}",
+            )
+            for dtype in ("", "float32")
+            for where_nothing in ("zero", "divided_by_zero", "shift_times_zero")
+        ),
+    ),
+)
+
+
+def compute(arguments: Arguments, point: Point) -> Array:
+    """Return output and logarithm, one after the other, of merging at a point of the family."""
+    output, lse = point["numbers"](arguments, point)
     return np.concatenate([output.ravel(), lse.ravel()])
 
 
-MERGING = Family("merge_attention", (EXPONENTIAL, LOGARITHM, SHIFT, SHIFT_BACK, SHARES), compute)
+MERGING = Family(
+    "merge_attention", (EXPONENTIAL, LOGARITHM, SHIFT, SHIFT_BACK, SHARES, NUMBERS), compute, needs_dtype=True
+)

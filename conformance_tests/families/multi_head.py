@@ -11,6 +11,7 @@ from veriformer import reference
 from veriformer.conformance_tests.families.attention import ATTENTION
 from veriformer.conformance_tests.families.decision import Decision, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
+from veriformer.conformance_tests.families.projections import BIASES, KV_WEIGHTS, PROJECTIONS
 
 Streams = tuple[Array, Array, Array]
 
@@ -21,7 +22,8 @@ def _streams(query: str, key: str, value: str) -> Callable[[Array, Array], Strea
     def of(x: Array, context: Array) -> Streams:
         found = {"x": x, "context": context}
         streams = found[query], found[key], found[value]
-        if streams[0].shape[1] != x.shape[1] or {stream.shape[1] for stream in streams[1:]} != {context.shape[1]}:
+        # Where keys are of another number than the mask has columns, attention itself stops.
+        if streams[0].shape[1] != x.shape[1] or streams[1].shape[1] != streams[2].shape[1]:
             raise NotDefined
         return streams
 
@@ -38,65 +40,6 @@ STREAMS = Decision(
         mistake("cross_attn_uses_decoder_states", _streams("context", "x", "x"), "exchanged"),
         neighbour("keys_from_x", _streams("x", "x", "context"), "keys alone are projected from x"),
         neighbour("values_from_x", _streams("x", "context", "x"), "values alone are projected from x"),
-    ),
-)
-
-Named = dict[str, tuple[Array, Array | None]]
-
-
-def _by(query: str = "q", key: str = "k", value: str = "v") -> Callable[[Named], Named]:
-    """Return which of the projections `q`, `k` and `v` makes queries, keys and values."""
-
-    def of(named: Named) -> Named:
-        chosen = {"q": named[query], "k": named[key], "v": named[value]}
-        if any(chosen[role][0].shape != named[role][0].shape for role in chosen):
-            raise NotDefined
-        return chosen
-
-    return of
-
-
-def _transposed(named: Named) -> Named:
-    if any(matrix.shape[0] != matrix.shape[1] for matrix, _ in named.values()):
-        raise NotDefined
-    return {role: (matrix.T, bias) for role, (matrix, bias) in named.items()}
-
-
-PROJECTIONS = Decision(
-    "projections",
-    "Which matrix projects what?",
-    (
-        standard("its_own", lambda named: named),
-        mistake("value_uses_key_projection", _by(value="k"), "values_by_keys"),
-        mistake("value_uses_key_projection", _by(key="q", value="q"), "one_for_all"),
-        neighbour("keys_and_values_exchanged", _by(key="v", value="k"), "w_k and w_v are exchanged"),
-        neighbour("queries_and_keys_exchanged", _by(query="k", key="q"), "w_q and w_k are exchanged"),
-        neighbour("transposed", _transposed, "x Wᵀ for x W, in and out exchanged"),
-    ),
-)
-
-
-def _without_bias(role: str) -> Callable[[Named, bool], Named]:
-    return lambda named, _: {**named, role: (named[role][0], None)}
-
-
-def _query_bias_in_self_attention_alone(named: Named, to_itself: bool) -> Named:
-    return named if to_itself else _without_bias("q")(named, to_itself)
-
-
-BIASES = Decision(
-    "biases",
-    "Which biases are added to queries, keys and values?",
-    (
-        standard("all", lambda named, _: named),
-        mistake("cross_attn_query_skips_step", _query_bias_in_self_attention_alone),
-        neighbour("no_query_bias", _without_bias("q"), "the bias of the queries is not added"),
-        neighbour("no_value_bias", _without_bias("v"), "the bias of the values is not added"),
-        neighbour(
-            "none",
-            lambda named, _: {role: (matrix, None) for role, (matrix, _) in named.items()},
-            "no bias of queries, keys and values is added",
-        ),
     ),
 )
 
@@ -216,17 +159,19 @@ OUTPUT_PROJECTION = Decision(
 def compute(arguments: Arguments, point: Point) -> Array:
     """Return the output of multi-head attention at a point of the family.
 
-    A model's `between` makes of the heads of queries, keys and values those that attention gets, and its mask.
+    What a layer adds to logits is a `bias`. A model's `between` makes of the heads of queries, keys and values those
+    that attention gets, and its mask.
     """
     x, context, weights = arguments["x"], arguments["context"], arguments["weights"]
     heads = arguments["num_heads"]
     kv_heads = arguments.get("num_kv_heads") or weights.w_k.shape[1] * heads // weights.w_q.shape[1]
     named: Any = {role: (getattr(weights, f"w_{role}"), getattr(weights, f"b_{role}")) for role in "qkv"}
     named = point["biases"](point["projections"](named), np.array_equal(x, context))
+    named, kv_heads = point["kv_weights"](named, heads, kv_heads)
     streams = point["streams"](x, context)
     query, key, value = (_projected(stream, *named[role]) for role, stream in zip("qkv", streams, strict=True))
     query, key, value = point["split"](Projected((query, key, value), (heads, kv_heads, kv_heads)))
-    optional = {name: arguments[name] for name in ("mask", "is_causal", "dtype") if name in arguments}
+    optional = {name: arguments[name] for name in ("mask", "is_causal", "bias", "dtype") if name in arguments}
     if arguments.get("between") is not None:
         query, key, value, optional["mask"] = arguments["between"](query, key, value)
     attended = point.part("attention").compute({"query": query, "key": key, "value": value, **optional})
@@ -258,7 +203,7 @@ WITHIN = ATTENTION.without(
 )
 MULTI_HEAD = Family(
     "multi_head_attention",
-    (STREAMS, PROJECTIONS, BIASES, SPLIT, MERGE, OUTPUT_PROJECTION),
+    (STREAMS, PROJECTIONS, BIASES, KV_WEIGHTS, SPLIT, MERGE, OUTPUT_PROJECTION),
     compute,
     {"attention": WITHIN},
     needs_dtype=True,

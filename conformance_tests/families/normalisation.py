@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, standard
-from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
+from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
 
 Axes = tuple[int, ...] | None
 _VECTOR: Axes = (-1,)
@@ -153,12 +153,25 @@ def _with_axes(axes: Axes) -> Any:
     return lambda x: np.square(x).mean(axis=axes, keepdims=True)
 
 
+def _half(x: Array, which: str) -> Array:
+    width = x.shape[-1]
+    middle = (width + 1) // 2 if which == "first_half_with_middle" else width // 2
+    half = x[..., middle:] if which == "second_half" else x[..., :middle]
+    if half.shape[-1] == 0:
+        raise NotDefined("nothing has no mean")
+    return half
+
+
 MEAN_SQUARE = Decision(
     "mean_square",
     "What is the size of a vector, squared?",
     (
         standard("mean_over_vector", _with_axes(_VECTOR)),
         mistake("rmsnorm_sum_of_squares", lambda x: np.square(x).sum(axis=-1, keepdims=True)),
+        *(
+            mistake("mean_square_of_half", lambda x, half=half: _with_axes(_VECTOR)(_half(x, half)), half)
+            for half in ("first_half", "first_half_with_middle", "second_half")
+        ),
         mistake(_WRONG_AXIS, _with_axes(None), "mean_over_everything"),
         mistake(_WRONG_AXIS, _with_axes(_SAMPLE), "mean_over_each_sample"),
         mistake(_WRONG_AXIS, _with_axes(_POSITIONS), "mean_over_positions"),
@@ -212,6 +225,16 @@ CENTRING = Decision(
     ),
 )
 
+EPS_ON_VECTOR = Decision(
+    "eps_on_vector",
+    "Is eps added to the vector?",
+    (
+        standard("no", lambda numerator, measured, eps: (numerator, measured)),
+        mistake("eps_added_to_vector", lambda numerator, measured, eps: (numerator + eps, measured)),
+        mistake("eps_added_to_vector", lambda numerator, measured, eps: (numerator + eps, measured + eps), "before"),
+    ),
+)
+
 GAIN = Decision(
     "gain",
     "Is the stored gain gamma, or gamma − 1?",
@@ -239,9 +262,11 @@ def rms_norm(arguments: Arguments, point: Point) -> Array:
     x, gamma = (np.asarray(arguments[name], dtype=np.float64) for name in ("x", "gamma"))
     eps = point["eps_value"](arguments["eps"])
     x, gain = point["gain_place"](x, point["gain"](gamma))
-    numerator, measured = point["centring"](x)
+    numerator, measured = point["eps_on_vector"](*point["centring"](x), eps)
     divisor = point["divisor"](measured, point["mean_square"](measured), eps)
     return np.asarray(numerator / divisor * gain)
 
 
-RMS_NORM = Family("rms_norm", (MEAN_SQUARE, RMS_DIVISOR, CENTRING, EPS_VALUE, GAIN, GAIN_PLACE), rms_norm)
+RMS_NORM = Family(
+    "rms_norm", (MEAN_SQUARE, RMS_DIVISOR, CENTRING, EPS_ON_VECTOR, EPS_VALUE, GAIN, GAIN_PLACE), rms_norm
+)

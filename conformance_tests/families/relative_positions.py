@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.families.decision import Decision, mistake, standard
@@ -125,6 +127,31 @@ ROWS = Decision(
     ),
 )
 
+
+def _shifted(kept: slice, *, zero_behind: bool) -> Any:
+    """Return the distances of the last query in every row, moved into place by reshaping, with a slice kept."""
+
+    def table(distance: Array) -> Array:
+        queries, keys = distance.shape
+        row = np.arange(keys) - (keys - 1.0)
+        pad = (0, 1) if zero_behind else (1, 0)
+        padded = np.pad(np.broadcast_to(row, distance.shape), ((0, 0), pad))
+        return np.asarray(padded.reshape(keys + 1, queries)[kept].reshape(queries, keys))
+
+    return table
+
+
+TABLE = Decision(
+    "table",
+    "How does the table of distances come about?",
+    (
+        standard("by_positions", lambda distance: distance),
+        mistake("rel_shift_wrong", _shifted(slice(None, -1), zero_behind=False), "last_row_left_out"),
+        mistake("rel_shift_wrong", _shifted(slice(1, None), zero_behind=True), "zero_behind_rows"),
+        mistake("rel_shift_wrong", _shifted(slice(None, -1), zero_behind=True), "zero_behind_rows_last_left_out"),
+    ),
+)
+
 # Of j − i, key position minus query position.
 PENALTY = Decision(
     "penalty",
@@ -149,11 +176,26 @@ PENALTY = Decision(
     ),
 )
 
+# Of the penalties, the queries' positions and the number of keys.
+LENGTH = Decision(
+    "length",
+    "Does the bias depend on a length?",
+    (
+        standard("no", lambda penalty, own, keys: penalty),
+        mistake("alibi_distance_over_length", lambda penalty, own, keys: penalty / np.maximum(own + 1, 1)[:, None]),
+        mistake("alibi_distance_over_length", lambda penalty, own, keys: penalty / keys, "over_number_of_keys"),
+        mistake(
+            "alibi_distance_over_length", lambda penalty, own, keys: penalty / max(keys - 1, 1), "over_largest_distance"
+        ),
+    ),
+)
+
 
 def _compute(arguments: Arguments, point: Point) -> Array:
     heads, queries, keys = (int(arguments[name]) for name in ("num_heads", "query_length", "key_length"))
-    distance = np.arange(keys)[None, :] - point["rows"](queries, keys)[:, None]
-    return np.asarray(point["slopes"](heads)[:, None, None] * point["penalty"](distance))
+    own = point["rows"](queries, keys)
+    penalty = point["penalty"](point["table"](np.arange(keys)[None, :] - own[:, None]))
+    return np.asarray(point["slopes"](heads)[:, None, None] * point["length"](penalty, own, keys))
 
 
-ALIBI = Family("alibi", (SLOPES, ROWS, PENALTY), _compute)
+ALIBI = Family("alibi", (SLOPES, ROWS, TABLE, PENALTY, LENGTH), _compute)

@@ -118,6 +118,17 @@ def _halves(pairs: Array) -> Array:
 
 _LAYOUTS = {"interleaved": (_interleaved, _halves), "half": (_halves, _interleaved)}
 
+
+def _read_too_late(angles: Array) -> Array:
+    """Return the angles behind half of the next power of two of r, where the sines are looked for behind r/2 cosines.
+
+    What stands behind the table is 0, whose sine is 0 too.
+    """
+    pairs = angles.shape[-1]
+    late = (1 << (2 * pairs - 1).bit_length()) // 2 - pairs
+    return np.concatenate([angles[..., late:], np.zeros_like(angles[..., :late])], axis=-1)
+
+
 # Of the angles of the pairs and the pairing: the angles of the components for the cosine and for the sine.
 ANGLES = Decision(
     "angles",
@@ -133,6 +144,10 @@ ANGLES = Decision(
             "rope_sines_reversed",
             lambda angles, pairing: (_LAYOUTS[pairing][0](angles[..., ::-1]), _LAYOUTS[pairing][0](angles)),
             "cosines_reversed",
+        ),
+        mistake(
+            "rope_padded_dim_offset",
+            lambda angles, pairing: (_LAYOUTS[pairing][0](angles), _LAYOUTS[pairing][0](_read_too_late(angles))),
         ),
     ),
 )

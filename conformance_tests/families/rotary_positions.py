@@ -21,6 +21,10 @@ def _changed(change: Callable[[Array], Array]) -> Callable[[Array, Shape], Array
     return lambda positions, shape: _rows(change(positions))
 
 
+def _of_samples_from_zero(positions: Array) -> Array:
+    return positions - positions[:, :1] if positions.ndim == 2 else positions
+
+
 def _counted_along(axis: int) -> Callable[[Array, Shape], Array]:
     """Return an option that takes the index in an axis of the vectors for the position."""
 
@@ -58,6 +62,7 @@ POSITIONS = Decision(
             name="positions_from_first_row",
             meaning="positions are counted from that of the first row, so that a cache's length is lost",
         ),
+        mistake("sample_positions_from_zero", _changed(_of_samples_from_zero)),
         mistake(
             "",
             _changed(lambda positions: positions[..., -1:]),

@@ -98,11 +98,9 @@ POSITIONS = Decision(
     (
         standard("from_zero", np.arange),
         mistake("", lambda length: np.arange(length) + 1, name="from_one", meaning="the first position is 1"),
+        mistake("positions_divided_by_length", lambda length: np.arange(length) / max(length, 1)),
         mistake(
-            "",
-            lambda length: np.arange(length) / max(length, 1),
-            name="fractions_of_length",
-            meaning="positions are divided by the length",
+            "positions_divided_by_length", lambda length: np.arange(length) / max(length - 1, 1), "last_position_is_one"
         ),
     ),
 )

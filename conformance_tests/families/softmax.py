@@ -8,6 +8,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.families.decision import Decision, mistake, standard
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
+from veriformer.conformance_tests.families.softmax_precision import NUMBERS
 
 Axes = tuple[int, ...] | None
 _POSITIONS: Axes = (-2,)
@@ -103,8 +104,9 @@ RESULT = Decision(
 def softmax(arguments: Arguments, point: Point) -> Array:
     """Return softmax at a point of the family, of the shape of x."""
     x = np.asarray(arguments["x"], dtype=np.float64)
-    result: Array = point["result"](point["normalisation"](point["exponent"](x)))
+    weights = point["numbers"](point["normalisation"], point["exponent"](x), arguments.get("dtype", "float64"))
+    result: Array = point["result"](weights)
     return result
 
 
-SOFTMAX = Family("softmax", (EXPONENT, NORMALISATION, RESULT), softmax)
+SOFTMAX = Family("softmax", (EXPONENT, NUMBERS, NORMALISATION, RESULT), softmax, needs_dtype=True)

@@ -23,7 +23,7 @@ _FINITE_FILLS = tuple(
 
 def _multi_head(*without: str, of_attention: tuple[str, ...] = ()) -> Family:
     within = MULTI_HEAD.parts["attention"].without(*_MASKS, *_FLAG, *_FINITE_FILLS, *of_attention)
-    return replace(MULTI_HEAD.without(*without), parts={"attention": within})
+    return replace(MULTI_HEAD.without("kv_weights", *without), parts={"attention": within})
 
 
 def _settled(family: Family) -> Family:
@@ -31,6 +31,7 @@ def _settled(family: Family) -> Family:
 
 
 _OF_CROSS_ATTENTION = ("streams", "biases=cross_attn_query_skips_step")
+# A layer's weights are those that it was given: what is read wrongly of few heads, attention reads wrongly.
 SELF_ATTENTION = _multi_head(*_OF_CROSS_ATTENTION, of_attention=("grouping",))
 CROSS_ATTENTION = _multi_head("streams=all_from_x", of_attention=("grouping",))
 GROUPED_SELF_ATTENTION = _multi_head(*_OF_CROSS_ATTENTION)

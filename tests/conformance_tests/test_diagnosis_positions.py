@@ -162,6 +162,39 @@ def always_128(
     return result + torch.where(relative < exact, relative, far.clamp(max=num_buckets - 1))
 
 
+def shifted_by_reshaping(num_heads: int, query_length: int, key_length: int) -> Array:
+    """Transformer-XL's relative shift, of which the first rows are kept instead of the last."""
+    row = torch.arange(key_length, dtype=torch.float64) - (key_length - 1)
+    padded = torch.nn.functional.pad(row.expand(query_length, -1), (1, 0)).reshape(key_length + 1, query_length)
+    shifted = padded[:key_length].reshape(query_length, key_length)
+    return torch.tensor(slopes_of_paper(num_heads)).view(-1, 1, 1) * shifted
+
+
+def sines_behind_padding(x: Array, positions: Array) -> Array:
+    """A cache of cosines and sines, side by side, read as if the cosines had been padded to a power of two."""
+    half = x.shape[-1] // 2
+    angles = positions[..., None].double() * torch.tensor(speeds(x.shape[-1]))
+    cache = torch.cat([angles.cos(), angles.sin(), torch.zeros_like(angles)], dim=-1)
+    cache = cache[:, None] if positions.dim() == 2 else cache
+    behind = 2 ** (x.shape[-1] - 1).bit_length() // 2
+    cos, sin = cache[..., :half], cache[..., behind : behind + half]
+    first, second = x[..., :half], x[..., half:]
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)
+
+
+def samples_from_zero(x: Array, positions: Array) -> Array:
+    counted = np.stack([p - p[0] for p in positions]) if positions.ndim > 1 else positions
+    return turning(x, angles_of(counted, x.shape[-1]))
+
+
+def rows_rebuilt(
+    relative_position: Array, bidirectional: bool = True, num_buckets: int = 32, max_distance: int = 128
+) -> Array:
+    """Every row is taken for a run of neighbouring keys."""
+    runs = relative_position[..., :1] + np.arange(relative_position.shape[-1])
+    return seen_from_the_key(-runs, bidirectional, num_buckets, max_distance)
+
+
 @pytest.mark.parametrize(
     ("operation", "function", "framework", "slug"),
     [
@@ -177,6 +210,10 @@ def always_128(
         ("rotary_embedding", half_with_interleaved_table, "torch", "rope_cos_sin_pair_layout_mismatch"),
         ("alibi_bias", steep_for_any_count, "torch", "alibi_slopes_non_pow2"),
         ("alibi_bias", rewards_distance, "numpy", "alibi_sign_flipped"),
+        ("alibi_bias", shifted_by_reshaping, "torch", "rel_shift_wrong"),
+        ("rotary_embedding", sines_behind_padding, "torch", "rope_padded_dim_offset"),
+        ("rotary_embedding", samples_from_zero, "numpy", "sample_positions_from_zero"),
+        ("relative_position_bucket", rows_rebuilt, "numpy", "table_rebuilt_from_first_entry"),
         ("relative_position_bucket", seen_from_the_key, "numpy", "relative_index_transposed"),
         ("relative_position_bucket", always_128, "torch", "t5_max_distance_ignored"),
     ],

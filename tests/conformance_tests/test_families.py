@@ -118,12 +118,15 @@ def drawn_in_two_dtypes(operation: str) -> Iterator[Any]:
 
 
 def inputs_of_laws(operation: str) -> Iterator[Any]:
-    """Yield what the laws call a correct implementation on: a few cases of each, which are rarer than drawn ones."""
+    """Yield what the laws call a correct implementation on: a few cases of each, which are rarer than drawn ones.
+
+    Numbers that leave the range of float32 are in that of float64.
+    """
     implementation = load("numpy")
     profile = examine(implementation, OPERATIONS[operation])
     limits = Limits(
         operation=operation,
-        dtypes=("float64",),
+        dtypes=("float64", "float32"),
         features=profile.subject.features,
         architectures=implementation.architectures.get(operation, ()),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from veriformer import reference
+from veriformer.conformance_tests.families.attention_ranges import HALVES, in_range, rounded_to
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Array, NotDefined
 
@@ -43,27 +44,12 @@ def exponentials_of(logits: Array, visible: Array) -> Array:
     return np.asarray(np.exp(shown - np.where(np.isneginf(highest), 0.0, highest)))
 
 
-def _range(dtype: type[np.floating[Any]]) -> tuple[float, float]:
-    """Return the smallest number above 0 and the largest."""
-    return float(np.finfo(dtype).smallest_subnormal), float(np.finfo(dtype).max)
-
-
-# bfloat16 has the range of float32.
-_RANGES = {"float16": _range(np.float16), "float64": _range(np.float64)}
-_OTHERWISE = _range(np.float32)
-
-
 def _not_shifted(computed_in: str, *, divides_by_zero: bool) -> Weights:
     """Return e^z / Σ e^z without subtracting the largest logit, where numbers leave the range of a dtype."""
 
     def softmax(logits: Array, visible: Array, _: Any, dtype: str) -> Array:
-        least, most = _RANGES.get(computed_in or dtype, _OTHERWISE)
-
-        def in_range(numbers: Array) -> Array:
-            return np.where(numbers > most, np.inf, np.where(numbers < least / 2, 0.0, numbers))
-
-        exponentials = in_range(np.where(visible, np.exp(logits), 0.0))
-        total = in_range(exponentials.sum(axis=-1, keepdims=True))
+        exponentials = in_range(np.where(visible, np.exp(logits), 0.0), computed_in or dtype)
+        total = in_range(exponentials.sum(axis=-1, keepdims=True), computed_in or dtype)
         return np.asarray(exponentials / (total if divides_by_zero else np.where(total == 0.0, 1.0, total)))
 
     return softmax
@@ -80,6 +66,56 @@ NOT_SHIFTED = tuple(
 )
 
 
+def _shifted_by_largest_of_all(logits: Array, visible: Array, _: Any, dtype: str) -> Array:
+    """Return exponentials relative to the largest logit of the whole batch: rows far below it vanish."""
+    shown = np.where(visible, logits, -np.inf)
+    exponentials = in_range(np.exp(shown - shown.max(initial=np.finfo(np.float64).min)), dtype)
+    total = in_range(exponentials.sum(axis=-1, keepdims=True), dtype)
+    return np.asarray(exponentials / np.where(total == 0.0, 1.0, total))
+
+
+def _clipped(distance: float) -> Weights:
+    """Return weights of logits lifted to some distance below the largest; hidden ones are as far as any."""
+
+    def softmax(logits: Array, visible: Array, empty_row: Any, _: str) -> Array:
+        shown = np.where(visible, logits, -np.inf)
+        highest = shown.max(axis=-1, keepdims=True, initial=-np.inf)
+        lifted = np.maximum(shown - np.where(np.isneginf(highest), 0.0, highest), -distance)
+        return reference.masked_softmax(lifted, np.ones_like(visible), empty_row)
+
+    return softmax
+
+
+def _clipped_where_visible(distance: float) -> Weights:
+    def softmax(logits: Array, visible: Array, empty_row: Any, _: str) -> Array:
+        highest = np.where(visible, logits, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
+        return reference.masked_softmax(np.maximum(logits, highest - distance), visible, empty_row)
+
+    return softmax
+
+
+def _centred_over_batch(logits: Array, visible: Array, empty_row: Any, *_: Any) -> Array:
+    """Return the softmax of logits less their mean over the batch, where that is a number."""
+    shown = np.where(visible, logits, -np.inf)
+    mean = np.nan_to_num(shown.mean(axis=0, keepdims=True), nan=0.0, posinf=0.0, neginf=0.0)
+    return reference.masked_softmax(logits - mean, visible, empty_row)
+
+
+def _centred_before_mask(logits: Array, visible: Array, empty_row: Any, *_: Any) -> Array:
+    return reference.masked_softmax(logits - logits.mean(axis=0, keepdims=True), visible, empty_row)
+
+
+def _with_one_more(logits: Array, visible: Array, *_: Any) -> Array:
+    exponentials = exponentials_of(logits, visible)
+    return np.asarray(exponentials / (1.0 + exponentials.sum(axis=-1, keepdims=True)))
+
+
+def _rounded_weights(dtype: str) -> Weights:
+    return lambda logits, visible, empty_row, _: rounded_to(
+        dtype, reference.masked_softmax(logits, visible, empty_row)
+    )
+
+
 def _not_normalised(logits: Array, visible: Array, *_: Any) -> Array:
     return np.where(visible, np.exp(logits), 0.0)
 
@@ -91,6 +127,9 @@ def _mean_of_visible(logits: Array, visible: Array, empty_row: Any, *_: Any) -> 
 def _logits_themselves(logits: Array, visible: Array, *_: Any) -> Array:
     return np.where(visible, logits, 0.0)
 
+
+# Where e to the distance is still far above what rounding leaves.
+_DISTANCES = (10.0, 20.0)
 
 SOFTMAX = Decision(
     "softmax",
@@ -108,6 +147,16 @@ SOFTMAX = Decision(
         mistake("softmax_wrong_axis", _summed_over(-2), "summed_over_queries"),
         mistake("softmax_wrong_axis", _summed_over(1), "summed_over_heads"),
         *NOT_SHIFTED,
+        mistake("maximum_over_the_batch", _shifted_by_largest_of_all),
+        *(mistake("far_logits_clipped", _clipped(at), f"clipped_at_{at:g}") for at in _DISTANCES),
+        *(
+            mistake("far_logits_clipped", _clipped_where_visible(at), f"clipped_where_visible_at_{at:g}")
+            for at in _DISTANCES
+        ),
+        mistake("statistics_of_the_batch", _centred_over_batch, "centred_over_batch"),
+        mistake("statistics_of_the_batch", _centred_before_mask, "centred_over_batch_before_mask"),
+        mistake("normaliser_with_one_more", _with_one_more, "one_more_after_the_maximum"),
+        *(mistake("weights_rounded_to_half", _rounded_weights(dtype), f"weights_in_{dtype}") for dtype in HALVES),
         neighbour("not_normalised", _not_normalised, "exponentials are not divided by their sum"),
         neighbour("logits_themselves", _logits_themselves, "the logits are the weights: there is no softmax"),
         neighbour("mean_of_visible", _mean_of_visible, "every visible key gets the same weight"),
@@ -115,17 +164,23 @@ SOFTMAX = Decision(
 )
 
 
-def _value_of_convention(*_: Any) -> None:
-    """Stand where the name of the option is all that matters."""
+def _always(value: str) -> Callable[[str], str]:
+    return lambda _: value
+
+
+def _overflowing(dtype: str) -> str:
+    """What hides keys is a large finite number, which is infinite where the dtype cannot hold it."""
+    return "nan" if dtype == "float16" else "mean_of_values"
 
 
 EMPTY_ROW = Decision(
     "empty_row",
     "What is the output of a query that may see no key?",
     (
-        standard("zeros", _value_of_convention, "fully_masked_row_not_zero"),
-        convention("nan", _value_of_convention, "fully_masked_row_nan"),
-        convention("mean_of_values", _value_of_convention, "fully_masked_row_not_zero"),
+        standard("zeros", _always("zeros"), "fully_masked_row_not_zero"),
+        convention("nan", _always("nan"), "fully_masked_row_nan"),
+        convention("mean_of_values", _always("mean_of_values"), "fully_masked_row_not_zero"),
+        mistake("mask_const_overflows_fp16", _overflowing),
     ),
     convention="empty_row",
 )
@@ -170,6 +225,16 @@ def _mean_in_empty_rows(beside: BesideSinks) -> Array:
     return reference.softmax_beside_sinks(np.where(empty, 0.0, beside.logits), beside.visible | empty, beside.sinks)
 
 
+def _hidden_one_key_late(beside: BesideSinks) -> Array:
+    """Put the sink's place in the mask in front of the keys' and its logit behind them."""
+    column = np.broadcast_to(beside.sinks[:, None, None], (*beside.logits.shape[:-1], 1))
+    logits = np.concatenate([beside.logits, column], axis=-1)
+    # What a bias of −∞ hides is hidden by the logit itself.
+    by_mask = beside.visible | np.isneginf(beside.logits)
+    visible = np.concatenate([np.ones_like(by_mask[..., :1]), by_mask], axis=-1)
+    return reference.masked_softmax(logits, visible & ~np.isneginf(logits))[..., :-1]
+
+
 def _added_unshifted(beside: BesideSinks) -> Array:
     exponentials = exponentials_of(beside.logits, beside.visible)
     return np.asarray(exponentials / (exponentials.sum(axis=-1, keepdims=True) + np.exp(beside.sinks)[:, None, None]))
@@ -194,6 +259,7 @@ SINKS = Decision(
         mistake("sink_of_one_head_for_all", lambda beside: beside.weights(np.full_like(beside.sinks, beside.sinks[0]))),
         mistake("grouped_sinks_tiled", _tiled),
         mistake("sink_renormalised_away", _renormalised),
+        mistake("zero_attn_mask_not_extended", _hidden_one_key_late),
         *(
             mistake("sink_renormalised_away", _renormalised_guarded(least), f"renormalised_from_{least:g}")
             for least in (1e-30, 1e-12, 1e-9, 1e-6)

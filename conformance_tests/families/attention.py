@@ -18,7 +18,7 @@ from veriformer.conformance_tests.families.attention_causality import (
     WINDOW_COUNTING,
 )
 from veriformer.conformance_tests.families.attention_masks import MASK_HEEDED, MASK_READING, MASK_USE, Scores
-from veriformer.conformance_tests.families.attention_softmax import EMPTY_ROW, OUTPUT, SINKS, SOFTMAX, BesideSinks
+from veriformer.conformance_tests.families.attention_softmax import EMPTY_ROW, EMPTY_ROW_IN_HALF, OUTPUT, SINKS, SOFTMAX, BesideSinks
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
 
 
@@ -92,14 +92,19 @@ def masked(scores: Scores, arguments: Arguments, point: Point) -> Scores:
 
 
 def _averaged(scores: Scores, value: Array | None, sinks: BesideSinks | None, dtype: str, point: Point) -> Array:
-    empty_row: Any = point["empty_row"](dtype)
-    of_blocks = point["blocks"]().weights
+    empty_row: Any = point["empty_row_in_half"](point.option("empty_row").name, dtype)
+    blocks = point["blocks"]()
+    of_blocks = blocks.weights or blocks.output
     usual = point.option("softmax").name == "over_keys" and of_blocks is None
     beside_sinks = sinks is not None and usual
     if of_blocks is not None and sinks is not None:
         # Kernels begin or end with the sink, and what is wrong with the blocks reaches it in one case only.
         raise NotDefined
-    softmax = of_blocks or point["softmax"]
+    if blocks.output is not None:
+        # The weights are the average of unit vectors.
+        averaged = np.eye(scores.logits.shape[-1]) if value is None else value
+        return np.asarray(blocks.output(scores.logits, scores.visible, averaged, dtype))
+    softmax = blocks.weights or point["softmax"]
     weights = point["sinks"](sinks) if beside_sinks else softmax(scores.logits, scores.visible, empty_row, dtype)
     weights = weights if scores.gate is None else weights * scores.gate
     if value is None:
@@ -141,6 +146,7 @@ ATTENTION = Family(
         WINDOW,
         SOFTMAX,
         EMPTY_ROW,
+        EMPTY_ROW_IN_HALF,
         SINKS,
         OUTPUT,
     ),

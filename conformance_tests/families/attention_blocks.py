@@ -21,6 +21,8 @@ from veriformer.conformance_tests.families.family import Array
 
 # From logits, what is visible, the convention of empty rows and the dtype of the call.
 Weights = Callable[[Array, Array, Any, str], Array]
+# From logits, what is visible, the values and the dtype of the call.
+Output = Callable[[Array, Array, Array, str], Array]
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,15 @@ class Passage:
     """What another way through the keys changes; each part is None where nothing changes.
 
     `keys` are the keys as they are multiplied with queries, `places` the positions that causality and windows take
-    keys for, `shown` the scores that the pass meets, `weights` what stands for softmax.
+    keys for, `shown` the scores that the pass meets, `weights` what stands for softmax, `output` what stands for softmax and
+    the average.
     """
 
     keys: Callable[[Array], Array] | None = None
     places: Callable[[int], Array] | None = None
     shown: Callable[[Scores], Scores] | None = None
     weights: Weights | None = None
+    output: Output | None = None
 
 
 class Blocks(NamedTuple):
@@ -106,28 +110,28 @@ def _total_not_rescaled(size: int) -> Weights:
     return weights
 
 
-def _maximum_of_block(size: int) -> Weights:
-    """Return weights relative to the last block's maximum, which may leave the range of the dtype on the way.
+def _maximum_of_block(size: int) -> Output:
+    """Return the average relative to the last block's maximum, which may leave the range of the dtype on the way.
 
     In exact arithmetic nothing is wrong with it, except where a whole block is hidden: its maximum is −∞, and what
     was added up before is multiplied by e^−∞.
     """
 
-    def weights(logits: Array, visible: Array, empty_row: Any, dtype: str) -> Array:
+    def output(logits: Array, visible: Array, value: Array, dtype: str) -> Array:
         cut = _cut(logits, visible, size)
-        highest = cut.max(axis=-1, keepdims=True)
-        base = _or_zero(highest)
-        exponentials = np.exp(cut - base)
-        sums = exponentials.sum(axis=-1, keepdims=True)
-        factors = np.ones_like(sums)
-        total = sums[..., 0, :]
-        for block in range(1, cut.shape[-2]):
-            correction = in_range(np.exp(highest[..., block - 1, :] - base[..., block, :]), dtype)
-            total = in_range(total * correction + sums[..., block, :], dtype)
-            factors[..., :block, :] = in_range(factors[..., :block, :] * correction[..., None, :], dtype)
-        return _divided(exponentials * factors, total, logits.shape[-1], empty_row)
+        highest = np.full((*cut.shape[:-2], 1), -np.inf)
+        total, average = np.zeros_like(highest), np.zeros((*cut.shape[:-2], value.shape[-1]))
+        for block in range(cut.shape[-2]):
+            shown = cut[..., block, :][..., : logits.shape[-1] - block * size]
+            raised = shown.max(axis=-1, keepdims=True)
+            base = _or_zero(raised)
+            correction, exponentials = in_range(np.exp(highest - base), dtype), np.exp(shown - base)
+            total = in_range(total * correction + exponentials.sum(axis=-1, keepdims=True), dtype)
+            of_block = exponentials @ value[..., block * size : (block + 1) * size, :]
+            average, highest = in_range(average * correction + of_block, dtype), raised
+        return np.asarray(average / np.where(total == 0.0, 1.0, total))
 
-    return weights
+    return output
 
 
 def _padding_visible(size: int) -> Weights:
@@ -138,6 +142,21 @@ def _padding_visible(size: int) -> Weights:
         if not missing:
             return reference.masked_softmax(logits, visible, empty_row)
         return reference.softmax_beside_sinks(logits, visible, np.full(logits.shape[1], math.log(missing)))
+
+    return weights
+
+
+def _padding_beside_maximum(size: int) -> Weights:
+    """Return the same weights where the maximum leaves the padding out: e to its distance may overflow.
+
+    Without padding too, for 0 · ∞ is not a number.
+    """
+
+    def weights(logits: Array, visible: Array, empty_row: Any, dtype: str) -> Array:
+        blocks = _blocks(logits, visible, size)
+        exponentials = np.exp(blocks.logits - blocks.last)
+        of_padding = -logits.shape[-1] % size * in_range(np.exp(-blocks.last[..., 0]), dtype)
+        return _divided(exponentials, _summed(exponentials) + of_padding, logits.shape[-1], empty_row)
 
     return weights
 
@@ -206,7 +225,6 @@ def _local(size: int) -> Callable[[int], Array]:
 _WRONG_WEIGHTS: dict[str, Callable[[int], Weights]] = {
     "online_softmax_output_not_rescaled": _output_not_rescaled,
     "online_softmax_total_not_rescaled": _total_not_rescaled,
-    "online_softmax_maximum_of_block": _maximum_of_block,
 }
 # Kernels multiply the scale by log₂ e, in order to raise 2 to the logits; once is enough.
 _BASE_CHANGE = math.log2(math.e)
@@ -231,6 +249,8 @@ def _of_size(size: int) -> Iterator[Option]:
     """Yield the mistakes with blocks of a size."""
     yield _named("block_tail_dropped", size, Passage(shown=_tail_dropped(size)))
     yield _named("block_tail_padding_visible", size, Passage(weights=_unless_without_keys(_padding_visible(size))))
+    beside = Passage(weights=_unless_without_keys(_padding_beside_maximum(size)))
+    yield _named("block_tail_padding_visible", size, beside, "block_tail_padding_beside_maximum")
     if size == _LARGEST:
         return
     alone = Passage(shown=_tail_dropped_unless_alone(size))
@@ -239,6 +259,7 @@ def _of_size(size: int) -> Iterator[Option]:
     yield _named("chunked_local_length_edge", size, Passage(shown=_whole_last_block_dropped(size)))
     yield _named("causal_offset_ignored_across_shards", size, Passage(places=_local(size)))
     yield _named("scale_compounds_per_block", size, Passage(keys=_compounding(size, _BASE_CHANGE)))
+    yield _named("online_softmax_maximum_of_block", size, Passage(output=_maximum_of_block(size)))
     for slug, weights in _WRONG_WEIGHTS.items():
         yield _named(slug, size, Passage(weights=_unless_without_keys(weights(size))))
     for dtype in HALVES:

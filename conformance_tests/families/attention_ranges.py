@@ -21,9 +21,10 @@ HALVES = ("float16", "bfloat16")
 
 
 def in_range(numbers: Array, dtype: str) -> Array:
-    """Return numbers that are not negative as a dtype holds them: infinite or 0 beyond its range, else unchanged."""
+    """Return numbers as a dtype holds them, but for rounding: infinite or 0 beyond its range, else unchanged."""
     least, most = _RANGES.get(dtype, _OTHERWISE)
-    return np.where(numbers > most, np.inf, np.where(numbers < least / 2, 0.0, numbers))
+    size = np.abs(numbers)
+    return np.where(size > most, np.copysign(np.inf, numbers), np.where(size < least / 2, 0.0, numbers))
 
 
 def rounded_to(dtype: str, numbers: Array) -> Array:

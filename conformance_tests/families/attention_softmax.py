@@ -80,8 +80,9 @@ def _clipped(distance: float) -> Weights:
     def softmax(logits: Array, visible: Array, empty_row: Any, _: str) -> Array:
         shown = np.where(visible, logits, -np.inf)
         highest = shown.max(axis=-1, keepdims=True, initial=-np.inf)
-        lifted = np.maximum(shown - np.where(np.isneginf(highest), 0.0, highest), -distance)
-        return reference.masked_softmax(lifted, np.ones_like(visible), empty_row)
+        empty = np.isneginf(highest)
+        lifted = np.maximum(shown - np.where(empty, 0.0, highest), -distance)
+        return reference.masked_softmax(lifted, np.broadcast_to(~empty, visible.shape), empty_row)
 
     return softmax
 
@@ -164,25 +165,29 @@ SOFTMAX = Decision(
 )
 
 
-def _always(value: str) -> Callable[[str], str]:
-    return lambda _: value
-
-
-def _overflowing(dtype: str) -> str:
-    """What hides keys is a large finite number, which is infinite where the dtype cannot hold it."""
-    return "nan" if dtype == "float16" else "mean_of_values"
+def _value_of_convention(*_: Any) -> None:
+    """Stand where the name of the option is all that matters."""
 
 
 EMPTY_ROW = Decision(
     "empty_row",
     "What is the output of a query that may see no key?",
     (
-        standard("zeros", _always("zeros"), "fully_masked_row_not_zero"),
-        convention("nan", _always("nan"), "fully_masked_row_nan"),
-        convention("mean_of_values", _always("mean_of_values"), "fully_masked_row_not_zero"),
-        mistake("mask_const_overflows_fp16", _overflowing),
+        standard("zeros", _value_of_convention, "fully_masked_row_not_zero"),
+        convention("nan", _value_of_convention, "fully_masked_row_nan"),
+        convention("mean_of_values", _value_of_convention, "fully_masked_row_not_zero"),
     ),
     convention="empty_row",
+)
+
+# A large finite number hides keys, which is minus infinity where the dtype cannot hold it.
+EMPTY_ROW_IN_HALF = Decision(
+    "empty_row_in_half",
+    "What is the output of a query that may see no key in float16?",
+    (
+        standard("as_elsewhere", lambda empty_row, dtype: empty_row),
+        mistake("mask_const_overflows_fp16", lambda empty_row, dtype: "nan" if dtype == "float16" else empty_row),
+    ),
 )
 
 

@@ -18,7 +18,14 @@ from veriformer.conformance_tests.families.attention_causality import (
     WINDOW_COUNTING,
 )
 from veriformer.conformance_tests.families.attention_masks import MASK_HEEDED, MASK_READING, MASK_USE, Scores
-from veriformer.conformance_tests.families.attention_softmax import EMPTY_ROW, EMPTY_ROW_IN_HALF, OUTPUT, SINKS, SOFTMAX, BesideSinks
+from veriformer.conformance_tests.families.attention_softmax import (
+    EMPTY_ROW,
+    HIDDEN_IN_HALF,
+    OUTPUT,
+    SINKS,
+    SOFTMAX,
+    BesideSinks,
+)
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
 
 
@@ -31,6 +38,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
     factor = point["scale"](arguments.get("scale"), query, key)
     scores = masked(_scored(query, key, factor, arguments, point), arguments, point)
     scores = _capped_after_mask(scores, arguments, point)
+    scores = point["hidden_in_half"](scores, arguments.get("dtype", "float64"))
     sinks = arguments.get("sinks")
     if sinks is not None:
         sinks = BesideSinks(
@@ -92,7 +100,7 @@ def masked(scores: Scores, arguments: Arguments, point: Point) -> Scores:
 
 
 def _averaged(scores: Scores, value: Array | None, sinks: BesideSinks | None, dtype: str, point: Point) -> Array:
-    empty_row: Any = point["empty_row_in_half"](point.option("empty_row").name, dtype)
+    empty_row: Any = point.option("empty_row").name
     blocks = point["blocks"]()
     of_blocks = blocks.weights or blocks.output
     usual = point.option("softmax").name == "over_keys" and of_blocks is None
@@ -146,7 +154,7 @@ ATTENTION = Family(
         WINDOW,
         SOFTMAX,
         EMPTY_ROW,
-        EMPTY_ROW_IN_HALF,
+        HIDDEN_IN_HALF,
         SINKS,
         OUTPUT,
     ),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from veriformer import reference
+from veriformer.conformance_tests.families.attention_masks import Scores
 from veriformer.conformance_tests.families.attention_ranges import HALVES, in_range, rounded_to
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Array, NotDefined
@@ -66,14 +67,6 @@ NOT_SHIFTED = tuple(
 )
 
 
-def _shifted_by_largest_of_all(logits: Array, visible: Array, _: Any, dtype: str) -> Array:
-    """Return exponentials relative to the largest logit of the whole batch: rows far below it vanish."""
-    shown = np.where(visible, logits, -np.inf)
-    exponentials = in_range(np.exp(shown - shown.max(initial=np.finfo(np.float64).min)), dtype)
-    total = in_range(exponentials.sum(axis=-1, keepdims=True), dtype)
-    return np.asarray(exponentials / np.where(total == 0.0, 1.0, total))
-
-
 def _clipped(distance: float) -> Weights:
     """Return weights of logits lifted to some distance below the largest; hidden ones are as far as any."""
 
@@ -112,9 +105,7 @@ def _with_one_more(logits: Array, visible: Array, *_: Any) -> Array:
 
 
 def _rounded_weights(dtype: str) -> Weights:
-    return lambda logits, visible, empty_row, _: rounded_to(
-        dtype, reference.masked_softmax(logits, visible, empty_row)
-    )
+    return lambda logits, visible, empty_row, _: rounded_to(dtype, reference.masked_softmax(logits, visible, empty_row))
 
 
 def _not_normalised(logits: Array, visible: Array, *_: Any) -> Array:
@@ -148,7 +139,6 @@ SOFTMAX = Decision(
         mistake("softmax_wrong_axis", _summed_over(-2), "summed_over_queries"),
         mistake("softmax_wrong_axis", _summed_over(1), "summed_over_heads"),
         *NOT_SHIFTED,
-        mistake("maximum_over_the_batch", _shifted_by_largest_of_all),
         *(mistake("far_logits_clipped", _clipped(at), f"clipped_at_{at:g}") for at in _DISTANCES),
         *(
             mistake("far_logits_clipped", _clipped_where_visible(at), f"clipped_where_visible_at_{at:g}")
@@ -180,13 +170,33 @@ EMPTY_ROW = Decision(
     convention="empty_row",
 )
 
-# A large finite number hides keys, which is minus infinity where the dtype cannot hold it.
-EMPTY_ROW_IN_HALF = Decision(
-    "empty_row_in_half",
-    "What is the output of a query that may see no key in float16?",
+
+def _in_half(logits_of: Callable[[Array], Array]) -> Callable[[Scores, str], Scores]:
+    """Return what gives the rows without a key other logits in float16, all of which softmax sees."""
+
+    def scores_of(scores: Scores, dtype: str) -> Scores:
+        empty = ~scores.visible.any(axis=-1, keepdims=True)
+        if dtype != "float16" or not empty.any():
+            return scores
+        return replace(
+            scores, logits=np.where(empty, logits_of(scores.logits), scores.logits), visible=scores.visible | empty
+        )
+
+    return scores_of
+
+
+def _beyond_lowest(logits: Array) -> Array:
+    return rounded_to("float16", logits + float(np.finfo(np.float16).min))
+
+
+# What hides keys is a number that other dtypes hold and float16 does not: it is minus infinity there.
+HIDDEN_IN_HALF = Decision(
+    "hidden_in_half",
+    "What becomes of a row without a key in float16?",
     (
-        standard("as_elsewhere", lambda empty_row, dtype: empty_row),
-        mistake("mask_const_overflows_fp16", lambda empty_row, dtype: "nan" if dtype == "float16" else empty_row),
+        standard("as_elsewhere", lambda scores, _: scores),
+        mistake("mask_const_overflows_fp16", _in_half(lambda logits: np.full_like(logits, np.nan))),
+        mistake("mask_planes_summed_overflow", _in_half(_beyond_lowest)),
     ),
 )
 

@@ -218,6 +218,11 @@ def _from_the_other_end(own: Array, keys: int, window: Window, counting: Any) ->
     return _standard_window(own + offset if aligned_to_first else own - offset, keys, window, counting)
 
 
+def _only_in_first_pass(own: Array, keys: int, window: Window, counting: Any) -> Array:
+    """Leave the window out where keys of a cache stand before those of the queries: it should have dropped the old."""
+    return _standard_window(own, keys, window if own.size == keys else (None, None), counting)
+
+
 WINDOW = Decision(
     "window",
     "Which keys does a sliding window show?",
@@ -235,6 +240,7 @@ WINDOW = Decision(
         mistake("window_right_side_unlimited", _with_sides(lambda left, right: (left, None))),
         mistake("window_counted_from_the_end", _from_the_other_end),
         mistake("window_prefill_truncates_keys", _cut_to_last),
+        mistake("cache_not_evicted", _only_in_first_pass),
         neighbour("ignored", _with_sides(lambda left, right: (None, None)), "the window is accepted and not used"),
         neighbour("sides_swapped", _with_sides(lambda left, right: (right, left)), "left and right are exchanged"),
         neighbour("left_on_both_sides", _with_sides(lambda left, right: (left, left)), "the left side counts for both"),

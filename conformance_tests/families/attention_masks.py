@@ -105,6 +105,11 @@ def _first_of(axis: int) -> Callable[[Array, Shape], Array]:
     return lambda mask, shape: np.take(np.broadcast_to(mask, shape), [0], axis=axis)
 
 
+def _as_many_keys_as_queries(mask: Array, shape: Shape) -> Array:
+    """Return a mask that is taken to be square: keys behind as many as there are queries are hidden."""
+    return np.asarray(mask & (np.arange(shape[-1]) < shape[-2]))
+
+
 MASK_READING = Decision(
     "mask_reading",
     "Which entry of the mask belongs to a query and a key?",
@@ -121,7 +126,8 @@ MASK_READING = Decision(
         ),
         neighbour("transposed", _transposed, "queries and keys of the mask are exchanged"),
         neighbour("first_head_for_all", _first_of(1), "the first head's mask is used in every head"),
-        neighbour("first_sample_for_all", _first_of(0), "the first sample's mask is used in every sample"),
+        mistake("mask_of_first_sample", _first_of(0), "first_sample_for_all"),
+        mistake("mask_reshape_assumes_square", _as_many_keys_as_queries),
         neighbour("first_query_for_all", _first_of(2), "the first query's mask is used for every query"),
     ),
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from veriformer import reference
+from veriformer.conformance_tests.families.attention_masks import Scores
+from veriformer.conformance_tests.families.attention_ranges import HALVES, in_range, rounded_to
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Array, NotDefined
 
@@ -43,27 +45,12 @@ def exponentials_of(logits: Array, visible: Array) -> Array:
     return np.asarray(np.exp(shown - np.where(np.isneginf(highest), 0.0, highest)))
 
 
-def _range(dtype: type[np.floating[Any]]) -> tuple[float, float]:
-    """Return the smallest number above 0 and the largest."""
-    return float(np.finfo(dtype).smallest_subnormal), float(np.finfo(dtype).max)
-
-
-# bfloat16 has the range of float32.
-_RANGES = {"float16": _range(np.float16), "float64": _range(np.float64)}
-_OTHERWISE = _range(np.float32)
-
-
 def _not_shifted(computed_in: str, *, divides_by_zero: bool) -> Weights:
     """Return e^z / Σ e^z without subtracting the largest logit, where numbers leave the range of a dtype."""
 
     def softmax(logits: Array, visible: Array, _: Any, dtype: str) -> Array:
-        least, most = _RANGES.get(computed_in or dtype, _OTHERWISE)
-
-        def in_range(numbers: Array) -> Array:
-            return np.where(numbers > most, np.inf, np.where(numbers < least / 2, 0.0, numbers))
-
-        exponentials = in_range(np.where(visible, np.exp(logits), 0.0))
-        total = in_range(exponentials.sum(axis=-1, keepdims=True))
+        exponentials = in_range(np.where(visible, np.exp(logits), 0.0), computed_in or dtype)
+        total = in_range(exponentials.sum(axis=-1, keepdims=True), computed_in or dtype)
         return np.asarray(exponentials / (total if divides_by_zero else np.where(total == 0.0, 1.0, total)))
 
     return softmax
@@ -80,6 +67,47 @@ NOT_SHIFTED = tuple(
 )
 
 
+def _clipped(distance: float) -> Weights:
+    """Return weights of logits lifted to some distance below the largest; hidden ones are as far as any."""
+
+    def softmax(logits: Array, visible: Array, empty_row: Any, _: str) -> Array:
+        shown = np.where(visible, logits, -np.inf)
+        highest = shown.max(axis=-1, keepdims=True, initial=-np.inf)
+        empty = np.isneginf(highest)
+        lifted = np.maximum(shown - np.where(empty, 0.0, highest), -distance)
+        return reference.masked_softmax(lifted, np.broadcast_to(~empty, visible.shape), empty_row)
+
+    return softmax
+
+
+def _clipped_where_visible(distance: float) -> Weights:
+    def softmax(logits: Array, visible: Array, empty_row: Any, _: str) -> Array:
+        highest = np.where(visible, logits, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
+        return reference.masked_softmax(np.maximum(logits, highest - distance), visible, empty_row)
+
+    return softmax
+
+
+def _centred_over_batch(logits: Array, visible: Array, empty_row: Any, *_: Any) -> Array:
+    """Return the softmax of logits less their mean over the batch, where that is a number."""
+    shown = np.where(visible, logits, -np.inf)
+    mean = np.nan_to_num(shown.mean(axis=0, keepdims=True), nan=0.0, posinf=0.0, neginf=0.0)
+    return reference.masked_softmax(logits - mean, visible, empty_row)
+
+
+def _centred_before_mask(logits: Array, visible: Array, empty_row: Any, *_: Any) -> Array:
+    return reference.masked_softmax(logits - logits.mean(axis=0, keepdims=True), visible, empty_row)
+
+
+def _with_one_more(logits: Array, visible: Array, *_: Any) -> Array:
+    exponentials = exponentials_of(logits, visible)
+    return np.asarray(exponentials / (1.0 + exponentials.sum(axis=-1, keepdims=True)))
+
+
+def _rounded_weights(dtype: str) -> Weights:
+    return lambda logits, visible, empty_row, _: rounded_to(dtype, reference.masked_softmax(logits, visible, empty_row))
+
+
 def _not_normalised(logits: Array, visible: Array, *_: Any) -> Array:
     return np.where(visible, np.exp(logits), 0.0)
 
@@ -91,6 +119,9 @@ def _mean_of_visible(logits: Array, visible: Array, empty_row: Any, *_: Any) -> 
 def _logits_themselves(logits: Array, visible: Array, *_: Any) -> Array:
     return np.where(visible, logits, 0.0)
 
+
+# Where e to the distance is still far above what rounding leaves.
+_DISTANCES = (10.0, 20.0)
 
 SOFTMAX = Decision(
     "softmax",
@@ -108,6 +139,15 @@ SOFTMAX = Decision(
         mistake("softmax_wrong_axis", _summed_over(-2), "summed_over_queries"),
         mistake("softmax_wrong_axis", _summed_over(1), "summed_over_heads"),
         *NOT_SHIFTED,
+        *(mistake("far_logits_clipped", _clipped(at), f"clipped_at_{at:g}") for at in _DISTANCES),
+        *(
+            mistake("far_logits_clipped", _clipped_where_visible(at), f"clipped_where_visible_at_{at:g}")
+            for at in _DISTANCES
+        ),
+        mistake("statistics_of_the_batch", _centred_over_batch, "centred_over_batch"),
+        mistake("statistics_of_the_batch", _centred_before_mask, "centred_over_batch_before_mask"),
+        mistake("normaliser_with_one_more", _with_one_more, "one_more_after_the_maximum"),
+        *(mistake("weights_rounded_to_half", _rounded_weights(dtype), f"weights_in_{dtype}") for dtype in HALVES),
         neighbour("not_normalised", _not_normalised, "exponentials are not divided by their sum"),
         neighbour("logits_themselves", _logits_themselves, "the logits are the weights: there is no softmax"),
         neighbour("mean_of_visible", _mean_of_visible, "every visible key gets the same weight"),
@@ -128,6 +168,36 @@ EMPTY_ROW = Decision(
         convention("mean_of_values", _value_of_convention, "fully_masked_row_not_zero"),
     ),
     convention="empty_row",
+)
+
+
+def _in_half(logits_of: Callable[[Array], Array]) -> Callable[[Scores, str], Scores]:
+    """Return what gives the rows without a key other logits in float16, all of which softmax sees."""
+
+    def scores_of(scores: Scores, dtype: str) -> Scores:
+        empty = ~scores.visible.any(axis=-1, keepdims=True)
+        if dtype != "float16" or not empty.any():
+            return scores
+        return replace(
+            scores, logits=np.where(empty, logits_of(scores.logits), scores.logits), visible=scores.visible | empty
+        )
+
+    return scores_of
+
+
+def _beyond_lowest(logits: Array) -> Array:
+    return rounded_to("float16", logits + float(np.finfo(np.float16).min))
+
+
+# What hides keys is a number that other dtypes hold and float16 does not: it is minus infinity there.
+HIDDEN_IN_HALF = Decision(
+    "hidden_in_half",
+    "What becomes of a row without a key in float16?",
+    (
+        standard("as_elsewhere", lambda scores, _: scores),
+        mistake("mask_const_overflows_fp16", _in_half(lambda logits: np.full_like(logits, np.nan))),
+        mistake("mask_planes_summed_overflow", _in_half(_beyond_lowest)),
+    ),
 )
 
 
@@ -170,6 +240,16 @@ def _mean_in_empty_rows(beside: BesideSinks) -> Array:
     return reference.softmax_beside_sinks(np.where(empty, 0.0, beside.logits), beside.visible | empty, beside.sinks)
 
 
+def _hidden_one_key_late(beside: BesideSinks) -> Array:
+    """Put the sink's place in the mask in front of the keys' and its logit behind them."""
+    column = np.broadcast_to(beside.sinks[:, None, None], (*beside.logits.shape[:-1], 1))
+    logits = np.concatenate([beside.logits, column], axis=-1)
+    # What a bias of −∞ hides is hidden by the logit itself.
+    by_mask = beside.visible | np.isneginf(beside.logits)
+    visible = np.concatenate([np.ones_like(by_mask[..., :1]), by_mask], axis=-1)
+    return reference.masked_softmax(logits, visible & ~np.isneginf(logits))[..., :-1]
+
+
 def _added_unshifted(beside: BesideSinks) -> Array:
     exponentials = exponentials_of(beside.logits, beside.visible)
     return np.asarray(exponentials / (exponentials.sum(axis=-1, keepdims=True) + np.exp(beside.sinks)[:, None, None]))
@@ -194,6 +274,7 @@ SINKS = Decision(
         mistake("sink_of_one_head_for_all", lambda beside: beside.weights(np.full_like(beside.sinks, beside.sinks[0]))),
         mistake("grouped_sinks_tiled", _tiled),
         mistake("sink_renormalised_away", _renormalised),
+        mistake("zero_attn_mask_not_extended", _hidden_one_key_late),
         *(
             mistake("sink_renormalised_away", _renormalised_guarded(least), f"renormalised_from_{least:g}")
             for least in (1e-30, 1e-12, 1e-9, 1e-6)

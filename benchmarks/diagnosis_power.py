@@ -142,7 +142,7 @@ def _fit(first: PlantedMistake, second: PlantedMistake) -> bool:
 
 
 def named(program: Program, seed: int) -> Named | None:
-    """Check a program on the operation that counts; the time is that of the diagnosis alone.
+    """Check a program on the operation that counts; the time is the processor's for the diagnosis alone.
 
     None for two mistakes of which one hides the other.
     """
@@ -151,9 +151,9 @@ def named(program: Program, seed: int) -> Named | None:
     with written(program) as path, np.errstate(all="ignore"):
         run = Run(load(str(path)), Selection((program.operation,), seed=seed), ExpectedFailures(()))
         results = run.report().results
-        started = time.perf_counter()
+        started = time.process_time()
         diagnoses = tuple(run.diagnoses(results))
-        return Named(program, diagnoses, time.perf_counter() - started)
+        return Named(program, diagnoses, time.process_time() - started)
 
 
 def several(programs: Iterator[Program], count: int, workers: int, seed: int) -> Iterator[Named]:
@@ -199,7 +199,7 @@ def main(words: Sequence[str] | None = None) -> int:
             print(result, flush=True)
     first, listed = (sum(getattr(result, name) for result in results) for name in ("first", "listed"))
     median, most = (found(result.seconds for result in results) for found in (statistics.median, max))
-    print("\n| programs | named first | share | named at all | median s | longest s |\n|" + " --- |" * 6)
+    print("\n| programs | named first | share | named at all | median s of the processor | longest |\n|" + " --- |" * 6)
     print(f"| {len(results)} | {first} | {first / len(results):.1%} | {listed} | {median:.2f} | {most:.2f} |")
     return 0 if first >= SHARES[2 if arguments.pairs else 1] * len(results) else 1
 

@@ -68,7 +68,11 @@ def check(
     expected = expected_failures or ExpectedFailures(())
     run = Run(implementation, selection, expected, progress, fail_fast=fail_fast, shrink=shrink)
     report = run.report()
-    return replace(report, diagnoses=tuple(run.diagnoses(report.results))) if diagnosis else report
+    if not diagnosis:
+        return report
+    started = time.monotonic()
+    diagnoses = tuple(run.diagnoses(report.results))
+    return replace(report, diagnoses=diagnoses, seconds=report.seconds + time.monotonic() - started)
 
 
 def restricted(implementation: Implementation, dtypes: tuple[str, ...]) -> Implementation:

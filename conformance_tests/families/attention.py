@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.families import attention_logits as of_logits
+from veriformer.conformance_tests.families.attention_bias import BIAS, BIAS_HEEDED
 from veriformer.conformance_tests.families.attention_blocks import BLOCKS
 from veriformer.conformance_tests.families.attention_causality import (
     CAUSAL_ALIGNMENT,
@@ -18,9 +19,9 @@ from veriformer.conformance_tests.families.attention_causality import (
     WINDOW_COUNTING,
 )
 from veriformer.conformance_tests.families.attention_masks import MASK_HEEDED, MASK_READING, MASK_USE, Scores
+from veriformer.conformance_tests.families.attention_precision import HIDDEN_IN_HALF, PRODUCTS
 from veriformer.conformance_tests.families.attention_softmax import (
     EMPTY_ROW,
-    HIDDEN_IN_HALF,
     OUTPUT,
     SINKS,
     SOFTMAX,
@@ -137,10 +138,10 @@ ATTENTION = Family(
         of_logits.SIMILARITY,
         BLOCKS,
         of_logits.SCALE,
-        of_logits.PRODUCTS,
+        PRODUCTS,
         of_logits.SOFTCAP,
-        of_logits.BIAS_HEEDED,
-        of_logits.BIAS,
+        BIAS_HEEDED,
+        BIAS,
         of_logits.ORDER_OF_STEPS,
         MASK_HEEDED,
         MASK_READING,

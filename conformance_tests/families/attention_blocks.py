@@ -30,8 +30,8 @@ class Passage:
     """What another way through the keys changes; each part is None where nothing changes.
 
     `keys` are the keys as they are multiplied with queries, `places` the positions that causality and windows take
-    keys for, `shown` the scores that the pass meets, `weights` what stands for softmax, `output` what stands for softmax and
-    the average.
+    keys for, `shown` the scores that the pass meets, `weights` what stands for softmax, `output` what stands for
+    softmax and the average.
     """
 
     keys: Callable[[Array], Array] | None = None
@@ -83,7 +83,7 @@ def _summed(parts: Array) -> Array:
     return np.asarray(parts.sum(axis=(-1, -2))[..., None])
 
 
-def _unless_without_keys(weights: Callable[[Array, Array, Any, str], Array]) -> Weights:
+def _unless_without_keys(weights: Weights) -> Weights:
     def of(logits: Array, visible: Array, empty_row: Any, dtype: str) -> Array:
         if logits.shape[-1] == 0:
             return reference.masked_softmax(logits, visible, empty_row)

@@ -1,4 +1,4 @@
-"""Decisions on the way from queries and keys to logits: which head reads which, scale, soft cap, bias, their order."""
+"""Decisions on the way from queries and keys to logits: which head reads which, scale, soft cap, the order of steps."""
 
 from __future__ import annotations
 
@@ -139,11 +139,11 @@ def _given_beside_usual(given: float | None, query: Array, key: Array) -> float:
 
 
 def _rounded_unless_given(dtype: str) -> Callable[[float | None, Array, Array], float]:
-    return _unless_given(lambda query, key: float(rounded_to(dtype, np.float64(_usual(query, key)))))
+    return _unless_given(lambda query, key: float(rounded_to(dtype, np.asarray(_usual(query, key)))))
 
 
 def _rounded(dtype: str) -> Callable[[float | None, Array, Array], float]:
-    return lambda given, query, key: float(rounded_to(dtype, np.float64(_unless_given(_usual)(given, query, key))))
+    return lambda given, query, key: float(rounded_to(dtype, np.asarray(_unless_given(_usual)(given, query, key))))
 
 
 SCALE = Decision(
@@ -213,87 +213,6 @@ SOFTCAP = Decision(
         ),
     ),
 )
-
-
-def _product(query: Array, key: Array, factor: float) -> Array:
-    return np.asarray((factor * query) @ key.swapaxes(-1, -2))
-
-
-def _operands_rounded(dtype: str) -> Callable[[Array, Array, float], Array]:
-    return lambda query, key, factor: factor * _product(rounded_to(dtype, query), rounded_to(dtype, key), 1.0)
-
-
-def _product_rounded(dtype: str) -> Callable[[Array, Array, float], Array]:
-    return lambda query, key, factor: (
-        factor * rounded_to(dtype, _product(rounded_to(dtype, query), rounded_to(dtype, key), 1.0))
-    )
-
-
-PRODUCTS = Decision(
-    "products",
-    "In which precision are queries multiplied with keys?",
-    (
-        standard("their_own", _product),
-        *(
-            mistake("inner_product_accumulated_in_half", multiplied(dtype), f"{name}_in_{dtype}")
-            for dtype in HALVES
-            for name, multiplied in (("operands_and_products", _product_rounded), ("operands", _operands_rounded))
-        ),
-    ),
-)
-
-
-BIAS_HEEDED = Decision(
-    "bias_heeded",
-    "When is the bias heeded?",
-    (
-        standard("always", lambda bias, arguments: bias),
-        mistake(
-            "explicit_boundaries_overwritten_by_mask",
-            lambda bias, arguments: None if arguments.get("mask") is not None else bias,
-        ),
-    ),
-)
-
-
-def _hidden_unless(visible: Callable[[Array], Array]) -> Callable[[Array, Array, str], Array]:
-    return lambda logits, bias, _: np.where(visible(bias), logits, -np.inf)
-
-
-def _read_as_half(logits: Array, bias: Array, dtype: str) -> Array:
-    """Add what the bytes of the bias say if they are read as numbers of 16 bits; NumPy has no bfloat16 to read."""
-    if dtype not in ("float32", "float64"):
-        raise NotDefined
-    halves = np.ascontiguousarray(bias, dtype=dtype).view(np.float16)
-    return np.asarray(logits + halves[..., : bias.shape[-1]].astype(np.float64))
-
-
-BIAS = Decision(
-    "bias",
-    "What is done with the bias of the logits?",
-    (
-        standard("added", lambda logits, bias, _: logits + bias),
-        mistake("float_mask_cast_to_bool", _hidden_unless(lambda bias: bias == 0)),
-        mistake("mask_convention_mismatch_additive_vs_binary", _hidden_unless(lambda bias: bias != 0)),
-        mistake(
-            "float_padding_mask_treated_as_bool",
-            lambda logits, bias, _: logits + np.where(np.isneginf(bias), 0.0, bias),
-        ),
-        mistake("mask_dtype_reinterpreted", _read_as_half),
-        mistake("mask_of_first_sample", lambda logits, bias, _: logits + _first(bias, -4), "first_sample_for_all"),
-        neighbour("ignored", lambda logits, *_: logits, "the bias is accepted and not used"),
-        neighbour("subtracted", lambda logits, bias, _: logits - bias, "the bias is subtracted"),
-        neighbour("multiplied", lambda logits, bias, _: logits * bias, "the logits are multiplied by the bias"),
-        neighbour(
-            "first_head_for_all", lambda logits, bias, _: logits + _first(bias, -3), "one head's bias serves all"
-        ),
-    ),
-)
-
-
-def _first(table: Array, axis: int) -> Array:
-    """Return the first entry of an axis, the axis kept; the table itself where it has none."""
-    return table if table.ndim < -axis else np.take(table, [0], axis=axis)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.families.attention_masks import Scores
 from veriformer.conformance_tests.families.attention_ranges import HALVES, in_range, rounded_to
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Array, NotDefined
@@ -168,36 +167,6 @@ EMPTY_ROW = Decision(
         convention("mean_of_values", _value_of_convention, "fully_masked_row_not_zero"),
     ),
     convention="empty_row",
-)
-
-
-def _in_half(logits_of: Callable[[Array], Array]) -> Callable[[Scores, str], Scores]:
-    """Return what gives the rows without a key other logits in float16, all of which softmax sees."""
-
-    def scores_of(scores: Scores, dtype: str) -> Scores:
-        empty = ~scores.visible.any(axis=-1, keepdims=True)
-        if dtype != "float16" or not empty.any():
-            return scores
-        return replace(
-            scores, logits=np.where(empty, logits_of(scores.logits), scores.logits), visible=scores.visible | empty
-        )
-
-    return scores_of
-
-
-def _beyond_lowest(logits: Array) -> Array:
-    return rounded_to("float16", logits + float(np.finfo(np.float16).min))
-
-
-# What hides keys is a number that other dtypes hold and float16 does not: it is minus infinity there.
-HIDDEN_IN_HALF = Decision(
-    "hidden_in_half",
-    "What becomes of a row without a key in float16?",
-    (
-        standard("as_elsewhere", lambda scores, _: scores),
-        mistake("mask_const_overflows_fp16", _in_half(lambda logits: np.full_like(logits, np.nan))),
-        mistake("mask_planes_summed_overflow", _in_half(_beyond_lowest)),
-    ),
 )
 
 

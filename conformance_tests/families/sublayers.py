@@ -13,8 +13,6 @@ from veriformer.conformance_tests.families.multi_head import MULTI_HEAD
 
 _MASKS = ("mask_heeded", "mask_reading")
 _FLAG = ("causal_beside_mask", "causal_when", "causal_alignment", "causal_diagonal", "causal_use")
-# One projection more or less moves a layer by more than a block or a rounding does, and they are many.
-_HOW_IT_IS_COMPUTED = ("blocks", "products")
 # Vectors that come out of a norm make no logits this large.
 _FINITE_FILLS = tuple(
     f"mask_use={option.name}"
@@ -24,7 +22,7 @@ _FINITE_FILLS = tuple(
 
 
 def _multi_head(*without: str, of_attention: tuple[str, ...] = ()) -> Family:
-    within = MULTI_HEAD.parts["attention"].without(*_MASKS, *_FLAG, *_HOW_IT_IS_COMPUTED, *_FINITE_FILLS, *of_attention)
+    within = MULTI_HEAD.parts["attention"].without(*_MASKS, *_FLAG, *_FINITE_FILLS, *of_attention)
     return replace(MULTI_HEAD.without("kv_weights", *without), parts={"attention": within})
 
 

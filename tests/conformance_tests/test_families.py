@@ -105,16 +105,16 @@ def test_every_option_changes_something(shared: Family) -> None:
     """
     own = {decision.name for decision in shared.decisions}
     dead: set[Change] = {change for change in shared.standard.single_changes() if change[0] in own}
-    for source in (drawn_in_two_dtypes, inputs_of_laws):
+    for source in (drawn_in_wide_and_narrow_dtypes, inputs_of_laws):
         for operation in WITH_FAMILY:
             if family_of(operation) is shared and dead:
                 dead -= alive(shared, source(operation), dead)
     assert not dead
 
 
-def drawn_in_two_dtypes(operation: str) -> Iterator[Any]:
-    """Yield drawn inputs, some in a narrow dtype, in which alone some mistakes show."""
-    return drawn_inputs(operation, CASES_UNTIL_ALIVE, ("float64", "bfloat16"))
+def drawn_in_wide_and_narrow_dtypes(operation: str) -> Iterator[Any]:
+    """Yield drawn inputs, some in narrow dtypes, in which alone some mistakes show."""
+    return drawn_inputs(operation, CASES_UNTIL_ALIVE, ("float64", "bfloat16", "float16"))
 
 
 def inputs_of_laws(operation: str) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from veriformer.conformance_tests.diagnosis.calls import Calls
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.elimination import Changes, mistakes_of
 from veriformer.conformance_tests.diagnosis.named_by_laws import (
+    formulas_of,
     suspects_beside_each_other,
     suspects_by_laws,
     telling,
@@ -36,6 +37,7 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
     names = tuple(result.law.id for result in broken)
     family = family_of(operation)
     calls = excluded = 0
+    refuted: frozenset[str] = frozenset()
     if family is not None:
         base = family.under(profile.subject.conventions)
         made = Calls(profile, broken, limits, base)
@@ -52,7 +54,10 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
                 excluded=excluded - len(standing),
                 separated_by=made.separating(standing) if len(suspects) > 1 else "",
             )
-    suspects = suspects_beside_each_other(operation, telling(broken))
+        if any(observation.deviates for observation in elimination.observations):
+            # Computed in vain; a program that only raises was not compared with anything.
+            refuted = formulas_of(operation)
+    suspects = suspects_beside_each_other(operation, telling(broken), refuted)
     return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names, calls, excluded)
 
 
@@ -81,7 +86,9 @@ def _beside_what_is_left(made: Calls, suspects: tuple[Suspect, ...]) -> tuple[Su
         # Every call that can be compared was explained: what is left of one is a matter of rounding.
         if result.status == "failed" and (is_promise(result.law.id) or not made.shows(result))
     }
-    others = suspects_by_laws(made.subject.operation.name, [law for law in telling(made.broken) if law in left])
+    operation = made.subject.operation.name
+    own_words = [law for law in telling(made.broken) if law in left]
+    others = suspects_by_laws(operation, own_words, formulas_of(operation))
     return tuple(_together(suspect, other) for suspect in suspects for other in others[:1]) or suspects
 
 

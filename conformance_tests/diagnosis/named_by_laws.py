@@ -67,11 +67,13 @@ def _follows(result: LawResult, plain: LawResult) -> bool:
     return (same or _key(result) == "memory_layout") and result.largest_excess <= _MUCH_MORE * plain.largest_excess
 
 
-def suspects_beside_each_other(operation: str, broken: Collection[str]) -> tuple[Suspect, ...]:
+def suspects_beside_each_other(
+    operation: str, broken: Collection[str], refuted: Collection[str]
+) -> tuple[Suspect, ...]:
     """Return the mistakes that the broken laws name; with each a second one, where laws are broken that it keeps."""
     return tuple(
-        _joined(suspect, _second(operation, suspect.mistakes[0], broken))
-        for suspect in suspects_by_laws(operation, broken)
+        _joined(suspect, _second(operation, suspect.mistakes[0], broken, refuted))
+        for suspect in suspects_by_laws(operation, broken, refuted)
     )
 
 
@@ -81,17 +83,17 @@ def _joined(suspect: Suspect, other: Suspect | None) -> Suspect:
     return Suspect((*sorted((*suspect.mistakes, *other.mistakes)),), suspect.confidence * other.confidence)
 
 
-def _second(operation: str, first: str, broken: Collection[str]) -> Suspect | None:
+def _second(operation: str, first: str, broken: Collection[str], refuted: Collection[str]) -> Suspect | None:
     """Return the likeliest mistake behind the laws that the first was never seen to break.
 
     A law that no formula breaks speaks for a second mistake; beside a first that is no formula, so do all of its laws.
     """
     rest = [law for law in broken if LAWS[law].claim.key not in keys_broken_by(first)]
     if promises := [law for law in rest if is_promise(law)]:
-        return next(iter(suspects_by_laws(operation, promises)), None)
+        return next(iter(suspects_by_laws(operation, promises, refuted)), None)
     if not any(is_promise(law) for law in catalogue()[first].laws):
         return None
-    whole = [suspect for suspect in suspects_by_laws(operation, rest) if _own(operation, suspect) <= set(rest)]
+    whole = [suspect for suspect in suspects_by_laws(operation, rest, refuted) if _own(operation, suspect) <= set(rest)]
     return whole[0] if whole else None
 
 
@@ -99,19 +101,22 @@ def _own(operation: str, suspect: Suspect) -> set[str]:
     return {law for law in catalogue()[suspect.mistakes[0]].laws if LAWS[law].operation.name == operation}
 
 
-def suspects_by_laws(operation: str, broken: Collection[str]) -> tuple[Suspect, ...]:
-    """Return the mistakes whose own laws are broken and that no formula of the family shows, the likeliest first.
+def formulas_of(operation: str) -> frozenset[str]:
+    """Return the mistakes that an operation's family shows."""
+    family = family_of(operation)
+    decisions = () if family is None else family.all_decisions.values()
+    return frozenset(option.slug for decision in decisions for option in decision.options)
+
+
+def suspects_by_laws(
+    operation: str, broken: Collection[str], refuted: Collection[str] = frozenset()
+) -> tuple[Suspect, ...]:
+    """Return the mistakes whose own laws are broken and that are not refuted, the likeliest first.
 
     A mistake is the likelier the larger the part of its laws for the operation that is broken, and the more the broken
     laws that are its own say: a law says the less, the more mistakes break it; that the result is the formula's is
-    broken by all. Mistakes that the family has were refuted by computing them.
+    broken by all.
     """
-    family = family_of(operation)
-    refuted = (
-        set()
-        if family is None
-        else {option.slug for decision in family.all_decisions.values() for option in decision.options}
-    )
     every = {
         slug: {law for law in entry.laws if LAWS[law].operation.name == operation}
         for slug, entry in catalogue().items()

@@ -79,7 +79,10 @@ class Observation:
             return False
         tolerance = self._tolerance(result)
         if self.deviates and np.isfinite(self._deviation):
-            tolerance = max(_NEGLIGIBLE_REST * self._deviation, min(tolerance, _LARGEST_REST * self._deviation))
+            # No more than a part of what is wrong, but as much as no program can compute better.
+            least = _ROUNDINGS * self.unit * _largest(self.right[self.judged])
+            rest = max(_LARGEST_REST * self._deviation, least)
+            tolerance = max(_NEGLIGIBLE_REST * self._deviation, min(tolerance, rest))
         return self._between(result, self.output) <= tolerance
 
     def share(self, result: Array) -> float:

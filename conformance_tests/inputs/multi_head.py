@@ -59,8 +59,8 @@ class Projections:
     def with_logits_in_range(self, x: Array, context: Array, heads: int, kv_heads: int) -> Projections:
         """Return projections with which no inner product of a query and a key leaves float16.
 
-        What a kernel makes of infinite logits says nothing of its formula. The queries become smaller by a power of two,
-        which rounds nothing.
+        What a kernel makes of infinite logits says nothing of its formula. The queries become smaller by a power of
+        two, which rounds nothing.
         """
         query = reference.split_heads(x @ self.w_q + (0.0 if self.b_q is None else self.b_q), heads)
         key = reference.split_heads(context @ self.w_k + (0.0 if self.b_k is None else self.b_k), kv_heads)

@@ -27,6 +27,7 @@ from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PositionInputs
 from veriformer.conformance_tests.inputs.vectors import RmsNormInputs
 from veriformer.conformance_tests.model_probes import model_questions
+from veriformer.conformance_tests.numerics_probes import numerics_questions, numerics_shown
 from veriformer.conformance_tests.pairing import mixed_components, mixing_words, pairings_that_mix
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, standard_conventions
 from veriformer.conformance_tests.verdict import compare
@@ -88,7 +89,13 @@ def examine(implementation: Implementation, operation: Operation) -> Profile:
 def _as_derived(operation: Operation, profile: Profile) -> Profile:
     subject = replace(profile.subject, operation=operation, calls=[])
     of_both = [finding for finding in profile.findings if finding.convention in operation.conventions]
-    return replace(profile, subject=subject, findings=tuple(replace(f, operation=operation.name) for f in of_both))
+    findings = tuple(replace(f, operation=operation.name) for f in of_both)
+    if subject.conventions.get("numerics") == "fused":
+        # The backward pass may be another kernel's: it is asked itself.
+        asked = Probe(subject).find("numerics")
+        findings = tuple(asked if finding.convention == "numerics" else finding for finding in findings)
+    subject.calls.clear()
+    return replace(profile, subject=subject, findings=findings)
 
 
 class Probe:
@@ -115,6 +122,7 @@ class Probe:
             "rotary_pairing": self._rotary_pairing,
             "sinusoidal_layout": self._sinusoidal_layout,
             "softmax_dtype": self._softmax_dtype,
+            "numerics": self._numerics,
             "gelu_form": self._gelu_form,
             "rms_norm_gain": self._rms_norm_gain,
         }
@@ -386,6 +394,22 @@ class Probe:
             return None
         inputs = replace(self._inputs(5, 7), dtype="float64")
         return self._which("softmax_dtype", [inputs])
+
+    def _numerics(self) -> str | None:
+        """Return fused where every question is answered within what that allows, eager where one is not."""
+        implementation, name = self.subject.implementation, self.operation.name
+        answered = False
+        few = implementation.framework.compiles_per_shape
+        for inputs in numerics_questions(name, implementation.dtypes, self.subject.features, few_shapes=few):
+            output = self._output(inputs)
+            if output is None:
+                return None
+            answered = True
+            fits, words = numerics_shown(inputs, output, self.subject.conventions)
+            self._note(inputs, words, fits)
+            if "fused" not in fits:
+                return fits[0] if fits else None
+        return "fused" if answered else None
 
 
 def _shows(seen: Array | None, mask: Array) -> bool:

@@ -184,6 +184,22 @@ _CATALOGUE = (
             ConventionValue("at_least_float32", "float32, or float64 for float64 input", "torch's fused kernels"),
         ),
     ),
+    Convention(
+        "numerics",
+        "Which intermediate results may float16 and bfloat16 round? (Layers and models may round all, whatever is declared.)",
+        (
+            ConventionValue(
+                "eager",
+                "all: logits, exponentials, their sum, weights; this is what is allowed, not what is done",
+                "one array operation after the other",
+            ),
+            ConventionValue(
+                "fused",
+                "the weights, before the product with the values; of a backward pass, all but the logits",
+                "FlashAttention, torch's functional attention, jax.nn.dot_product_attention",
+            ),
+        ),
+    ),
 )
 
 CONVENTIONS: Mapping[str, Convention] = MappingProxyType({convention.name: convention for convention in _CATALOGUE})

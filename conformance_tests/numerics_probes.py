@@ -92,7 +92,7 @@ class _Heads:
         queries: int = _KEYS,
         keys: int = _KEYS,
     ) -> _Heads:
-        """Return heads that hold every row; the last queries are the telling ones, so that a causal flag leaves them."""
+        """Return heads that hold every row, in their last queries, so that the causal flag hides nothing of it."""
         kv_heads = 2 if operation == "grouped_query_attention" else 3
         batch = -(-len(rows.key) // (kv_heads * rows_of_a_head))
         rows = rows.taken(np.arange(batch * kv_heads * rows_of_a_head) % len(rows.key))

@@ -186,7 +186,7 @@ _CATALOGUE = (
     ),
     Convention(
         "numerics",
-        "Which intermediate results may float16 and bfloat16 round? (Layers and models may round all, whatever is declared.)",
+        "Which intermediate results may be rounded to float16 or bfloat16, where these are the dtype?",
         (
             ConventionValue(
                 "eager",
@@ -195,7 +195,8 @@ _CATALOGUE = (
             ),
             ConventionValue(
                 "fused",
-                "the weights, before the product with the values; of a backward pass, all but the logits",
+                "the weights, before the product with the values; in a backward pass all but the logits; "
+                "projections, and all of layers and models",
                 "FlashAttention, torch's functional attention, jax.nn.dot_product_attention",
             ),
         ),

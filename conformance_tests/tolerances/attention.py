@@ -121,10 +121,10 @@ def _exactly_stored(
     """Return the errors of logits, `error` where 16 bits do not hold what they are computed from: see `kept_exactly`.
 
     Else e = (γ(D) + 2u) A + 3u Z at the u of float32, in which products are summed, and what storing √s q and √s k
-    changes, where a scale is applied as two roots, rounded or not: |δq|·|√s k| + |√s q|·|δk| + |δq|·|δk|. Rounding x + e to a grid that
-    has x moves it no further than x is away, to 2|e| from x; a logit is stored twice at most, as a product and with its
-    bias: 4e. Powers of two instead of e^z need a factor log₂ e, which nothing holds exactly: kernels that take them
-    keep logits in float32.
+    changes, where a scale is applied as two roots, stored or not: |δq|·|√s k| + |√s q|·|δk| + |δq|·|δk|. Rounding x + e
+    to a grid that has x moves it no further than x is away, to 2|e| from x; a logit is stored twice at most, as a
+    product and with its bias: 4e. Powers of two instead of e^z need a factor log₂ e, which nothing holds exactly:
+    kernels that take them keep logits in float32.
     """
     single, root = precision.accumulation, math.sqrt(abs(terms.scale))
     query, key = root * terms.query, root * terms.key.swapaxes(-1, -2)

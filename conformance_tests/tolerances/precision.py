@@ -38,8 +38,8 @@ class Precision:
         """Return the precision of an implementation that computes in `dtype`.
 
         Low-precision dtypes accumulate in float32 and may round every intermediate result to the dtype, as
-        eager code does, unless `numerics` is fused; in float32 and float64 the two are the same. `softmax_dtype` float32
-        lowers float64 work to float32 where an implementation does so.
+        eager code does, unless `numerics` is fused; in float32 and float64 the two are the same. `softmax_dtype`
+        float32 lowers float64 work to float32 where an implementation does so.
         """
         unit = UNIT_ROUNDOFF[dtype]
         accumulation = min(unit, UNIT_ROUNDOFF["float32"]) if dtype != "float64" else unit

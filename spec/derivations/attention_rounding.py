@@ -105,8 +105,8 @@ ROOTS = (
         "A scale applied as two roots, whose rounding counts twice",
         total(lambda m: root * (1 + share) * query[m] * root * (1 + share) * key[m], "j", WIDTH),
         root**2 * (1 + share) ** 2 * total(lambda m: query[m] * key[m], "j", WIDTH),
-        "√s is rounded to √s (1 + δ), the same for queries and keys: s q·k (1 + δ)², an error of 2u |s q·k|, where a scale "
-        "that is applied once is rounded to s (1 + δ).",
+        "√s is rounded to √s (1 + δ), the same for queries and keys: s q·k (1 + δ)², an error of 2u |s q·k|, where a "
+        "scale that is applied once is rounded to s (1 + δ).",
         context=Context(ranges={j: WIDTH}),
     ),
     Step(

@@ -6,7 +6,7 @@ a bias, or a single query. Six rows share a head: each has two components of que
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
 from veriformer.conformance_tests.inputs.vectors import SoftmaxInputs
 from veriformer.conformance_tests.rounding_rows import HEAD_WIDTH, Result, Rows, telling_rows
-from veriformer.conformance_tests.subject import Inputs
+from veriformer.conformance_tests.subject import Inputs, Subject
 from veriformer.conformance_tests.tolerances.precision import Precision
 from veriformer.conformance_tests.tolerances.representable import stored
 from veriformer.conformance_tests.verdict import compare
@@ -47,6 +47,27 @@ def numerics_questions(
         if dtype in SIXTEEN_BITS and operation in OF:
             parts = [rows for rows in telling_rows(dtype, OF[operation], seed).values() if len(rows.key)]
             yield from _questions(operation, dtype, Rows.joined(parts), frozenset(features), few_shapes)
+
+
+def numerics_found(
+    subject: Subject,
+    ask: Callable[[Inputs], Array | None],
+    note: Callable[[Inputs, str, tuple[str, ...]], None],
+) -> str | None:
+    """Return fused where every question is answered within what that allows, eager where one is not; tell `note`."""
+    implementation, name = subject.implementation, subject.operation.name
+    few = implementation.framework.compiles_per_shape
+    answered = False
+    for inputs in numerics_questions(name, implementation.dtypes, subject.features, few_shapes=few):
+        output = ask(inputs)
+        if output is None:
+            return None
+        answered = True
+        fits, words = numerics_shown(inputs, output, subject.conventions)
+        note(inputs, words, fits)
+        if "fused" not in fits:
+            return fits[0] if fits else None
+    return "fused" if answered else None
 
 
 def _questions(operation: str, dtype: str, rows: Rows, features: frozenset[str], few_shapes: bool) -> Iterator[Inputs]:
@@ -136,8 +157,9 @@ class _Heads:
             x, context = (reference.merge_heads(heads) for heads in (self.query, self.key))
             return UnprojectedInputs(dtype, x, context, identity, self.query.shape[1], self.query.shape[1], **keywords)
         if operation == "scaled_dot_product_attention_backward":
-            arrays = {"query": self.query, "key": self.key, "value": self.key, "grad_output": self._grad_output()}
-            return BackwardInputs(operation=operation, dtype=dtype, **arrays, **keywords)
+            keywords["grad_output"] = self._grad_output()
+            query, key = self.query, self.key
+            return BackwardInputs(operation=operation, dtype=dtype, query=query, key=key, value=key, **keywords)
         value = None if operation == "attention_weights" else self.key
         return AttentionInputs(operation, dtype, self.query, self.key, value, **keywords)
 

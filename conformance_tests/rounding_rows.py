@@ -48,7 +48,7 @@ class Rows:
     @property
     def facing(self) -> Array:
         """The component of the query that each key meets."""
-        return self.query[:, [0, 1, 1]]
+        return np.asarray(self.query[:, [0, 1, 1]])
 
     @property
     def logits(self) -> Array:
@@ -57,7 +57,7 @@ class Rows:
 
     def together(self, amounts: Array) -> Array:
         """Return the sum of an amount of each key over all keys, (N, 1)."""
-        return np.sum(self.count * amounts, axis=-1, keepdims=True)
+        return np.asarray(np.sum(self.count * amounts, axis=-1, keepdims=True))
 
     @classmethod
     def joined(cls, parts: list[Rows]) -> Rows:
@@ -79,9 +79,9 @@ class _Eager:
     def logits(self, rows: Rows) -> Array:
         facing, key, root = rows.facing, rows.key, np.sqrt(rows.scale)
         if self.quantity == "scaled queries":
-            return stored(rows.scale * facing, self.precision) * key
+            return np.asarray(stored(rows.scale * facing, self.precision) * key)
         if self.quantity == "halves of the scale":
-            return stored(root * facing, self.precision) * stored(root * key, self.precision)
+            return np.asarray(stored(root * facing, self.precision) * stored(root * key, self.precision))
         return self.round(rows.scale * self.round(facing * key, "products"), "logits")
 
     def result(self, rows: Rows, of: Result) -> Array:

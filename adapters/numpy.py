@@ -32,6 +32,7 @@ conventions = {
     "rms_norm_gain": "gamma",
     "gelu_form": "erf",
     "softmax_dtype": "at_least_float32",
+    "numerics": "fused",
 }
 
 

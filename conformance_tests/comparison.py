@@ -17,7 +17,7 @@ Array = np.ndarray
 Apart = tuple[tuple[str, ...], tuple[str, ...]]
 Side = Literal["first", "second", "both", "neither"]
 # Met by how each is called, or inside the tolerances.
-_WITHOUT_EFFECT = ("layout", "mask_polarity", "kv_grouping", "softmax_dtype")
+_WITHOUT_EFFECT = ("layout", "mask_polarity", "kv_grouping", "softmax_dtype", "numerics")
 # Where these differ the outputs do too, but on no case that both take or that both have one expectation for.
 _NOT_DRAWN = ("causal_with_mask", "empty_row", "masked_nonfinite")
 

@@ -11,8 +11,12 @@ from veriformer.conformance_tests.verdict import Verdict
 
 @dataclass(frozen=True)
 class Counterexample:
-    """The case, the calls that were made on it, and the verdict; `case` is None for a law tried without cases."""
+    """The case, the calls that were made on it, and the verdict; `case` is None for a law tried without cases.
+
+    `eager_allows` says that the law would hold if the implementation's `numerics` were eager instead of fused.
+    """
 
     case: Case | None
     calls: tuple[CallRecord, ...]
     verdict: Verdict
+    eager_allows: bool = False

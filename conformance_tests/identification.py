@@ -82,7 +82,11 @@ def _identified(implementation: Implementation, operation: Operation) -> tuple[I
     origin = implementation.derived.get(operation.name)
     if origin is not None:
         of_origin = _identified(implementation, OPERATIONS[origin])
-        return tuple(replace(i, operation=operation.name) for i in of_origin if i.convention in operation.conventions)
+        known = [replace(i, operation=operation.name) for i in of_origin if i.convention in operation.conventions]
+        conventions = {**standard_conventions(), **{item.convention: item.value for item in known}}
+        itself = Witness(Subject(implementation, operation, conventions))
+        # The backward pass may be another kernel's.
+        return tuple(itself.identify("numerics") if item.convention == "numerics" else item for item in known)
     witness = Witness(Subject(implementation, operation, standard_conventions()))
     # All are asked in their order, whichever are wanted: later questions rely on earlier answers.
     return tuple(witness.identify(name) for name in operation.conventions)

@@ -27,6 +27,7 @@ from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PositionInputs
 from veriformer.conformance_tests.inputs.vectors import RmsNormInputs
 from veriformer.conformance_tests.model_probes import model_questions
+from veriformer.conformance_tests.numerics_probes import numerics_found
 from veriformer.conformance_tests.pairing import mixed_components, mixing_words, pairings_that_mix
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, standard_conventions
 from veriformer.conformance_tests.verdict import compare
@@ -88,7 +89,12 @@ def examine(implementation: Implementation, operation: Operation) -> Profile:
 def _as_derived(operation: Operation, profile: Profile) -> Profile:
     subject = replace(profile.subject, operation=operation, calls=[])
     of_both = [finding for finding in profile.findings if finding.convention in operation.conventions]
-    return replace(profile, subject=subject, findings=tuple(replace(f, operation=operation.name) for f in of_both))
+    # The numerics are asked again: the backward pass may be another kernel's.
+    probe = Probe(subject)
+    findings = (probe.find(f.convention) if f.convention == "numerics" else f for f in of_both)
+    its = tuple(replace(finding, operation=operation.name) for finding in findings)
+    subject.calls.clear()
+    return replace(profile, subject=subject, findings=its)
 
 
 class Probe:
@@ -115,6 +121,7 @@ class Probe:
             "rotary_pairing": self._rotary_pairing,
             "sinusoidal_layout": self._sinusoidal_layout,
             "softmax_dtype": self._softmax_dtype,
+            "numerics": self._numerics,
             "gelu_form": self._gelu_form,
             "rms_norm_gain": self._rms_norm_gain,
         }
@@ -374,18 +381,16 @@ class Probe:
         return LayerInputs.draw(self.operation.name, case)
 
     def _softmax_dtype(self) -> str | None:
-        if self.operation.name in LAYERS and "float64" in self.subject.implementation.dtypes:
+        if "float64" not in self.subject.implementation.dtypes:
+            return None
+        if self.operation.name in LAYERS:
             return self._which("softmax_dtype", [self._layer("float64")])
-        if "float64" not in self.subject.implementation.dtypes or self.operation.name not in (
-            *ATTENTION,
-            BACKWARD,
-            "softmax",
-        ):
+        if self.operation.name not in (*ATTENTION, BACKWARD):
             return None
-        if self.operation.name == "softmax":
-            return None
-        inputs = replace(self._inputs(5, 7), dtype="float64")
-        return self._which("softmax_dtype", [inputs])
+        return self._which("softmax_dtype", [replace(self._inputs(5, 7), dtype="float64")])
+
+    def _numerics(self) -> str | None:
+        return numerics_found(self.subject, self._output, self._note)
 
 
 def _shows(seen: Array | None, mask: Array) -> bool:

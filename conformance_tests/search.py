@@ -157,7 +157,14 @@ class Search:
         """Return the outcome's case with the calls made on it, by judging it once more."""
         self.judge(outcome.case)
         verdict = outcome.verdict or words("a result that can be judged", outcome.error, holds=False)
-        return Counterexample(outcome.case, tuple(self.subject.calls), verdict)
+        return Counterexample(outcome.case, tuple(self.subject.calls), verdict, self._eager_allows(outcome))
+
+    def _eager_allows(self, outcome: Outcome) -> bool:
+        """Return whether an implementation that fails as fused would hold as eager."""
+        if outcome.kind != "fails" or self.subject.conventions.get("numerics") != "fused":
+            return False
+        eager = replace(self.subject, conventions={**self.subject.conventions, "numerics": "eager"}, calls=[])
+        return replace(self, subject=eager).judge(outcome.case).kind == "holds"
 
     def _find(self, limits: Limits, examples: int) -> Outcome:
         try:

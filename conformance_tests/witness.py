@@ -91,6 +91,8 @@ class Witness(Probe):
         if declared is not None:
             return declared, "declared"
         accepted = CONVENTIONS[convention].inferred_values
+        if convention == "numerics" and found in fits:
+            return found, "inferred"
         if found is None or found not in accepted or found not in fits:
             return CONVENTIONS[convention].standard, "standard"
         return found, "inferred" if fits == (found,) or found != CONVENTIONS[convention].standard else "standard"
@@ -109,6 +111,9 @@ class Witness(Probe):
             return "untold", f"what came fits no value known{raised}"
         if declared is None and not set(fits) & set(CONVENTIONS[convention].inferred_values):
             return "mistake", f"what came fits {fits[0]}, which counts as a mistake unless it is declared"
+        if convention == "numerics" and "eager" in fits:
+            # Whoever keeps more than eager numerics ask for obeys them too.
+            return "told", ""
         if len(fits) > 1:
             return "untold", f"what came fits {', '.join(fits)} alike"
         return "told", ""
@@ -123,6 +128,8 @@ class Witness(Probe):
             return f"the operation has no {' and no '.join(missing)}"
         if convention == "softmax_dtype" and self.operation.name not in (*WHOLE_MODELS, "softmax"):
             return "it is asked in float64, which is not among the dtypes"
+        if convention == "numerics":
+            return "it is asked in float16 and bfloat16, which are not among the dtypes"
         if self.operation.name in WHOLE_MODELS:
             return "none of its architectures depends on it"
         return "no question is known that would tell"

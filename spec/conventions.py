@@ -184,6 +184,23 @@ _CATALOGUE = (
             ConventionValue("at_least_float32", "float32, or float64 for float64 input", "torch's fused kernels"),
         ),
     ),
+    Convention(
+        "numerics",
+        "Which intermediate results may be rounded to float16 or bfloat16, where these are the dtype?",
+        (
+            ConventionValue(
+                "eager",
+                "all: logits, exponentials, their sum, weights; this is what is allowed, not what is done",
+                "one array operation after the other",
+            ),
+            ConventionValue(
+                "fused",
+                "the weights, before the product with the values; in a backward pass all but the logits; "
+                "projections, and all of layers and models",
+                "FlashAttention, torch's functional attention, jax.nn.dot_product_attention",
+            ),
+        ),
+    ),
 )
 
 CONVENTIONS: Mapping[str, Convention] = MappingProxyType({convention.name: convention for convention in _CATALOGUE})

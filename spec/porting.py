@@ -122,6 +122,10 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
         "float32": Porting("compute the softmax in float32", "computes it in float32, of float64 input too"),
         "at_least_float32": Porting("compute the softmax in float32 at least", "computes it in float32 at least"),
     },
+    "numerics": {
+        "eager": Porting("round every intermediate result to the dtype", "keeps logits and softmax in float32"),
+        "fused": Porting("keep logits and softmax in float32", "may round logits and softmax to the dtype"),
+    },
 }
 
 PORTING: Mapping[str, Mapping[str, Porting]] = MappingProxyType(_CATALOGUE)

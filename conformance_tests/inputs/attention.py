@@ -182,7 +182,7 @@ class AttentionInputs:
 
         A query that may see no key is not judged by `judged`: laws about such rows compare all.
         """
-        precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
+        precision = Precision.under(self.dtype, conventions)
         visible = self.visible(conventions)
         terms = self._terms(visible, conventions)
         allowed = (attention_weights_bound if terms.output is None else attention_bound)(terms, precision)

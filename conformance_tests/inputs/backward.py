@@ -66,7 +66,7 @@ class BackwardInputs(SeveralResults, AttentionInputs):
         Where a query sees no key the value is that of the convention zeros, and `judged` leaves out whatever such a
         row reaches: its query's gradient and those of every key and value of its head. Laws of such rows compare all.
         """
-        precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
+        precision = Precision.under(self.dtype, conventions)
         visible = self.visible(conventions)
         obeyed = self.obeying(conventions)
         gradients = reference.scaled_dot_product_attention_backward(

@@ -239,7 +239,7 @@ class MultiHeadInputs:
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact result under the conventions and its error bound, propagated through the projections."""
-        precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
+        precision = Precision.under(self.dtype, conventions)
         obeyed = self.obeying(conventions)
         value = reference.multi_head_attention(
             self.x,

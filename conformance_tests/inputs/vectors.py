@@ -52,7 +52,7 @@ class SoftmaxInputs(NothingHidden):
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact weights and their error bound."""
         value = reference.softmax(self.x)
-        precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
+        precision = Precision.under(self.dtype, conventions)
         allowed = softmax_bound(self.x, precision) * precision.with_reference
         return Expected(value, allowed, np.ones(value.shape, dtype=bool))
 

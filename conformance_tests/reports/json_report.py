@@ -88,6 +88,7 @@ def _counterexample(report: Report, result: LawResult, counterexample: Counterex
         "wrong": [] if verdict.wrong is None else np.argwhere(verdict.wrong).tolist(),
         "excess": strict(verdict.excess),
         "note": verdict.note,
+        "eager_allows": counterexample.eager_allows,
         "python": reproduce(
             target(report), report.framework, counterexample, conventions=conventions, law=result.law.id
         ),

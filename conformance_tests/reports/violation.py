@@ -26,6 +26,10 @@ from veriformer.conformance_tests.subject import CallRecord
 from veriformer.spec.operations import Operation
 
 CROSS = "✗"
+EAGER_ALLOWS = (
+    "fused numerics do not allow this, eager ones would: a logit, an exponential or a sum is rounded to 16 bits, or "
+    "wrong by no more than such rounding"
+)
 _MOST_CALLS = 2
 _MOST_ROWS = 3
 _MOST_ROWS_VERBOSE = 12
@@ -45,6 +49,8 @@ def evidence(report: Report, result: LawResult, options: Options) -> Lines:
     lines = smallest_case(counterexample, options.width)
     if counterexample.verdict.note:
         lines += entry("where", plain(counterexample.verdict.note), options.width)
+    if counterexample.eager_allows:
+        lines += entry("numerics", EAGER_ALLOWS, options.width)
     operation = result.law.operation
     lines += inputs(counterexample, operation, options.width)
     lines += outcome(counterexample, operation, options)

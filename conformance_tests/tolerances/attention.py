@@ -14,10 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.tolerances.representable import kept_exactly, rounding
+from veriformer.conformance_tests.tolerances.representable import kept_exactly, rounding_of_multiple
 from veriformer.conformance_tests.tolerances.softmax import disturbed, normaliser_error, weight_error
 
 Array = np.ndarray
+
+# In units u: PyTorch's kernels for 16 bits take an exponential that errs by 20 units in the last place.
+_FUSED_EXPONENTIAL = 40.0
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,11 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
 
     ε = γ(D) A + 2u A + 3u Z + u (max z − z) + 2u, A = s |q|·|k|, Z = max(|s q·k|, |z|), and the propagated errors
     of queries and keys. A soft cap, see `_capped`, stands between the products and what follows. Logits that 16 bits
-    hold exactly err by less: see `_exactly_stored`.
+    hold exactly err by less: see `_exactly_stored`. A scale applied as two roots is rounded twice, and a bias then
+    rounds the logit once more: 3u |s q·k| + u |z| instead of 3u Z, where that is more. Fused kernels keep all of it
+    in float32, the u here, and the fastest take exponentials that err by 20 units in the last place.
     """
-    unit = precision.stored
+    unit = precision.kept
     query, key = np.abs(terms.query), np.abs(terms.key).swapaxes(-1, -2)
     magnitude = abs(terms.scale) * (query @ key)
     products = terms.scale * (terms.query @ terms.key.swapaxes(-1, -2))
@@ -91,13 +96,23 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
         products, error = _capped(products, error + unit * np.abs(products), terms.softcap, unit)
     visible = np.isfinite(terms.all_logits)
     logits = np.where(visible, terms.all_logits, 0.0)
-    size = np.maximum(terms.beside_sink(np.abs(products)), np.abs(logits))
-    error = terms.beside_sink(error) + 3.0 * unit * size
+    error = terms.beside_sink(error) + unit * _stored_magnitude(terms.beside_sink(np.abs(products)), logits)
     if terms.exact_inputs and precision.accumulation < unit:
         error = _exactly_stored(terms, products, logits, magnitude, error, precision)
     highest = np.max(terms.all_logits, axis=-1, keepdims=True, initial=-np.inf)
     distance = np.where(visible, highest - logits, 0.0) + _largest_visible(terms, propagated)
-    return np.where(visible, error + unit * (distance + 2.0), 0.0)
+    exponential = _FUSED_EXPONENTIAL if precision.fused else 2.0
+    return np.where(visible, error + unit * (distance + exponential), 0.0)
+
+
+def _stored_magnitude(products: Array, logits: Array) -> Array:
+    """Return by how many u a logit errs where it is stored: 3 Z, or 3 |s q·k| + |z| if a bias stands between them.
+
+    The product, its scale and the rounding of that, or of the root of the scale, which counts twice: 3 |s q·k|. What
+    is stored after the bias has another u |z|. Powers of two take a rounded logarithm instead: 3 |z|.
+    """
+    biased = np.where(np.abs(logits) == products, 0.0, np.abs(logits))
+    return np.asarray(np.maximum(3.0 * np.abs(logits), 3.0 * products + biased))
 
 
 def _exactly_stored(
@@ -106,14 +121,15 @@ def _exactly_stored(
     """Return the errors of logits, `error` where 16 bits do not hold what they are computed from: see `kept_exactly`.
 
     Else e = (γ(D) + 2u) A + 3u Z at the u of float32, in which products are summed, and what storing √s q and √s k
-    changes, where a scale is applied as two roots: |δq|·|√s k| + |√s q|·|δk| + |δq|·|δk|. Rounding x + e to a grid that
-    has x moves it no further than x is away, to 2|e| from x; a logit is stored twice at most, as a product and with its
-    bias: 4e. Powers of two instead of e^z need a factor log₂ e, which nothing holds exactly: kernels that take them
-    keep logits in float32.
+    changes, where a scale is applied as two roots, stored or not: |δq|·|√s k| + |√s q|·|δk| + |δq|·|δk|. Rounding x + e
+    to a grid that has x moves it no further than x is away, to 2|e| from x; a logit is stored twice at most, as a
+    product and with its bias: 4e. Powers of two instead of e^z need a factor log₂ e, which nothing holds exactly:
+    kernels that take them keep logits in float32.
     """
     single, root = precision.accumulation, math.sqrt(abs(terms.scale))
     query, key = root * terms.query, root * terms.key.swapaxes(-1, -2)
-    query_moved, key_moved = rounding(query, precision), rounding(key, precision)
+    query_moved = rounding_of_multiple(terms.query, root, precision)
+    key_moved = rounding_of_multiple(terms.key, root, precision).swapaxes(-1, -2)
     before = query_moved @ np.abs(key) + np.abs(query) @ key_moved + query_moved @ key_moved
     before += (precision.growth(terms.query.shape[-1]) + 2.0 * single) * magnitude
     before += 3.0 * single * np.maximum(np.abs(products), np.abs(logits))
@@ -161,7 +177,8 @@ def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
     """Return the largest rounding error of a correct attention output, entry by entry.
 
     Logits move the output by at most m = min(Σ p (e^ε − 1) |v − o| / Σ p e^(−ε), max |v − o|); the weights, the sums
-    and the result are rounded, and the values of multi-head attention are themselves wrong by δv.
+    and the result are rounded, and the values of multi-head attention are themselves wrong by δv. Fused numerics round
+    the weights, or the exponentials before they are divided, and the result, and nothing else.
     """
     if terms.output is None:
         raise ValueError("the bound of an attention output needs its values and its output")
@@ -169,18 +186,29 @@ def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
     error = logit_error(terms, precision)
     softmax = disturbed(logits, error)
     visible = np.isfinite(logits)
-    moved = _moved(softmax.rise, np.abs(value[..., None, :, :] - terms.output[..., :, None, :]), visible)
+    spread = np.abs(value[..., None, :, :] - terms.output[..., :, None, :])
+    moved = _moved(softmax.rise, spread, visible)
     reached = np.minimum(softmax.weights + softmax.gain, 1.0)
     growth = precision.growth(logits.shape[-1])
     normaliser = np.abs(softmax.normaliser) + np.max(error, axis=-1, keepdims=True, initial=0.0)
-    shared = growth + precision.stored + precision.output + normaliser_error(normaliser, precision)
+    shared = growth + precision.kept + precision.output + normaliser_error(normaliser, precision)
     magnitude = np.abs(value)
     value_error = None if terms.value_error is None else terms.beside_sink(terms.value_error, axis=-2)
     if value_error is not None:
         magnitude = magnitude + value_error
-    bound = moved + (precision.stored + growth) * _largest_average(reached, magnitude, visible)
+    average = _largest_average(reached, magnitude, visible)
+    if precision.fused:
+        apart = spread + moved[..., None, :]
+        apart += 0.0 if value_error is None else value_error[..., None, :, :]
+        # Exponentials rounded before they are summed: Σ p δ (v − o) / Σ p (1 + δ) in the place of Σ p δ v.
+        average = np.maximum(average, _moved(reached, apart, visible) / (1.0 - precision.stored))
+    bound = moved + (precision.stored + growth) * average
     bound += shared * (np.abs(terms.output) + moved)
     bound += precision.underflow * (1.0 + visible.astype(float) @ magnitude)
+    if precision.fused:
+        # What underflows is lost to the sum too; and the result's rounding meets what the weights' has moved.
+        bound += precision.underflow * np.sum(visible, axis=-1, keepdims=True) * np.abs(terms.output)
+        bound *= 1.0 + precision.output
     if value_error is not None:
         bound += (1.0 + shared) * _largest_average(reached, value_error, visible)
     result: Array = bound

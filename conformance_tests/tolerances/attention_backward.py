@@ -21,10 +21,14 @@ Code that subtracts max z without stopping its gradient sends −Σ ds, which is
 largest logit (to one of those that rounding makes the largest, or in shares to several): f = Σ e + (γ(S) + 2u) Σ (|ds|
 + e) in all. So dq_i may be wrong by s f_i max |k_j| more, and dk_j by s Σ f_i |q_i|, over keys j that may be largest.
 
+Of fused numerics only the logits are kept in float32 here: ε is smaller, and everything else is as above.
+
 Derivations: attention_backward of the formulas, attention_rounding of what wrong weights do to an average.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from veriformer.conformance_tests.tolerances.attention import AttentionTerms, logit_error
@@ -55,6 +59,8 @@ class _Weights:
     def __init__(self, terms: AttentionTerms, precision: Precision) -> None:
         self.visible = np.isfinite(terms.logits)
         self.logit_error = logit_error(terms, precision)
+        # What is kept of the weights, recomputed from them, or rounded on the way is every kernel's own.
+        precision = replace(precision, fused=False)
         softmax = disturbed(terms.logits, self.logit_error)
         self.error = np.where(self.visible, weight_error(softmax, precision), 0.0)
         shared = precision.growth(terms.logits.shape[-1]) + precision.stored + precision.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
@@ -21,7 +22,8 @@ class Precision:
 
     `accumulation` is that of sums and products inside a matrix product, `stored` that of intermediate results
     (logits, softmax, weights), `output` that of the result. `tiny` is the absolute error of underflow, however often
-    it happens; `underflow` that of a quotient and of what it is computed from, each rounded once.
+    it happens; `underflow` that of a quotient and of what it is computed from, each rounded once. `fused` says that
+    logits, exponentials and their sum are never stored but kept in `accumulation`: see `kept`.
     """
 
     accumulation: float
@@ -29,23 +31,36 @@ class Precision:
     output: float
     tiny: float
     underflow: float
+    fused: bool = False
 
     @classmethod
-    def of(cls, dtype: str, softmax_dtype: str = "input") -> Precision:
+    def of(cls, dtype: str, softmax_dtype: str = "input", numerics: str = "eager") -> Precision:
         """Return the precision of an implementation that computes in `dtype`.
 
         Low-precision dtypes accumulate in float32 and may round every intermediate result to the dtype, as
-        eager code does. `softmax_dtype` float32 lowers float64 work to float32 where an implementation does so.
+        eager code does, unless `numerics` is fused; in float32 and float64 the two are the same. `softmax_dtype`
+        float32 lowers float64 work to float32 where an implementation does so.
         """
         unit = UNIT_ROUNDOFF[dtype]
         accumulation = min(unit, UNIT_ROUNDOFF["float32"]) if dtype != "float64" else unit
         if softmax_dtype != "float32":
             tiny = SMALLEST_NORMAL[dtype]
-            return cls(accumulation, unit, unit, tiny, _SMALLEST_SUBNORMAL.get(dtype, tiny))
+            fused = numerics == "fused" and accumulation < unit
+            return cls(accumulation, unit, unit, tiny, _SMALLEST_SUBNORMAL.get(dtype, tiny), fused)
         # The sum of the exponentials is then of float32 too, and weights that float64 would hold underflow.
         single, tiny = UNIT_ROUNDOFF["float32"], SMALLEST_NORMAL["float32"]
         tiny = max(SMALLEST_NORMAL[dtype], tiny)
         return cls(max(accumulation, single), max(unit, single), unit, tiny, tiny)
+
+    @classmethod
+    def under(cls, dtype: str, conventions: Mapping[str, str]) -> Precision:
+        """Return the precision of attention in `dtype` under the conventions that bear on it."""
+        return cls.of(dtype, conventions.get("softmax_dtype", "input"), conventions.get("numerics", "eager"))
+
+    @property
+    def kept(self) -> float:
+        """The unit roundoff of logits, exponentials and their sum, which fused kernels do not store."""
+        return self.accumulation if self.fused else self.stored
 
     @property
     def logarithm(self) -> float:
@@ -58,7 +73,7 @@ class Precision:
 
         Bounds are linear in the unit roundoff to first order, so the reference's own is theirs times the ratio.
         """
-        return 1.0 + UNIT_ROUNDOFF["float64"] / min(self.stored, self.output)
+        return 1.0 + UNIT_ROUNDOFF["float64"] / min(self.kept, self.output)
 
     def growth(self, terms: int) -> float:
         """Return the relative error bound of a sum of `terms` products.

@@ -39,9 +39,20 @@ def power_of_two(number: float) -> bool:
 
 def rounding(values: Array, precision: Precision) -> Array:
     """Return by how much each value changes when it is stored, underflow aside."""
+    return np.asarray(np.abs(stored(values, precision) - values))
+
+
+def rounding_of_multiple(values: Array, factor: float, precision: Precision) -> Array:
+    """Return by how much a stored factor · value may be wrong, whether the factor was stored too or not."""
+    exact = factor * values
+    of_stored_factor = stored(stored(np.asarray(factor), precision) * values, precision)
+    return np.asarray(np.maximum(rounding(exact, precision), np.abs(of_stored_factor - exact)))
+
+
+def stored(values: Array, precision: Precision) -> Array:
+    """Return values as they are stored, underflow and overflow aside."""
     mantissa, exponent = np.frexp(values)
-    digits = mantissa / precision.stored
-    return np.asarray(np.ldexp(np.abs(np.rint(digits) - digits) * precision.stored, exponent))
+    return np.asarray(np.ldexp(np.rint(mantissa / precision.stored) * precision.stored, exponent))
 
 
 def representable(values: Array, precision: Precision) -> Array:

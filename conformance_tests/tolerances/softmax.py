@@ -95,16 +95,24 @@ def softmax_bound(logits: Array, precision: Precision) -> Array:
     """Return the largest rounding error of a correct softmax, entry by entry.
 
     The subtraction of the maximum errs by u (max x − x), exp and the division by 2 u, all relative; the sum of
-    n terms by γ(n). |δp| ≤ p (e^ε / Σ p e^(−ε) − 1) + (γ(n) + 2u + u′ |log Σ e^x|) p + tiny.
+    n terms by γ(n). |δp| ≤ p (e^ε / Σ p e^(−ε) − 1) + (γ(n) + 2u + u′ |log Σ e^x|) p + tiny. Of fused numerics only the
+    result is rounded to 16 bits, and u is that of float32 but for one of the two.
     """
     highest = logits.max(axis=-1, keepdims=True)
     distance = np.where(np.isfinite(logits), highest - logits, 0.0)
-    return weight_error(disturbed(logits, precision.stored * (distance + 3.0)), precision)
+    return weight_error(disturbed(logits, precision.kept * (distance + 3.0)), precision)
 
 
 def weight_error(softmax: Disturbed, precision: Precision) -> Array:
-    """Return the error of weights whose logits are wrong: none falls below zero or rises above one."""
-    rounding = precision.growth(softmax.weights.shape[-1]) + precision.stored + precision.output
+    """Return the error of weights whose logits are wrong: none falls below zero or rises above one.
+
+    Fused weights are rounded once, and what that changes is itself wrong by what went before.
+    """
+    rounding = precision.growth(softmax.weights.shape[-1]) + precision.kept + precision.output
     shared = rounding + normaliser_error(softmax.normaliser, precision)
-    bound: Array = np.minimum(softmax.gain, 1.0) + shared * softmax.weights + 2.0 * precision.tiny
+    gain = np.minimum(softmax.gain, 1.0)
+    if precision.fused:
+        once: Array = (1.0 + precision.output) * (gain + shared * softmax.weights) + precision.underflow
+        return once
+    bound: Array = gain + shared * softmax.weights + 2.0 * precision.tiny
     return bound

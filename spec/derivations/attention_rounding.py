@@ -9,8 +9,8 @@ from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
 from veriformer.spec.derivations.formulas import array, index, positive, real, size, up_to, weights
 
-S = size("S")
-KEYS = up_to(S)
+S, D = size("S"), size("D")
+KEYS, WIDTH = up_to(S), up_to(D)
 j, k = index("j"), index("k")
 logit, value, disturbance = array("z"), array("v"), array("eta")
 distance, depth = real("eps"), positive("d")
@@ -21,6 +21,7 @@ bound = IndexedBase("eps", nonnegative=True)
 upward, downward = IndexedBase("a", nonnegative=True), IndexedBase("b", nonnegative=True)
 to_upper, to_lower = IndexedBase("s", nonnegative=True), IndexedBase("t", nonnegative=True)
 slack, size_of_error = positive("s"), positive("eps")
+query, key, root = array("q"), array("k"), positive("r")
 content, farthest, rise, exponent = positive("v"), real("m"), positive("r"), real("z")
 CONTEXT = Context(ranges={j: KEYS, k: KEYS})
 
@@ -31,6 +32,11 @@ wrong_weight = weights(lambda m: logit[m] + disturbance[m], KEYS)
 def averaged(amount: Expr) -> Expr:
     """Σ_j p_j amount_j."""
     return total(lambda m: weight(m) * amount(m), "j", KEYS)
+
+
+def rounded_before(m: Expr) -> Expr:
+    """The weight of a key where each exponential is rounded before the division."""
+    return weight(m) * (1 + disturbance[m]) / averaged(lambda q: 1 + disturbance[q])
 
 
 output = averaged(lambda m: value[m])
@@ -94,6 +100,26 @@ LOGITS = (
     ),
 )
 
+ROOTS = (
+    Step(
+        "A scale applied as two roots, whose rounding counts twice",
+        total(lambda m: root * (1 + share) * query[m] * root * (1 + share) * key[m], "j", WIDTH),
+        root**2 * (1 + share) ** 2 * total(lambda m: query[m] * key[m], "j", WIDTH),
+        "√s is rounded to √s (1 + δ), the same for queries and keys: s q·k (1 + δ)², an error of 2u |s q·k|, where a "
+        "scale that is applied once is rounded to s (1 + δ).",
+        context=Context(ranges={j: WIDTH}),
+    ),
+    Step(
+        "What storing the scaled queries and keys adds",
+        total(lambda m: (query[m] + disturbance[m]) * (key[m] + below[m]), "j", WIDTH)
+        - total(lambda m: query[m] * key[m], "j", WIDTH),
+        total(lambda m: disturbance[m] * key[m] + query[m] * below[m] + disturbance[m] * below[m], "j", WIDTH),
+        "√s q and √s k are stored with errors of u each, relative to an entry: 2u A, A = s |q|·|k|. With the stored "
+        "product that is 2u A + 3u |s q·k|, and a bias adds u |z| for the logit that is stored after it.",
+        context=Context(ranges={j: WIDTH}),
+    ),
+)
+
 WEIGHTS = (
     Step(
         "A weight changes by its factor over the average factor",
@@ -108,6 +134,14 @@ WEIGHTS = (
         averaged(lambda m: disturbance[m] * value[m]),
         "What is rounded after the division no longer sums to one. By the triangle inequality it moves the output by "
         "u Σ p |v| at most; a sum's terms by γ(S) Σ p |v| likewise.",
+        context=CONTEXT,
+    ),
+    Step(
+        "Exponentials rounded before they are summed move it by distances again",
+        (total(lambda m: rounded_before(m) * value[m], "j", KEYS) - output) * averaged(lambda m: 1 + disturbance[m]),
+        averaged(lambda m: disturbance[m] * (value[m] - output)),
+        "Rounded to e (1 + δ) both for the product with the values and for their sum, they still sum to one: at most "
+        "u Σ p |v − o| / (1 − u). A fused kernel may do either, and may be wrong by the larger of the two.",
         context=CONTEXT,
     ),
     Step(
@@ -192,10 +226,13 @@ DERIVATION = Derivation(
             comment="relative errors of softmax; those of averages of values are derived here",
         ),
     ),
-    steps=LOGITS + WEIGHTS + FAINT,
+    steps=LOGITS + ROOTS + WEIGHTS + FAINT,
     remarks=(
         "`conformance_tests/tolerances/attention.py` computes this bound, with p + gain for p̂ where later roundings "
         "are those of the wrong weights.",
+        "Eager code stores logits, exponentials, their sum, weights and result in the dtype, and u is the dtype's "
+        "throughout. Fused kernels (the convention `numerics`) store weights and result only: in every other term u is "
+        "that of float32.",
         "Equal values are not disturbed by wrong weights: every distance is zero, and what is left is storage.",
     ),
 )

@@ -29,7 +29,7 @@ SOFTMAX = Operation(
     result="(..., n)",
     formula="softmax(x)_i = exp(x_i − max x) / Σ_j exp(x_j − max x), over the last axis",
     source="Vaswani et al. 2017, section 3.2.1; Bridle 1990",
-    conventions=("softmax_dtype",),
+    conventions=("softmax_dtype", "numerics"),
 )
 
 SCALED_DOT_PRODUCT_ATTENTION = Operation(
@@ -40,7 +40,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Operation(
     result="(B, H, L, Dv)",
     formula="softmax(cap(scale · Q Kᵀ) + bias, over the visible keys and the sink) V, scale = 1/√D",
     source=f"{VASWANI}, equation 1",
-    conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "softmax_dtype"),
+    conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "softmax_dtype", "numerics"),
 )
 
 GROUPED_QUERY_ATTENTION = Operation(
@@ -57,7 +57,7 @@ GROUPED_QUERY_ATTENTION = Operation(
     result="(B, H, L, Dv)",
     formula="head h = attention(Q_h, K_g, V_g) with g = h // (H // G)",
     source="Ainslie et al. 2023, section 2.2; Shazeer 2019 (G = 1)",
-    conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "kv_grouping", "softmax_dtype"),
+    conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "kv_grouping", "softmax_dtype", "numerics"),
 )
 
 ATTENTION_WEIGHTS = Operation(
@@ -68,5 +68,5 @@ ATTENTION_WEIGHTS = Operation(
     result="(B, H, L, S)",
     formula="softmax(scale · Q Kᵀ + bias, over the visible keys), scale = 1/√D",
     source=f"{VASWANI}, equation 1",
-    conventions=("layout", *MASK_CONVENTIONS, "softmax_dtype"),
+    conventions=("layout", *MASK_CONVENTIONS, "softmax_dtype", "numerics"),
 )

@@ -22,6 +22,14 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Operation(
     formula="dV = Pᵀ dO, dP = dO Vᵀ, dS = P ∘ (dP − rowsum(P ∘ dP)), dQ = scale · dS K, dK = scale · dSᵀ Q, "
     "P the weights of the forward pass",
     source="Dao et al. 2022 (FlashAttention), appendix B.2",
-    conventions=("layout", "mask_polarity", "causal_alignment", "causal_with_mask", "empty_row", "softmax_dtype"),
+    conventions=(
+        "layout",
+        "mask_polarity",
+        "causal_alignment",
+        "causal_with_mask",
+        "empty_row",
+        "softmax_dtype",
+        "numerics",
+    ),
     results=("grad_query", "grad_key", "grad_value"),
 )

@@ -28,5 +28,5 @@ MULTI_HEAD_ATTENTION = Operation(
     formula="Concat(head_1, …, head_H) W_O + b_O,"
     " head_h = attention(x W_Q^h + b_Q^h, c W_K^h + b_K^h, c W_V^h + b_V^h), c = context",
     source="Vaswani et al. 2017, section 3.2.2",
-    conventions=(*MASK_CONVENTIONS, "softmax_dtype"),
+    conventions=(*MASK_CONVENTIONS, "softmax_dtype", "numerics"),
 )

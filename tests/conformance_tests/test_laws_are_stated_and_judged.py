@@ -134,7 +134,7 @@ def test_every_operation_has_laws_that_everyone_owes() -> None:
 def test_every_convention_that_bears_on_an_operation_is_named_by_a_law_or_settled_by_a_probe() -> None:
     named = {convention for law in LAWS.values() for convention in law.claim.conventions}
     bearing = {convention for operation in OPERATIONS.values() for convention in operation.conventions}
-    assert bearing - named <= {"layout", "softmax_dtype"}
+    assert bearing - named <= {"layout", "softmax_dtype", "numerics"}
 
 
 def test_ids_are_unique_and_say_what_they_are_about() -> None:

@@ -87,7 +87,7 @@ def test_what_the_page_calls_probed_is_found_by_probing() -> None:
     probed = {names(row[0])[0] for row in rows("convention") if row[2].startswith("found by probing")}
     assert not OPERATIONS["model"].conventions
     functions = {name: getattr(built_in, name) for name in OPERATIONS if name != "model"}
-    silent = load(SimpleNamespace(dtypes=("float32", "float64"), **functions))
+    silent = load(SimpleNamespace(dtypes=("float32", "float64", "float16"), **functions))
     findings = [finding for name in functions for finding in examine(silent, OPERATIONS[name]).findings]
     assert {finding.convention for finding in findings if finding.how == "inferred"} == probed
 

@@ -57,7 +57,7 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
         if any(observation.deviates for observation in elimination.observations):
             # Computed in vain; a program that only raises was not compared with anything.
             refuted = formulas_of(operation)
-    suspects = suspects_beside_each_other(operation, telling(broken), refuted)
+    suspects = suspects_beside_each_other(operation, broken, refuted)
     return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names, calls, excluded)
 
 

@@ -68,12 +68,17 @@ def _follows(result: LawResult, plain: LawResult) -> bool:
 
 
 def suspects_beside_each_other(
-    operation: str, broken: Collection[str], refuted: Collection[str]
+    operation: str, broken: Sequence[LawResult], refuted: Collection[str]
 ) -> tuple[Suspect, ...]:
-    """Return the mistakes that the broken laws name; with each a second one, where laws are broken that it keeps."""
+    """Return the mistakes that the broken laws name; with each a second one, where laws failed that it keeps.
+
+    What ends with an error tells nothing of a second one: the first may have stopped it.
+    """
+    own_words = telling(broken)
+    failed = [result.law.id for result in broken if result.status == "failed" and result.law.id in own_words]
     return tuple(
-        _joined(suspect, _second(operation, suspect.mistakes[0], broken, refuted))
-        for suspect in suspects_by_laws(operation, broken, refuted)
+        _joined(suspect, _second(operation, suspect.mistakes[0], failed, refuted))
+        for suspect in suspects_by_laws(operation, own_words, refuted)
     )
 
 

@@ -36,7 +36,8 @@ _MOST_DRAWS = 120
 _MOST_COMPILED_DRAWS = 12
 _MOST_DRAWS_TO_DEVIATE = 24
 _MOST_REPEATED = 12
-_SECONDS = 1.5
+_SECONDS = 1.2
+_SECONDS_AGAIN = 0.5
 _WIDEST = ("float64", "float32", "bfloat16", "float16")
 
 
@@ -46,6 +47,7 @@ class Calls:
     def __init__(self, profile: Profile, broken: Sequence[LawResult], limits: Limits, base: Point) -> None:
         self.subject = profile.subject
         self.afresh = _depends_on_history(broken)
+        self.only_moderate = self.keeps_something = False
         self.broken = broken
         self.base = base
         widest = min(limits.dtypes, key=_WIDEST.index)
@@ -54,18 +56,24 @@ class Calls:
     def explained(self) -> tuple[list[Changes], Elimination]:
         """Return the changes that explain everything, and the elimination that found them.
 
-        Where nothing does, answers may depend on the calls before: then those of programs just loaded are explained.
+        Where nothing does, answers may depend on the calls before: then those of programs just loaded are explained. Or
+        large numbers may overflow in an order of steps of which a formula knows nothing: then the moderate ones are.
         """
-        found, elimination = self._explained()
-        if found or self.afresh or not self._depends_on_calls_before():
+        found, elimination = self._explained(self._observations(), _SECONDS)
+        if found:
             return found, elimination
-        self.afresh = True
-        return self._explained()
+        if not self.afresh and self._depends_on_calls_before():
+            self.afresh = self.keeps_something = True
+            return self._explained(self._observations(), _SECONDS_AGAIN)
+        moderate = [observation for observation in elimination.observations if observation.moderate]
+        if len(moderate) == len(elimination.observations) or not any(one.deviates for one in moderate):
+            return found, elimination
+        self.only_moderate = True
+        found, again = self._explained(moderate, _SECONDS_AGAIN)
+        return found, again if found else elimination
 
-    def _explained(self) -> tuple[list[Changes], Elimination]:
-        elimination = Elimination(
-            self.base, self._observations(), self._draws(), self._observe, _SECONDS, self._declared()
-        )
+    def _explained(self, observations: list[Observation], seconds: float) -> tuple[list[Changes], Elimination]:
+        elimination = Elimination(self.base, observations, self._draws(), self._observe, seconds, self._declared())
         # A law may see what is too little beside rounding to name it; if other calls do not, the formula is right.
         for _, inputs in zip(range(_MOST_DRAWS_TO_DEVIATE), self._draws(), strict=False):
             if any(observation.deviates for observation in elimination.observations):
@@ -108,7 +116,9 @@ class Calls:
 
     def _observe(self, inputs: Inputs) -> Observation | None:
         found = self._observed(inputs)
-        return None if found is None or found.overflowed else found
+        if found is None or found.overflowed or (self.only_moderate and not found.moderate):
+            return None
+        return found
 
     def _observed(self, inputs: Inputs) -> Observation | None:
         """Observe a call; where answers depend on those before, that of a program which has just been loaded."""

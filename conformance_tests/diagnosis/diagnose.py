@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.diagnosis.calls import Calls
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
-from veriformer.conformance_tests.diagnosis.elimination import Changes, mistakes_of
+from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, mistakes_of
 from veriformer.conformance_tests.diagnosis.named_by_laws import (
     formulas_of,
     suspects_beside_each_other,
     suspects_by_laws,
     telling,
 )
-from veriformer.conformance_tests.diagnosis.promises import is_promise
+from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, is_promise
 from veriformer.conformance_tests.diagnosis.remainder import unexplained
 from veriformer.conformance_tests.families import Point, family_of
 from veriformer.conformance_tests.inference import Profile
@@ -22,6 +23,8 @@ from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.report import LawResult
 
 _PAIR = 0.9
+# What explains the calls with moderate numbers and not those with large ones.
+_MODERATE = 0.8
 
 
 def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> Diagnosis | None:
@@ -35,30 +38,52 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
         return None
     operation = profile.subject.operation.name
     names = tuple(result.law.id for result in broken)
+    if all(result.counterexample and result.counterexample.eager_allows for result in broken):
+        # Roundings that were declared or inferred not to be made: no formula is wrong.
+        return Diagnosis(operation, "unknown", (), names)
     family = family_of(operation)
-    calls = excluded = 0
-    refuted: frozenset[str] = frozenset()
-    if family is not None:
-        base = family.under(profile.subject.conventions)
-        made = Calls(profile, broken, limits, base)
-        standing, elimination = made.explained()
-        calls, excluded = len(elimination.observations), elimination.tried
-        if standing:
-            suspects = _beside_what_is_left(made, ranked(base, standing))
-            return Diagnosis(
-                operation,
-                "reproduced",
-                suspects,
-                names,
-                calls=calls,
-                excluded=excluded - len(standing),
-                separated_by=made.separating(standing) if len(suspects) > 1 else "",
-            )
-        if any(observation.deviates for observation in elimination.observations):
-            # Computed in vain; a program that only raises was not compared with anything.
-            refuted = formulas_of(operation)
+    if family is None:
+        return _named_by_laws(operation, broken, frozenset())
+    made = Calls(profile, broken, limits, family.under(profile.subject.conventions))
+    standing, elimination = made.explained()
+    if standing:
+        return _reproduced(made, standing, elimination)
+    named = _named_by_laws(operation, broken, _refuted(made, elimination))
+    return replace(named, calls=len(elimination.observations), excluded=elimination.tried)
+
+
+def _reproduced(made: Calls, standing: Sequence[Changes], elimination: Elimination) -> Diagnosis:
+    suspects = _beside_what_is_left(made, ranked(made.base, standing))
+    if made.only_moderate:
+        suspects = tuple(replace(one, confidence=_MODERATE * one.confidence) for one in suspects)
+    return Diagnosis(
+        made.subject.operation.name,
+        "reproduced",
+        suspects,
+        tuple(result.law.id for result in made.broken),
+        calls=len(elimination.observations),
+        excluded=elimination.tried - len(standing),
+        separated_by=made.separating(standing) if len(suspects) > 1 else "",
+    )
+
+
+def _named_by_laws(operation: str, broken: Sequence[LawResult], refuted: Collection[str]) -> Diagnosis:
     suspects = suspects_beside_each_other(operation, broken, refuted)
-    return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names, calls, excluded)
+    names = tuple(result.law.id for result in broken)
+    return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names)
+
+
+def _refuted(made: Calls, elimination: Elimination) -> frozenset[str]:
+    """Return the mistakes that were computed in vain; a program that only raises was not compared with anything."""
+    if made.keeps_something or any(observation.deviates for observation in elimination.observations):
+        return _no_suspects_beside(made)
+    return frozenset()
+
+
+def _no_suspects_beside(made: Calls) -> frozenset[str]:
+    """Return the mistakes that cannot be what no formula shows: formulas, and what keeps nothing where something is."""
+    formulas = formulas_of(made.subject.operation.name)
+    return formulas | frozenset(catalogue()) - frozenset(KEEPING_SOMETHING) if made.keeps_something else formulas
 
 
 def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
@@ -88,7 +113,7 @@ def _beside_what_is_left(made: Calls, suspects: tuple[Suspect, ...]) -> tuple[Su
     }
     operation = made.subject.operation.name
     own_words = [law for law in telling(made.broken) if law in left]
-    others = suspects_by_laws(operation, own_words, formulas_of(operation))
+    others = suspects_by_laws(operation, own_words, _no_suspects_beside(made))
     return tuple(_together(suspect, other) for suspect in suspects for other in others[:1]) or suspects
 
 

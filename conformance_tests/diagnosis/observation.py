@@ -23,6 +23,8 @@ _NEGLIGIBLE_REST = 1e-3
 _FAMILY_ROUNDING = 1e-9
 # Exponentials of numbers beyond this may leave the range of float32 where a wrong formula does not shift them.
 _LARGE = 16.0
+# Products of such numbers, summed over a few, make no logits whose exponentials do.
+_MODERATE = 4.0
 # Where roundings grow beyond this many, a wrong formula may do what none in exact arithmetic does, such as underflow.
 _MOST_ROUNDINGS = 1e4
 
@@ -64,9 +66,19 @@ class Observation:
     @property
     def overflowed(self) -> bool:
         """Whether numbers are so large that what is not finite may come of their size, and not of the formula."""
+        return self._largest_argument > _LARGE and bool(
+            (self.judged & np.isfinite(self.right) & ~np.isfinite(self.output)).any()
+        )
+
+    @property
+    def moderate(self) -> bool:
+        """Whether numbers are so small that nothing computed of them leaves the range of float32."""
+        return self._largest_argument <= _MODERATE
+
+    @cached_property
+    def _largest_argument(self) -> float:
         floats = [np.abs(value) for value in self.arguments.values() if _is_float(value)]
-        large = any(array[np.isfinite(array)].max(initial=0.0) > _LARGE for array in floats)
-        return large and bool((self.judged & np.isfinite(self.right) & ~np.isfinite(self.output)).any())
+        return max((float(array[np.isfinite(array)].max(initial=0.0)) for array in floats), default=0.0)
 
     def fits(self, point: Point) -> bool:
         """Return whether a point of the family returns what came, as far as rounding allows to tell."""

@@ -20,6 +20,16 @@ PROMISES = (
 )
 # An answer that depends on calls before it is another in every law that makes two.
 OF_STATE = ("same_call_same_answer", "history_independence", "result_kept")
+# Mistakes that keep something of a call for later ones, of those that a program just loaded has not made yet.
+KEEPING_SOMETHING = (
+    "keys_cached_by_shape",
+    "keys_cached_by_address",
+    "keys_of_the_call_before",
+    "bias_cache_shape_stale",
+    "cache_pointer_not_reset",
+    "compile_eager_mismatch",
+    "output_buffer_reused",
+)
 _FOLLOW_FROM_STATE = (*OF_STATE, "memory_layout", "inputs_unchanged")
 
 

@@ -62,11 +62,14 @@ def _opening(diagnosis: Diagnosis, suspects: Explained) -> str:
         return _by_laws(suspects)
     if len(suspects) > 1:
         return "The outputs are those of one of these, which no input that was drawn tells apart; the likeliest first:"
-    _, explained = suspects[0]
+    suspect, explained = suspects[0]
     if len(explained) == 1:
         only = explained[0]
         name = _named([only.name], only.places)
-        return f"The outputs are those of {name} (certain: no other known mistake fits): {_ended(only.sentence)}"
+        sure = "certain: no other known mistake fits"
+        if suspect.confidence < 1.0:
+            sure = "likely: no other known mistake fits, but where numbers are large the outputs are others"
+        return f"The outputs are those of {name} ({sure}): {_ended(only.sentence)}"
     computed, others = ([one.name for one in explained if bool(one.changes) is formula] for formula in (True, False))
     if others:
         beside = f"beside them, laws are broken that {_named(others)} breaks"

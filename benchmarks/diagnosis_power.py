@@ -158,15 +158,13 @@ def named(program: Program, seed: int) -> Named | None:
 
 def several(programs: Iterator[Program], count: int, workers: int, seed: int) -> Iterator[Named]:
     """Yield what is said of the first programs that count, so many or all where `count` is 0."""
+    given = 0
     with ProcessPoolExecutor(workers) as pool:
-        while chunk := list(islice(programs, count or None)):
+        while chunk := list(islice(programs, count - given if count else None)):
             for result in pool.map(partial(named, seed=seed), chunk):
                 if result is not None:
+                    given += 1
                     yield result
-                    count -= 1
-                    if count == 0:
-                        pool.shutdown(cancel_futures=True)
-                        return
 
 
 def chosen(arguments: argparse.Namespace) -> list[PlantedMistake]:

@@ -27,7 +27,7 @@ from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.report import LawResult
 from veriformer.conformance_tests.search import Search as LawSearch
-from veriformer.conformance_tests.subject import Inputs
+from veriformer.conformance_tests.subject import Inputs, Subject
 from veriformer.spec.laws.law import LawStatement
 
 # Calls taken from counterexamples, calls drawn, and the time that one operation may cost.
@@ -106,7 +106,7 @@ class Calls:
 
     def _depends_on_calls_before(self) -> bool:
         """Return whether a program just loaded answers otherwise than it did."""
-        if not self._loads_again:
+        if not self.loads_again:
             return False
         for inputs in self._calls_that_broke_laws()[:_MOST_REPEATED]:
             before, after = observed(self.subject, inputs, self.base), self._observed_afresh(inputs)
@@ -122,20 +122,24 @@ class Calls:
 
     def _observed(self, inputs: Inputs) -> Observation | None:
         """Observe a call; where answers depend on those before, that of a program which has just been loaded."""
-        if self.afresh and self._loads_again:
+        if self.afresh and self.loads_again:
             return self._observed_afresh(inputs)
         return observed(self.subject, inputs, self.base)
 
     @property
-    def _loads_again(self) -> bool:
+    def loads_again(self) -> bool:
         """Whether the implementation is a file, of which another copy can be loaded; modules are kept by Python."""
         source = self.subject.implementation.source
         return source is not None and source.endswith(".py")
 
-    def _observed_afresh(self, inputs: Inputs) -> Observation | None:
+    def copy(self) -> Subject:
+        """Return the operation of a copy of the implementation that has just been loaded."""
         implementation = self.subject.implementation
         loaded = replace(load(implementation.name), dtypes=implementation.dtypes)
-        return observed(replace(self.subject, implementation=loaded, calls=[]), inputs, self.base)
+        return replace(self.subject, implementation=loaded, calls=[])
+
+    def _observed_afresh(self, inputs: Inputs) -> Observation | None:
+        return observed(self.copy(), inputs, self.base)
 
     def _calls_that_broke_laws(self) -> list[Inputs]:
         """Return the inputs of the calls that a formula may explain, the smallest first."""

@@ -9,6 +9,7 @@ from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.diagnosis.calls import Calls
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, mistakes_of
+from veriformer.conformance_tests.diagnosis.kept import contradicted
 from veriformer.conformance_tests.diagnosis.named_by_laws import (
     formulas_of,
     suspects_beside_each_other,
@@ -74,16 +75,19 @@ def _named_by_laws(operation: str, broken: Sequence[LawResult], refuted: Collect
 
 
 def _refuted(made: Calls, elimination: Elimination) -> frozenset[str]:
-    """Return the mistakes that were computed in vain; a program that only raises was not compared with anything."""
-    if made.keeps_something or any(observation.deviates for observation in elimination.observations):
-        return _no_suspects_beside(made)
+    """Return the mistakes that were computed in vain; a program that only raises was not compared with anything.
+
+    Where a copy that has just been loaded is right, no formula is wrong.
+    """
+    if (made.afresh and made.loads_again) or any(observation.deviates for observation in elimination.observations):
+        return _no_suspects_beside(made, made.base)
     return frozenset()
 
 
-def _no_suspects_beside(made: Calls) -> frozenset[str]:
-    """Return the mistakes that cannot be what no formula shows: formulas, and what keeps nothing where something is."""
-    formulas = formulas_of(made.subject.operation.name)
-    return formulas | frozenset(catalogue()) - frozenset(KEEPING_SOMETHING) if made.keeps_something else formulas
+def _no_suspects_beside(made: Calls, formula: Point) -> frozenset[str]:
+    """Return the mistakes that cannot be what no formula shows: formulas, and what is kept otherwise than it is."""
+    refuted = formulas_of(made.subject.operation.name) | contradicted(made, formula)
+    return refuted | frozenset(catalogue()) - frozenset(KEEPING_SOMETHING) if made.keeps_something else refuted
 
 
 def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
@@ -113,7 +117,9 @@ def _beside_what_is_left(made: Calls, suspects: tuple[Suspect, ...]) -> tuple[Su
     }
     operation = made.subject.operation.name
     own_words = [law for law in telling(made.broken) if law in left]
-    others = suspects_by_laws(operation, own_words, _no_suspects_beside(made))
+    # Where answers depend on calls before, other laws may be broken for that.
+    own_words = [law for law in own_words if is_promise(law)] or own_words
+    others = suspects_by_laws(operation, own_words, _no_suspects_beside(made, formula))
     return tuple(_together(suspect, other) for suspect in suspects for other in others[:1]) or suspects
 
 

@@ -6,7 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
-from veriformer.conformance_tests.diagnosis.promises import OF_STATE, PROMISES, is_promise, keys_broken_by
+from veriformer.conformance_tests.diagnosis.promises import (
+    KEEPING_SOMETHING,
+    OF_STATE,
+    PROMISES,
+    RANDOM,
+    is_promise,
+    keys_broken_by,
+)
 from veriformer.conformance_tests.families import family_of
 from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import catalogue
@@ -96,7 +103,8 @@ def _second(operation: str, first: str, broken: Collection[str], refuted: Collec
     rest = [law for law in broken if LAWS[law].claim.key not in keys_broken_by(first)]
     if promises := [law for law in rest if is_promise(law)]:
         return next(iter(suspects_by_laws(operation, promises, refuted)), None)
-    if not any(is_promise(law) for law in catalogue()[first].laws):
+    # Answers that depend on calls before may be wrong anywhere.
+    if first in (*KEEPING_SOMETHING, RANDOM) or not any(is_promise(law) for law in catalogue()[first].laws):
         return None
     whole = [suspect for suspect in suspects_by_laws(operation, rest, refuted) if _own(operation, suspect) <= set(rest)]
     return whole[0] if whole else None
@@ -125,6 +133,7 @@ def suspects_by_laws(
     every = {
         slug: {law for law in entry.laws if LAWS[law].operation.name == operation}
         for slug, entry in catalogue().items()
+        if slug not in refuted
     }
     own = _of_broken_promise(every, broken)
     breaking = Counter(law for its_laws in own.values() for law in its_laws)
@@ -133,7 +142,7 @@ def suspects_by_laws(
             breaking[law] = sum(1 for its_laws in own.values() if its_laws)
     merits, sureness = {}, {}
     for slug, its_laws in own.items():
-        if slug not in refuted and (hit := its_laws & set(broken)):
+        if hit := its_laws & set(broken):
             said = [1 / breaking[law] for law in hit]
             sureness[slug] = _HIGHEST * max(said) * len(hit) / len(its_laws)
             merits[slug] = (len(hit) / len(its_laws), sum(said), len(catalogue()[slug].citations))

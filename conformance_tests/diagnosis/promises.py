@@ -30,6 +30,8 @@ KEEPING_SOMETHING = (
     "compile_eager_mismatch",
     "output_buffer_reused",
 )
+# The mistake by which no answer is given twice.
+RANDOM = "dropout_active_in_eval"
 _FOLLOW_FROM_STATE = (*OF_STATE, "memory_layout", "inputs_unchanged")
 
 

@@ -1,0 +1,85 @@
+"""What a program keeps of a call for later ones, told by calls in a row on copies of it that have just been loaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.errors import AdapterError
+from veriformer.conformance_tests.cases.spaces import NoSpace
+from veriformer.conformance_tests.cases.strategies import cases, own_space
+from veriformer.conformance_tests.diagnosis.calls import Calls
+from veriformer.conformance_tests.diagnosis.observation import Array, arguments_of, result_at
+from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, RANDOM
+from veriformer.conformance_tests.families import Point
+from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.subject import Inputs, WrongShape
+
+_ROWS_OF_CALLS = 12
+_NEAR = 1e-3
+_APART = 1e-2
+# Which call's keys the third of three calls with other values used: its own, those of the call before, or of the first.
+_MISTAKES = {"first": "keys_cached_by_shape", "before": "keys_of_the_call_before"}
+
+
+def contradicted(made: Calls, point: Point) -> frozenset[str]:
+    """Return the mistakes about state that copies of the program, which compute what `point` does, do not make.
+
+    None where the answers do not depend on calls before, or where no copy can be loaded.
+    """
+    if not (made.afresh and made.loads_again):
+        return frozenset()
+    told = Counter(whose for row in _rows(made) for whose in _whose_keys(made, point, row))
+    for whose, mistake in _MISTAKES.items():
+        if told[whose] > told["own"]:
+            return frozenset({*KEEPING_SOMETHING, RANDOM} - {mistake})
+    return frozenset()
+
+
+def _rows(made: Calls) -> Iterator[tuple[Inputs, Inputs, Inputs]]:
+    """Yield three inputs of one shape each, with other values."""
+    name = made.subject.operation.name
+    space, random = own_space(name), Random(made.limits.seed)
+    if isinstance(space, NoSpace):
+        return
+    choice = cases(space, made.limits)
+    for _ in range(_ROWS_OF_CALLS):
+        case: Any = choice.sample(random)
+        first, second, third = (draw_inputs(name, replace(case, seed=case.seed + by)) for by in range(3))
+        yield first, second, third
+
+
+def _answers(made: Calls, row: tuple[Inputs, ...]) -> list[Array]:
+    """Return what a copy answers to calls in a row; fewer where one raises."""
+    subject, answers = made.copy(), []
+    for inputs in row:
+        try:
+            answers.append(np.asarray(subject.call(inputs), dtype=np.float64))
+        except (AdapterError, WrongShape):
+            break
+    return answers
+
+
+def _whose_keys(made: Calls, point: Point, row: tuple[Inputs, Inputs, Inputs]) -> Iterator[str]:
+    """Yield whose keys the third call used, where its answer tells."""
+    first, before, own = (arguments_of(inputs) for inputs in row)
+    answers = _answers(made, row)
+    if "key" not in own or len(answers) < len(row):
+        return
+    keys: Mapping[str, Array] = {"own": own["key"], "before": before["key"], "first": first["key"]}
+    results = {whose: result_at(point, {**own, "key": key}) for whose, key in keys.items()}
+    fitting = [whose for whose, result in results.items() if result is not None and _is(result, answers[-1], _NEAR)]
+    others = [result for whose, result in results.items() if whose not in fitting]
+    if len(fitting) == 1 and all(one is not None and not _is(one, answers[-1], _APART) for one in others):
+        yield fitting[0]
+
+
+def _is(result: Array, answer: Array, part: float) -> bool:
+    size = float(np.abs(answer[np.isfinite(answer)]).max(initial=0.0))
+    return result.shape == answer.shape and bool(
+        np.allclose(result, answer, rtol=0.0, atol=part * size, equal_nan=True)
+    )

@@ -23,6 +23,8 @@ _NEGLIGIBLE_REST = 1e-3
 _FAMILY_ROUNDING = 1e-9
 # Exponentials of numbers beyond this may leave the range of float32 where a wrong formula does not shift them.
 _LARGE = 16.0
+# Arguments in which −∞ is no mark but a value.
+_CONTENTS = ("query", "key", "value", "x", "context", "grad_output")
 # Products of such numbers, summed over a few, make no logits whose exponentials do.
 _MODERATE = 4.0
 # Where roundings grow beyond this many, a wrong formula may do what none in exact arithmetic does, such as underflow.
@@ -187,9 +189,12 @@ def _largest(array: Array) -> float:
 
 
 def finite(arguments: Mapping[str, Any]) -> bool:
-    """Return whether no argument holds a NaN or +∞; −∞ in a bias hides a key."""
-    floats = [value for value in arguments.values() if _is_float(value)]
-    return all(not np.isnan(array).any() and not np.isposinf(array).any() for array in floats)
+    """Return whether no argument holds a NaN or an infinity, save −∞ where it hides a key."""
+    floats = {name: value for name, value in arguments.items() if _is_float(value)}
+    return all(
+        np.isfinite(array).all() if name in _CONTENTS else not (np.isnan(array) | np.isposinf(array)).any()
+        for name, array in floats.items()
+    )
 
 
 def _is_float(value: Any) -> bool:

@@ -78,7 +78,8 @@ def attention_operation(kernel: Callable[..., Array]) -> Callable[..., Array]:
         scale: float | None = None,
         window: tuple[int | None, int | None] | None = None,
     ) -> Array:
-        limited = _limited(window, query.shape[1] + key.shape[1])
+        # Counted from the end: a sample that is mapped has no axis for the batch.
+        limited = _limited(window, query.shape[-3] + key.shape[-3])
         return kernel(query, key, value, mask=mask, bias=bias, is_causal=is_causal, scale=scale, window=limited)
 
     return scaled_dot_product_attention

@@ -293,3 +293,13 @@ def test_the_default_layer_norm_of_flax_is_accused_as_documented(name):
     assert report.exit_status == 1
     expected = ExpectedFailures((Entry("layer_norm.large_mean", "one pass", name),))
     assert check(name, tier="quick", laws=["layer_norm.large_mean"], expected_failures=expected).exit_status == 0
+
+
+def test_a_side_without_limit_reaches_as_far_as_a_mapped_sample_is_long() -> None:
+    pytest.importorskip("jax")
+    operations = load("jax-vmap").operations
+    query, key = (np.random.default_rng(3).normal(size=(1, length, 1, 2)) for length in (9, 13))
+    arrays = [load("jax-vmap").framework.from_numpy(array, "float32") for array in (query, key, key)]
+    attention = operations["scaled_dot_product_attention"]
+    causal, as_window = attention(*arrays, is_causal=True), attention(*arrays, window=(None, 0))
+    np.testing.assert_allclose(np.asarray(as_window), np.asarray(causal), rtol=1e-6)

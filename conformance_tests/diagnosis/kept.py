@@ -17,7 +17,7 @@ from veriformer.conformance_tests.diagnosis.observation import Array, arguments_
 from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, RANDOM
 from veriformer.conformance_tests.families import Point
 from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.subject import Inputs, WrongShape
+from veriformer.conformance_tests.subject import Inputs
 
 _ROWS_OF_CALLS = 12
 _NEAR = 1e-3
@@ -37,7 +37,7 @@ def contradicted(made: Calls, point: Point) -> frozenset[str]:
     for whose, mistake in _MISTAKES.items():
         if told[whose] > told["own"]:
             return frozenset({*KEEPING_SOMETHING, RANDOM} - {mistake})
-    return frozenset()
+    return frozenset(_MISTAKES.values()) if told["own"] else frozenset()
 
 
 def _rows(made: Calls) -> Iterator[tuple[Inputs, Inputs, Inputs]]:
@@ -54,13 +54,14 @@ def _rows(made: Calls) -> Iterator[tuple[Inputs, Inputs, Inputs]]:
 
 
 def _answers(made: Calls, row: tuple[Inputs, ...]) -> list[Array]:
-    """Return what a copy answers to calls in a row; fewer where one raises."""
+    """Return what a copy answers to calls in a row, fewer where one raises, each on arrays of their own address."""
     subject, answers = made.copy(), []
-    for inputs in row:
-        try:
-            answers.append(np.asarray(subject.call(inputs), dtype=np.float64))
-        except (AdapterError, WrongShape):
-            break
+    try:
+        prepared = [subject.prepare(inputs) for inputs in row]
+        for call, inputs in zip(prepared, row, strict=True):
+            answers.append(np.asarray(subject.run(call, inputs).value, dtype=np.float64))
+    except AdapterError:
+        pass
     return answers
 
 

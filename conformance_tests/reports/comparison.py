@@ -66,9 +66,11 @@ def _results_of(report: Report, operation: str) -> list[LawResult]:
 
 
 def _answer(report: Report, convention: str) -> str:
-    """Return the value of a convention, with the operations where they do not agree; what is assumed is not known."""
+    """Return the value that most operations follow, and where others do otherwise; what is assumed is not known."""
     known = [f for f in report.findings if f.convention == convention and f.how != "standard"]
-    values = dict.fromkeys(plain(finding.value) for finding in known)
-    if len(values) < 2:
-        return next(iter(values), _UNKNOWN)
-    return joined(f"{value} in {first_few([f.operation for f in known if f.value == value])}" for value in values)
+    followed = Counter(plain(finding.value) for finding in known).most_common()
+    if not followed:
+        return _UNKNOWN
+    (usual, _), *others = followed
+    apart = (f"{value} in {first_few([f.operation for f in known if plain(f.value) == value])}" for value, _ in others)
+    return joined([usual, *apart])

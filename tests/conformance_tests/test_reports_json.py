@@ -34,6 +34,7 @@ LAW: dict[str, Any] = {
 COUNTEREXAMPLE: dict[str, Any] = {
     "description": str, "case": (dict, type(None)), "calls": list, "expected": (list, *NUMBER_OR_WORD),
     "actual": (list, *NUMBER_OR_WORD), "wrong": list, "excess": NUMBER_OR_WORD, "note": str, "python": str,
+    "eager_allows": bool,
 }  # fmt: skip
 DIAGNOSIS: dict[str, Any] = {
     "mistake": str, "summary": str, "confidence": NUMBER, "operation": str, "how": str, "together_with": list,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
-from veriformer.conformance_tests.diagnosis.promises import OF_STATE, PROMISES, is_promise, keys_broken_by
+from veriformer.conformance_tests.diagnosis.promises import OF_HISTORY, OF_STATE, PROMISES, is_promise, keys_broken_by
 from veriformer.conformance_tests.families import family_of
 from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import catalogue
@@ -97,7 +97,7 @@ def _second(operation: str, first: str, broken: Collection[str], refuted: Collec
     if promises := [law for law in rest if is_promise(law)]:
         return next(iter(suspects_by_laws(operation, promises, refuted)), None)
     # Answers that depend on calls before may be wrong anywhere.
-    anywhere = not keys_broken_by(first).isdisjoint(OF_STATE[:2])
+    anywhere = not keys_broken_by(first).isdisjoint(OF_HISTORY)
     if anywhere or not any(is_promise(law) for law in catalogue()[first].laws):
         return None
     whole = [suspect for suspect in suspects_by_laws(operation, rest, refuted) if _own(operation, suspect) <= set(rest)]

@@ -18,8 +18,9 @@ PROMISES = (
     "dtype",
     "memory_layout",
 )
-# An answer that depends on calls before it is another in every law that makes two.
-OF_STATE = ("same_call_same_answer", "history_independence", "result_kept")
+# An answer that depends on calls before it may be wrong in every law.
+OF_HISTORY = ("same_call_same_answer", "history_independence")
+OF_STATE = (*OF_HISTORY, "result_kept")
 # Mistakes that keep something of a call for later ones, of those that a program just loaded has not made yet.
 KEEPING_SOMETHING = (
     "keys_cached_by_shape",
@@ -45,6 +46,6 @@ def keys_broken_by(slug: str) -> frozenset[str]:
     """Return the keys of the laws that programs with a mistake were seen to break, and of what follows from them."""
     broken = {law for mistake in kill_matrix().mistakes if mistake.slug == slug for law in mistake.broken}
     keys = {LAWS[law].claim.key for law in broken if law in LAWS}
-    if not keys.isdisjoint(OF_STATE[:2]):
+    if not keys.isdisjoint(OF_HISTORY):
         keys.update(_FOLLOW_FROM_STATE)
     return frozenset(keys)

@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.families.attention_masks import Scores
-from veriformer.conformance_tests.families.attention_ranges import HALVES, in_range, rounded_to
 from veriformer.conformance_tests.families.decision import Decision, Option, mistake, standard
 from veriformer.conformance_tests.families.family import Array
+from veriformer.conformance_tests.families.precision import HALVES, in_range, rounded_to
 
 # From logits, what is visible, the convention of empty rows and the dtype of the call.
 Weights = Callable[[Array, Array, Any, str], Array]
@@ -92,20 +92,14 @@ def _unless_without_keys(weights: Weights) -> Weights:
     return of
 
 
-def _output_not_rescaled(size: int) -> Weights:
+def _not_rescaled(size: int, what: Literal["output", "total"]) -> Weights:
+    """Return weights where one of the two stays relative to the largest logit up to each block, not to the last."""
+
     def weights(logits: Array, visible: Array, empty_row: Any, _: str) -> Array:
         blocks = _blocks(logits, visible, size)
-        total = _summed(np.exp(blocks.logits - blocks.last))
-        return _divided(np.exp(blocks.logits - blocks.base), total, logits.shape[-1], empty_row)
-
-    return weights
-
-
-def _total_not_rescaled(size: int) -> Weights:
-    def weights(logits: Array, visible: Array, empty_row: Any, _: str) -> Array:
-        blocks = _blocks(logits, visible, size)
-        total = _summed(np.exp(blocks.logits - blocks.base))
-        return _divided(np.exp(blocks.logits - blocks.last), total, logits.shape[-1], empty_row)
+        left, brought = (np.exp(blocks.logits - base) for base in (blocks.base, blocks.last))
+        output, total = (left, brought) if what == "output" else (brought, left)
+        return _divided(output, _summed(total), logits.shape[-1], empty_row)
 
     return weights
 
@@ -222,10 +216,7 @@ def _local(size: int) -> Callable[[int], Array]:
     return lambda keys: np.arange(keys) % size
 
 
-_WRONG_WEIGHTS: dict[str, Callable[[int], Weights]] = {
-    "online_softmax_output_not_rescaled": _output_not_rescaled,
-    "online_softmax_total_not_rescaled": _total_not_rescaled,
-}
+_CARRIED: tuple[Literal["output", "total"], ...] = ("output", "total")
 # Kernels multiply the scale by log₂ e, in order to raise 2 to the logits; once is enough.
 _BASE_CHANGE = math.log2(math.e)
 # Beyond these lengths no case goes: larger blocks show only in that a sequence has no whole one.
@@ -260,8 +251,9 @@ def _of_size(size: int) -> Iterator[Option]:
     yield _named("causal_offset_ignored_across_shards", size, Passage(places=_local(size)))
     yield _named("scale_compounds_per_block", size, Passage(keys=_compounding(size, _BASE_CHANGE)))
     yield _named("online_softmax_maximum_of_block", size, Passage(output=_maximum_of_block(size)))
-    for slug, weights in _WRONG_WEIGHTS.items():
-        yield _named(slug, size, Passage(weights=_unless_without_keys(weights(size))))
+    for what in _CARRIED:
+        wrong = Passage(weights=_unless_without_keys(_not_rescaled(size, what)))
+        yield _named(f"online_softmax_{what}_not_rescaled", size, wrong)
     for dtype in HALVES:
         yield _named("weights_rounded_to_half", size, _rounding(dtype, size), f"exponentials_in_{dtype}_in_blocks")
 

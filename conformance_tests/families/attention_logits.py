@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.families.attention_ranges import HALVES, rounded_to
 from veriformer.conformance_tests.families.decision import Decision, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Array, NotDefined
+from veriformer.conformance_tests.families.precision import HALVES, rounded_to
 
 Operands = tuple[Array, Array, Array | None]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 from veriformer.conformance_tests.families.attention_masks import Scores
-from veriformer.conformance_tests.families.attention_ranges import HALVES, rounded_to
 from veriformer.conformance_tests.families.decision import Decision, mistake, standard
 from veriformer.conformance_tests.families.family import Array
+from veriformer.conformance_tests.families.precision import HALVES, rounded_to
 
 
 def _product(query: Array, key: Array, factor: float) -> Array:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.families.attention_ranges import HALVES, in_range, rounded_to
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Array, NotDefined
+from veriformer.conformance_tests.families.precision import HALVES, in_range, rounded_to
 
 # From logits, what is visible, the convention of empty rows, and the dtype of the call.
 Weights = Callable[[Array, Array, Any, str], Array]

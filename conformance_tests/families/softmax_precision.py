@@ -9,12 +9,11 @@ from veriformer import reference
 from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.families.decision import Decision, Option, mistake, standard
 from veriformer.conformance_tests.families.family import Array
-from veriformer.conformance_tests.families.precision import in_range
+from veriformer.conformance_tests.families.precision import HALVES, in_range
 
 Softmax = Callable[[Array, str], Array]
 # Of the softmax in wide numbers, the logits and the dtype of the call.
 InNumbers = Callable[[Callable[[Array], Array], Array, str], Array]
-_HALVES = ("float16", "bfloat16")
 
 
 def _not_shifted(computed_in: str) -> Softmax:
@@ -86,7 +85,7 @@ def _options() -> Iterator[Option]:
     slug = "softmax_no_max_subtraction"
     for dtype in ("", "float32"):
         yield mistake(slug, _instead(_not_shifted(dtype)), f"not_shifted{dtype and '_in_'}{dtype}")
-    for half in _HALVES:
+    for half in HALVES:
         slug = "softmax_low_precision"
         yield mistake(slug, _instead(_rounded_exponentials(half)), f"exponentials_in_{half}")
         yield mistake(slug, _instead(_rounded_on_the_way(half)), f"in_and_out_in_{half}")

@@ -91,7 +91,7 @@ def _joined(suspect: Suspect, other: Suspect | None) -> Suspect:
 def _second(operation: str, first: str, broken: Collection[str], refuted: Collection[str]) -> Suspect | None:
     """Return the likeliest mistake behind the laws that the first was never seen to break.
 
-    A law that no formula breaks speaks for a second mistake; beside a first that is no formula, so do all of its laws.
+    A law that no formula breaks speaks for a second mistake; any others must all be among those that it breaks.
     """
     rest = [law for law in broken if LAWS[law].claim.key not in keys_broken_by(first)]
     if promises := [law for law in rest if is_promise(law)]:
@@ -100,12 +100,9 @@ def _second(operation: str, first: str, broken: Collection[str], refuted: Collec
     anywhere = not keys_broken_by(first).isdisjoint(OF_HISTORY)
     if anywhere or not any(is_promise(law) for law in catalogue()[first].laws):
         return None
-    whole = [suspect for suspect in suspects_by_laws(operation, rest, refuted) if _own(operation, suspect) <= set(rest)]
-    return whole[0] if whole else None
-
-
-def _own(operation: str, suspect: Suspect) -> set[str]:
-    return {law for law in catalogue()[suspect.mistakes[0]].laws if LAWS[law].operation.name == operation}
+    left = {LAWS[law].claim.key for law in rest}
+    suspects = suspects_by_laws(operation, rest, refuted)
+    return next((one for one in suspects if left <= keys_broken_by(one.mistakes[0])), None)
 
 
 def formulas_of(operation: str) -> frozenset[str]:

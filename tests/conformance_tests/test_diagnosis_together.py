@@ -85,3 +85,12 @@ def test_what_is_kept_of_calls_before_does_not_hide_the_formula(tmp_path: Path) 
     found = told(tmp_path, WRONG.replace("LINE", "key = SEEN.setdefault(key.shape, key)"), LAWS)
     assert found.how == "reproduced"
     assert "causal_diagonal_off_by_one" in found.suspects[0].mistakes
+
+
+def test_what_explains_a_part_of_the_other_laws_is_not_named_for_it(tmp_path: Path) -> None:
+    program = WRONG.replace("LINE", "pass").replace(".astype(query.dtype)", "")
+    # Nothing that anybody reported: the weights are sharpened by the width of the values.
+    unknown = program.replace("weights.sum(", "(weights ** value.shape[-1]).sum(")
+    assert told(tmp_path, unknown, (*LAWS, "attention.value_width")).suspects[0].mistakes == (
+        "result_promoted_to_float64",
+    )

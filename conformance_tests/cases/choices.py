@@ -55,13 +55,13 @@ def sampled_from(elements: Sequence[T]) -> Choice[T]:
     return Choice(lambda random: elements[int(random.random() * count)], lambda: st.sampled_from(elements))
 
 
-def in_turn(elements: Sequence[T], smallest_first: Sequence[T]) -> Choice[T]:
+def in_turn(elements: Sequence[T], preferred: Callable[[Sequence[T]], Sequence[T]] = tuple) -> Choice[T]:
     """Return the choice that takes the elements one after the other, so that few draws meet many of them.
 
-    Hypothesis chooses from `smallest_first`, the same elements in the order that it prefers.
+    Hypothesis chooses from them in the order that `preferred` puts them in.
     """
     turns = cycle(elements)
-    return Choice(lambda _: next(turns), lambda: st.sampled_from(smallest_first))
+    return Choice(lambda _: next(turns), lambda: st.sampled_from(preferred(elements)))
 
 
 def integers(least: int, most: int) -> Choice[int]:

@@ -122,7 +122,7 @@ def attention_cases(space: AttentionSpace, limits: Limits) -> choices.Choice[Att
             sizes = choices.sampled_from(small_sizes(space, grouped=grouped))
         else:
             drawn = free_sizes(space, limits.seed)
-            sizes = choices.in_turn(drawn, smallest_first(drawn))
+            sizes = choices.in_turn(drawn, smallest_first)
         compiled = choices.tuples(
             choices.sampled_from(_flags(space, limits)), sizes, choices.sampled_from(limits.dtypes)
         )
@@ -251,7 +251,7 @@ def vector_cases(space: VectorSpace, limits: Limits) -> choices.Choice[VectorCas
     if limits.compiles_per_shape and not limits.small:
         rare = _VECTORS[2:][(limits.turn or 0) % len(_VECTORS[2:])]
         compiled = [*product(_VECTORS[:2], limits.dtypes), (rare, limits.dtypes[limits.seed % len(limits.dtypes)])]
-        given = choices.in_turn(compiled, compiled)
+        given = choices.in_turn(compiled)
     else:
         few = choices.integers(1, 3)
         wide = choices.one_of(choices.integers(1, 9), choices.sampled_from((16, 17, 64, 65)))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import islice
 from random import Random
+from typing import NamedTuple
 
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, NoSpace, Space
 from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
-from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, differ
+from veriformer.conformance_tests.diagnosis.elimination import Changes, Effects, Elimination, differ
 from veriformer.conformance_tests.diagnosis.observation import (
     Observation,
     arguments_of,
@@ -30,15 +32,27 @@ from veriformer.conformance_tests.search import Search as LawSearch
 from veriformer.conformance_tests.subject import Inputs, Subject
 from veriformer.spec.laws.law import LawStatement
 
-# Calls taken from counterexamples, calls drawn, and the time that one operation may cost.
+# Calls taken from counterexamples, and calls drawn.
 _MOST_OBSERVATIONS = 64
 _MOST_DRAWS = 120
 _MOST_COMPILED_DRAWS = 12
 _MOST_DRAWS_TO_DEVIATE = 24
 _MOST_REPEATED = 12
-_SECONDS = 1.5
-_SECONDS_AGAIN = 0.3
+_SECONDS_TO_REPEAT = 0.15
+_SECONDS_TO_SEPARATE = 0.2
 _WIDEST = ("float64", "float32", "bfloat16", "float16")
+
+
+class _Until(NamedTuple):
+    """When each search for what one operation does must have ended, in seconds of the processor from the first."""
+
+    alone: float = 1.0
+    moderate_alone: float = 1.25
+    in_pairs: float = 1.5
+    moderate_in_pairs: float = 1.65
+
+
+_UNTIL = _Until()
 
 
 class Calls:
@@ -50,6 +64,7 @@ class Calls:
         self.only_moderate = self.keeps_something = False
         self.broken = broken
         self.base = base
+        self._effects: Effects = {}
         widest = min(limits.dtypes, key=_WIDEST.index)
         self.limits = replace(limits, dtypes=(widest,))
 
@@ -59,28 +74,44 @@ class Calls:
         Where nothing does, answers may depend on the calls before: then those of programs just loaded are explained. Or
         large numbers may overflow in an order of steps of which a formula knows nothing: then the moderate ones are.
         """
-        found, elimination = self._explained(self._observations(), _SECONDS)
-        if found:
-            return found, elimination
+        started = time.process_time()
+        everything = self._elimination(self._observations(), started + _UNTIL.alone)
+        if found := everything.alone():
+            return found, everything
         if not self.afresh and self._depends_on_calls_before():
             self.afresh = self.keeps_something = True
-            return self._explained(self._observations(), _SECONDS_AGAIN)
-        moderate = [observation for observation in elimination.observations if observation.moderate]
-        if len(moderate) == len(elimination.observations) or not any(one.deviates for one in moderate):
-            return found, elimination
-        self.only_moderate = True
-        found, again = self._explained(moderate, _SECONDS_AGAIN)
-        return found, again if found else elimination
+            everything = self._elimination(self._observations(), started + _UNTIL.in_pairs)
+            if found := everything.alone():
+                return found, everything
+        everything.end = started + _UNTIL.in_pairs
+        if self.afresh:
+            return everything.in_pairs(), everything
+        moderate = self._among_moderate(everything, started + _UNTIL.moderate_alone)
+        searches = ((moderate, moderate.alone), (everything, everything.in_pairs), (moderate, moderate.in_pairs))
+        for elimination, search in searches:
+            self.only_moderate = elimination is moderate
+            if found := search():
+                return found, elimination
+            moderate.end = started + _UNTIL.moderate_in_pairs
+        self.only_moderate = False
+        return [], everything
 
-    def _explained(self, observations: list[Observation], seconds: float) -> tuple[list[Changes], Elimination]:
-        elimination = Elimination(self.base, observations, self._draws(), self._observe, seconds, self._declared())
+    def _elimination(self, observations: list[Observation], end: float) -> Elimination:
+        draws, declared = self._draws(), self._declared()
+        elimination = Elimination(self.base, observations, draws, self._observe, end, declared, self._effects)
         # A law may see what is too little beside rounding to name it; if other calls do not, the formula is right.
         for _, inputs in zip(range(_MOST_DRAWS_TO_DEVIATE), self._draws(), strict=False):
-            if any(observation.deviates for observation in elimination.observations):
-                return elimination.standing(), elimination
+            if elimination.deviates:
+                break
             if (observation := self._observe(inputs)) is not None:
-                elimination.observations.append(observation)
-        return [], elimination
+                observations.append(observation)
+        return elimination
+
+    def _among_moderate(self, everything: Elimination, end: float) -> Elimination:
+        """Return the search that leaves out calls with large numbers; an empty one where there are none."""
+        moderate = [observation for observation in everything.observations if observation.moderate]
+        observations = moderate if len(moderate) < len(everything.observations) else []
+        return replace(everything, observations=observations, end=end, tried=0)
 
     def _declared(self) -> frozenset[str]:
         """Return the conventions at which nobody needs to guess."""
@@ -93,7 +124,10 @@ class Calls:
     def separating(self, standing: Sequence[Changes]) -> str:
         """Return what an input is like on which two of the changes differ; empty where none was drawn."""
         free = replace(self.limits, features=frozenset(self.subject.operation.features))
-        for _, (description, inputs) in zip(range(_MOST_DRAWS), self._drawn(free), strict=False):
+        end = time.process_time() + _SECONDS_TO_SEPARATE
+        for description, inputs in self._drawn(free):
+            if time.process_time() > end:
+                break
             results = [result_at(self.base.changed(*changes), arguments_of(inputs)) for changes in standing]
             if differ(results):
                 return description
@@ -108,7 +142,10 @@ class Calls:
         """Return whether a program just loaded answers otherwise than it did."""
         if not self.loads_again:
             return False
+        end = time.process_time() + _SECONDS_TO_REPEAT
         for inputs in self._calls_that_broke_laws()[:_MOST_REPEATED]:
+            if time.process_time() > end:
+                break
             before, after = observed(self.subject, inputs, self.base), self._observed_afresh(inputs)
             if before is not None and after is not None and not before.agrees(after.output):
                 return True

@@ -12,6 +12,7 @@ from veriformer.conformance_tests.diagnosis.elimination import Changes, Eliminat
 from veriformer.conformance_tests.diagnosis.kept import contradicted
 from veriformer.conformance_tests.diagnosis.named_by_laws import (
     formulas_of,
+    left_by,
     suspects_beside_each_other,
     suspects_by_laws,
     telling,
@@ -71,7 +72,9 @@ def _reproduced(made: Calls, standing: Sequence[Changes], elimination: Eliminati
 def _named_by_laws(operation: str, broken: Sequence[LawResult], refuted: Collection[str]) -> Diagnosis:
     suspects = suspects_beside_each_other(operation, broken, refuted)
     names = tuple(result.law.id for result in broken)
-    return Diagnosis(operation, "named_by_laws" if suspects else "unknown", suspects, names)
+    if not suspects:
+        return Diagnosis(operation, "unknown", (), names)
+    return Diagnosis(operation, "named_by_laws", suspects, names, unexplained=left_by(suspects[0], broken))
 
 
 def _refuted(made: Calls, elimination: Elimination) -> frozenset[str]:

@@ -32,7 +32,8 @@ class Diagnosis:
     of `excluded` other known decisions and pairs of them; "named_by_laws" where no formula shows the mistake, but the
     laws that it breaks are broken; "unknown" where nothing that is known explains it. What was computed in vain is
     counted too. `laws` are the broken laws. `separated_by` describes an input on which the remaining suspects would
-    differ, if one was found.
+    differ, if one was found. `unexplained` are the broken laws that no program with the first suspect was seen to
+    break, where it is named by laws.
     """
 
     operation: str
@@ -42,3 +43,4 @@ class Diagnosis:
     calls: int = 0
     excluded: int = 0
     separated_by: str = ""
+    unexplained: tuple[str, ...] = ()

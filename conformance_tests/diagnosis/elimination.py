@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 from veriformer.conformance_tests.diagnosis.observation import Array, Observation, arguments_of, result_at
@@ -22,13 +21,16 @@ Changes = tuple[Change, ...]
 Observe = Callable[[Inputs], Observation | None]
 # Calls that every explanation must stand before it is believed, beyond those that broke laws.
 _CONFIRMATIONS = 24
-# Calls on which the effect of every single change is known before pairs are tried.
+# Calls on which the effect of every single change is known before pairs are tried: those of about so many entries
+# first, of which fewer are explained by chance than of the smallest.
 _FIRST = 6
-# When, of the time that there is, to have learned those, to have tried mistakes beside another value of a convention,
-# and how much of it telling apart what explains everything may take.
+_TELLING_SIZE = 30
+# When, of the time that is left, to have learned those, and to have tried mistakes beside another value of a
+# convention; and how much of it telling apart what explains everything may take.
 _EFFECTS_UNTIL = 0.4
 _CONVENTIONS_UNTIL = 0.6
 _PART_FOR_SEPARATION = 0.5
+_LEAST_FOR_SEPARATION = 0.2
 
 
 @dataclass(frozen=True)
@@ -44,36 +46,46 @@ class _Effect:
     share: float
 
 
+Effects = dict[tuple[Changes, Observation], _Effect]
+
+
 @dataclass
 class Elimination:
-    """The search among the points around `base`, the reference under the implementation's conventions."""
+    """The search among the points around `base`, the reference under the implementation's conventions.
+
+    It ends when the processor time of this process reaches `end`, in seconds. `known` are effects already computed.
+    """
 
     base: Point
     observations: list[Observation]
-    draws: Iterable[Inputs]
+    draws: Iterator[Inputs]
     observe: Observe
-    seconds: float
+    end: float
     declared: Collection[str] = ()
+    known: Effects = field(default_factory=dict)
     tried: int = 0
     _started: float = field(init=False, default=float("inf"))
-    _known: dict[tuple[Changes, int], _Effect] = field(init=False, default_factory=dict)
 
-    def standing(self) -> list[Changes]:
-        """Return the changes that explain every call, the simplest kind that any does; empty where none does."""
-        self.observations.sort(key=lambda observation: (not observation.deviates, observation.size))
-        drawn = iter(self.draws)
-        self._confirm(drawn)
-        kinds: list[Callable[[], Iterable[Changes]]] = [
-            self._singles,
-            self.base.repeated_changes,
-            self._beside_conventions,
-            partial(self._pairs, likely=True),
-            partial(self._pairs, likely=False),
-        ]
-        for candidates in kinds:
+    @property
+    def deviates(self) -> bool:
+        """Whether anything was returned that a correct implementation would not return."""
+        return any(observation.deviates for observation in self.observations)
+
+    def alone(self) -> list[Changes]:
+        """Return the single mistakes that explain every call, beside another convention if need be; empty if none."""
+        self.observations.sort(key=lambda one: (not one.deviates, abs(one.size - _TELLING_SIZE)))
+        self._confirm()
+        return self._standing(self._singles, self.base.repeated_changes, self._beside_conventions)
+
+    def in_pairs(self) -> list[Changes]:
+        """Return the pairs of mistakes that explain every call, once no single one does; empty where none does."""
+        return self._standing(partial(self._pairs, likely=True), partial(self._pairs, likely=False))
+
+    def _standing(self, *kinds: Callable[[], Iterable[Changes]]) -> list[Changes]:
+        for candidates in kinds if self.deviates else ():
             found = [changes for changes in candidates() if self._explains(changes)]
             if found:
-                return self._separated(found, drawn)
+                return self._separated(found)
         return []
 
     def _explains(self, changes: Changes) -> bool:
@@ -83,8 +95,9 @@ class Elimination:
         return all(self._effect(changes, number).fits for number in range(len(self.observations)))
 
     def _passed(self, part: float) -> bool:
-        """Return whether more than a part of the time is over; it starts when single mistakes explain nothing."""
-        return time.process_time() - self._started > part * self.seconds
+        """Return whether more than a part of the time is over, counted from when single mistakes explain nothing."""
+        now = time.process_time()
+        return now > min(self._started, self.end) + part * max(self.end - self._started, 0.0)
 
     def _singles(self) -> list[Changes]:
         return [(change,) for change in self.base.single_changes()]
@@ -123,12 +136,10 @@ class Elimination:
         if self._passed(1.0):
             return
         mistakes = self._mistakes()
-        first = self._first_calls(mistakes)
-        merit = {changes: rank for rank, changes in enumerate(mistakes)}
-        pairs = [pair for pair in combinations(mistakes, 2) if not _names(pair[0]) & _names(pair[1])]
-        chosen = [pair for pair in pairs if self._may_explain(*pair, first) is likely]
-        for one, other in sorted(chosen, key=lambda pair: merit[pair[0]] + merit[pair[1]]):
-            yield (*one, *other)
+        chosen = self._may_explain(mistakes) == likely
+        places = np.argwhere(np.triu(chosen & self._apart(mistakes), 1))
+        for one, other in places[np.argsort(places.sum(axis=1), kind="stable")]:
+            yield (*mistakes[one], *mistakes[other])
 
     def _mistakes(self) -> list[Changes]:
         """Return the changes that make a mistake, in one place or in several, those that explain most alone first."""
@@ -145,46 +156,58 @@ class Elimination:
     def _first_calls(self, units: Sequence[Changes]) -> int:
         """Return on how many of the calls the effect of every change alone is known, or becomes known in time."""
         for number in range(min(_FIRST, len(self.observations))):
-            if number and self._passed(_EFFECTS_UNTIL) and (units[-1], number) not in self._known:
+            if number and self._passed(_EFFECTS_UNTIL) and (units[-1], self.observations[number]) not in self.known:
                 return number
             for changes in units:
+                if self._passed(1.0):
+                    return number
                 self._effect(changes, number)
         return min(_FIRST, len(self.observations))
 
-    def _may_explain(self, one: Changes, other: Changes, calls: int) -> bool:
-        """Return whether changes of different decisions could explain the first calls together.
+    def _apart(self, mistakes: Sequence[Changes]) -> Array:
+        """Return for every two mistakes whether they are choices in different decisions."""
+        decisions = {name: place for place, name in enumerate(self.base.family.all_decisions)}
+        choice = np.zeros((len(mistakes), len(decisions)))
+        for place, changes in enumerate(mistakes):
+            choice[place, [decisions[name] for name in _names(changes)]] = 1.0
+        return np.asarray(choice @ choice.T == 0.0)
+
+    def _may_explain(self, mistakes: Sequence[Changes]) -> Array:
+        """Return for every two mistakes whether they could explain the first calls together.
 
         A call on which only one of them changes anything must be explained by that one.
         """
-        if _names(one) & _names(other):
-            return False
-        for number in range(calls):
-            a, b = self._effect(one, number), self._effect(other, number)
-            if not (a.defined and b.defined):
-                return False
-            moving = [effect for effect in (a, b) if effect.moves]
-            explained = moving[0].fits if moving else not self.observations[number].deviates
-            if len(moving) < 2 and not explained:
-                return False
-        return True
+        possible = np.ones((len(mistakes), len(mistakes)), dtype=bool)
+        for number in range(self._first_calls(mistakes)):
+            effects = [self._effect(changes, number) for changes in mistakes]
+            defined = np.array([effect.defined for effect in effects])
+            moves = np.array([effect.moves for effect in effects])
+            alone = np.array([effect.moves and effect.fits for effect in effects])
+            right = not self.observations[number].deviates
+            neither = ~moves[:, None] & ~moves & right
+            one = (alone[:, None] & ~moves) | (~moves[:, None] & alone)
+            possible &= defined[:, None] & defined & ((moves[:, None] & moves) | one | neither)
+        return possible
 
     def _effect(self, changes: Changes, number: int) -> _Effect:
-        key = (changes, number)
-        if key not in self._known:
-            self._known[key] = _effect(self.base.changed(*changes), self.observations[number])
-        return self._known[key]
+        key = (changes, self.observations[number])
+        if key not in self.known:
+            self.known[key] = _effect(self.base.changed(*changes), self.observations[number])
+        return self.known[key]
 
-    def _confirm(self, drawn: Iterator[Inputs]) -> None:
+    def _confirm(self) -> None:
         """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""
-        for _, inputs in zip(range(_CONFIRMATIONS), drawn, strict=False):
+        wanted = range(_CONFIRMATIONS - sum(not observation.deviates for observation in self.observations))
+        for _, inputs in zip(wanted, self.draws, strict=False):
             observation = self.observe(inputs)
             if observation is not None and observation.says_much:
                 self.observations.append(observation)
 
-    def _separated(self, standing: list[Changes], drawn: Iterator[Inputs]) -> list[Changes]:
+    def _separated(self, standing: list[Changes]) -> list[Changes]:
         """Return those that remain after calls on inputs that tell them apart."""
-        end = time.process_time() + _PART_FOR_SEPARATION * self.seconds
-        for inputs in drawn:
+        now = time.process_time()
+        end = now + max(_LEAST_FOR_SEPARATION, _PART_FOR_SEPARATION * (self.end - now))
+        for inputs in self.draws:
             different = {mistakes_of(self.base, changes) for changes in standing}
             if len(different) < 2 or time.process_time() > end:
                 break

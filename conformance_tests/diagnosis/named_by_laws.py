@@ -105,6 +105,15 @@ def _second(operation: str, first: str, broken: Collection[str], refuted: Collec
     return next((one for one in suspects if left <= keys_broken_by(one.mistakes[0])), None)
 
 
+def left_by(suspect: Suspect, broken: Sequence[LawResult]) -> tuple[str, ...]:
+    """Return the broken laws that programs with the suspect's mistakes were never seen to break."""
+    seen = frozenset[str]().union(*(keys_broken_by(slug) for slug in suspect.mistakes))
+    if not seen.isdisjoint(OF_HISTORY):
+        # Answers that depend on calls before may be wrong anywhere.
+        return ()
+    return tuple(result.law.id for result in broken if _key(result) not in seen)
+
+
 def formulas_of(operation: str) -> frozenset[str]:
     """Return the mistakes that an operation's family shows."""
     family = family_of(operation)

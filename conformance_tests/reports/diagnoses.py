@@ -17,6 +17,7 @@ TITLE = "  Diagnosis"
 _LIKELY = 0.25
 _MOST_SUSPECTS = 4
 _MOST_CITATIONS = 2
+_MOST_UNEXPLAINED = 3
 
 
 def diagnosis_lines(report: Report, operation: str, options: Options) -> Lines:
@@ -142,6 +143,9 @@ def _evidence(diagnosis: Diagnosis, options: Options) -> Lines:
     if diagnosis.how == "reproduced" and len(diagnosis.suspects) > 1:
         none = "no input that was drawn, of any kind that the operation may take"
         facts["told apart by"] = plain(diagnosis.separated_by) or none
+    if diagnosis.unexplained:
+        names = first_few(diagnosis.unexplained, _MOST_UNEXPLAINED)
+        facts["unexplained"] = f"{names}: no program with the mistake was seen to break these"
     if options.verbose and diagnosis.calls:
         others = f"{diagnosis.excluded:,} other known decisions and pairs of them do not fit"
         facts["compared"] = joined([counted(diagnosis.calls, "call"), others if diagnosis.excluded else ""])

@@ -55,4 +55,5 @@ def _entry(diagnosis: Diagnosis, suspect: Suspect, one: Explanation) -> dict[str
         "citations": list(one.citations),
         "hidden_when": one.hidden_when,
         "separated_by": diagnosis.separated_by,
+        "unexplained": list(diagnosis.unexplained),
     }

@@ -13,7 +13,7 @@ from veriformer.adapters.loading import load
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, NoSpace, Space
 from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
-from veriformer.conformance_tests.diagnosis.elimination import Changes, Effects, Elimination, differ
+from veriformer.conformance_tests.diagnosis.elimination import Effects, Elimination, differ
 from veriformer.conformance_tests.diagnosis.observation import (
     Observation,
     arguments_of,
@@ -22,6 +22,7 @@ from veriformer.conformance_tests.diagnosis.observation import (
     observed,
     result_at,
 )
+from veriformer.conformance_tests.diagnosis.pairs import Changes
 from veriformer.conformance_tests.diagnosis.promises import OF_STATE, is_promise
 from veriformer.conformance_tests.families import Point
 from veriformer.conformance_tests.inference import Profile
@@ -38,6 +39,7 @@ _MOST_DRAWS = 120
 _MOST_COMPILED_DRAWS = 12
 _MOST_DRAWS_TO_DEVIATE = 24
 _MOST_REPEATED = 12
+_CONFIRMED_MODERATE = 8
 _SECONDS_TO_REPEAT = 0.15
 _SECONDS_TO_SEPARATE = 0.2
 _WIDEST = ("float64", "float32", "bfloat16", "float16")
@@ -46,10 +48,10 @@ _WIDEST = ("float64", "float32", "bfloat16", "float16")
 class _Until(NamedTuple):
     """When each search for what one operation does must have ended, in seconds of the processor from the first."""
 
-    alone: float = 1.0
-    moderate_alone: float = 1.25
-    in_pairs: float = 1.5
-    moderate_in_pairs: float = 1.65
+    alone: float = 0.95
+    moderate_alone: float = 1.15
+    in_pairs: float = 1.65
+    moderate_in_pairs: float = 1.75
 
 
 _UNTIL = _Until()
@@ -111,7 +113,7 @@ class Calls:
         """Return the search that leaves out calls with large numbers; an empty one where there are none."""
         moderate = [observation for observation in everything.observations if observation.moderate]
         observations = moderate if len(moderate) < len(everything.observations) else []
-        return replace(everything, observations=observations, end=end, tried=0)
+        return replace(everything, observations=observations, end=end, confirmations=_CONFIRMED_MODERATE, tried=0)
 
     def _declared(self) -> frozenset[str]:
         """Return the conventions at which nobody needs to guess."""

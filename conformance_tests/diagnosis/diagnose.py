@@ -8,7 +8,7 @@ from dataclasses import replace
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.diagnosis.calls import Calls
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
-from veriformer.conformance_tests.diagnosis.elimination import Changes, Elimination, mistakes_of
+from veriformer.conformance_tests.diagnosis.elimination import Elimination, mistakes_of
 from veriformer.conformance_tests.diagnosis.kept import contradicted
 from veriformer.conformance_tests.diagnosis.named_by_laws import (
     formulas_of,
@@ -17,6 +17,7 @@ from veriformer.conformance_tests.diagnosis.named_by_laws import (
     suspects_by_laws,
     telling,
 )
+from veriformer.conformance_tests.diagnosis.pairs import Changes
 from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, is_promise
 from veriformer.conformance_tests.diagnosis.remainder import unexplained
 from veriformer.conformance_tests.families import Point, family_of

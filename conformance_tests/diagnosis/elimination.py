@@ -13,14 +13,12 @@ from functools import partial
 
 import numpy as np
 from veriformer.conformance_tests.diagnosis.observation import Array, Observation, arguments_of, result_at
+from veriformer.conformance_tests.diagnosis.pairs import Changes, Effect, effect, likeliest_first
 from veriformer.conformance_tests.families.family import Change, Point
 from veriformer.conformance_tests.subject import Inputs
 from veriformer.spec.conventions import CONVENTIONS
 
-Changes = tuple[Change, ...]
 Observe = Callable[[Inputs], Observation | None]
-# Calls that every explanation must stand before it is believed, beyond those that broke laws.
-_CONFIRMATIONS = 24
 # Calls on which the effect of every single change is known before pairs are tried: those of about so many entries
 # first, of which fewer are explained by chance than of the smallest.
 _FIRST = 6
@@ -33,27 +31,15 @@ _PART_FOR_SEPARATION = 0.5
 _LEAST_FOR_SEPARATION = 0.2
 
 
-@dataclass(frozen=True)
-class _Effect:
-    """What a change alone does to a call: whether it would run, give another result, and the one that came.
-
-    `share` is the part of what was wrong that it explains.
-    """
-
-    defined: bool
-    moves: bool
-    fits: bool
-    share: float
-
-
-Effects = dict[tuple[Changes, Observation], _Effect]
+Effects = dict[tuple[Changes, Observation], Effect]
 
 
 @dataclass
 class Elimination:
     """The search among the points around `base`, the reference under the implementation's conventions.
 
-    It ends when the processor time of this process reaches `end`, in seconds. `known` are effects already computed.
+    It ends when the processor time of this process reaches `end`, in seconds. `known` are effects already computed;
+    an explanation is believed if it stands so many `confirmations`, right results beside those that broke laws.
     """
 
     base: Point
@@ -63,6 +49,7 @@ class Elimination:
     end: float
     declared: Collection[str] = ()
     known: Effects = field(default_factory=dict)
+    confirmations: int = 24
     tried: int = 0
     _started: float = field(init=False, default=float("inf"))
 
@@ -79,6 +66,7 @@ class Elimination:
 
     def in_pairs(self) -> list[Changes]:
         """Return the pairs of mistakes that explain every call, once no single one does; empty where none does."""
+        self._started = time.process_time()
         return self._standing(partial(self._pairs, likely=True), partial(self._pairs, likely=False))
 
     def _standing(self, *kinds: Callable[[], Iterable[Changes]]) -> list[Changes]:
@@ -129,16 +117,12 @@ class Elimination:
         return [tuple(changes) for changes in swaps.values()]
 
     def _pairs(self, *, likely: bool) -> Iterator[Changes]:
-        """Yield the pairs that the first calls speak for, or the others, in which one may act only through the other.
-
-        That happens on small calls: of one logit the exponent shows in nothing, unless the normaliser is wrong too.
-        """
-        if self._passed(1.0):
-            return
+        """Yield the pairs that the first calls speak for, or the others."""
         mistakes = self._mistakes()
-        chosen = self._may_explain(mistakes) == likely
-        places = np.argwhere(np.triu(chosen & self._apart(mistakes), 1))
-        for one, other in places[np.argsort(places.sum(axis=1), kind="stable")]:
+        first = range(self._first_calls(mistakes))
+        effects = [[self._effect(changes, number) for changes in mistakes] for number in first]
+        chosen, others = likeliest_first(mistakes, effects, self.observations[: len(first)])
+        for one, other in chosen if likely else others:
             yield (*mistakes[one], *mistakes[other])
 
     def _mistakes(self) -> list[Changes]:
@@ -164,40 +148,15 @@ class Elimination:
                 self._effect(changes, number)
         return min(_FIRST, len(self.observations))
 
-    def _apart(self, mistakes: Sequence[Changes]) -> Array:
-        """Return for every two mistakes whether they are choices in different decisions."""
-        decisions = {name: place for place, name in enumerate(self.base.family.all_decisions)}
-        choice = np.zeros((len(mistakes), len(decisions)))
-        for place, changes in enumerate(mistakes):
-            choice[place, [decisions[name] for name in _names(changes)]] = 1.0
-        return np.asarray(choice @ choice.T == 0.0)
-
-    def _may_explain(self, mistakes: Sequence[Changes]) -> Array:
-        """Return for every two mistakes whether they could explain the first calls together.
-
-        A call on which only one of them changes anything must be explained by that one.
-        """
-        possible = np.ones((len(mistakes), len(mistakes)), dtype=bool)
-        for number in range(self._first_calls(mistakes)):
-            effects = [self._effect(changes, number) for changes in mistakes]
-            defined = np.array([effect.defined for effect in effects])
-            moves = np.array([effect.moves for effect in effects])
-            alone = np.array([effect.moves and effect.fits for effect in effects])
-            right = not self.observations[number].deviates
-            neither = ~moves[:, None] & ~moves & right
-            one = (alone[:, None] & ~moves) | (~moves[:, None] & alone)
-            possible &= defined[:, None] & defined & ((moves[:, None] & moves) | one | neither)
-        return possible
-
-    def _effect(self, changes: Changes, number: int) -> _Effect:
+    def _effect(self, changes: Changes, number: int) -> Effect:
         key = (changes, self.observations[number])
         if key not in self.known:
-            self.known[key] = _effect(self.base.changed(*changes), self.observations[number])
+            self.known[key] = effect(self.base.changed(*changes), self.observations[number])
         return self.known[key]
 
     def _confirm(self) -> None:
         """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""
-        wanted = range(_CONFIRMATIONS - sum(not observation.deviates for observation in self.observations))
+        wanted = range(self.confirmations - sum(not observation.deviates for observation in self.observations))
         for _, inputs in zip(wanted, self.draws, strict=False):
             observation = self.observe(inputs)
             if observation is not None and observation.says_much:
@@ -238,14 +197,6 @@ class Elimination:
 
 def _names(changes: Changes) -> set[str]:
     return {name for name, _ in changes}
-
-
-def _effect(point: Point, observation: Observation) -> _Effect:
-    result = result_at(point, observation.arguments)
-    if result is None:
-        return _Effect(defined=False, moves=False, fits=False, share=0.0)
-    moves, fits = observation.moved(result), observation.agrees(result)
-    return _Effect(defined=True, moves=moves, fits=fits, share=observation.share(result) if moves else 0.0)
 
 
 def is_convention(base: Point, change: Change) -> bool:

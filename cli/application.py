@@ -18,6 +18,7 @@ from veriformer.cli.failures import (
     COULD_NOT_RUN,
     INTERRUPTED,
     NOBODY_READS,
+    UserError,
     show_internal_error,
     show_user_error,
 )
@@ -73,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(arguments: list[str], *, with_traceback: bool) -> int:
     try:
+        _refuse_unspeakable(arguments)
         status = application.main(arguments, prog_name="veriformer", standalone_mode=False, obj=arguments)
         sys.stdout.flush()
     except click.ClickException as error:
@@ -88,6 +90,17 @@ def _run(arguments: list[str], *, with_traceback: bool) -> int:
         show_internal_error(error, with_traceback=with_traceback)
         return COULD_NOT_RUN
     return status if isinstance(status, int) else 0
+
+
+def _refuse_unspeakable(arguments: list[str]) -> None:
+    """Raise UserError for a word that no file can be called by; a shell cannot pass one, a caller in Python can."""
+    for word in arguments:
+        try:
+            if b"\0" not in os.fsencode(word):
+                continue
+        except UnicodeEncodeError:
+            pass
+        raise UserError(f"{word!r} holds a character that no file name can hold; leave it out")
 
 
 def _close_pipe() -> None:

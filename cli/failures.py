@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import io
 import traceback
 
 import click
@@ -28,7 +28,9 @@ def show_user_error(error: click.ClickException, *, with_traceback: bool) -> Non
     cause = getattr(error, "cause", None)
     if with_traceback and cause is not None:
         print_traceback(cause)
-    error.show(sys.stderr)
+    shown = io.StringIO()
+    error.show(shown)
+    _print(shown.getvalue())
 
 
 def show_internal_error(error: BaseException, *, with_traceback: bool) -> None:
@@ -37,13 +39,19 @@ def show_internal_error(error: BaseException, *, with_traceback: bool) -> None:
         print_traceback(error)
     kind = type(error).__name__
     hint = "" if with_traceback else "; --traceback shows where"
-    click.echo(
+    _print(
         f"Internal error: {kind}: {error}\n"
-        f"This is a defect of Veriformer and says nothing about the implementation{hint}. Please report it.",
-        err=True,
+        f"This is a defect of Veriformer and says nothing about the implementation{hint}. Please report it.\n"
     )
 
 
 def print_traceback(error: BaseException) -> None:
     """Print where an error came from."""
-    click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    _print("".join(traceback.format_exception(error)))
+
+
+def _print(text: str) -> None:
+    """Print what may hold names and messages that others wrote: none of them reaches the terminal as a command."""
+    from veriformer.conformance_tests.reports.text import printable
+
+    click.echo(printable(text), err=True, nl=False)

@@ -123,8 +123,8 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
         "at_least_float32": Porting("compute the softmax in float32 at least", "computes it in float32 at least"),
     },
     "numerics": {
-        "eager": Porting("round every intermediate result to the dtype", "keeps logits and softmax in float32"),
-        "fused": Porting("keep logits and softmax in float32", "may round logits and softmax to the dtype"),
+        "eager": Porting("round every intermediate result to the dtype", "may round logits and softmax to the dtype"),
+        "fused": Porting("keep logits and softmax in float32", "keeps logits and softmax in float32"),
     },
 }
 

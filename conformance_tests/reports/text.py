@@ -15,6 +15,12 @@ def plain(text: object, longest: int = LONGEST_LINE) -> str:
     return visible if len(visible) <= longest else visible[: longest - 1] + "…"
 
 
+def printable(text: str, longest: int = 2000) -> str:
+    """Return the lines of a text, each made plain, and its last line end where it has one."""
+    lines = text.split("\n")
+    return "\n".join(plain(line, longest) for line in lines)
+
+
 def plain_lines(text: str, most: int) -> list[str]:
     """Return the last `most` lines of a text, each made plain, with a line that says how many were left out."""
     lines = [plain(line) for line in text.rstrip().splitlines()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import islice
 from random import Random
@@ -39,7 +39,6 @@ _MOST_DRAWS = 120
 _MOST_COMPILED_DRAWS = 12
 _MOST_DRAWS_TO_DEVIATE = 24
 _MOST_REPEATED = 12
-_CONFIRMED_MODERATE = 8
 _SECONDS_TO_REPEAT = 0.15
 _SECONDS_TO_SEPARATE = 0.2
 _WIDEST = ("float64", "float32", "bfloat16", "float16")
@@ -48,13 +47,12 @@ _WIDEST = ("float64", "float32", "bfloat16", "float16")
 class _Until(NamedTuple):
     """When each search for what one operation does must have ended, in seconds of the processor from the first."""
 
-    alone: float = 0.95
-    moderate_alone: float = 1.15
-    in_pairs: float = 1.65
-    moderate_in_pairs: float = 1.75
+    alone: float = 1.0
+    in_pairs: float = 1.7
 
 
 _UNTIL = _Until()
+Search = Callable[[Elimination], list[Changes]]
 
 
 class Calls:
@@ -78,25 +76,30 @@ class Calls:
         """
         started = time.process_time()
         everything = self._elimination(self._observations(), started + _UNTIL.alone)
-        if found := everything.alone():
-            return found, everything
-        if not self.afresh and self._depends_on_calls_before():
+        found, elimination = self._searched(everything, Elimination.alone)
+        if not found and not self.afresh and self._depends_on_calls_before():
             self.afresh = self.keeps_something = True
             everything = self._elimination(self._observations(), started + _UNTIL.in_pairs)
-            if found := everything.alone():
-                return found, everything
+            found, elimination = self._searched(everything, Elimination.alone)
+        if found:
+            return found, elimination
         everything.end = started + _UNTIL.in_pairs
-        if self.afresh:
-            return everything.in_pairs(), everything
-        moderate = self._among_moderate(everything, started + _UNTIL.moderate_alone)
-        searches = ((moderate, moderate.alone), (everything, everything.in_pairs), (moderate, moderate.in_pairs))
-        for elimination, search in searches:
-            self.only_moderate = elimination is moderate
-            if found := search():
-                return found, elimination
-            moderate.end = started + _UNTIL.moderate_in_pairs
-        self.only_moderate = False
-        return [], everything
+        return self._searched(everything, Elimination.in_pairs)
+
+    def _searched(self, everything: Elimination, search: Search) -> tuple[list[Changes], Elimination]:
+        """Return what explains every call, or if nothing does, those with moderate numbers.
+
+        What explains every call explains these too, so that one search does.
+        """
+        everything.confirm()
+        moderate = replace(everything, observations=[one for one in everything.observations if one.moderate])
+        self.only_moderate = moderate.deviates and len(moderate.observations) < len(everything.observations)
+        if not self.only_moderate:
+            return search(everything), everything
+        found = search(moderate)
+        explaining = [changes for changes in found if everything.explains(changes)]
+        self.only_moderate = bool(found) and not explaining
+        return (found, moderate) if self.only_moderate else (explaining, everything)
 
     def _elimination(self, observations: list[Observation], end: float) -> Elimination:
         draws, declared = self._draws(), self._declared()
@@ -108,12 +111,6 @@ class Calls:
             if (observation := self._observe(inputs)) is not None:
                 observations.append(observation)
         return elimination
-
-    def _among_moderate(self, everything: Elimination, end: float) -> Elimination:
-        """Return the search that leaves out calls with large numbers; an empty one where there are none."""
-        moderate = [observation for observation in everything.observations if observation.moderate]
-        observations = moderate if len(moderate) < len(everything.observations) else []
-        return replace(everything, observations=observations, end=end, confirmations=_CONFIRMED_MODERATE, tried=0)
 
     def _declared(self) -> frozenset[str]:
         """Return the conventions at which nobody needs to guess."""

@@ -19,6 +19,8 @@ from veriformer.conformance_tests.subject import Inputs
 from veriformer.spec.conventions import CONVENTIONS
 
 Observe = Callable[[Inputs], Observation | None]
+# Calls that every explanation must stand before it is believed, beyond those that broke laws.
+_CONFIRMATIONS = 24
 # Calls on which the effect of every single change is known before pairs are tried: those of about so many entries
 # first, of which fewer are explained by chance than of the smallest.
 _FIRST = 6
@@ -29,6 +31,7 @@ _EFFECTS_UNTIL = 0.4
 _CONVENTIONS_UNTIL = 0.6
 _PART_FOR_SEPARATION = 0.5
 _LEAST_FOR_SEPARATION = 0.2
+_SECONDS_FOR_OTHERS = 0.2
 
 
 Effects = dict[tuple[Changes, Observation], Effect]
@@ -38,8 +41,7 @@ Effects = dict[tuple[Changes, Observation], Effect]
 class Elimination:
     """The search among the points around `base`, the reference under the implementation's conventions.
 
-    It ends when the processor time of this process reaches `end`, in seconds. `known` are effects already computed;
-    an explanation is believed if it stands so many `confirmations`, right results beside those that broke laws.
+    It ends when the processor time of this process reaches `end`, in seconds. `known` are effects already computed.
     """
 
     base: Point
@@ -49,7 +51,6 @@ class Elimination:
     end: float
     declared: Collection[str] = ()
     known: Effects = field(default_factory=dict)
-    confirmations: int = 24
     tried: int = 0
     _started: float = field(init=False, default=float("inf"))
 
@@ -60,8 +61,6 @@ class Elimination:
 
     def alone(self) -> list[Changes]:
         """Return the single mistakes that explain every call, beside another convention if need be; empty if none."""
-        self.observations.sort(key=lambda one: (not one.deviates, abs(one.size - _TELLING_SIZE)))
-        self._confirm()
         return self._standing(self._singles, self.base.repeated_changes, self._beside_conventions)
 
     def in_pairs(self) -> list[Changes]:
@@ -71,14 +70,25 @@ class Elimination:
 
     def _standing(self, *kinds: Callable[[], Iterable[Changes]]) -> list[Changes]:
         for candidates in kinds if self.deviates else ():
-            found = [changes for changes in candidates() if self._explains(changes)]
+            found = self._found(candidates())
             if found:
                 return self._separated(found)
         return []
 
-    def _explains(self, changes: Changes) -> bool:
-        if self._passed(1.0):
-            return False
+    def _found(self, candidates: Iterable[Changes]) -> list[Changes]:
+        """Return those that explain every call; after the first, others are looked for only a little longer."""
+        found: list[Changes] = []
+        end = float("inf")
+        for changes in candidates:
+            if self._passed(1.0) or time.process_time() > end:
+                break
+            if self.explains(changes):
+                found.append(changes)
+                end = min(end, time.process_time() + _SECONDS_FOR_OTHERS)
+        return found
+
+    def explains(self, changes: Changes) -> bool:
+        """Return whether every call is explained."""
         self.tried += 1
         return all(self._effect(changes, number).fits for number in range(len(self.observations)))
 
@@ -154,9 +164,10 @@ class Elimination:
             self.known[key] = effect(self.base.changed(*changes), self.observations[number])
         return self.known[key]
 
-    def _confirm(self) -> None:
+    def confirm(self) -> None:
         """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""
-        wanted = range(self.confirmations - sum(not observation.deviates for observation in self.observations))
+        self.observations.sort(key=lambda one: (not one.deviates, abs(one.size - _TELLING_SIZE)))
+        wanted = range(_CONFIRMATIONS - sum(not observation.deviates for observation in self.observations))
         for _, inputs in zip(wanted, self.draws, strict=False):
             observation = self.observe(inputs)
             if observation is not None and observation.says_much:

@@ -48,7 +48,7 @@ class _Until(NamedTuple):
     """When each search for what one operation does must have ended, in seconds of the processor from the first."""
 
     alone: float = 1.0
-    in_pairs: float = 1.7
+    in_pairs: float = 1.55
 
 
 _UNTIL = _Until()

@@ -44,14 +44,14 @@ _SECONDS_TO_SEPARATE = 0.2
 _WIDEST = ("float64", "float32", "bfloat16", "float16")
 
 
-class _Until(NamedTuple):
+class Until(NamedTuple):
     """When each search for what one operation does must have ended, in seconds of the processor from the first."""
 
     alone: float = 1.0
     in_pairs: float = 1.55
 
 
-_UNTIL = _Until()
+UNTIL = Until()
 Search = Callable[[Elimination], list[Changes]]
 
 
@@ -75,15 +75,15 @@ class Calls:
         large numbers may overflow in an order of steps of which a formula knows nothing: then the moderate ones are.
         """
         started = time.process_time()
-        everything = self._elimination(self._observations(), started + _UNTIL.alone)
+        everything = self._elimination(self._observations(), started + UNTIL.alone)
         found, elimination = self._searched(everything, Elimination.alone)
         if not found and not self.afresh and self._depends_on_calls_before():
             self.afresh = self.keeps_something = True
-            everything = self._elimination(self._observations(), started + _UNTIL.in_pairs)
+            everything = self._elimination(self._observations(), started + UNTIL.in_pairs)
             found, elimination = self._searched(everything, Elimination.alone)
         if found:
             return found, elimination
-        everything.end = started + _UNTIL.in_pairs
+        everything.end = started + UNTIL.in_pairs
         return self._searched(everything, Elimination.in_pairs)
 
     def _searched(self, everything: Elimination, search: Search) -> tuple[list[Changes], Elimination]:

@@ -39,6 +39,7 @@ COUNTEREXAMPLE: dict[str, Any] = {
 DIAGNOSIS: dict[str, Any] = {
     "mistake": str, "summary": str, "confidence": NUMBER, "operation": str, "how": str, "together_with": list,
     "changes": dict, "recorded": bool, "citations": list, "hidden_when": str, "separated_by": str, "conventions": dict,
+    "unexplained": list,
 }  # fmt: skip
 CALL: dict[str, Any] = {
     "operation": str,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 
 import click
 
@@ -46,4 +45,6 @@ def show_internal_error(error: BaseException, *, with_traceback: bool) -> None:
 
 def print_traceback(error: BaseException) -> None:
     """Print where an error came from."""
-    click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    from veriformer.adapters.errors import formatted_traceback
+
+    click.echo(formatted_traceback(error), err=True, nl=False)

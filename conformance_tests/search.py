@@ -9,7 +9,6 @@ it finds; the shortest of these is made shorter axis by axis. Last, rounder valu
 from __future__ import annotations
 
 import time
-import traceback
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -17,7 +16,7 @@ from random import Random
 from typing import Any, Literal
 
 from hypothesis.errors import Flaky, NoSuchExample
-from veriformer.adapters.errors import AdapterError, OperationRaised
+from veriformer.adapters.errors import AdapterError, OperationLost, OperationRaised, formatted_traceback
 from veriformer.conformance_tests.cases.case import AttentionCase, Case
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.sizes import AXES, SEPARATE_WIDTHS, shorter
@@ -46,13 +45,17 @@ Kind = Literal["holds", "fails", "errors", "not_offered"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one case, or a whole search, came to: a verdict, or in `error` why there is none."""
+    """What one case, or a whole search, came to: a verdict, or in `error` why there is none.
+
+    `lost` says that the call did not come back: judging the case again would cost a process, or many seconds.
+    """
 
     kind: Kind
     case: Case | None = None
     verdict: Verdict | None = None
     error: str = ""
     traceback: str = ""
+    lost: bool = False
 
 
 @dataclass(repr=False)
@@ -76,10 +79,10 @@ class Search:
     def run(self, *, shrink: bool = True) -> Outcome:
         """Return the outcome: `holds`, or the smallest case that fails or cannot be judged.
 
-        Without `shrink` it is the first such case.
+        Without `shrink`, and where the call did not come back, it is the first such case.
         """
         found = self._explored()
-        if found.kind not in ("fails", "errors") or not shrink:
+        if found.kind not in ("fails", "errors") or found.lost or not shrink:
             return found
         small = self._swept(replace(self.limits, small=True))
         if small is None:
@@ -150,12 +153,17 @@ class Search:
         except NotOffered as reason:
             return Outcome("not_offered", case, error=str(reason))
         except (AdapterError, WrongShape) as error:
-            return Outcome("errors", case, error=str(error), traceback=_traceback(error))
+            lost = isinstance(error, OperationLost)
+            return Outcome("errors", case, error=str(error), traceback=_traceback(error), lost=lost)
         return Outcome("holds" if verdict.holds else "fails", case, verdict)
 
     def counterexample(self, outcome: Outcome) -> Counterexample:
-        """Return the outcome's case with the calls made on it, by judging it once more."""
-        self.judge(outcome.case)
+        """Return the outcome's case with the calls made on it, by judging it once more.
+
+        The calls of one that did not come back are the last that were made.
+        """
+        if not outcome.lost:
+            self.judge(outcome.case)
         verdict = outcome.verdict or words("a result that can be judged", outcome.error, holds=False)
         return Counterexample(outcome.case, tuple(self.subject.calls), verdict, self._eager_allows(outcome))
 
@@ -212,5 +220,4 @@ def _reading(outcome: Outcome) -> tuple[int, int]:
 
 
 def _traceback(error: BaseException) -> str:
-    original = error.original if isinstance(error, OperationRaised) else error
-    return "".join(traceback.format_exception(original))
+    return formatted_traceback(error.original if isinstance(error, OperationRaised) else error)

@@ -17,7 +17,7 @@ MARK = "!"
 _MOST_REASONS = 3
 _MOST_LAWS = 4
 _TRACEBACK_LINES = 30
-_OUR_FRAME = r'^  File "[^"]*veriformer.adapters.(calling|\w+_arrays)\.py".*\n(    .*\n)*'
+_OUR_FRAME = r'^  File "[^"]*veriformer.adapters.(calling|isolation.\w+|\w+_arrays)\.py".*\n(    .*\n)*'
 
 
 def unjudged(report: Report, results: Iterable[LawResult], options: Options) -> Lines:

@@ -1,0 +1,5 @@
+"""Never returns."""
+
+def softmax(x):
+    while True:
+        pass

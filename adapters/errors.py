@@ -81,7 +81,8 @@ class OperationTimedOut(OperationLost):
 
     def __init__(self, operation: str, seconds: float, elsewhere: str = "") -> None:
         super().__init__(
-            f"{operation} did not return within {seconds:g} s; its process was ended (--time-limit allows more)", elsewhere
+            f"{operation} did not return within {seconds:g} s; its process was ended (--time-limit allows more)",
+            elsewhere,
         )
 
 
@@ -89,7 +90,7 @@ class OperationCrashed(OperationLost):
     """The operation ended its process, or cut it off; `how` completes the sentence."""
 
     def __init__(self, operation: str, how: str, elsewhere: str = "") -> None:
-        super().__init__(f"{operation} {how}; an error is raised as an exception", elsewhere)
+        super().__init__(f"{operation} {how}; a call returns, or raises an exception", elsewhere)
 
 
 class OperationNotTried(OperationLost):
@@ -128,5 +129,7 @@ def _message(exception: BaseException) -> str:
     # The exception belongs to the implementation, and so does its __str__, which may fail in turn.
     try:
         return str(exception)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return ""

@@ -53,14 +53,12 @@ class RemoteCall:
     def run(self, expected_shapes: Sequence[Shape] | None = None) -> Result:
         """Make the call and return its result in the canonical layout.
 
-        Raises what `PreparedCall.run` raises, OperationLost where the process was lost over it, and StateCorrupted where
+        Raises what `PreparedCall.run` raises, OperationLost where the process was lost over it, and AdapterError where
         the process was left otherwise than it was found.
         """
         return self._results("run", 1, expected_shapes, self.calls)[0]
 
-    def run_again_on(
-        self, other: RemoteCall, expected_shapes: Sequence[Shape] | None = None
-    ) -> tuple[Result, Result]:
+    def run_again_on(self, other: RemoteCall, expected_shapes: Sequence[Shape] | None = None) -> tuple[Result, Result]:
         """Make the call, overwrite its arrays with those of `other`, and make it again; see `PreparedCall`."""
         first, afterwards = self._results("run_again_on", 2, expected_shapes, 2, other)
         return first, afterwards

@@ -110,7 +110,11 @@ def _implementation(told: dict[str, Any], target: str) -> Implementation:
         name=target,
         framework=framework,
         operations=MappingProxyType(
-            {name: OperationElsewhere(name, told["operations"][name]) for name in OPERATIONS if name in told["operations"]}
+            {
+                name: OperationElsewhere(name, told["operations"][name])
+                for name in OPERATIONS
+                if name in told["operations"]
+            }
         ),
         conventions=declarations.read_conventions(found, target),
         dtypes=declarations.read_dtypes(found, target, framework),
@@ -119,7 +123,9 @@ def _implementation(told: dict[str, Any], target: str) -> Implementation:
         black_box=declarations.read_model_inputs(found, target),
         source=None if told["source"] is None else visible(told["source"]),
         notices=tuple(visible(notice) for notice in told["notices"]),
-        derived={str(name): str(origin) for name, origin in told["derived"].items() if {name, origin} <= set(OPERATIONS)},
+        derived={
+            str(name): str(origin) for name, origin in told["derived"].items() if {name, origin} <= set(OPERATIONS)
+        },
     )
 
 

@@ -16,9 +16,7 @@ from veriformer.adapters.isolation.supervisor import Supervisor
 from veriformer.adapters.loading import load
 
 
-def load_isolated(
-    target: object, limits: Limits | None = None, supervisor: Supervisor | None = None
-) -> Implementation:
+def load_isolated(target: object, limits: Limits | None = None, supervisor: Supervisor | None = None) -> Implementation:
     """Return the implementation that `target` names, loaded in a process of its own; a built-in one is loaded here.
 
     `supervisor` is one that was made before for this target, so that its worker has been loading since. LoadError as

@@ -22,7 +22,9 @@ _BETWEEN_LOOKS = 0.05
 _MOST_LATE_PIECES = 64
 _SECONDS_FOR_LAST_WORDS = 0.3
 _START = "import sys; sys.path[:] = {path!r}; from veriformer.adapters.isolation.worker import main; main({ends})"
-_OUR_FRAMES = re.compile(r"^.*adapters.isolation.state\.py.*", re.MULTILINE | re.DOTALL)
+_WHERE_IT_STANDS = "Stack (most recent call first):"
+_WHERE_IT_ENDED = "Fatal Python error"
+_OUR_FRAMES = re.compile(r"^[^\n]*adapters.isolation.state\.py.*", re.MULTILINE | re.DOTALL)
 
 
 class WorkerLost(Exception):
@@ -149,7 +151,7 @@ class WorkerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_SECONDS_FOR_LAST_WORDS)
         self._read_late_output()
-        return WorkerLost("end", _ending(self._process.returncode), self._last_words("Fatal Python error"))
+        return WorkerLost("end", _ending(self._process.returncode), self._last_words(_WHERE_IT_ENDED))
 
     def _where_it_hangs(self) -> str:
         """Return Python's account of where the call is, empty where the process does not say."""
@@ -158,12 +160,12 @@ class WorkerProcess:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGUSR1)
         deadline = time.monotonic() + _SECONDS_FOR_LAST_WORDS
-        while time.monotonic() < deadline and not self._last_words("Current thread 0x"):
+        while time.monotonic() < deadline and not self._last_words(_WHERE_IT_STANDS):
             time.sleep(_BETWEEN_LOOKS / 5)
             self._read_late_output()
         time.sleep(_BETWEEN_LOOKS / 5)
         self._read_late_output()
-        return self._last_words("Current thread 0x")
+        return self._last_words(_WHERE_IT_STANDS)
 
     def _last_words(self, beginning: str) -> str:
         """Return what Python wrote of itself at the end, and take it out of what the implementation wrote."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from os import chdir, getcwd
@@ -16,10 +16,9 @@ from typing import Any
 
 from numpy import geterr, seterr
 
-
 _MOST_NAMES = 5
 # As the system has them: to decode them twice around each call took longer than most calls.
-_VARIABLES: dict[Any, Any] = getattr(os.environ, "_data", os.environ)
+_VARIABLES: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class State:
 
     errors: dict[str, Any]
     folder: str | None
-    environment: dict[Any, Any]
+    environment: Mapping[Any, Any]
     torch_dtype: Any
     modules: int
 

@@ -2,7 +2,6 @@
 
 from plain import right
 
-
 _answers = {}
 
 

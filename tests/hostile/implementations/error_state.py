@@ -1,7 +1,6 @@
 """Leaves NumPy raising where it warned."""
 
 import numpy as np
-
 from plain import right
 
 

@@ -6,7 +6,7 @@ from plain import right
 
 
 def softmax(x):
-    for _ in range(2000):
+    for _ in range(200):
         print("flood " * 500)
         sys.stderr.write("and more of it " * 100)
     return right(x) + 1

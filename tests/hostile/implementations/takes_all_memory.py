@@ -6,4 +6,4 @@ import numpy as np
 def softmax(x):
     taken = []
     while True:
-        taken.append(np.ones(2**26))
+        taken.append(np.ones(2**23))

@@ -1,5 +1,6 @@
 """Raises an exception that cannot be told."""
 
+
 class Unspeakable(Exception):
     def __str__(self):
         raise SystemExit(1)

@@ -66,6 +66,7 @@ class StateCorrupted(AdapterError):
     def __init__(self, operation: str, what: str) -> None:
         super().__init__(f"{operation} changed {what} and left it so; put it back before returning")
         self.operation = operation
+        self.what = what
 
 
 class OperationLost(AdapterError):
@@ -107,9 +108,9 @@ def install_hint(framework: str) -> str:
 
 
 def formatted_traceback(error: BaseException) -> str:
-    """Return the traceback of an error, that of the other process where it happened in one."""
+    """Return the traceback of an error, that of the other process where it happened in one; empty where none tells."""
     elsewhere = getattr(error, "elsewhere", "")
-    if isinstance(error, OperationLost) or (isinstance(elsewhere, str) and elsewhere):
+    if isinstance(error, OperationLost | StateCorrupted) or (isinstance(elsewhere, str) and elsewhere):
         return str(elsewhere)
     return "".join(traceback.format_exception(error))
 

@@ -153,7 +153,7 @@ class Run:
         What was derived from an operation that breaks laws itself is left to that.
         """
         by_operation: dict[str, list[LawResult]] = {}
-        for result in results:
+        for result in (result for result in results if result.answered):
             by_operation.setdefault(result.law.operation.name, []).append(result)
         for operation, its in by_operation.items():
             profile = self.profiles.get(operation)
@@ -210,8 +210,8 @@ class Run:
         return self._broken(law, search, outcome, tried)
 
     def _broken(self, law: Law, search: Search, outcome: Outcome, tried: int) -> LawResult:
-        counterexample = search.counterexample(outcome)
-        if outcome.kind == "fails":
+        counterexample = None if outcome.fate == "not_tried" else search.counterexample(outcome)
+        if counterexample is not None and outcome.kind == "fails":
             excess = counterexample.verdict.excess
             return LawResult(law.statement, "failed", tried, largest_excess=excess, counterexample=counterexample)
         return LawResult(
@@ -221,6 +221,7 @@ class Run:
             counterexample=counterexample,
             reason=outcome.error,
             traceback=outcome.traceback,
+            answered=outcome.fate == "answered",
         )
 
     def _limits(self, profile: Profile, seed: int) -> Limits:

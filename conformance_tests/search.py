@@ -16,7 +16,14 @@ from random import Random
 from typing import Any, Literal
 
 from hypothesis.errors import Flaky, NoSuchExample
-from veriformer.adapters.errors import AdapterError, OperationLost, OperationRaised, formatted_traceback
+from veriformer.adapters.errors import (
+    AdapterError,
+    OperationLost,
+    OperationNotTried,
+    OperationRaised,
+    StateCorrupted,
+    formatted_traceback,
+)
 from veriformer.conformance_tests.cases.case import AttentionCase, Case
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.sizes import AXES, SEPARATE_WIDTHS, shorter
@@ -41,13 +48,20 @@ _DRAWS_PER_CASE = 3
 _PLAIN_SEEDS = 8
 
 Kind = Literal["holds", "fails", "errors", "not_offered"]
+# What became of the last call: its process was lost over it, it was not even tried, or it changed what is shared there.
+Fate = Literal["answered", "lost", "not_tried", "corrupted"]
+_FATES: tuple[tuple[type[AdapterError], Fate], ...] = (
+    (OperationNotTried, "not_tried"),
+    (OperationLost, "lost"),
+    (StateCorrupted, "corrupted"),
+)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What one case, or a whole search, came to: a verdict, or in `error` why there is none.
 
-    `lost` says that the call did not come back: judging the case again would cost a process, or many seconds.
+    Where the call did not come back, judging the case again would cost a process, or many seconds.
     """
 
     kind: Kind
@@ -55,7 +69,12 @@ class Outcome:
     verdict: Verdict | None = None
     error: str = ""
     traceback: str = ""
-    lost: bool = False
+    fate: Fate = "answered"
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether the calls of the case can be made again."""
+        return self.fate in ("answered", "corrupted")
 
 
 @dataclass(repr=False)
@@ -82,7 +101,7 @@ class Search:
         Without `shrink`, and where the call did not come back, it is the first such case.
         """
         found = self._explored()
-        if found.kind not in ("fails", "errors") or found.lost or not shrink:
+        if found.kind not in ("fails", "errors") or not (found.comes_back and shrink):
             return found
         small = self._swept(replace(self.limits, small=True))
         if small is None:
@@ -153,8 +172,7 @@ class Search:
         except NotOffered as reason:
             return Outcome("not_offered", case, error=str(reason))
         except (AdapterError, WrongShape) as error:
-            lost = isinstance(error, OperationLost)
-            return Outcome("errors", case, error=str(error), traceback=_traceback(error), lost=lost)
+            return Outcome("errors", case, error=str(error), traceback=_traceback(error), fate=_fate(error))
         return Outcome("holds" if verdict.holds else "fails", case, verdict)
 
     def counterexample(self, outcome: Outcome) -> Counterexample:
@@ -162,7 +180,7 @@ class Search:
 
         The calls of one that did not come back are the last that were made.
         """
-        if not outcome.lost:
+        if outcome.comes_back:
             self.judge(outcome.case)
         verdict = outcome.verdict or words("a result that can be judged", outcome.error, holds=False)
         return Counterexample(outcome.case, tuple(self.subject.calls), verdict, self._eager_allows(outcome))
@@ -217,6 +235,10 @@ def _length(case: Case) -> tuple[int, int]:
 
 def _reading(outcome: Outcome) -> tuple[int, int]:
     return _length(outcome.case) if outcome.case else (0, 0)
+
+
+def _fate(error: Exception) -> Fate:
+    return next((fate for kind, fate in _FATES if isinstance(error, kind)), "answered")
 
 
 def _traceback(error: BaseException) -> str:

@@ -16,7 +16,6 @@ from veriformer.adapters.errors import (
     NotDifferentiable,
     OperationRaised,
     StateCorrupted,
-    UnjudgeableResult,
     UnsupportedDtype,
     describe,
 )
@@ -53,8 +52,8 @@ def of_error(error: BaseException) -> Frame:
         "cause": describe(original),
         "traceback": _traceback(original),
     }
-    if isinstance(error, OperationRaised | UnjudgeableResult | StateCorrupted):
-        told["operation"] = error.operation
+    if isinstance(error, StateCorrupted):
+        told["what"] = error.what
     if isinstance(error, MissingFramework):
         told["framework"] = error.name
     return Frame({"error": told})
@@ -84,7 +83,8 @@ def error_in(frame: Frame, operation: str) -> AdapterError | None:
         raise MalformedFrame("its error is not an object")
     error = _error(told, operation)
     error.__cause__ = ForeignException(_text(told, "cause"), _text(told, "traceback"))
-    error.elsewhere = "" if isinstance(error, OperationRaised) else _text(told, "traceback")
+    if not isinstance(error, OperationRaised | StateCorrupted):
+        error.elsewhere = _text(told, "traceback")
     return error
 
 
@@ -102,7 +102,9 @@ def _error(told: dict[str, Any], operation: str) -> AdapterError:
     for plain in _PLAIN:
         if kind == plain.__name__:
             return plain(sentence)
-    if kind in ("UnjudgeableResult", "StateCorrupted"):
+    if kind == "StateCorrupted":
+        return StateCorrupted(operation, _text(told, "what"))
+    if kind == "UnjudgeableResult":
         return AdapterError(sentence)
     return AdapterError(f"{operation} could not be called in a process of its own: {sentence}")
 
@@ -131,7 +133,7 @@ def _arrays(described: Iterable[dict[str, Any]], payload: bytes) -> list[np.ndar
             raise MalformedFrame("its arrays are longer than it is")
         array = np.frombuffer(payload[start:end], dtype).reshape(shape)
         # Bytes that are neither 0 nor 1 are not left in an array of truth values.
-        arrays.append(array != 0 if name == "bool" else array.copy())
+        arrays.append(np.asarray(array != 0) if name == "bool" else array.copy())
         start = end
     if start != len(payload):
         raise MalformedFrame("its arrays are shorter than it is")

@@ -58,7 +58,7 @@ class Watch:
             left = self._left.setdefault(generator.name, set())
             state = generator.state()
             if state in left:
-                self.changed.append(f"the random state of {generator.name} by seeding it")
+                self.changed.append(f"the random state of {generator.name} (by seeding it)")
             left.add(state)
 
 

@@ -39,7 +39,8 @@ def _by_reason(results: Iterable[LawResult]) -> list[list[LawResult]]:
     for result in results:
         # Sizes differ from law to law; what went wrong is the same.
         groups.setdefault(re.sub(r"\d+(, \d+)*", "0", result.reason), []).append(result)
-    return sorted(groups.values(), key=len, reverse=True)
+    # What was not tried any more comes after what stood in its way.
+    return sorted(groups.values(), key=lambda group: (group[0].counterexample is not None, len(group)), reverse=True)
 
 
 def _without_our_frames(traceback: str) -> str:

@@ -61,7 +61,7 @@ TABLE = {
     # It changes what its process shares.
     "error_state": _error("softmax changed NumPy's error state"),
     "torch_dtype": _error("softmax changed torch's default dtype"),
-    "seeds": _error("softmax changed the random state of random by seeding it and the random state of numpy.random"),
+    "seeds": _error("softmax changed the random state of random (by seeding it) and the random state of numpy.random"),
     "environment": _error("softmax changed the environment (OMP_NUM_THREADS)"),
     "working_directory": _error("softmax changed the working directory"),
     # It cheats.

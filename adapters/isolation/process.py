@@ -16,6 +16,7 @@ from typing import Literal
 from veriformer.adapters.isolation.frames import Frame, FrameReader, MalformedFrame
 
 LONGEST_OUTPUT = 10_000
+INTERFERED = "wrote into the pipe through which its process answers"
 _PIECE = 2**16
 _BETWEEN_LOOKS = 0.05
 # Output that a reply has overtaken is read, but a flood that a child keeps up is not waited for.
@@ -61,9 +62,12 @@ class WorkerProcess:
         self._unsent = b""
         self._printed = b""
         self._recent = b""
+        self._selector = selectors.DefaultSelector()
+        for end in (self._replies, self._output):
+            self._selector.register(end, selectors.EVENT_READ)
         ours = (self._requests, self._replies, self._output)
         # Whatever becomes of the suite, no worker outlives it: this runs when the interpreter ends, too.
-        self.close = weakref.finalize(self, _end, self._process, ours)
+        self.close = weakref.finalize(self, _end, self._process, self._selector, ours)
 
     @property
     def is_closed(self) -> bool:
@@ -83,28 +87,26 @@ class WorkerProcess:
     def receive(self, seconds: float) -> Frame:
         """Return the reply to what was sent; WorkerLost when none comes in time, or what comes is none."""
         deadline, reader = time.monotonic() + seconds, FrameReader()
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._replies, selectors.EVENT_READ)
-            selector.register(self._output, selectors.EVENT_READ)
-            if self._unsent:
-                selector.register(self._requests, selectors.EVENT_WRITE)
-            while True:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise WorkerLost("hang", last_words=self._where_it_hangs())
-                frame = self._step(selector, reader, min(left, _BETWEEN_LOOKS))
-                if frame is not None:
-                    self._read_late_output()
-                    return frame
+        if self._unsent:
+            self._selector.register(self._requests, selectors.EVENT_WRITE)
+        while (left := deadline - time.monotonic()) > 0:
+            frame = self._step(reader, min(left, _BETWEEN_LOOKS))
+            if frame is not None and self._unsent:
+                # Nobody can answer a question of which he has not heard the end.
+                raise WorkerLost("end", INTERFERED)
+            if frame is not None:
+                self._read_late_output()
+                return frame
+        raise WorkerLost("hang", last_words=self._where_it_hangs())
 
-    def _step(self, selector: selectors.BaseSelector, reader: FrameReader, seconds: float) -> Frame | None:
-        ready = {key.fd for key, _ in selector.select(seconds)}
+    def _step(self, reader: FrameReader, seconds: float) -> Frame | None:
+        ready = {key.fd for key, _ in self._selector.select(seconds)}
         if self._output in ready and not self._read_output():
-            selector.unregister(self._output)
+            self._selector.unregister(self._output)
         if self._requests in ready:
             self._send_some()
             if not self._unsent:
-                selector.unregister(self._requests)
+                self._selector.unregister(self._requests)
         if self._replies in ready:
             return self._take(reader)
         # Who left the pipe open says nothing of who is alive, so the process itself is looked at.
@@ -119,7 +121,7 @@ class WorkerProcess:
         try:
             return reader.feed(piece)
         except MalformedFrame as error:
-            raise WorkerLost("end", "wrote into the pipe through which its process answers") from error
+            raise WorkerLost("end", INTERFERED) from error
 
     def _send_some(self) -> None:
         try:
@@ -190,12 +192,13 @@ def _ending(status: int | None) -> str:
     return f"ended its process by {name}{', perhaps for want of memory' if name == 'SIGKILL' else ''}"
 
 
-def _end(process: subprocess.Popen[bytes], ends: tuple[int, ...]) -> None:
+def _end(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, ends: tuple[int, ...]) -> None:
     """End a worker and all that it started in its group, and close the pipes."""
     # The group exists as long as one of its members does, whether or not the worker itself is still there.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_SECONDS_FOR_LAST_WORDS)
+    selector.close()
     for end in ends:
         os.close(end)

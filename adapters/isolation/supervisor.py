@@ -17,7 +17,7 @@ from veriformer.adapters.errors import (
 )
 from veriformer.adapters.isolation.frames import Frame, request
 from veriformer.adapters.isolation.limits import Limits
-from veriformer.adapters.isolation.process import WorkerLost, WorkerProcess
+from veriformer.adapters.isolation.process import INTERFERED, WorkerLost, WorkerProcess
 
 MOST_HANGS = 2
 MOST_ENDS = 5
@@ -68,7 +68,7 @@ class Supervisor:
         left = max(0.0, self._loading - time.monotonic())
         self._loading = None
         try:
-            header = process.receive(left).header
+            header = _answer(process.receive(left), 0).header
         except BaseException as error:
             self.close()
             if not isinstance(error, WorkerLost):
@@ -86,11 +86,12 @@ class Supervisor:
         self._refuse(operation)
         self.loaded()
         seconds = calls * self.limits.seconds
-        process = self._started()
+        process, number = self._started(), self.next_number()
         try:
             forget, self._forgotten = self._forgotten, []
-            process.send(request({**message, "operation": operation, "forget": forget, "seconds": seconds}))
-            return process.receive(seconds)
+            told = {**message, "number": number, "operation": operation, "forget": forget, "seconds": seconds}
+            process.send(request(told))
+            return _answer(process.receive(seconds), number)
         except WorkerLost as lost:
             self.close()
             raise self._counted(operation, lost, seconds) from None
@@ -102,8 +103,7 @@ class Supervisor:
     def distrust(self, operation: str) -> AdapterError:
         """End a worker whose reply makes no sense, and return the error that says so."""
         self.close()
-        lost = WorkerLost("end", "wrote into the pipe through which its process answers")
-        return self._counted(operation, lost, self.limits.seconds)
+        return self._counted(operation, WorkerLost("end", INTERFERED), self.limits.seconds)
 
     def forgive(self, operation: str) -> None:
         """Have the whole patience again for an operation."""
@@ -129,7 +129,7 @@ class Supervisor:
             self.generation += 1
             seconds = self.limits.loading_seconds
             loading = {"target": self.target, "memory": self.limits.memory}
-            self._process.send(request({"load": loading, "seconds": seconds}))
+            self._process.send(request({"load": loading, "number": 0, "seconds": seconds}))
             self._loading = time.monotonic() + seconds
         return self._process
 
@@ -146,6 +146,13 @@ class Supervisor:
             raise OperationNotTried(operation, why)
         if self._ends[operation] >= MOST_ENDS:
             raise OperationNotTried(operation, f"{self._ends[operation]} calls of it ended their process")
+
+
+def _answer(frame: Frame, number: int) -> Frame:
+    """Return a reply; WorkerLost when it is that to another request."""
+    if frame.header.get("number") != number:
+        raise WorkerLost("end", INTERFERED)
+    return frame
 
 
 def _not_loaded(target: str, lost: WorkerLost, limits: Limits) -> LoadError:

@@ -112,7 +112,8 @@ def main(requests: int, replies: int) -> None:
     with open(requests, "rb", closefd=False) as stream:
         while (request := read_request(stream)) is not None:
             signal.setitimer(signal.ITIMER_REAL, 2 * request["seconds"] + _GRACE)
-            answer = reply(server.answer(request))
+            frame = server.answer(request)
+            answer = reply(Frame({**frame.header, "number": request["number"]}, frame.payload))
             if os.getpid() != own:
                 # A child that the operation forked has come back from the call as well.
                 os._exit(0)

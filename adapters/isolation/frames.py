@@ -15,8 +15,8 @@ from typing import IO, Any
 _MAGIC = b"VERI"
 _SIZES = struct.Struct(">4sIQ")
 _REQUEST_SIZE = struct.Struct(">Q")
-LONGEST_HEADER = 2**24
-LONGEST_PAYLOAD = 2**30
+LONGEST_HEADER = 2**20
+LONGEST_PAYLOAD = 2**28
 
 
 class MalformedFrame(Exception):

@@ -19,17 +19,19 @@ from veriformer.adapters.errors import (
     UnsupportedDtype,
     describe,
 )
-from veriformer.adapters.isolation.frames import Frame, MalformedFrame
+from veriformer.adapters.isolation.frames import LONGEST_PAYLOAD, Frame, MalformedFrame
 from veriformer.adapters.results import Result, Shape
 
 _DTYPES = {"float64": np.float64, "bool": np.uint8, "int64": np.int64}
 _HIGHEST_RANK = 32
-_LONGEST_TEXT = 100_000
+_LONGEST_TEXT = 20_000
 _PLAIN = (LoadError, UnsupportedDtype, NotDifferentiable)
 
 
 def of_results(results: Sequence[Result]) -> Frame:
-    """Return the reply that holds results; their opaque parts stay."""
+    """Return the reply that holds results; their opaque parts stay. AdapterError when they are too large for one."""
+    if (size := sum(result.value.nbytes for result in results)) > LONGEST_PAYLOAD:
+        raise AdapterError(f"the result takes {size:,} bytes; a reply has at most {LONGEST_PAYLOAD:,}")
     described = [
         {**_described(result.value), "of": result.dtype, "shapes": [list(shape) for shape in result.shapes]}
         for result in results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -35,6 +36,11 @@ def softmax(x):
         time.sleep(100)
     if x.ravel()[0] == 14:
         os._exit(7)
+    if x.ravel()[0] == 15:
+        child = os.fork()
+        if child == 0:
+            time.sleep(100)
+        return x * 0 + child
     print("called")
     return x + len(calls)
 
@@ -180,14 +186,22 @@ def test_closing_ends_the_process(isolated: Implementation) -> None:
         os.kill(worker, 0)
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="the system does not show its processes")
+def test_closing_ends_what_the_implementation_started(isolated: Implementation) -> None:
+    child = Path(f"/proc/{softmax(isolated, 15)[0]:.0f}/stat")
+    assert child.read_text().split()[2] in "RS"
+    isolated.close()
+    time.sleep(0.1)
+    # Who should have waited for the child has ended too, so it may be left as a mere entry.
+    assert not child.exists() or child.read_text().split()[2] in "ZX"
+
+
 def test_nothing_outlives_the_interpreter(path: str) -> None:
     script = (
         "from veriformer.adapters.isolation.loading import load_isolated\n"
         f"i = load_isolated({path!r})\n"
         "print(i.residence.supervisor._process._process.pid)"
     )
-    import subprocess
-
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     time.sleep(0.1)
     with pytest.raises(ProcessLookupError):

@@ -55,6 +55,12 @@ def test_results_of_several_parts_and_of_chains_arrive() -> None:
     assert not received[0].opaque
 
 
+def test_a_result_that_is_too_large_is_not_sent() -> None:
+    large = np.broadcast_to(np.float64(0), (2**26,))
+    with pytest.raises(AdapterError, match="the result takes 536,870,912 bytes"):
+        messages.of_results([Result.of(large, "float64")])
+
+
 def test_arrays_arrive_by_name() -> None:
     arrays = {"query": np.eye(2), "weights.layers.0.w_q": np.arange(3), "mask": np.array([True, False])}
     received = messages.arrays_in(sent(messages.of_arrays(arrays)))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from veriformer.adapters.errors import OperationRaised, UnjudgeableResult
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.results import OPAQUE, Result, Shape, read_results
-from veriformer.adapters.weights import arrays_in, convert_weights
+from veriformer.adapters.weights import arrays_in, convert_weights, plain_weights
 from veriformer.spec.operations import OPERATIONS, Operation
 
-__all__ = ["OperationRaised", "PreparedCall", "Result", "UnjudgeableResult", "prepare"]
+__all__ = ["Call", "OneCall", "OperationRaised", "PreparedCall", "Result", "UnjudgeableResult", "prepare"]
 
 # Masks, biases, weights and log-sum-exps keep their axes whatever the layout.
 _WITH_LAYOUT = ("query", "key", "value", "grad_output", "output_a", "output_b")
@@ -21,6 +21,26 @@ _RESULTS_WITH_LAYOUT = ("output", "grad_query", "grad_key", "grad_value")
 _HEADS_AND_LENGTH = (0, 2, 1, 3)
 # A configuration has no arrays, and a cache is what the implementation itself returned.
 _AS_GIVEN = ("configuration", "cache")
+
+
+class Call(Protocol):
+    """A call that is prepared, or a chain of calls, here or in a worker."""
+
+    def run(self, expected_shapes: Sequence[Shape] | None = None) -> Result:
+        """Make the call; see `PreparedCall.run`."""
+        ...
+
+    def arguments_now(self) -> dict[str, np.ndarray]:
+        """Return what the framework's arrays hold at this moment."""
+        ...
+
+
+class OneCall(Call, Protocol):
+    """One call that is prepared, here or in a worker."""
+
+    def run_again_on(self, other: Any, expected_shapes: Sequence[Shape] | None = None) -> tuple[Result, Result]:
+        """Make the call twice on the same arrays; see `PreparedCall.run_again_on`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -121,8 +141,8 @@ def prepare(
     layout: str = "bhld",
     mask_polarity: str = "true_attends",
     strided: bool = False,
-) -> PreparedCall:
-    """Convert canonical arguments to what the implementation takes.
+) -> OneCall:
+    """Convert canonical arguments to what the implementation takes; where it lives in a worker, that does so.
 
     `arguments` has the interface's names: NumPy arrays (float64 values that `dtype` represents exactly, bool, int),
     Python scalars, weights (an object with attributes or a mapping, see `convert_weights`). A keyword that is None is
@@ -132,16 +152,43 @@ def prepare(
     KeyError when the implementation lacks the operation or the operation lacks an argument of that name; ValueError
     when a required one is missing or a convention's value unknown; UnsupportedDtype when the framework lacks `dtype`.
     """
+    settings: dict[str, Any] = {"layout": layout, "mask_polarity": mask_polarity, "strided": strided}
+    if implementation.residence is None:
+        return prepare_here(implementation, operation, arguments, dtype=dtype, **settings)
+    specification, given = _checked(implementation, operation, arguments, layout, mask_polarity)
+    told = {"operation": operation, "arguments": plain_arguments(specification, given), "dtype": dtype, **settings}
+    return implementation.residence.call(operation, told)
+
+
+def prepare_here(
+    implementation: Implementation,
+    operation: str,
+    arguments: Mapping[str, Any],
+    *,
+    dtype: str,
+    layout: str = "bhld",
+    mask_polarity: str = "true_attends",
+    strided: bool = False,
+) -> PreparedCall:
+    """Convert canonical arguments in this process; as `prepare` of an implementation that lives here."""
+    specification, given = _checked(implementation, operation, arguments, layout, mask_polarity)
+    convert = _converter(implementation, dtype, strided)
+    moved = _moved(specification, given, layout, mask_polarity)
+    converted = {name: _handed_over(specification, name, value, convert) for name, value in moved.items()}
+    return PreparedCall(implementation, specification, converted, layout)
+
+
+def _checked(
+    implementation: Implementation, operation: str, arguments: Mapping[str, Any], layout: str, mask_polarity: str
+) -> tuple[Operation, dict[str, Any]]:
+    """Return the operation and the arguments that are given; KeyError and ValueError as `prepare`."""
     if not implementation.declares(operation):
         raise KeyError(f"{implementation.name} does not declare {operation}")
     _check_conventions(layout, mask_polarity)
     specification = OPERATIONS[operation]
     given = {name: value for name, value in arguments.items() if value is not None}
     _check_names(specification, given)
-    convert = _converter(implementation, dtype, strided)
-    moved = _moved(specification, given, layout, mask_polarity)
-    converted = {name: _handed_over(specification, name, value, convert) for name, value in moved.items()}
-    return PreparedCall(implementation, specification, converted, layout)
+    return specification, given
 
 
 def _check_conventions(layout: str, mask_polarity: str) -> None:
@@ -193,6 +240,14 @@ def _handed_over(operation: Operation, name: str, value: Any, convert: Callable[
     if isinstance(value, np.ndarray):
         return convert(value)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def plain_arguments(operation: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of which no weights are objects of the suite's own."""
+    return {
+        name: plain_weights(value) if operation.parameter(name).kind == "weights" else value
+        for name, value in given.items()
+    }
 
 
 def _obeys_layout(operation: Operation) -> bool:

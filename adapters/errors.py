@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import traceback
+
 LONGEST_MESSAGE = 200
 
 
 class AdapterError(Exception):
-    """Base of every error of this room."""
+    """Base of every error of this room; `elsewhere` is a traceback as text where it happened in another process."""
+
+    elsewhere = ""
+
+
+class ForeignException(Exception):
+    """An exception of another process, of which only the description and the traceback came over."""
+
+    def __init__(self, description: str, elsewhere: str) -> None:
+        super().__init__(description)
+        self.description = description
+        self.elsewhere = elsewhere
 
 
 class LoadError(AdapterError):
@@ -47,14 +60,65 @@ class UnjudgeableResult(AdapterError):
         self.returned = returned
 
 
+class StateCorrupted(AdapterError):
+    """The operation changed what its whole process shares, and did not change it back."""
+
+    def __init__(self, operation: str, what: str) -> None:
+        super().__init__(f"{operation} changed {what} and left it so; put it back before returning")
+        self.operation = operation
+        self.what = what
+
+
+class OperationLost(AdapterError):
+    """The call ended its process, or had to be ended with it: trying it again costs much and tells nothing."""
+
+    def __init__(self, sentence: str, elsewhere: str = "") -> None:
+        super().__init__(sentence)
+        self.elsewhere = elsewhere
+
+
+class OperationTimedOut(OperationLost):
+    """The operation did not return in time."""
+
+    def __init__(self, operation: str, seconds: float, elsewhere: str = "") -> None:
+        super().__init__(
+            f"{operation} did not return within {seconds:g} s; its process was ended (--time-limit allows more)",
+            elsewhere,
+        )
+
+
+class OperationCrashed(OperationLost):
+    """The operation ended its process, or cut it off; `how` completes the sentence."""
+
+    def __init__(self, operation: str, how: str, elsewhere: str = "") -> None:
+        super().__init__(f"{operation} {how}; a call returns, or raises an exception", elsewhere)
+
+
+class OperationNotTried(OperationLost):
+    """The operation was not called any more, since calls before did not come back; `why` completes the sentence."""
+
+    def __init__(self, operation: str, why: str) -> None:
+        super().__init__(f"{operation} was not tried, since {why}")
+
+
 def install_hint(framework: str) -> str:
     """Return the command that installs a framework."""
     extra = "" if framework == "numpy" else f"[{framework}]"
     return f"pip install 'veriformer{extra}'"
 
 
+def formatted_traceback(error: BaseException) -> str:
+    """Return the traceback of an error, that of the other process where it happened in one; empty where none tells."""
+    elsewhere = getattr(error, "elsewhere", "")
+    if isinstance(error, OperationLost | StateCorrupted) or (isinstance(elsewhere, str) and elsewhere):
+        return str(elsewhere)
+    return "".join(traceback.format_exception(error))
+
+
 def describe(exception: BaseException) -> str:
     """Return the type of an exception and the first line of its message, of bounded length."""
+    if isinstance(exception, ForeignException):
+        return exception.description
     lines = _message(exception).strip().splitlines()
     first = lines[0].strip() if lines else ""
     if len(first) > LONGEST_MESSAGE:
@@ -66,5 +130,7 @@ def _message(exception: BaseException) -> str:
     # The exception belongs to the implementation, and so does its __str__, which may fail in turn.
     try:
         return str(exception)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return ""

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from veriformer.adapters import signatures
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
 from veriformer.adapters.siblings import SiblingImports
 from veriformer.spec.operations import OPERATIONS
+
+if TYPE_CHECKING:
+    from veriformer.adapters.isolation.calls import Residence
 
 Callables = Mapping[str, Callable[..., Any]]
 
@@ -32,7 +35,8 @@ class Implementation:
     ("multi_head_attention.mask_polarity"). `notices` are sentences about names that look misspelt.
     `architectures` are those that each operation on whole models has, `black_box` what its `model` takes.
     `source` is the file or import path, None for an object that was handed over. `derived` names the operations that
-    come from differentiating another, and that other.
+    come from differentiating another, and that other. `residence` is the worker in which it lives, None where it is
+    called in this process.
     """
 
     name: str
@@ -47,6 +51,7 @@ class Implementation:
     notices: tuple[str, ...] = ()
     siblings: SiblingImports | None = field(default=None, repr=False, compare=False)
     derived: Mapping[str, str] = field(default_factory=dict)
+    residence: Residence | None = field(default=None, repr=False, compare=False)
 
     def declares(self, operation: str) -> bool:
         """Return whether the implementation has the operation."""
@@ -82,6 +87,20 @@ class Implementation:
         """Return whether the operation refuses by design what `limitation` names (see LIMITATIONS)."""
         names = (operation, self.derived.get(operation, operation))
         return not {limitation, *(f"{name}.{limitation}" for name in names)}.isdisjoint(self.limitations)
+
+    def forgive(self, operation: str) -> None:
+        """Let an operation that was given up in its worker, for hanging or ending the process, be called again."""
+        if self.residence is not None:
+            self.residence.supervisor.forgive(operation)
+
+    def printed(self) -> str:
+        """Return what was printed in its worker since this was asked; nothing where it has none."""
+        return "" if self.residence is None else self.residence.supervisor.printed()
+
+    def close(self) -> None:
+        """End its worker, if it has one; another is started if it is called again."""
+        if self.residence is not None:
+            self.residence.supervisor.close()
 
     @contextmanager
     def importing(self) -> Iterator[None]:

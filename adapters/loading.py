@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -41,6 +42,16 @@ def load(target: str | object) -> Implementation:
         return _implementation(object_in(module, object_path, place), target, place, siblings)
     module = load_module(place, tuple(BUILT_IN))
     return _implementation(object_in(module, object_path, place), target, target, None)
+
+
+def load_again(implementation: Implementation) -> Implementation:
+    """Return another copy of an implementation, which shares nothing with it that is not shared by Python.
+
+    In a worker the copy is loaded when it is first called. LoadError as `load`.
+    """
+    if implementation.residence is not None:
+        return replace(implementation, residence=implementation.residence.another())
+    return replace(load(implementation.name), dtypes=implementation.dtypes)
 
 
 def _built_in(built_in: BuiltIn) -> Implementation:

@@ -50,8 +50,8 @@ class NumPyArrays:
         return isinstance(value, np.ndarray | np.generic)
 
     def dtype_name(self, value: Any) -> str:
-        """Return the dtype's name."""
-        return str(value.dtype.name)
+        """Return the dtype's name: that of the memory, whatever a subclass says of itself."""
+        return str(np.asarray(value).dtype.name)
 
     def strided(self, array: np.ndarray) -> np.ndarray:
         """Return a transposed view of every second element of a larger buffer."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.calling import PreparedCall, prepare
+from veriformer.adapters.calling import Call, PreparedCall, plain_arguments, prepare_here
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.results import Result, Shape, join
+from veriformer.spec.operations import OPERATIONS
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,18 @@ def prepare_sequence(
     *,
     dtype: str,
     strided: bool = False,
-) -> PreparedSequence:
+) -> Call:
     """Convert the steps' tokens, and the other arguments of `decode_step` once for all of them.
 
+    Where the implementation lives in a worker, so do the caches: the whole chain is made there.
     KeyError, ValueError and UnsupportedDtype as `prepare`.
     """
     framework = implementation.framework
-    first = prepare(
+    if implementation.residence is not None:
+        plain = plain_arguments(OPERATIONS["decode_step"], arguments)
+        told = {"steps": [(step.tokens, step.after) for step in steps], "arguments": plain}
+        return implementation.residence.call("decode_step", {**told, "dtype": dtype, "strided": strided}, len(steps))
+    first = prepare_here(
         implementation, "decode_step", {**arguments, "tokens": steps[0].tokens}, dtype=dtype, strided=strided
     )
     calls = [first]

@@ -18,6 +18,11 @@ def convert_weights(weights: object, convert: Callable[[np.ndarray], Any]) -> Si
     return SimpleNamespace(**{name: _converted(value, convert) for name, value in _members(weights)})
 
 
+def plain_weights(weights: object) -> SimpleNamespace:
+    """Return an object with the same attributes and the same arrays, of no class that others would have to know."""
+    return convert_weights(weights, lambda array: array)
+
+
 def arrays_in(name: str, value: object, is_array: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
     """Yield every array of an argument with its dotted name: "query", "weights.w_q", "weights.layers.0.w_1"."""
     if is_array(value):

@@ -35,6 +35,9 @@ class Wish:
     verbose: bool
     traceback: bool
     color: bool
+    isolate: bool | None
+    time_limit: float
+    memory_limit: float
 
 
 @dataclass
@@ -84,6 +87,25 @@ class Outcome:
 @click.option("--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce.")
 @click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
 @click.option("--color/--no-color", default=True, help="Colours on a terminal.")
+@click.option(
+    "--isolate/--no-isolate", default=None, help="Run implementations in a process of their own [default: files only]."
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a call may take in that process.",
+)
+@click.option(
+    "--memory-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=4.0,
+    show_default=True,
+    metavar="GIB",
+    help="How much memory its calls may take.",
+)
 def check_command(**options: Any) -> int:
     """Check implementations against the laws of every operation they declare.
 
@@ -106,6 +128,13 @@ def check_command(**options: Any) -> int:
 
 def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
     from veriformer.adapters.errors import LoadError
+    from veriformer.adapters.isolation.limits import GIBIBYTE, Limits
+    from veriformer.cli.isolation import Isolation
+
+    # Before the laws are imported, which takes as long as loading an implementation.
+    isolation = Isolation(
+        wish.implementations, wish.isolate, Limits(wish.time_limit, int(wish.memory_limit * GIBIBYTE))
+    )
     from veriformer.cli.progress import progress_bar
     from veriformer.conformance_tests.runner import check
     from veriformer.conformance_tests.selection import UnknownName
@@ -115,7 +144,7 @@ def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
         for implementation in wish.implementations:
             try:
                 report = check(
-                    implementation,
+                    isolation.target(implementation),
                     operations=wish.operations or None,
                     laws=wish.laws or None,
                     dtypes=wish.dtypes or None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import traceback
 
 import click
 
@@ -47,7 +46,9 @@ def show_internal_error(error: BaseException, *, with_traceback: bool) -> None:
 
 def print_traceback(error: BaseException) -> None:
     """Print where an error came from."""
-    _print("".join(traceback.format_exception(error)))
+    from veriformer.adapters.errors import formatted_traceback
+
+    _print(formatted_traceback(error))
 
 
 def _print(text: str) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.isolation.limits import Limits as IsolationLimits
+from veriformer.adapters.isolation.loading import load_isolated
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.applicability import not_declared, not_offered
 from veriformer.conformance_tests.cases.limits import Limits
@@ -52,27 +54,36 @@ def check(
     shrink: bool = True,
     diagnosis: bool = True,
     progress: Callable[[Progress], None] | None = None,
+    isolate: bool = False,
+    time_limit: float = IsolationLimits.seconds,
+    memory_limit: int = IsolationLimits.memory,
 ) -> Report:
     """Check an implementation against the laws and return a report.
 
     `target` is a built-in name (`numpy`, `torch`, `jax`), a path to a Python file, an import path, or any object
     with operations as attributes. `laws` are ids or globs over them. `fail_fast` ends the run at the first
     violation; without `shrink` the first case found stands as the counterexample; with `diagnosis`, the mistake
-    behind the broken laws of each operation is looked for. Raises LoadError when the implementation
-    cannot be loaded and UnknownName when an operation, law or tier does not exist.
+    behind the broken laws of each operation is looked for. With `isolate` a file or import path is loaded and called
+    in a process of its own, where a call may take `time_limit` seconds and, beyond what loading took, `memory_limit`
+    bytes. Raises LoadError when the implementation cannot be loaded and UnknownName when an operation, law or tier does
+    not exist.
     """
     selection = Selection(operations, laws, dtypes, tier, seed)
-    implementation = target if isinstance(target, Implementation) else load(target)
-    if dtypes is not None:
-        implementation = restricted(implementation, dtypes)
-    expected = expected_failures or ExpectedFailures(())
-    run = Run(implementation, selection, expected, progress, fail_fast=fail_fast, shrink=shrink)
-    report = run.report()
-    if not diagnosis:
-        return report
-    started = time.monotonic()
-    diagnoses = tuple(run.diagnoses(report.results))
-    return replace(report, diagnoses=diagnoses, seconds=report.seconds + time.monotonic() - started)
+    implementation = _found(target, IsolationLimits(time_limit, memory_limit) if isolate else None)
+    try:
+        if dtypes is not None:
+            implementation = restricted(implementation, dtypes)
+        expected = expected_failures or ExpectedFailures(())
+        run = Run(implementation, selection, expected, progress, fail_fast=fail_fast, shrink=shrink)
+        return run.diagnosed() if diagnosis else run.report()
+    finally:
+        implementation.close()
+
+
+def _found(target: object, limits: IsolationLimits | None) -> Implementation:
+    if isinstance(target, Implementation):
+        return target
+    return load(target) if limits is None else load_isolated(target, limits)
 
 
 def restricted(implementation: Implementation, dtypes: tuple[str, ...]) -> Implementation:
@@ -130,13 +141,19 @@ class Run:
             derived=self.implementation.derived,
         )
 
+    def diagnosed(self) -> Report:
+        """Return the report with what explains the broken laws."""
+        report, started = self.report(), time.monotonic()
+        diagnoses = tuple(self.diagnoses(report.results))
+        return replace(report, diagnoses=diagnoses, seconds=report.seconds + time.monotonic() - started)
+
     def diagnoses(self, results: Iterable[LawResult]) -> Iterator[Diagnosis]:
         """Yield what explains the broken laws of each operation.
 
         What was derived from an operation that breaks laws itself is left to that.
         """
         by_operation: dict[str, list[LawResult]] = {}
-        for result in results:
+        for result in (result for result in results if result.answered):
             by_operation.setdefault(result.law.operation.name, []).append(result)
         for operation, its in by_operation.items():
             profile = self.profiles.get(operation)
@@ -175,6 +192,8 @@ class Run:
         operation = law.statement.operation
         if operation.name not in self.profiles:
             self.profiles[operation.name] = examine(self.implementation, operation)
+            # Questions that hang are given up; they must not cost the laws their own tries.
+            self.implementation.forgive(operation.name)
         return self.profiles[operation.name]
 
     def _searched(self, law: Law, profile: Profile) -> LawResult:
@@ -191,8 +210,8 @@ class Run:
         return self._broken(law, search, outcome, tried)
 
     def _broken(self, law: Law, search: Search, outcome: Outcome, tried: int) -> LawResult:
-        counterexample = search.counterexample(outcome)
-        if outcome.kind == "fails":
+        counterexample = None if outcome.fate == "not_tried" else search.counterexample(outcome)
+        if counterexample is not None and outcome.kind == "fails":
             excess = counterexample.verdict.excess
             return LawResult(law.statement, "failed", tried, largest_excess=excess, counterexample=counterexample)
         return LawResult(
@@ -202,6 +221,7 @@ class Run:
             counterexample=counterexample,
             reason=outcome.error,
             traceback=outcome.traceback,
+            answered=outcome.fate == "answered",
         )
 
     def _limits(self, profile: Profile, seed: int) -> Limits:
@@ -231,7 +251,7 @@ class Run:
         stream = io.StringIO()
         with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
             yield
-        written = stream.getvalue()
+        written = stream.getvalue() + self.implementation.printed()
         if written and operation not in self.printed:
             self.printed[operation] = written[:_LONGEST_OUTPUT]
 

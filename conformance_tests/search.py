@@ -9,7 +9,6 @@ it finds; the shortest of these is made shorter axis by axis. Last, rounder valu
 from __future__ import annotations
 
 import time
-import traceback
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -17,7 +16,14 @@ from random import Random
 from typing import Any, Literal
 
 from hypothesis.errors import Flaky, NoSuchExample
-from veriformer.adapters.errors import AdapterError, OperationRaised
+from veriformer.adapters.errors import (
+    AdapterError,
+    OperationLost,
+    OperationNotTried,
+    OperationRaised,
+    StateCorrupted,
+    formatted_traceback,
+)
 from veriformer.conformance_tests.cases.case import AttentionCase, Case
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.sizes import AXES, SEPARATE_WIDTHS, shorter
@@ -42,17 +48,33 @@ _DRAWS_PER_CASE = 3
 _PLAIN_SEEDS = 8
 
 Kind = Literal["holds", "fails", "errors", "not_offered"]
+# What became of the last call: its process was lost over it, it was not even tried, or it changed what is shared there.
+Fate = Literal["answered", "lost", "not_tried", "corrupted"]
+_FATES: tuple[tuple[type[AdapterError], Fate], ...] = (
+    (OperationNotTried, "not_tried"),
+    (OperationLost, "lost"),
+    (StateCorrupted, "corrupted"),
+)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one case, or a whole search, came to: a verdict, or in `error` why there is none."""
+    """What one case, or a whole search, came to: a verdict, or in `error` why there is none.
+
+    Where the call did not come back, judging the case again would cost a process, or many seconds.
+    """
 
     kind: Kind
     case: Case | None = None
     verdict: Verdict | None = None
     error: str = ""
     traceback: str = ""
+    fate: Fate = "answered"
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether the calls of the case can be made again."""
+        return self.fate in ("answered", "corrupted")
 
 
 @dataclass(repr=False)
@@ -76,10 +98,10 @@ class Search:
     def run(self, *, shrink: bool = True) -> Outcome:
         """Return the outcome: `holds`, or the smallest case that fails or cannot be judged.
 
-        Without `shrink` it is the first such case.
+        Without `shrink`, and where the call did not come back, it is the first such case.
         """
         found = self._explored()
-        if found.kind not in ("fails", "errors") or not shrink:
+        if found.kind not in ("fails", "errors") or not (found.comes_back and shrink):
             return found
         small = self._swept(replace(self.limits, small=True))
         if small is None:
@@ -150,12 +172,16 @@ class Search:
         except NotOffered as reason:
             return Outcome("not_offered", case, error=str(reason))
         except (AdapterError, WrongShape) as error:
-            return Outcome("errors", case, error=str(error), traceback=_traceback(error))
+            return Outcome("errors", case, error=str(error), traceback=_traceback(error), fate=_fate(error))
         return Outcome("holds" if verdict.holds else "fails", case, verdict)
 
     def counterexample(self, outcome: Outcome) -> Counterexample:
-        """Return the outcome's case with the calls made on it, by judging it once more."""
-        self.judge(outcome.case)
+        """Return the outcome's case with the calls made on it, by judging it once more.
+
+        The calls of one that did not come back are the last that were made.
+        """
+        if outcome.comes_back:
+            self.judge(outcome.case)
         verdict = outcome.verdict or words("a result that can be judged", outcome.error, holds=False)
         return Counterexample(outcome.case, tuple(self.subject.calls), verdict, self._eager_allows(outcome))
 
@@ -211,6 +237,9 @@ def _reading(outcome: Outcome) -> tuple[int, int]:
     return _length(outcome.case) if outcome.case else (0, 0)
 
 
+def _fate(error: Exception) -> Fate:
+    return next((fate for kind, fate in _FATES if isinstance(error, kind)), "answered")
+
+
 def _traceback(error: BaseException) -> str:
-    original = error.original if isinstance(error, OperationRaised) else error
-    return "".join(traceback.format_exception(original))
+    return formatted_traceback(error.original if isinstance(error, OperationRaised) else error)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from veriformer.adapters.calling import PreparedCall, Result, prepare
+from veriformer.adapters.calling import Call, OneCall, Result, prepare
 from veriformer.adapters.implementation import Implementation
-from veriformer.adapters.sequences import PreparedSequence, Step, prepare_sequence
+from veriformer.adapters.sequences import Step, prepare_sequence
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import Operation
@@ -116,12 +116,15 @@ class Subject:
         """The optional keywords that the implementation has."""
         return self.implementation.features(self.operation.name)
 
-    def prepare(self, inputs: Inputs, *, strided: bool = False) -> PreparedCall | PreparedSequence:
+    def prepare(self, inputs: Inputs, *, strided: bool = False) -> Call:
         """Convert the inputs to the implementation's arrays without calling it."""
         if steps_of(inputs):
             return prepare_sequence(
                 self.implementation, steps_of(inputs), inputs.arguments(), dtype=inputs.dtype, strided=strided
             )
+        return self._prepare_one(inputs, strided=strided)
+
+    def _prepare_one(self, inputs: Inputs, *, strided: bool = False) -> OneCall:
         return prepare(
             self.implementation,
             inputs.operation,
@@ -132,7 +135,7 @@ class Subject:
             strided=strided,
         )
 
-    def run(self, prepared: PreparedCall | PreparedSequence, inputs: Inputs) -> Result:
+    def run(self, prepared: Call, inputs: Inputs) -> Result:
         """Make a prepared call, remember it, and return what came back, whatever its shape."""
         if steps_of(inputs):
             return self._run_steps(prepared, inputs)
@@ -145,7 +148,7 @@ class Subject:
         self.calls[-1] = replace(record, result=result.value, shapes=result.shapes)
         return result
 
-    def _run_steps(self, prepared: PreparedCall | PreparedSequence, inputs: Inputs) -> Result:
+    def _run_steps(self, prepared: Call, inputs: Inputs) -> Result:
         """Make a chain of calls and remember each: where one raises, all of them have no result."""
         start, shared = len(self.calls), inputs.arguments()
         for step in steps_of(inputs):
@@ -167,9 +170,9 @@ class Subject:
         Returns the first result as it was at once, and as it stands after the second call. Chains of calls have no
         such pair: TypeError.
         """
-        prepared, overwriting = self.prepare(inputs), self.prepare(others)
-        if not isinstance(prepared, PreparedCall) or not isinstance(overwriting, PreparedCall):
+        if steps_of(inputs) or steps_of(others):
             raise TypeError(f"{inputs.operation} is a chain of calls")
+        prepared, overwriting = self._prepare_one(inputs), self._prepare_one(others)
         records = [CallRecord(i.operation, i.dtype, i.arguments(), None) for i in (inputs, others)]
         self.calls.extend(records)
         first, afterwards = prepared.run_again_on(overwriting, result_shapes(inputs))

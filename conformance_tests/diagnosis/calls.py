@@ -9,7 +9,7 @@ from itertools import islice
 from random import Random
 from typing import NamedTuple
 
-from veriformer.adapters.loading import load
+from veriformer.adapters.loading import load_again
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, NoSpace, Space
 from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
@@ -170,9 +170,7 @@ class Calls:
 
     def copy(self) -> Subject:
         """Return the operation of a copy of the implementation that has just been loaded."""
-        implementation = self.subject.implementation
-        loaded = replace(load(implementation.name), dtypes=implementation.dtypes)
-        return replace(self.subject, implementation=loaded, calls=[])
+        return replace(self.subject, implementation=load_again(self.subject.implementation), calls=[])
 
     def _observed_afresh(self, inputs: Inputs) -> Observation | None:
         return observed(self.copy(), inputs, self.base)

@@ -17,7 +17,7 @@ MARK = "!"
 _MOST_REASONS = 3
 _MOST_LAWS = 4
 _TRACEBACK_LINES = 30
-_OUR_FRAME = r'^  File "[^"]*veriformer.adapters.(calling|\w+_arrays)\.py".*\n(    .*\n)*'
+_OUR_FRAME = r'^  File "[^"]*veriformer.adapters.(calling|isolation.\w+|\w+_arrays)\.py".*\n(    .*\n)*'
 
 
 def unjudged(report: Report, results: Iterable[LawResult], options: Options) -> Lines:
@@ -39,7 +39,8 @@ def _by_reason(results: Iterable[LawResult]) -> list[list[LawResult]]:
     for result in results:
         # Sizes differ from law to law; what went wrong is the same.
         groups.setdefault(re.sub(r"\d+(, \d+)*", "0", result.reason), []).append(result)
-    return sorted(groups.values(), key=len, reverse=True)
+    # What was not tried any more comes after what stood in its way.
+    return sorted(groups.values(), key=lambda group: (group[0].counterexample is not None, len(group)), reverse=True)
 
 
 def _without_our_frames(traceback: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,3 +171,51 @@ def test_an_interrupted_run_is_not_a_violation(run: Run, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(runner, "check", interrupted)
     assert run("check", "right.py")[0] == 130
+
+
+WHERE = """
+import os
+def softmax(x):
+    open("where.txt", "w").write(str(os.getpid()))
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "isolated"),
+    [
+        (("where.py",), True),
+        (("./where.py:everything",), True),
+        (("where.py", "--no-isolate"), False),
+        (("where",), False),
+        (("where", "--isolate"), True),
+    ],
+)
+def test_files_run_in_a_process_of_their_own(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], isolated: bool
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "where", raising=False)
+    (tmp_path / "where.py").write_text(WHERE + "import sys\neverything = sys.modules[__name__]\n")
+    assert run("check", *arguments, *LAWS)[0] == 1
+    assert (int(Path("where.txt").read_text()) != os.getpid()) == isolated
+
+
+def test_what_hangs_ends_in_an_error(run: Run) -> None:
+    Path("hangs.py").write_text("def softmax(x):\n    while True:\n        pass\n")
+    status, out, err = run("check", "hangs.py", "right.py", "--time-limit", "0.3", *LAWS, "--traceback")
+    assert (status, err) == (1, "")
+    assert "hangs.py   0 laws held, 0 violated, 2 errors" in out
+    assert "right.py   2 laws held, 0 violated" in out
+
+
+@pytest.mark.parametrize("option", ("--time-limit", "--memory-limit"))
+def test_limits_are_positive(run: Run, option: str) -> None:
+    status, _, err = run("check", "right.py", option, "0")
+    assert status == 2
+    assert "0" in err
+
+
+def test_a_built_in_is_never_isolated(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veriformer.adapters.isolation.process.WorkerProcess", None)
+    assert run("check", "numpy", "--isolate", *LAWS)[0] == 0

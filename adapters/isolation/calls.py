@@ -1,0 +1,106 @@
+"""Calls of an operation that a worker has, with the methods of those that are made here."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.isolation import messages
+from veriformer.adapters.isolation.frames import Frame, MalformedFrame
+from veriformer.adapters.isolation.supervisor import Supervisor
+from veriformer.adapters.results import Result, Shape
+
+
+@dataclass(frozen=True)
+class Residence:
+    """Where an implementation lives: a worker, and which of the copies that it loads."""
+
+    supervisor: Supervisor
+    copy: int = 0
+
+    def another(self) -> Residence:
+        """Return that of another copy, which is loaded when it is first called."""
+        return replace(self, copy=self.supervisor.next_number())
+
+    def call(self, operation: str, arguments: Mapping[str, Any], calls: int = 1) -> RemoteCall:
+        """Return a call, or a chain of so many, that is sent when it is first made.
+
+        `arguments` are those of `prepare`, or of `prepare_sequence` with its steps, beside the implementation.
+        """
+        return RemoteCall(self, operation, arguments, calls)
+
+
+@dataclass(eq=False)
+class RemoteCall:
+    """A call, or a chain of calls, that a worker prepares and makes again and again on the same arrays."""
+
+    residence: Residence
+    operation: str
+    arguments: Mapping[str, Any]
+    calls: int
+    _number: int = field(init=False)
+    # The worker that has the arguments.
+    _generation: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        supervisor = self.residence.supervisor
+        self._number = supervisor.next_number()
+        weakref.finalize(self, supervisor.forget, self._number).atexit = False
+
+    def run(self, expected_shapes: Sequence[Shape] | None = None) -> Result:
+        """Make the call and return its result in the canonical layout.
+
+        Raises what `PreparedCall.run` raises, OperationLost where the process was lost over it, and AdapterError where
+        the process was left otherwise than it was found.
+        """
+        return self._results("run", 1, expected_shapes, self.calls)[0]
+
+    def run_again_on(self, other: RemoteCall, expected_shapes: Sequence[Shape] | None = None) -> tuple[Result, Result]:
+        """Make the call, overwrite its arrays with those of `other`, and make it again; see `PreparedCall`."""
+        first, afterwards = self._results("run_again_on", 2, expected_shapes, 2, other)
+        return first, afterwards
+
+    def arguments_now(self) -> dict[str, np.ndarray]:
+        """Return what the framework's arrays hold at this moment, by name."""
+        frame = self._ask("arguments_now", None, 1, None)
+        try:
+            return messages.arrays_in(frame)
+        except MalformedFrame as error:
+            raise self.residence.supervisor.distrust(self.operation) from error
+
+    def _results(
+        self, method: str, number: int, expected: Sequence[Shape] | None, calls: int, other: RemoteCall | None = None
+    ) -> list[Result]:
+        frame = self._ask(method, expected, calls, other)
+        try:
+            return messages.results_in(frame, number)
+        except MalformedFrame as error:
+            raise self.residence.supervisor.distrust(self.operation) from error
+
+    def _ask(self, method: str, expected: Sequence[Shape] | None, calls: int, other: RemoteCall | None) -> Frame:
+        supervisor = self.residence.supervisor
+        supervisor.loaded()
+        message = {
+            "method": method,
+            "expected": expected,
+            "call": self._told(),
+            "other": None if other is None else other._told(),
+        }
+        frame = supervisor.ask(self.operation, message, calls)
+        try:
+            error = messages.error_in(frame, self.operation)
+        except MalformedFrame as malformed:
+            raise supervisor.distrust(self.operation) from malformed
+        if error is not None:
+            raise error
+        return frame
+
+    def _told(self) -> dict[str, Any]:
+        """Return the call as a request names it, with its arguments where this worker does not have them yet."""
+        generation = self.residence.supervisor.generation
+        known, self._generation = generation == self._generation, generation
+        arguments = None if known else dict(self.arguments)
+        return {"number": self._number, "copy": self.residence.copy, "arguments": arguments}

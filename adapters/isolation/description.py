@@ -1,0 +1,158 @@
+"""An implementation described: what the suite must know of one that lives in a worker."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from inspect import Parameter, Signature
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, cast
+
+from veriformer.adapters import declarations
+from veriformer.adapters.arrays import DTYPES, FRAMEWORKS, ArrayFramework
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.isolation.messages import visible
+from veriformer.spec.operations import OPERATIONS
+
+_KINDS = {kind.name: kind for kind in inspect._ParameterKind}
+
+
+@dataclass(frozen=True)
+class FrameworkElsewhere:
+    """What is known of a framework that a worker has imported; its arrays never come here."""
+
+    name: str
+    dtypes: tuple[str, ...]
+    compiles_per_shape: bool
+    differentiates: bool
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def missing_dtype(self, dtype: str) -> str:
+        """Return why the framework lacks `dtype`."""
+        return self.missing.get(dtype, f"{self.name} has no {dtype}; its dtypes are {', '.join(self.dtypes)}")
+
+    def use_one_thread(self) -> None:
+        """Do nothing: the worker has done so."""
+
+
+class OperationElsewhere:
+    """An operation that a worker has: its signature, and that of its `forward` where it is called through one."""
+
+    def __init__(self, name: str, told: Any) -> None:
+        self._name = name
+        self._parameters = told["parameters"]
+        if told["forward"] is not None:
+            self.forward = OperationElsewhere(name, told["forward"])
+        if self._parameters is not None:
+            _ = self.__signature__
+
+    @property
+    def __signature__(self) -> Signature:
+        if self._parameters is None:
+            raise ValueError(f"{self._name} has no signature that can be read")
+        return Signature([_parameter(*told) for told in self._parameters])
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Refuse: calls are made where the operation is."""
+        raise TypeError(f"{self._name} is in another process; it is called through prepare()")
+
+
+def described(implementation: Implementation) -> dict[str, Any]:
+    """Return what the suite must know of an implementation, as JSON has it."""
+    framework = implementation.framework
+    return {
+        "name": implementation.name,
+        "framework": {
+            "name": framework.name,
+            "dtypes": framework.dtypes,
+            "compiles_per_shape": framework.compiles_per_shape,
+            "differentiates": framework.differentiates,
+            "missing": {name: framework.missing_dtype(name) for name in DTYPES if name not in framework.dtypes},
+        },
+        "operations": {name: _signatures(function) for name, function in implementation.operations.items()},
+        "conventions": dict(implementation.conventions),
+        "dtypes": implementation.dtypes,
+        "limitations": implementation.limitations,
+        "architectures": {name: list(those) for name, those in implementation.architectures.items()},
+        "black_box": asdict(implementation.black_box) if implementation.black_box else None,
+        "source": implementation.source,
+        "notices": implementation.notices,
+        "derived": dict(implementation.derived),
+    }
+
+
+def described_implementation(told: Any, target: str) -> Implementation:
+    """Return the implementation that a worker describes, without what would call it; LoadError where it makes none."""
+    try:
+        return _implementation(told, target)
+    except LoadError:
+        raise
+    except Exception as error:
+        raise LoadError(f"{target}: what its process tells of it makes no sense; correct what it does there") from error
+
+
+def _implementation(told: dict[str, Any], target: str) -> Implementation:
+    framework = _framework(told["framework"])
+    box = told["black_box"] or {}
+    inputs = {name: value for name, value in box.items() if name != "properties" and value is not None}
+    # Read as an object's declarations are, so that they are checked likewise.
+    found = SimpleNamespace(
+        conventions=told["conventions"],
+        limitations=told["limitations"],
+        architectures=told["architectures"],
+        dtypes=told["dtypes"],
+        model_inputs=inputs or None,
+        model_properties=box.get("properties"),
+    )
+    return Implementation(
+        name=target,
+        framework=framework,
+        operations=MappingProxyType(
+            {
+                name: OperationElsewhere(name, told["operations"][name])
+                for name in OPERATIONS
+                if name in told["operations"]
+            }
+        ),
+        conventions=declarations.read_conventions(found, target),
+        dtypes=declarations.read_dtypes(found, target, framework),
+        limitations=declarations.read_limitations(found, target),
+        architectures=declarations.read_model_architectures(found, target),
+        black_box=declarations.read_model_inputs(found, target),
+        source=None if told["source"] is None else visible(told["source"]),
+        notices=tuple(visible(notice) for notice in told["notices"]),
+        derived={
+            str(name): str(origin) for name, origin in told["derived"].items() if {name, origin} <= set(OPERATIONS)
+        },
+    )
+
+
+def _framework(told: dict[str, Any]) -> ArrayFramework:
+    if told["name"] not in FRAMEWORKS or not set(told["dtypes"]) <= set(DTYPES):
+        raise ValueError("no such framework")
+    missing = {name: visible(sentence) for name, sentence in told["missing"].items()}
+    flags = bool(told["compiles_per_shape"]), bool(told["differentiates"])
+    # Whatever would need an array is asked of the worker.
+    return cast(ArrayFramework, FrameworkElsewhere(told["name"], tuple(told["dtypes"]), *flags, missing))
+
+
+def _signatures(function: Any) -> dict[str, Any]:
+    forward = getattr(function, "forward", None)
+    return {
+        "parameters": _parameters(function),
+        "forward": {"parameters": _parameters(forward), "forward": None} if callable(forward) else None,
+    }
+
+
+def _parameters(function: Any) -> list[tuple[str, str, bool]] | None:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return [(one.name, one.kind.name, one.default is not Parameter.empty) for one in parameters]
+
+
+def _parameter(name: str, kind: str, has_default: bool) -> Parameter:
+    return Parameter(name, _KINDS[kind], default=None if has_default else Parameter.empty)

@@ -1,0 +1,46 @@
+"""Loading an implementation in a process of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from veriformer.adapters.built_in import BUILT_IN
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.isolation import messages
+from veriformer.adapters.isolation.calls import Residence
+from veriformer.adapters.isolation.description import described_implementation
+from veriformer.adapters.isolation.frames import Frame, MalformedFrame
+from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.supervisor import Supervisor
+from veriformer.adapters.loading import load
+
+
+def load_isolated(target: object, limits: Limits | None = None, supervisor: Supervisor | None = None) -> Implementation:
+    """Return the implementation that `target` names, loaded in a process of its own; a built-in one is loaded here.
+
+    `supervisor` is one that was made before for this target, so that its worker has been loading since. LoadError as
+    `load`, when loading hangs or ends the process, and for an object, which cannot be handed to another process.
+    """
+    if not isinstance(target, str):
+        kind = type(target).__name__
+        raise LoadError(f"a {kind} lives in this process; name its file or its import path to isolate it")
+    if target in BUILT_IN:
+        return load(target)
+    supervisor = supervisor or Supervisor(target, limits or Limits())
+    try:
+        return replace(_described(supervisor), residence=Residence(supervisor))
+    except BaseException:
+        supervisor.close()
+        raise
+
+
+def _described(supervisor: Supervisor) -> Implementation:
+    header = supervisor.loaded()
+    try:
+        error = messages.error_in(Frame(header), supervisor.target)
+    except MalformedFrame as malformed:
+        raise LoadError(f"{supervisor.target}: its process does not answer as it should") from malformed
+    if error is not None:
+        raise error if isinstance(error, LoadError) else LoadError(str(error)) from error.__cause__
+    return described_implementation(header.get("implementation"), supervisor.target)

@@ -1,0 +1,204 @@
+"""One worker's process, seen from the suite: its pipes, its output, its death."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from typing import Literal
+
+from veriformer.adapters.isolation.frames import Frame, FrameReader, MalformedFrame
+
+LONGEST_OUTPUT = 10_000
+INTERFERED = "wrote into the pipe through which its process answers"
+_PIECE = 2**16
+_BETWEEN_LOOKS = 0.05
+# Output that a reply has overtaken is read, but a flood that a child keeps up is not waited for.
+_MOST_LATE_PIECES = 64
+_SECONDS_FOR_LAST_WORDS = 0.3
+_START = "import sys; sys.path[:] = {path!r}; from veriformer.adapters.isolation.worker import main; main({ends})"
+_WHERE_IT_STANDS = "Stack (most recent call first):"
+_WHERE_IT_ENDED = "Fatal Python error"
+_OUR_FRAMES = re.compile(r"^[^\n]*adapters.isolation.state\.py.*", re.MULTILINE | re.DOTALL)
+
+
+class WorkerLost(Exception):
+    """The worker did not answer; `how` completes a sentence about the call, `last_words` are Python's on its end."""
+
+    def __init__(self, kind: Literal["hang", "end"], how: str = "", last_words: str = "") -> None:
+        super().__init__(how)
+        self.kind = kind
+        self.how = how
+        self.last_words = last_words
+
+
+class WorkerProcess:
+    """A worker that has been started; one request at a time."""
+
+    def __init__(self) -> None:
+        requests, self._requests = os.pipe()
+        self._replies, replies = os.pipe()
+        self._output, output = os.pipe()
+        ends = f"{requests}, {replies}"
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _START.format(path=sys.path, ends=ends)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=(requests, replies),
+            # A session of its own is a process group, which can be ended whole; no terminal reaches it.
+            start_new_session=True,
+        )
+        for end in (requests, replies, output):
+            os.close(end)
+        os.set_blocking(self._requests, False)
+        os.set_blocking(self._output, False)
+        self._unsent = b""
+        self._printed = b""
+        self._recent = b""
+        self._selector = selectors.DefaultSelector()
+        for end in (self._replies, self._output):
+            self._selector.register(end, selectors.EVENT_READ)
+        ours = (self._requests, self._replies, self._output)
+        # Whatever becomes of the suite, no worker outlives it: this runs when the interpreter ends, too.
+        self.close = weakref.finalize(self, _end, self._process, self._selector, ours)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the process has been ended."""
+        return not self.close.alive
+
+    def printed(self) -> str:
+        """Return the first of what was written to stdout and stderr since this was asked, and forget it."""
+        text, self._printed = self._printed, b""
+        return text.decode("utf-8", "replace")
+
+    def send(self, request: bytes) -> None:
+        """Begin to send a request; what does not fit into the pipe goes while the reply is waited for."""
+        self._unsent, self._recent = request, b""
+        self._send_some()
+
+    def receive(self, seconds: float) -> Frame:
+        """Return the reply to what was sent; WorkerLost when none comes in time, or what comes is none."""
+        deadline, reader = time.monotonic() + seconds, FrameReader()
+        if self._unsent:
+            self._selector.register(self._requests, selectors.EVENT_WRITE)
+        while (left := deadline - time.monotonic()) > 0:
+            frame = self._step(reader, min(left, _BETWEEN_LOOKS))
+            if frame is not None and self._unsent:
+                # Nobody can answer a question of which he has not heard the end.
+                raise WorkerLost("end", INTERFERED)
+            if frame is not None:
+                self._read_late_output()
+                return frame
+        raise WorkerLost("hang", last_words=self._where_it_hangs())
+
+    def _step(self, reader: FrameReader, seconds: float) -> Frame | None:
+        ready = {key.fd for key, _ in self._selector.select(seconds)}
+        if self._output in ready and not self._read_output():
+            self._selector.unregister(self._output)
+        if self._requests in ready:
+            self._send_some()
+            if not self._unsent:
+                self._selector.unregister(self._requests)
+        if self._replies in ready:
+            return self._take(reader)
+        # Who left the pipe open says nothing of who is alive, so the process itself is looked at.
+        if self._process.poll() is not None:
+            raise self._ended()
+        return None
+
+    def _take(self, reader: FrameReader) -> Frame | None:
+        piece = os.read(self._replies, _PIECE)
+        if not piece:
+            raise self._ended()
+        try:
+            return reader.feed(piece)
+        except MalformedFrame as error:
+            raise WorkerLost("end", INTERFERED) from error
+
+    def _send_some(self) -> None:
+        try:
+            self._unsent = self._unsent[os.write(self._requests, self._unsent) :]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            # The process has ended, or closed its side; waiting for its reply will tell.
+            self._unsent = b""
+
+    def _read_output(self) -> bool:
+        """Read some of the output, keep its beginning and its end, and return whether there may be more."""
+        try:
+            piece = os.read(self._output, _PIECE)
+        except BlockingIOError:
+            return True
+        self._printed += piece[: max(0, LONGEST_OUTPUT - len(self._printed))]
+        self._recent = (self._recent + piece)[-LONGEST_OUTPUT:]
+        return bool(piece)
+
+    def _read_late_output(self) -> None:
+        for _ in range(_MOST_LATE_PIECES):
+            before = self._recent
+            if not self._read_output() or self._recent is before:
+                return
+
+    def _ended(self) -> WorkerLost:
+        """Return how the process ended, or that it only closed its pipe."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_SECONDS_FOR_LAST_WORDS)
+        self._read_late_output()
+        return WorkerLost("end", _ending(self._process.returncode), self._last_words(_WHERE_IT_ENDED))
+
+    def _where_it_hangs(self) -> str:
+        """Return Python's account of where the call is, empty where the process does not say."""
+        if not hasattr(signal, "SIGUSR1"):
+            return ""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGUSR1)
+        deadline = time.monotonic() + _SECONDS_FOR_LAST_WORDS
+        while time.monotonic() < deadline and not self._last_words(_WHERE_IT_STANDS):
+            time.sleep(_BETWEEN_LOOKS / 5)
+            self._read_late_output()
+        time.sleep(_BETWEEN_LOOKS / 5)
+        self._read_late_output()
+        return self._last_words(_WHERE_IT_STANDS)
+
+    def _last_words(self, beginning: str) -> str:
+        """Return what Python wrote of itself at the end, and take it out of what the implementation wrote."""
+        text = self._recent.decode("utf-8", "replace")
+        start = text.rfind(beginning)
+        if start < 0:
+            return ""
+        kept = self._printed.rfind(beginning.encode())
+        self._printed = self._printed[:kept] if kept >= 0 else self._printed
+        return _OUR_FRAMES.sub("", text[start:])
+
+
+def _ending(status: int | None) -> str:
+    if status is None:
+        return "closed the pipe through which its process answers"
+    if status >= 0:
+        return f"ended its process with status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return f"ended its process by {name}{', perhaps for want of memory' if name == 'SIGKILL' else ''}"
+
+
+def _end(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, ends: tuple[int, ...]) -> None:
+    """End a worker and all that it started in its group, and close the pipes."""
+    # The group exists as long as one of its members does, whether or not the worker itself is still there.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_SECONDS_FOR_LAST_WORDS)
+    selector.close()
+    for end in ends:
+        os.close(end)

@@ -1,0 +1,140 @@
+"""What a whole process shares, looked at around each call: who changes it must put it back.
+
+What is looked at with is taken before the implementation is imported, which may replace it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from os import chdir, getcwd
+from typing import Any
+
+from numpy import geterr, seterr
+
+_MOST_NAMES = 5
+# As the system has them: to decode them twice around each call took longer than most calls.
+_VARIABLES: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
+
+
+@dataclass(frozen=True)
+class State:
+    """What calls must leave as it was."""
+
+    errors: dict[str, Any]
+    folder: str | None
+    environment: Mapping[Any, Any]
+    torch_dtype: Any
+    modules: int
+
+
+class Watch:
+    """Looks at the state of the process around calls, and puts back what they changed; `changed` says what."""
+
+    def __init__(self) -> None:
+        self.changed: list[str] = []
+        self._calls = 0
+        self._left: dict[str, set[int]] = {}
+
+    def before(self) -> State:
+        """Return the state, after the generators of random numbers have been set as no call has met them."""
+        self._calls += 1
+        for generator in _generators():
+            generator.seed(self._calls)
+        return _state()
+
+    def after(self, before: State) -> None:
+        """Note what differs from the state before, and put it back."""
+        now = _state()
+        self.changed += _differences(before, now)
+        if self.changed:
+            _put_back(before)
+        for generator in _generators():
+            # Drawing numbers moves on from wherever the generator stood; only seeding arrives at one place from two.
+            left = self._left.setdefault(generator.name, set())
+            state = generator.state()
+            if state in left:
+                self.changed.append(f"the random state of {generator.name} (by seeding it)")
+            left.add(state)
+
+
+class Watched:
+    """An operation as it is, with the state of the process looked at around each call."""
+
+    def __init__(self, function: Callable[..., Any], watch: Watch) -> None:
+        self._function = function
+        self._watch = watch
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Return what the operation returns."""
+        before = self._watch.before()
+        try:
+            return self._function(*arguments, **keywords)
+        finally:
+            self._watch.after(before)
+
+
+@dataclass(frozen=True)
+class _Generator:
+    """A generator of random numbers that everything in a process draws from."""
+
+    name: str
+    seed: Callable[[int], Any]
+    state: Callable[[], int]
+
+
+def _generators() -> Iterator[_Generator]:
+    yield _Generator("random", random.seed, lambda: hash(random.getstate()))
+    if (numpy_random := sys.modules.get("numpy.random")) is not None:
+        yield _Generator("numpy.random", numpy_random.seed, lambda: _numpy_state(numpy_random))
+    # An import that failed may have left a part of torch behind.
+    if (torch := sys.modules.get("torch")) is not None and hasattr(torch, "default_generator"):
+        drawn = torch.default_generator
+        yield _Generator("torch", drawn.manual_seed, lambda: hash(bytes(drawn.get_state().numpy())))
+
+
+def _numpy_state(module: Any) -> int:
+    _, keys, *position = module.get_state()
+    return hash((keys.tobytes(), *position))
+
+
+def _state() -> State:
+    torch = sys.modules.get("torch")
+    dtype = torch.get_default_dtype() if torch is not None and hasattr(torch, "get_default_dtype") else None
+    return State(dict(geterr()), _folder(), dict(_VARIABLES), dtype, len(sys.modules))
+
+
+def _folder() -> str | None:
+    try:
+        return getcwd()
+    except OSError:
+        return None
+
+
+def _differences(before: State, now: State) -> list[str]:
+    changed = ["NumPy's error state"] if before.errors != now.errors else []
+    changed += ["the working directory"] if before.folder != now.folder else []
+    # A library may set variables when it is imported, and imported during a call.
+    if before.environment != now.environment and before.modules == now.modules:
+        pairs = before.environment.items() ^ now.environment.items()
+        names = sorted({os.fsdecode(name) for name, _ in pairs})
+        changed.append(f"the environment ({', '.join(names[:_MOST_NAMES])})")
+    if before.torch_dtype is not None and before.torch_dtype != now.torch_dtype:
+        changed.append("torch's default dtype")
+    return changed
+
+
+def _put_back(before: State) -> None:
+    seterr(**before.errors)
+    if before.folder is not None:
+        with suppress(OSError):
+            chdir(before.folder)
+    if before.environment != _VARIABLES:
+        os.environ.clear()
+        os.environ.update({os.fsdecode(name): os.fsdecode(value) for name, value in before.environment.items()})
+    if before.torch_dtype is not None:
+        sys.modules["torch"].set_default_dtype(before.torch_dtype)

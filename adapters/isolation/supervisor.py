@@ -1,0 +1,162 @@
+"""A worker that is replaced when it is lost, and the patience there is for that."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from typing import Any
+
+from veriformer.adapters.errors import (
+    AdapterError,
+    LoadError,
+    OperationCrashed,
+    OperationLost,
+    OperationNotTried,
+    OperationTimedOut,
+)
+from veriformer.adapters.isolation.frames import Frame, request
+from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.process import INTERFERED, WorkerLost, WorkerProcess
+
+MOST_HANGS = 2
+MOST_ENDS = 5
+
+
+class Supervisor:
+    """Keeps a worker for one target: starts it at once, and another in its place when it is lost.
+
+    LoadError where processes cannot be isolated here.
+    """
+
+    def __init__(self, target: str, limits: Limits) -> None:
+        if os.name != "posix":
+            raise LoadError("isolation needs a POSIX system; run without it (--no-isolate)")
+        self.target = target
+        self.limits = limits
+        # Each worker has its number: what an earlier one was sent, a later one does not have.
+        self.generation = 0
+        self._forgotten: list[int] = []
+        self._printed = ""
+        self._numbers = 0
+        self._hangs: Counter[str] = Counter()
+        self._ends: Counter[str] = Counter()
+        self._unloadable: LoadError | None = None
+        self._loading: float | None = None
+        self._process: WorkerProcess | None = None
+        self._started()
+
+    def next_number(self) -> int:
+        """Return a number that nothing had before."""
+        self._numbers += 1
+        return self._numbers
+
+    def forget(self, number: int) -> None:
+        """Have a call that nobody makes any more forgotten with the next request."""
+        self._forgotten.append(number)
+
+    def loaded(self) -> dict[str, Any]:
+        """Wait until the implementation is loaded and return what its worker says of it.
+
+        LoadError when loading it raised, took too long, or ended the process.
+        """
+        if self._unloadable is not None:
+            raise self._unloadable
+        process = self._started()
+        if self._loading is None:
+            return {}
+        left = max(0.0, self._loading - time.monotonic())
+        self._loading = None
+        try:
+            header = _answer(process.receive(left), 0).header
+        except BaseException as error:
+            self.close()
+            if not isinstance(error, WorkerLost):
+                raise
+            self._unloadable = _not_loaded(self.target, error, self.limits)
+            raise self._unloadable from None
+        return header
+
+    def ask(self, operation: str, message: dict[str, Any], calls: int) -> Frame:
+        """Return the reply to a request that makes so many calls of an operation.
+
+        OperationTimedOut or OperationCrashed when the worker was lost over it, OperationNotTried when that has happened
+        too often; LoadError when a new worker cannot load the implementation any more.
+        """
+        self._refuse(operation)
+        self.loaded()
+        seconds = calls * self.limits.seconds
+        process, number = self._started(), self.next_number()
+        try:
+            forget, self._forgotten = self._forgotten, []
+            told = {**message, "number": number, "operation": operation, "forget": forget, "seconds": seconds}
+            process.send(request(told))
+            return _answer(process.receive(seconds), number)
+        except WorkerLost as lost:
+            self.close()
+            raise self._counted(operation, lost, seconds) from None
+        except BaseException:
+            # An interrupted worker would answer the next question with the answer to this one.
+            self.close()
+            raise
+
+    def distrust(self, operation: str) -> AdapterError:
+        """End a worker whose reply makes no sense, and return the error that says so."""
+        self.close()
+        return self._counted(operation, WorkerLost("end", INTERFERED), self.limits.seconds)
+
+    def forgive(self, operation: str) -> None:
+        """Have the whole patience again for an operation."""
+        self._hangs.pop(operation, None)
+        self._ends.pop(operation, None)
+
+    def printed(self) -> str:
+        """Return the first of what was written to stdout and stderr since this was asked."""
+        text = self._printed + (self._process.printed() if self._process else "")
+        self._printed = ""
+        return text
+
+    def close(self) -> None:
+        """End the worker; another is started when it is needed."""
+        if self._process is not None:
+            self._printed += self._process.printed()
+            self._process.close()
+            self._process = None
+
+    def _started(self) -> WorkerProcess:
+        if self._process is None:
+            self._process = WorkerProcess()
+            self.generation += 1
+            seconds = self.limits.loading_seconds
+            loading = {"target": self.target, "memory": self.limits.memory}
+            self._process.send(request({"load": loading, "number": 0, "seconds": seconds}))
+            self._loading = time.monotonic() + seconds
+        return self._process
+
+    def _counted(self, operation: str, lost: WorkerLost, seconds: float) -> OperationLost:
+        if lost.kind == "hang":
+            self._hangs[operation] += 1
+            return OperationTimedOut(operation, seconds, lost.last_words)
+        self._ends[operation] += 1
+        return OperationCrashed(operation, lost.how, lost.last_words)
+
+    def _refuse(self, operation: str) -> None:
+        if self._hangs[operation] >= MOST_HANGS:
+            why = f"{self._hangs[operation]} calls of it did not return within {self.limits.seconds:g} s"
+            raise OperationNotTried(operation, why)
+        if self._ends[operation] >= MOST_ENDS:
+            raise OperationNotTried(operation, f"{self._ends[operation]} calls of it ended their process")
+
+
+def _answer(frame: Frame, number: int) -> Frame:
+    """Return a reply; WorkerLost when it is that to another request."""
+    if frame.header.get("number") != number:
+        raise WorkerLost("end", INTERFERED)
+    return frame
+
+
+def _not_loaded(target: str, lost: WorkerLost, limits: Limits) -> LoadError:
+    how = lost.how or f"did not end within {limits.loading_seconds:g} s"
+    error = LoadError(f"{target} cannot be imported: importing it {how}; correct it, then run again")
+    error.elsewhere = lost.last_words
+    return error

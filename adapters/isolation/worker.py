@@ -1,0 +1,136 @@
+"""What runs in a worker: it loads an implementation and answers requests to call it."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import signal
+import sys
+from collections import OrderedDict
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.calling import Call, PreparedCall, prepare
+from veriformer.adapters.errors import StateCorrupted
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.isolation import messages
+from veriformer.adapters.isolation.description import described
+from veriformer.adapters.isolation.frames import Frame, read_request, reply
+from veriformer.adapters.isolation.memory import limit_memory
+from veriformer.adapters.isolation.state import Watch, Watched
+from veriformer.adapters.loading import load
+from veriformer.adapters.sequences import Step, prepare_sequence
+
+_MOST_COPIES = 8
+# The suite ends a worker that is too slow. Where the suite is gone, the worker ends itself, so much later.
+_GRACE = 5.0
+
+
+class Server:
+    """Loads an implementation, copies of it too, and makes the calls that are asked for."""
+
+    def __init__(self) -> None:
+        self._target = ""
+        self._watch = Watch()
+        self._copies: OrderedDict[int, Implementation] = OrderedDict()
+        self._prepared: OrderedDict[int, Call] = OrderedDict()
+
+    def answer(self, request: dict[str, Any]) -> Frame:
+        """Return the reply to a request; whatever goes wrong is a reply too."""
+        try:
+            if "load" in request:
+                return self._loaded(**request["load"])
+            frame = self._called(request)
+            if self._watch.changed:
+                raise StateCorrupted(request["operation"], " and ".join(dict.fromkeys(self._watch.changed)))
+        except BaseException as error:
+            return messages.of_error(error)
+        else:
+            return frame
+
+    def _loaded(self, target: str, memory: int) -> Frame:
+        self._target = target
+        found = load(target)
+        self._copies[0] = self._watched(found)
+        # The first array brings with it what a framework sets up only then, which is not the implementation's.
+        found.framework.from_numpy(np.zeros(1), found.dtypes[0])
+        found.framework.use_one_thread()
+        limit_memory(memory)
+        return Frame({"implementation": described(found)})
+
+    def _copy(self, number: int) -> Implementation:
+        """Return the implementation, or another copy of it, which is loaded when it is first asked for."""
+        if number not in self._copies:
+            self._copies[number] = self._watched(load(self._target))
+            for old in list(self._copies)[1:-_MOST_COPIES]:
+                del self._copies[old]
+        return self._copies[number]
+
+    def _watched(self, found: Implementation) -> Implementation:
+        operations = {name: Watched(function, self._watch) for name, function in found.operations.items()}
+        return replace(found, operations=operations)
+
+    def _called(self, request: dict[str, Any]) -> Frame:
+        self._watch.changed.clear()
+        for old in request["forget"]:
+            self._prepared.pop(old, None)
+        prepared, expected = self._call(request["call"]), request["expected"]
+        if request["method"] == "arguments_now":
+            return messages.of_arrays(prepared.arguments_now())
+        if request["method"] == "run":
+            return messages.of_results([prepared.run(expected)])
+        other = self._call(request["other"])
+        if not isinstance(prepared, PreparedCall) or not isinstance(other, PreparedCall):
+            raise TypeError("a chain of calls has no arguments to overwrite")
+        return messages.of_results(prepared.run_again_on(other, expected))
+
+    def _call(self, told: dict[str, Any]) -> Call:
+        number, arguments = told["number"], told["arguments"]
+        if arguments is not None:
+            self._prepared[number] = _prepared(self._copy(told["copy"]), arguments)
+        return self._prepared[number]
+
+
+def _prepared(implementation: Implementation, arguments: dict[str, Any]) -> Call:
+    given = dict(arguments)
+    steps = given.pop("steps", None)
+    if steps is None:
+        return prepare(implementation, **given)
+    return prepare_sequence(implementation, [Step(*step) for step in steps], **given)
+
+
+def main(requests: int, replies: int) -> None:
+    """Answer requests until the suite closes its end, and then end without further ado."""
+    for end in (requests, replies):
+        # Programs that the implementation starts do not get them.
+        os.set_inheritable(end, False)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
+    own, server = os.getpid(), Server()
+    with open(requests, "rb", closefd=False) as stream:
+        while (request := read_request(stream)) is not None:
+            signal.setitimer(signal.ITIMER_REAL, 2 * request["seconds"] + _GRACE)
+            frame = server.answer(request)
+            answer = reply(Frame({**frame.header, "number": request["number"]}, frame.payload))
+            if os.getpid() != own:
+                # A child that the operation forked has come back from the call as well.
+                os._exit(0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            _flush_output()
+            _write(replies, answer)
+    os._exit(0)
+
+
+def _flush_output() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        # The implementation may have closed them, or put anything in their place.
+        with contextlib.suppress(Exception):
+            stream.flush()
+
+
+def _write(end: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(end, left) :]

@@ -1,0 +1,7 @@
+"""Aborts its process."""
+
+import os
+
+
+def softmax(x):
+    os.abort()

@@ -1,0 +1,7 @@
+"""Raises SystemExit."""
+
+import sys
+
+
+def softmax(x):
+    sys.exit(0)

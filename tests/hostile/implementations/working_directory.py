@@ -1,0 +1,10 @@
+"""Goes to another folder."""
+
+import os
+
+from plain import right
+
+
+def softmax(x):
+    os.chdir("/")
+    return right(x)

@@ -1,0 +1,168 @@
+"""Hostile implementations: each gets its verdict, and none of them the run."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from veriformer.adapters.errors import LoadError
+from veriformer.conformance_tests.report import Report
+from veriformer.conformance_tests.runner import check
+
+IMPLEMENTATIONS = Path(__file__).parent / "implementations"
+HELPERS = {"plain"}
+FEW = ("softmax.shape", "softmax.value", "softmax.rows_sum_to_one")
+LONGEST_RUN = 20.0
+
+
+class Expected(NamedTuple):
+    """What becomes of a law: which, with what status, for a reason that has these words."""
+
+    law: str
+    status: str
+    words: str = ""
+    laws: tuple[str, ...] = FEW
+
+
+def _error(words: str) -> Expected:
+    return Expected("softmax.value", "error", words)
+
+
+def _violated(law: str, *others: str) -> Expected:
+    return Expected(law, "failed", laws=(law, *others))
+
+
+TABLE = {
+    # It cannot be called to the end.
+    "hangs": _error("softmax did not return within 1 s"),
+    "hangs_in_c": _error("softmax did not return within 1 s"),
+    "stops_itself": _error("softmax did not return within 1 s"),
+    "segmentation_fault": _error("ended its process by SIGSEGV"),
+    "exits_at_once": _error("ended its process with status 0"),
+    "exits": _error("softmax raised SystemExit"),
+    "aborts": _error("ended its process by SIGABRT"),
+    "kills_itself": _error("ended its process by SIGKILL"),
+    "leaves_a_child": _error("ended its process with status 3"),
+    "takes_all_memory": _error("MemoryError"),
+    "unspeakable_error": _error("softmax raised Unspeakable"),
+    "terminal_escapes": _error(r"softmax raised ValueError: \x1b[31m\x1b[2Jnothing"),
+    # It cuts off or forges its own voice.
+    "closes_all_files": _error("ended its process"),
+    "writes_to_all_files": _error("wrote into the pipe through which its process answers"),
+    "forges_a_reply": _error("wrote into the pipe through which its process answers"),
+    "floods": _violated("softmax.value"),
+    "returns_twice": Expected("softmax.value", "passed"),
+    # It changes what its process shares.
+    "error_state": _error("softmax changed NumPy's error state"),
+    "torch_dtype": _error("softmax changed torch's default dtype"),
+    "seeds": _error("softmax changed the random state of random (by seeding it) and the random state of numpy.random"),
+    "environment": _error("softmax changed the environment (OMP_NUM_THREADS)"),
+    "working_directory": _error("softmax changed the working directory"),
+    # It cheats.
+    "cached_by_shape": _violated("softmax.value"),
+    "cached_by_identity": _violated("softmax.value"),
+    "right_at_first": _violated("softmax.value", "softmax.shift"),
+    "returns_a_view": _violated("softmax.inputs_unchanged"),
+    "returns_one_buffer": _violated("softmax.result_kept"),
+    "writes_into_arguments": _violated("softmax.inputs_unchanged"),
+    "patches_numpy": _violated("softmax.value"),
+    "patches_the_suite": _violated("softmax.value"),
+    "right_when_judged": _violated("softmax.value"),
+    "small_to_zero": _violated("softmax.value"),
+    "right_at_known_sizes": _violated("softmax.value"),
+    "lies_about_shape": _violated("softmax.shape"),
+    "lies_about_dtype": _violated("softmax.dtype"),
+}
+UNLOADABLE = {
+    "hangs_when_loaded": "importing it did not end within 3 s",
+    "dies_when_loaded": "importing it ended its process with status 0",
+}
+
+
+def run(name: str, laws: tuple[str, ...] = FEW, *, isolate: bool = True, time_limit: float = 1.0) -> Report:
+    return check(
+        str(IMPLEMENTATIONS / f"{name}.py"),
+        laws=laws,
+        tier="quick",
+        diagnosis=False,
+        isolate=isolate,
+        time_limit=time_limit,
+        memory_limit=2**27,
+    )
+
+
+def state() -> tuple[object, ...]:
+    position = np.random.get_state()
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    return np.geterr(), os.getcwd(), environment, random.getstate(), position[1].tobytes(), position[2]
+
+
+@pytest.fixture(autouse=True)
+def the_suite_is_left_alone() -> Iterator[None]:
+    """Whatever an implementation does, it does to its own process, and does not take for ever."""
+    before, functions, started = state(), (np.exp, np.allclose, np.abs), time.monotonic()
+    yield
+    assert state() == before
+    assert (np.exp, np.allclose, np.abs) == functions
+    assert time.monotonic() - started < LONGEST_RUN
+
+
+def test_every_implementation_is_in_the_table() -> None:
+    names = {path.stem for path in IMPLEMENTATIONS.glob("*.py")}
+    assert names == {*TABLE, *UNLOADABLE, *HELPERS}
+    assert len(TABLE) >= 25
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_hostile_implementation_gets_its_verdict(name: str) -> None:
+    if name == "torch_dtype":
+        pytest.importorskip("torch")
+    expected = TABLE[name]
+    # To import torch takes longer than to hang.
+    report = run(name, expected.laws, time_limit=10.0 if name == "torch_dtype" else 1.0)
+    results = {result.law.id: result for result in report.results}
+    assert set(results) == set(expected.laws)
+    result = results[expected.law]
+    assert (result.status, expected.words in result.reason) == (expected.status, True), result.reason
+
+
+@pytest.mark.parametrize("name", UNLOADABLE)
+def test_what_cannot_be_loaded_is_one_sentence(name: str) -> None:
+    with pytest.raises(LoadError, match=UNLOADABLE[name]):
+        run(name, time_limit=0.5)
+
+
+def test_two_hangs_are_enough() -> None:
+    laws = (*FEW, "softmax.shift", "softmax.permutation")
+    started = time.monotonic()
+    results = run("hangs", laws, time_limit=0.5).results
+    hung = [result for result in results if "did not return within 0.5 s;" in result.reason]
+    untried = [result for result in results if "was not tried, since 2 calls of it did not return" in result.reason]
+    assert (len(hung), len(untried)) == (2, 3)
+    assert all(result.counterexample is not None for result in hung)
+    assert time.monotonic() - started < 6
+
+
+def test_it_tells_where_a_call_hung_or_crashed() -> None:
+    for name, line in (("hangs", 5), ("segmentation_fault", 7)):
+        traceback = run(name, ("softmax.value",), time_limit=0.5).results[0].traceback
+        assert f'{name}.py", line' in traceback
+        assert f"line {line}" in traceback or f"line {line + 1}" in traceback
+        assert "isolation" not in traceback
+
+
+def test_output_is_kept_for_the_notice_and_made_harmless() -> None:
+    (notice,) = run("terminal_escapes", ("softmax.value",)).notices
+    assert notice == r"softmax printed while it was called, beginning with '\x1b[2J\x1b]0;taken over\x07'"
+
+
+def test_who_looks_for_the_laws_on_the_stack_finds_them_only_without_isolation() -> None:
+    assert run("right_when_judged", isolate=False).results[0].status == "passed"
+    assert all(result.status == "passed" for result in run("right_when_judged", isolate=False).results)
+    assert any(result.status == "failed" for result in run("right_when_judged").results)

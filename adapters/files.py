@@ -9,7 +9,7 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from veriformer.adapters.errors import LoadError
+from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.import_errors import import_failed
 from veriformer.adapters.siblings import SiblingImports
 from veriformer.adapters.spelling import closest
@@ -55,13 +55,22 @@ def _new_module(path: Path) -> ModuleType:
 def _existing_file(place: str) -> Path:
     if not place:
         raise LoadError("the name of the implementation is empty; give a built-in name, a .py file or an import path")
-    path = Path(place).expanduser().resolve()
+    path = _path(place)
     if path.is_dir():
         raise LoadError(f"{place} is a folder; name a .py file in it{_files_in(path)}")
     if not path.exists():
         raise LoadError(f"there is no file {place}{_nearby(path, place)}")
     if path.suffix != ".py":
         raise LoadError(f"{place} is not a Python file; name a file that ends in .py")
+    return path
+
+
+def _path(place: str) -> Path:
+    try:
+        path = Path(place).expanduser().resolve()
+        path.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise LoadError(f"{place} cannot be a file's name ({describe(error)}); name a .py file") from error
     return path
 
 

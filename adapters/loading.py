@@ -109,4 +109,8 @@ def _is_path(place: str) -> bool:
     if place.endswith(".py") or os.sep in place or "/" in place or not place:
         return True
     path = Path(place)
-    return path.is_file() or (path.is_dir() and not (path / "__init__.py").exists())
+    try:
+        return path.is_file() or (path.is_dir() and not (path / "__init__.py").exists())
+    except (OSError, ValueError):
+        # No file can have this name: it is too long, perhaps.
+        return False

@@ -180,10 +180,14 @@ def refuse_unwritable(path: Path | None) -> None:
     """Say before the run, not after it, that its result could not be written."""
     if path is None:
         return
-    if path.is_dir():
-        raise UserError(f"cannot write {path}: it is a folder; name a file")
-    if not path.resolve().parent.is_dir():
-        raise UserError(f"cannot write {path}: there is no folder {path.parent}")
+    try:
+        if path.is_dir():
+            raise UserError(f"cannot write {path}: it is a folder; name a file")
+        if not path.resolve().parent.is_dir():
+            raise UserError(f"cannot write {path}: there is no folder {path.parent}")
+        path.exists()
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}", error) from error
 
 
 def _without_stale(outcome: Outcome, path: Path, expected: ExpectedFailures) -> Outcome:

@@ -95,10 +95,13 @@ class OperationCrashed(OperationLost):
 
 
 class OperationNotTried(OperationLost):
-    """The operation was not called any more, since calls before did not come back; `why` completes the sentence."""
+    """The operation was not called any more, since calls before did not come back; `why` completes the sentence.
 
-    def __init__(self, operation: str, why: str) -> None:
-        super().__init__(f"{operation} was not tried, since {why}")
+    `elsewhere` is where the last of them stood.
+    """
+
+    def __init__(self, operation: str, why: str, elsewhere: str = "") -> None:
+        super().__init__(f"{operation} was not tried, since {why}", elsewhere)
 
 
 def install_hint(framework: str) -> str:

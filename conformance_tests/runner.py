@@ -115,6 +115,7 @@ class Run:
         self.shrink = shrink
         self.profiles: dict[str, Profile] = {}
         self.printed: dict[str, str] = {}
+        self.kept_large: set[str] = set()
 
     def report(self) -> Report:
         """Try every selected law and return what came of it."""
@@ -201,7 +202,11 @@ class Run:
         examples = self.selection.examples_of(law.statement.operation.name)
         limits = replace(self._limits(profile, seed), turn=turns()[law.id])
         search = Search(law, profile.subject, limits, seed, examples)
-        outcome = search.judge(None) if isinstance(law.space, NoSpace) else search.run(shrink=self.shrink)
+        # Where small cases have hung, they would hang again for every law.
+        shrink = self.shrink and profile.subject.operation.name not in self.kept_large
+        outcome = search.judge(None) if isinstance(law.space, NoSpace) else search.run(shrink=shrink)
+        if search.gave_up:
+            self.kept_large.add(profile.subject.operation.name)
         tried = max(search.cases_tried, 1)
         if outcome.kind == "holds":
             return LawResult(law.statement, "passed", tried, largest_excess=search.largest_excess)

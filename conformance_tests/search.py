@@ -91,6 +91,8 @@ class Search:
     examples: int
     cases_tried: int = 0
     largest_excess: float = 0.0
+    # Whether a call did not come back while the counterexample was made smaller.
+    gave_up: bool = False
     _known: dict[Case, Outcome] = field(default_factory=dict)
     _wanted: Kind | None = None
     _deadline: float = float("inf")
@@ -211,6 +213,9 @@ class Search:
             self._known[case] = outcome
             if self._wanted is None:
                 self._count(outcome)
+            elif not outcome.comes_back:
+                # A shorter counterexample is not worth another process, or other seconds of waiting.
+                self._deadline, self.gave_up = 0.0, True
         if outcome.kind == "holds":
             return False
         if self._wanted is None:

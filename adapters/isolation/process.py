@@ -69,11 +69,6 @@ class WorkerProcess:
         # Whatever becomes of the suite, no worker outlives it: this runs when the interpreter ends, too.
         self.close = weakref.finalize(self, _end, self._process, self._selector, ours)
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether the process has been ended."""
-        return not self.close.alive
-
     def printed(self) -> str:
         """Return the first of what was written to stdout and stderr since this was asked, and forget it."""
         text, self._printed = self._printed, b""

@@ -41,6 +41,7 @@ class Supervisor:
         self._numbers = 0
         self._hangs: Counter[str] = Counter()
         self._ends: Counter[str] = Counter()
+        self._last_words: dict[str, str] = {}
         self._unloadable: LoadError | None = None
         self._loading: float | None = None
         self._process: WorkerProcess | None = None
@@ -134,6 +135,7 @@ class Supervisor:
         return self._process
 
     def _counted(self, operation: str, lost: WorkerLost, seconds: float) -> OperationLost:
+        self._last_words[operation] = lost.last_words
         if lost.kind == "hang":
             self._hangs[operation] += 1
             return OperationTimedOut(operation, seconds, lost.last_words)
@@ -141,11 +143,14 @@ class Supervisor:
         return OperationCrashed(operation, lost.how, lost.last_words)
 
     def _refuse(self, operation: str) -> None:
-        if self._hangs[operation] >= MOST_HANGS:
-            why = f"{self._hangs[operation]} calls of it did not return within {self.limits.seconds:g} s"
-            raise OperationNotTried(operation, why)
-        if self._ends[operation] >= MOST_ENDS:
-            raise OperationNotTried(operation, f"{self._ends[operation]} calls of it ended their process")
+        hangs, ends = self._hangs[operation], self._ends[operation]
+        if hangs >= MOST_HANGS:
+            why = f"{hangs} calls of it did not return within {self.limits.seconds:g} s"
+        elif ends >= MOST_ENDS:
+            why = f"{ends} calls of it ended their process"
+        else:
+            return
+        raise OperationNotTried(operation, why, self._last_words[operation])
 
 
 def _answer(frame: Frame, number: int) -> Frame:

@@ -52,6 +52,7 @@ TABLE = {
     "takes_all_memory": _error("MemoryError"),
     "unspeakable_error": _error("softmax raised Unspeakable"),
     "terminal_escapes": _error(r"softmax raised ValueError: \x1b[31m\x1b[2Jnothing"),
+    "hangs_where_it_is_small": _violated("softmax.large_logits"),
     # It cuts off or forges its own voice.
     "closes_all_files": _error("ended its process"),
     "writes_to_all_files": _error("wrote into the pipe through which its process answers"),
@@ -147,6 +148,15 @@ def test_two_hangs_are_enough() -> None:
     assert (len(hung), len(untried)) == (2, 3)
     assert all(result.counterexample is not None for result in hung)
     assert time.monotonic() - started < 6
+
+
+def test_a_counterexample_is_not_made_smaller_by_hanging() -> None:
+    results = run("hangs_where_it_is_small", ("softmax.*",), time_limit=0.5).results
+    (hung,) = [result for result in results if "did not return within 0.5 s;" in result.reason]
+    assert hung.counterexample is not None
+    (failed,) = [result for result in results if result.status == "failed"]
+    assert failed.counterexample is not None
+    assert [call.result is not None for call in failed.counterexample.calls] == [True]
 
 
 def test_it_tells_where_a_call_hung_or_crashed() -> None:

@@ -22,7 +22,8 @@ class LawResult:
 
     `reason` says in one sentence why a law was not declared or ended in an error; `traceback` is the
     implementation's own. `largest_excess` is the largest error met, as a fraction of what rounding explains; above
-    one the law fails. `expected_failure` is the reason given for it in a list of expected failures.
+    one the law fails. `expected_failure` is the reason given for it in a list of expected failures. `printed` begins
+    what the implementation wrote meanwhile, or before, when the operation was examined.
     """
 
     law: LawStatement
@@ -34,6 +35,7 @@ class LawResult:
     reason: str = ""
     traceback: str = ""
     expected_failure: str | None = None
+    printed: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,46 @@
+"""Whether two processes, or two runs, have the same implementation before them."""
+
+from __future__ import annotations
+
+import sys
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import ModuleType
+
+from veriformer.adapters.implementation import Implementation
+
+
+def fingerprint(implementation: Implementation) -> str:
+    """Return a name for the implementation's files as they are and for the versions that they run with.
+
+    The files are the implementation's own and, of its folder, those that it imported while it was loaded.
+    """
+    texts = sha256()
+    for path in _files(implementation):
+        texts.update(sha256(path.read_bytes()).digest())
+    packages = dict.fromkeys(("veriformer", "numpy", implementation.framework.name))
+    return " ".join([texts.hexdigest()[:16], *(f"{name} {version_of(name)}" for name in packages)])
+
+
+def version_of(package: str) -> str:
+    """Return the version of an installed package, or that it is a checkout."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _files(implementation: Implementation) -> list[Path]:
+    source = implementation.source
+    if source is None:
+        return []
+    if implementation.siblings is None:
+        return _of_modules([sys.modules.get(source.partition(":")[0])])
+    siblings = implementation.siblings.modules
+    return [Path(source).expanduser().resolve(), *_of_modules([siblings[name] for name in sorted(siblings)])]
+
+
+def _of_modules(modules: list[ModuleType | None]) -> list[Path]:
+    places = [getattr(module, "__file__", None) for module in modules]
+    return [Path(place) for place in places if place and Path(place).is_file()]

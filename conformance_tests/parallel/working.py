@@ -58,8 +58,8 @@ def _loaded(assignment: Assignment) -> Run:
     found = fingerprint(implementation)
     if found != assignment.fingerprint:
         raise LoadError(
-            f"{assignment.target} is another for a worker ({found}) than where the run began ({assignment.fingerprint}); do "
-            "not edit it during a run, and give every machine the same files and versions"
+            f"{assignment.target} is another for a worker ({found}) than where the run began "
+            f"({assignment.fingerprint}); do not edit it meanwhile, and give all machines the same files and versions"
         )
     if assignment.selection.dtypes is not None:
         implementation = restricted(implementation, assignment.selection.dtypes)

@@ -67,7 +67,7 @@ class RecordFile:
         try:
             self._read(heading)
         except OSError as error:
-            raise self._cannot("read", error) from error
+            raise self._cannot("open", error) from error
 
     def of(self, implementation: Implementation) -> Record:
         """Return what is kept of an implementation; UnusableRecord where its files or versions were others."""

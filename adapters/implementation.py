@@ -34,7 +34,8 @@ class Implementation:
     `conventions` and `limitations` have keys that are general ("mask_polarity") or of one operation
     ("multi_head_attention.mask_polarity"). `notices` are sentences about names that look misspelt.
     `architectures` are those that each operation on whole models has, `black_box` what its `model` takes.
-    `source` is the file or import path, None for an object that was handed over. `derived` names the operations that
+    `source` is the file or import path, None for an object that was handed over; `files` are the file that holds it and
+    those beside it which were imported with it. `derived` names the operations that
     come from differentiating another, and that other. `residence` is the worker in which it lives, None where it is
     called in this process.
     """
@@ -48,6 +49,7 @@ class Implementation:
     architectures: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ARCHITECTURES)
     black_box: BlackBox | None = None
     source: str | None = None
+    files: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     siblings: SiblingImports | None = field(default=None, repr=False, compare=False)
     derived: Mapping[str, str] = field(default_factory=dict)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -90,10 +91,25 @@ def _implementation(found: object, name: str, source: str | None, siblings: Sibl
         architectures=declarations.read_model_architectures(found, name),
         black_box=declarations.read_model_inputs(found, name),
         source=source,
+        files=_files(source, siblings),
         notices=notices(found, operations),
         siblings=siblings,
         derived=derived_from(offered),
     )
+
+
+def _files(source: str | None, siblings: SiblingImports | None) -> tuple[str, ...]:
+    if source is None:
+        return ()
+    if siblings is None:
+        return _of_modules([sys.modules.get(source)])
+    imported = siblings.modules
+    return (str(Path(source).expanduser().resolve()), *_of_modules([imported[name] for name in sorted(imported)]))
+
+
+def _of_modules(modules: Iterable[ModuleType | None]) -> tuple[str, ...]:
+    places = (getattr(module, "__file__", None) for module in modules)
+    return tuple(place for place in places if place and Path(place).is_file())
 
 
 def _name_of(found: object) -> str:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
+from veriformer.cli.helpers import crew_for, record_for
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.expected_failures import ExpectedFailures
     from veriformer.conformance_tests.report import Report
     from veriformer.conformance_tests.reports.options import Options
+    from veriformer.conformance_tests.selection import Selection
 
 TIERS = ("quick", "standard", "thorough")
 
@@ -31,6 +33,9 @@ class Wish:
     json_file: Path | None
     expected_failures: Path | None
     fail_fast: bool
+    workers: int
+    dask: str | None
+    resume: Path | None
     remove_stale: bool
     verbose: bool
     traceback: bool
@@ -83,6 +88,20 @@ class Outcome:
     help="A list of failures known and explained.",
 )
 @click.option("--fail-fast", is_flag=True, help="End at the first violation, the most revealing laws first.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Try the laws in so many processes of this machine.",
+)
+@click.option("--dask", metavar="ADDRESS", help="Try the laws on the Dask cluster with this scheduler.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Keep results in this file as they come, and take them from it when the run is repeated.",
+)
 @click.option("--remove-stale", is_flag=True, help="Delete the lines of that list that are not true any more.")
 @click.option("--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce.")
 @click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
@@ -117,6 +136,7 @@ def check_command(**options: Any) -> int:
     """
     wish = Wish(**options)
     refuse_unwritable(wish.json_file)
+    refuse_unwritable(wish.resume)
     expected = _read_expected_failures(wish)
     outcome = _checked(wish, expected)
     if wish.remove_stale and wish.expected_failures is not None and expected is not None:
@@ -137,30 +157,45 @@ def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
     )
     from veriformer.cli.progress import progress_bar
     from veriformer.conformance_tests.runner import check
-    from veriformer.conformance_tests.selection import UnknownName
 
-    outcome = Outcome()
-    with progress_bar(color=wish.color) as progress:
+    outcome, selection = Outcome(), _selection(wish)
+    with (
+        record_for(wish.resume, selection, wish.implementations) as record,
+        crew_for(wish.workers, wish.dask) as crew,
+        progress_bar(color=wish.color) as progress,
+    ):
         for implementation in wish.implementations:
             try:
                 report = check(
                     isolation.target(implementation),
-                    operations=wish.operations or None,
-                    laws=wish.laws or None,
-                    dtypes=wish.dtypes or None,
-                    tier=wish.tier,
-                    seed=wish.seed,
+                    operations=selection.operations,
+                    laws=selection.laws,
+                    dtypes=selection.dtypes,
+                    tier=selection.effort,
+                    seed=selection.seed,
                     expected_failures=expected,
                     fail_fast=wish.fail_fast,
                     progress=progress,
+                    executor=crew,
+                    resume=record,
                 )
-            except UnknownName as error:
-                raise UserError(str(error)) from error
             except LoadError as error:
                 outcome.failures.append((implementation, error))
             else:
                 outcome.reports.append(report)
     return outcome
+
+
+def _selection(wish: Wish) -> Selection:
+    """Return what is tried; UserError where nothing has such a name."""
+    from veriformer.conformance_tests.selection import Selection, UnknownName
+
+    try:
+        return Selection(
+            wish.operations or None, wish.laws or None, wish.dtypes or None, effort=wish.tier, seed=wish.seed
+        )
+    except UnknownName as error:
+        raise UserError(str(error)) from error
 
 
 def _read_expected_failures(wish: Wish) -> ExpectedFailures | None:

@@ -24,6 +24,7 @@ class LawResult:
     implementation's own. `largest_excess` is the largest error met, as a fraction of what rounding explains; above
     one the law fails. `expected_failure` is the reason given for it in a list of expected failures. Where the call did
     not come back from its process, or did harm there, it was not `answered`, and tells nothing of what was computed.
+    `printed` begins what the implementation wrote meanwhile, or before, when the operation was examined.
     """
 
     law: LawStatement
@@ -36,6 +37,7 @@ class LawResult:
     traceback: str = ""
     expected_failure: str | None = None
     answered: bool = True
+    printed: str = ""
 
 
 @dataclass(frozen=True)

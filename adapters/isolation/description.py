@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from inspect import Parameter, Signature
+from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
@@ -78,6 +79,7 @@ def described(implementation: Implementation) -> dict[str, Any]:
         "architectures": {name: list(those) for name, those in implementation.architectures.items()},
         "black_box": asdict(implementation.black_box) if implementation.black_box else None,
         "source": implementation.source,
+        "files": implementation.files,
         "notices": implementation.notices,
         "derived": dict(implementation.derived),
     }
@@ -122,6 +124,7 @@ def _implementation(told: dict[str, Any], target: str) -> Implementation:
         architectures=declarations.read_model_architectures(found, target),
         black_box=declarations.read_model_inputs(found, target),
         source=None if told["source"] is None else visible(told["source"]),
+        files=tuple(str(file) for file in told["files"] if Path(str(file)).is_file()),
         notices=tuple(visible(notice) for notice in told["notices"]),
         derived={
             str(name): str(origin) for name, origin in told["derived"].items() if {name, origin} <= set(OPERATIONS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from typing import Any
 
@@ -43,7 +42,7 @@ class Supervisor:
         self._ends: Counter[str] = Counter()
         self._last_words: dict[str, str] = {}
         self._unloadable: LoadError | None = None
-        self._loading: float | None = None
+        self._loading = False
         self._process: WorkerProcess | None = None
         self._started()
 
@@ -64,12 +63,12 @@ class Supervisor:
         if self._unloadable is not None:
             raise self._unloadable
         process = self._started()
-        if self._loading is None:
+        if not self._loading:
             return {}
-        left = max(0.0, self._loading - time.monotonic())
-        self._loading = None
+        self._loading = False
         try:
-            header = _answer(process.receive(left), 0).header
+            # Counted from here: what this process did since that one was started is none of its fault.
+            header = _answer(process.receive(self.limits.loading), 0).header
         except BaseException as error:
             self.close()
             if not isinstance(error, WorkerLost):
@@ -128,10 +127,9 @@ class Supervisor:
         if self._process is None:
             self._process = WorkerProcess()
             self.generation += 1
-            seconds = self.limits.loading_seconds
             loading = {"target": self.target, "memory": self.limits.memory}
-            self._process.send(request({"load": loading, "number": 0, "seconds": seconds}))
-            self._loading = time.monotonic() + seconds
+            self._process.send(request({"load": loading, "number": 0, "seconds": self.limits.loading}))
+            self._loading = True
         return self._process
 
     def _counted(self, operation: str, lost: WorkerLost, seconds: float) -> OperationLost:
@@ -161,7 +159,7 @@ def _answer(frame: Frame, number: int) -> Frame:
 
 
 def _not_loaded(target: str, lost: WorkerLost, limits: Limits) -> LoadError:
-    how = lost.how or f"did not end within {limits.loading_seconds:g} s"
+    how = lost.how or f"did not end within {limits.loading:g} s"
     error = LoadError(f"{target} cannot be imported: importing it {how}; correct it, then run again")
     error.elsewhere = lost.last_words
     return error

@@ -30,8 +30,8 @@ class Crew(Protocol):
         """Whether another share can be handed over now."""
         ...
 
-    def begin(self, share: Share) -> None:
-        """Hand over a share."""
+    def begin(self, waiting: list[Share]) -> None:
+        """Take one of the shares that wait, and hand it over."""
         ...
 
     def wait(self) -> Ended:

@@ -26,8 +26,9 @@ class ExecutorCrew:
         """Always: an executor has a queue of its own."""
         return True
 
-    def begin(self, share: Share) -> None:
-        """Submit a share; WorkersLost where the executor takes none."""
+    def begin(self, waiting: list[Share]) -> None:
+        """Submit the first of the shares; WorkersLost where the executor takes none."""
+        share = waiting.pop(0)
         try:
             self._shares[self._executor.submit(try_share, share)] = share
         except RuntimeError as error:

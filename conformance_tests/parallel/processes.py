@@ -38,10 +38,12 @@ class Worker:
         other_end.close()
         self.has_begun = False
         self.share: Share | None = None
+        self.operations: set[str] = set()
 
     def give(self, share: Share) -> None:
         """Send a share; what becomes of a process that does not live any more is seen when it is waited for."""
         self.share = share
+        self.operations.add(share.operation)
         try:
             self.connection.send(share)
         except OSError:
@@ -83,12 +85,14 @@ class Workers:
         """Whether a worker is idle, or one more can be started."""
         return sum(worker.share is not None for worker in self._workers) < self.size
 
-    def begin(self, share: Share) -> None:
-        """Give a share to a worker that is idle, or to a new one."""
+    def begin(self, waiting: list[Share]) -> None:
+        """Give one of the shares to a worker that is idle, or to a new one."""
         worker = next((worker for worker in self._workers if worker.share is None), None)
         if worker is None:
             worker = Worker()
             self._workers.append(worker)
+        share = self._best_for(worker, waiting)
+        waiting.remove(share)
         worker.give(share)
 
     def wait(self) -> Ended:
@@ -119,6 +123,15 @@ class Workers:
             worker.connection.close()
         while self._workers:
             self._workers.pop().end(_SECONDS_TO_END)
+
+    def _best_for(self, worker: Worker, waiting: list[Share]) -> Share:
+        """Return a share of an operation that the worker knows, else of one that no other knows, else the first.
+
+        A framework that compiles does so once in each process.
+        """
+        known = next((share for share in waiting if share.operation in worker.operations), None)
+        taken = {operation for other in self._workers for operation in other.operations}
+        return known or next((share for share in waiting if share.operation not in taken), waiting[0])
 
     def _heard(self, worker: Worker) -> Ended | None:
         """Return the share that ended; None where a worker has only begun, or one that had no share is gone."""

@@ -14,6 +14,7 @@ from veriformer.conformance_tests.ordering import most_revealing_first
 from veriformer.conformance_tests.parallel.weights import weight
 from veriformer.conformance_tests.report import LawResult
 from veriformer.conformance_tests.selection import Selection
+from veriformer.spec.laws import LAWS
 
 # Several for each worker, so that one whose share takes longer than expected leaves the rest to the others.
 _SHARES_PER_WORKER = 6
@@ -44,6 +45,11 @@ class Share:
 
     assignment: Assignment
     laws: tuple[str, ...]
+
+    @property
+    def operation(self) -> str:
+        """The operation's name."""
+        return LAWS[self.laws[0]].operation.name
 
     def one_by_one(self) -> list[Share]:
         """Return a share for each law."""

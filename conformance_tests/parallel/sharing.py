@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -51,7 +51,7 @@ class Sharing:
         self._crew = crew
         self._target = name
         self._deaths: Counter[Share] = Counter()
-        self._waiting: deque[Share] = deque()
+        self._waiting: list[Share] = []
 
     def __call__(self, run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
         """Yield the results as they come; LoadError, WorkersLost or WorkerDefect where none can come."""
@@ -69,7 +69,7 @@ class Sharing:
                 yield run.try_law(law)
             else:
                 declared.append(law)
-        self._waiting = deque(divided(declared, self._assignment(run), self._crew.size))
+        self._waiting = divided(declared, self._assignment(run), self._crew.size)
         try:
             yield from self._returned(run)
         finally:
@@ -79,7 +79,7 @@ class Sharing:
         begun = 0
         while begun or self._waiting:
             while self._waiting and self._crew.has_room:
-                self._crew.begin(self._waiting.popleft())
+                self._crew.begin(self._waiting)
                 begun += 1
             ended = self._crew.wait()
             begun -= 1
@@ -97,9 +97,9 @@ class Sharing:
         share = ended.share
         self._deaths[share] += 1
         if self._deaths[share] < _MOST_DEATHS:
-            self._waiting.appendleft(share)
+            self._waiting.insert(0, share)
         elif len(share.laws) > 1:
-            self._waiting.extendleft(share.one_by_one())
+            self._waiting[:0] = share.one_by_one()
         else:
             statement = LAWS[share.laws[0]]
             run.deadly.add(statement.operation.name)

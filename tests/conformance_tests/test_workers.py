@@ -27,7 +27,7 @@ from veriformer.conformance_tests.expected_failures import Entry, ExpectedFailur
 from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.parallel.errors import NotSendable, WorkersLost
 from veriformer.conformance_tests.parallel.processes import Workers
-from veriformer.conformance_tests.parallel.shares import Assignment, divided
+from veriformer.conformance_tests.parallel.shares import Assignment, Share, divided
 from veriformer.conformance_tests.parallel.weights import _WEIGHTS, weight
 from veriformer.conformance_tests.parallel.working import try_share
 from veriformer.conformance_tests.reports.json_report import report_as_json
@@ -134,7 +134,7 @@ def test_any_executor_will_do(kind: str, wrong: str) -> None:
         assert executor.submit(len, "abc").result() == 3
 
 
-def test_an_executor_that_is_closed_or_breaks_is_told_in_one_sentence() -> None:
+def test_an_executor_that_is_closed_is_told_in_one_sentence() -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
     with pytest.raises(WorkersLost, match="the executor takes no more work"):
@@ -156,8 +156,8 @@ def test_an_object_cannot_be_sent() -> None:
 
 
 def test_a_file_that_differs_for_a_worker_is_refused(wrong: str) -> None:
-    with pytest.raises(LoadError, match="another for a worker"):
-        check(wrong, operations=("softmax",), executor=_Editing(Path(wrong)))
+    with _Editing(Path(wrong)) as executor, pytest.raises(LoadError, match="another for a worker"):
+        check(wrong, operations=("softmax",), executor=executor)
 
 
 class _Editing(ThreadPoolExecutor):
@@ -189,6 +189,21 @@ def test_shares_have_every_law_once_and_the_dear_ones_come_first() -> None:
 def test_a_run_that_ends_early_has_revealing_shares_first() -> None:
     (first, *_) = divided(laws().values(), replace(ASSIGNMENT, fail_fast=True), 2)
     assert first.laws[0] == divided(reversed(laws().values()), replace(ASSIGNMENT, fail_fast=True), 8)[0].laws[0]
+
+
+def test_a_worker_goes_on_with_an_operation_that_it_knows() -> None:
+    softmax, gelu, other = (Share(ASSIGNMENT, (law,)) for law in ("softmax.shape", "gelu.value", "softmax.value"))
+    with Workers(2) as workers:
+        waiting = [softmax, other, gelu]
+        workers.begin(waiting)
+        # The second worker takes what the first does not know yet.
+        workers.begin(waiting)
+        assert waiting == [other]
+        assert not workers.has_room
+        # The first to end is offered the rest: nobody waits for the one that knows it.
+        workers.wait()
+        workers.begin(waiting)
+        assert waiting == []
 
 
 def test_every_operation_has_a_weight() -> None:

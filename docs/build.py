@@ -16,6 +16,7 @@ from pages.conventions import conventions_page
 from pages.cost import cost_page
 from pages.derivations import FOLDER, derivation_pages
 from pages.field_tests import field_tests_page
+from pages.hostile import hostile_page
 from pages.interface import interface_page
 from pages.kill_matrix import kill_matrix_page
 from pages.laws import laws_page
@@ -37,6 +38,7 @@ def generated_pages() -> dict[str, str]:
         **cost_page(),
         **worked_examples_page(),
         **field_tests_page(),
+        **hostile_page(),
         **interface_page(HERE),
         **seeds_page(HERE),
         **mistakes_page(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -26,66 +27,21 @@ LONGEST_RUN = 20.0
 class Expected(NamedTuple):
     """What becomes of a law: which, with what status, for a reason that has these words."""
 
-    law: str
+    kind: str
     status: str
+    law: str = ""
     words: str = ""
     laws: tuple[str, ...] = FEW
 
 
-def _error(words: str) -> Expected:
-    return Expected("softmax.value", "error", words)
+def _read() -> dict[str, Expected]:
+    told = tomllib.loads((Path(__file__).parent / "verdicts.toml").read_text(encoding="utf-8"))
+    return {name: Expected(**{**entry, "laws": tuple(entry.get("laws", FEW))}) for name, entry in told.items()}
 
 
-def _violated(law: str, *others: str) -> Expected:
-    return Expected(law, "failed", laws=(law, *others))
-
-
-TABLE = {
-    # It cannot be called to the end.
-    "hangs": _error("softmax did not return within 1 s"),
-    "hangs_in_c": _error("softmax did not return within 1 s"),
-    "stops_itself": _error("softmax did not return within 1 s"),
-    "segmentation_fault": _error("ended its process by SIGSEGV"),
-    "exits_at_once": _error("ended its process with status 0"),
-    "exits": _error("softmax raised SystemExit"),
-    "aborts": _error("ended its process by SIGABRT"),
-    "kills_itself": _error("ended its process by SIGKILL"),
-    "leaves_a_child": _error("ended its process with status 3"),
-    "takes_all_memory": _error("MemoryError"),
-    "unspeakable_error": _error("softmax raised Unspeakable"),
-    "terminal_escapes": _error(r"softmax raised ValueError: \x1b[31m\x1b[2Jnothing"),
-    "hangs_where_it_is_small": _violated("softmax.large_logits"),
-    # It cuts off or forges its own voice.
-    "closes_all_files": _error("ended its process"),
-    "writes_to_all_files": _error("wrote into the pipe through which its process answers"),
-    "forges_a_reply": _error("wrote into the pipe through which its process answers"),
-    "floods": _violated("softmax.value"),
-    "returns_twice": Expected("softmax.value", "passed"),
-    # It changes what its process shares.
-    "error_state": _error("softmax changed NumPy's error state"),
-    "torch_dtype": _error("softmax changed torch's default dtype"),
-    "seeds": _error("softmax changed the random state of random (by seeding it) and the random state of numpy.random"),
-    "environment": _error("softmax changed the environment (OMP_NUM_THREADS)"),
-    "working_directory": _error("softmax changed the working directory"),
-    # It cheats.
-    "cached_by_shape": _violated("softmax.value"),
-    "cached_by_identity": _violated("softmax.value"),
-    "right_at_first": _violated("softmax.value", "softmax.shift"),
-    "returns_a_view": _violated("softmax.inputs_unchanged"),
-    "returns_one_buffer": _violated("softmax.result_kept"),
-    "writes_into_arguments": _violated("softmax.inputs_unchanged"),
-    "patches_numpy": _violated("softmax.value"),
-    "patches_the_suite": _violated("softmax.value"),
-    "right_when_judged": _violated("softmax.value"),
-    "small_to_zero": _violated("softmax.value"),
-    "right_at_known_sizes": _violated("softmax.value"),
-    "lies_about_shape": _violated("softmax.shape"),
-    "lies_about_dtype": _violated("softmax.dtype"),
-}
-UNLOADABLE = {
-    "hangs_when_loaded": "importing it did not end within 3 s",
-    "dies_when_loaded": "importing it ended its process with status 0",
-}
+VERDICTS = _read()
+TABLE = {name: expected for name, expected in VERDICTS.items() if expected.law}
+UNLOADABLE = {name: expected.words for name, expected in VERDICTS.items() if not expected.law}
 
 
 def run(name: str, laws: tuple[str, ...] = FEW, *, isolate: bool = True, time_limit: float = 1.0) -> Report:

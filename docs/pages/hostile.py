@@ -18,11 +18,12 @@ def hostile_page() -> dict[str, str]:
     lines = [
         "# Hostile implementations",
         "",
-        f"{len(told)} programs that hang, crash, corrupt their process or cheat. Each gets the result below; none stops "
-        "or hangs a run, or changes anything in the suite's own process. They run in "
+        f"{len(told)} programs that hang, crash, corrupt their process or cheat. Each gets the result below; none "
+        "stops or hangs a run, or changes anything in the suite's own process. They run in "
         "[a process of their own](how_it_works.md#isolation), as every file does that `veriformer check` is given, "
         "with a time limit of one second a call and a memory limit of 128 MiB. The programs are in "
-        "[tests/hostile/implementations](../tests/hostile/implementations); `python -m pytest tests/hostile` runs them.",
+        "[tests/hostile/implementations](../tests/hostile/implementations); "
+        "`python -m pytest tests/hostile` runs them.",
     ]
     for kind, entries in groupby(told.items(), key=lambda item: item[1]["kind"]):
         lines += ["", f"## {kind}", "", "| program | what it does | result |", "| --- | --- | --- |"]

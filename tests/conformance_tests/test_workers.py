@@ -341,3 +341,25 @@ def test_what_fails_in_veriformer_itself_is_returned_as_that(monkeypatch: pytest
     monkeypatch.setattr(working, "_run_of", defective)
     (share, *_) = divided(laws().values(), ASSIGNMENT, 2)
     assert "ZeroDivisionError: ours" in try_share(share).defect
+
+
+HANGING = """
+import time
+
+
+def softmax(x):
+    time.sleep(60)
+
+
+def gelu(x):
+    return x
+"""
+
+
+def test_each_worker_isolates_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "hanging.py"
+    path.write_text(HANGING)
+    report = check(str(path), laws=FEW, tier="quick", workers=2, isolate=True, time_limit=0.5, diagnosis=False)
+    found = {result.law.id: result for result in report.results}
+    assert "did not return within 0.5 s" in found["softmax.value"].reason
+    assert found["gelu.value"].status == "failed"

@@ -137,6 +137,8 @@ def check_command(**options: Any) -> int:
     wish = Wish(**options)
     refuse_unwritable(wish.json_file)
     refuse_unwritable(wish.resume)
+    if wish.resume is not None and wish.json_file is not None and wish.resume.resolve() == wish.json_file.resolve():
+        raise UserError(f"--json and --resume both write {wish.resume}; give each a file of its own")
     expected = _read_expected_failures(wish)
     outcome = _checked(wish, expected)
     if wish.remove_stale and wish.expected_failures is not None and expected is not None:

@@ -29,7 +29,7 @@ def read(line: bytes) -> dict[str, Any]:
     """Return the object that a line is; BrokenLine where it is none."""
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BrokenLine("it is not JSON") from error
     if not isinstance(found, dict):
         raise BrokenLine("it is not an object")

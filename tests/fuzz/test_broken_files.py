@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from veriformer.cli import main
 from veriformer.conformance_tests.expected_failures import ExpectedFailures, UnreadableList
+from veriformer.conformance_tests.resuming.record import RecordFile, UnusableRecord
+from veriformer.conformance_tests.selection import Selection
 
 LITTLE = ("--operation", "softmax", "--tier", "quick")
 SOFTMAX = "def softmax(x):\n    return x\n"
@@ -109,3 +111,28 @@ def test_any_bytes_as_a_list_of_expected_failures(tmp_path: Path, content: bytes
         for entry in ExpectedFailures.read(path).entries:
             assert entry.law
             assert entry.reason
+
+
+HEADING = b'{"veriformer_record": 1, "implementations": ["numpy"], "laws": null}\n'
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.one_of(st.binary(max_size=200), st.binary(max_size=200).map(lambda rest: HEADING + rest)))
+@example(b"[" * 20_000)
+@example(b'{"veriformer_record": NaN}\n')
+@example(b"\n")
+def test_any_bytes_as_the_record_of_a_run(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "record"
+    path.write_bytes(content)
+    with contextlib.suppress(UnusableRecord):
+        RecordFile(path, Selection(), ("numpy",))
+    if content and path.read_bytes() != content:
+        # Nothing but the last line, which a run that was killed did not finish, is ever taken away.
+        assert content.startswith(path.read_bytes())
+
+
+def test_the_report_cannot_be_written_over_the_record(tmp_path: Path) -> None:
+    path = str(tmp_path / "file")
+    status, printed = ended("check", "numpy", *LITTLE, "--json", path, "--resume", path)
+    assert_told(status, printed)
+    assert not Path(path).exists()

@@ -11,7 +11,7 @@ dtypes = ("float32", "bfloat16", "float16")
 
 def one_query(query, keys, values, keep, bias, scale):
     """Attend with one query (D) to keys (S, D) and values (S, Dv), where `keep` (S) says."""
-    logits = jnp.where(keep, keys @ query * scale + bias, -jnp.inf)
+    logits = jnp.where(keep, keys @ (query * scale) + bias, -jnp.inf)
     powers = jnp.exp(logits - jnp.where(keep.any(), logits.max(), 0.0))
     total = powers.sum()
     return (powers @ values) / jnp.where(total == 0, 1, total)

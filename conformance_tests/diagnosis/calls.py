@@ -52,7 +52,6 @@ class Until(NamedTuple):
 
 
 UNTIL = Until()
-Search = Callable[[Elimination], list[Changes]]
 
 
 class Calls:
@@ -86,17 +85,19 @@ class Calls:
         everything.end = started + UNTIL.in_pairs
         return self._searched(everything, Elimination.in_pairs)
 
-    def _searched(self, everything: Elimination, search: Search) -> tuple[list[Changes], Elimination]:
+    def _searched(
+        self, everything: Elimination, search: Callable[[Elimination], list[Changes]]
+    ) -> tuple[list[Changes], Elimination]:
         """Return what explains every call, or if nothing does, those with moderate numbers.
 
         What explains every call explains these too, so that one search does.
         """
-        everything.confirm()
         moderate = replace(everything, observations=[one for one in everything.observations if one.moderate])
         self.only_moderate = moderate.deviates and len(moderate.observations) < len(everything.observations)
         if not self.only_moderate:
             return search(everything), everything
         found = search(moderate)
+        everything.tried = moderate.tried
         explaining = [changes for changes in found if everything.explains(changes)]
         self.only_moderate = bool(found) and not explaining
         return (found, moderate) if self.only_moderate else (explaining, everything)
@@ -110,6 +111,7 @@ class Calls:
                 break
             if (observation := self._observe(inputs)) is not None:
                 observations.append(observation)
+        elimination.confirm()
         return elimination
 
     def _declared(self) -> frozenset[str]:

@@ -82,6 +82,7 @@ class Elimination:
         for changes in candidates:
             if self._passed(1.0) or time.process_time() > end:
                 break
+            self.tried += 1
             if self.explains(changes):
                 found.append(changes)
                 end = min(end, time.process_time() + _SECONDS_FOR_OTHERS)
@@ -89,7 +90,6 @@ class Elimination:
 
     def explains(self, changes: Changes) -> bool:
         """Return whether every call is explained."""
-        self.tried += 1
         return all(self._effect(changes, number).fits for number in range(len(self.observations)))
 
     def _passed(self, part: float) -> bool:

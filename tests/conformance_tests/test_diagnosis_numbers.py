@@ -146,3 +146,14 @@ def test_a_mistake_is_named_however_it_is_written(
     (diagnosis,) = report.diagnoses
     assert diagnosis.how == "reproduced"
     assert diagnosis.suspects[0].mistakes == (mistake,)
+
+
+def clipped_and_unscaled(query: Array, key: Array, value: Array) -> Array:
+    weights = np.exp(np.clip(query @ np.swapaxes(key, -1, -2), -60, 60))
+    return weights / weights.sum(axis=-1, keepdims=True) @ value
+
+
+def test_what_was_tried_on_moderate_numbers_only_is_counted() -> None:
+    report = check(SimpleNamespace(scaled_dot_product_attention=clipped_and_unscaled), seed=5)
+    (diagnosis,) = report.diagnoses
+    assert diagnosis.excluded > 100

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
+from veriformer.conformance_tests.cases.batches import TakenOut
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, Space
 from veriformer.conformance_tests.cases.strategies import own_space
@@ -185,13 +186,13 @@ class _Meetings:
     def smallest(self, cause: Cause) -> Meeting:
         """Return the smallest case found on which they part for this cause, which an explored case has."""
         outcome = self._search(lambda meeting: meeting.cause != cause).run()
-        if outcome.case is None:
+        if outcome.case is None or isinstance(outcome.case, TakenOut):
             raise ValueError(f"no case of {self.limits.operation} has the cause {cause}")
         return self.pair.meet(outcome.case)
 
     def _search(self, holds: Callable[[Meeting], bool]) -> Search:
         def check(trial: Trial) -> Verdict:
-            if trial.case is None:
+            if trial.case is None or isinstance(trial.case, TakenOut):
                 raise TypeError("two implementations are compared on cases only")
             meeting = self.pair.meet(trial.case)
             return Verdict(holds(meeting), "", "", excess=meeting.excess)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.cases.batches import AnyCase
 from veriformer.conformance_tests.subject import CallRecord
 from veriformer.conformance_tests.verdict import Verdict
 
@@ -16,7 +16,7 @@ class Counterexample:
     `eager_allows` says that the law would hold if the implementation's `numerics` were eager instead of fused.
     """
 
-    case: Case | None
+    case: AnyCase | None
     calls: tuple[CallRecord, ...]
     verdict: Verdict
     eager_allows: bool = False

@@ -19,11 +19,15 @@ Check = Callable[[Trial], Verdict]
 
 @dataclass(frozen=True)
 class Law:
-    """A statement, the space its cases are drawn from, and the check that judges one case."""
+    """A statement, the space its cases are drawn from, and the check that judges one case.
+
+    A law that is not `batched` is tried on one case a call, because samples of several regimes would not be judged.
+    """
 
     statement: LawStatement
     space: Space
     check: Check
+    batched: bool = True
 
     @property
     def id(self) -> str:
@@ -31,10 +35,12 @@ class Law:
         return self.statement.id
 
 
-_CHECKS: dict[tuple[str, str | None], tuple[Space, Check]] = {}
+_CHECKS: dict[tuple[str, str | None], tuple[Space, Check, bool]] = {}
 
 
-def judges(*keys: str, space: Space, operations: tuple[str, ...] = ()) -> Callable[[Check], Check]:
+def judges(
+    *keys: str, space: Space, operations: tuple[str, ...] = (), batched: bool = True
+) -> Callable[[Check], Check]:
     """Register a check for the properties `keys` of the named operations, or of all that have no check of their own."""
 
     def register(check: Check) -> Check:
@@ -42,7 +48,7 @@ def judges(*keys: str, space: Space, operations: tuple[str, ...] = ()) -> Callab
             for operation in operations or (None,):
                 if (key, operation) in _CHECKS:
                     raise ValueError(f"two checks for property {key!r} of {operation or 'any operation'}")
-                _CHECKS[key, operation] = (space, check)
+                _CHECKS[key, operation] = (space, check, batched)
         return check
 
     return register

@@ -263,7 +263,7 @@ class Run:
         seed = self._seed(law)
         examples = self.selection.examples_of(law.statement.operation.name)
         limits = replace(self._limits(profile, seed), turn=turns()[law.id])
-        search = Search(law, profile.subject, limits, seed, examples)
+        search = Search(law, profile.subject, limits, seed, examples, self.selection.batches)
         # Where small cases have hung, they would hang again for every law.
         shrink = self.shrink and profile.subject.operation.name not in self.kept_large
         outcome = search.judge(None) if isinstance(law.space, NoSpace) else search.run(shrink=shrink)

@@ -1,9 +1,10 @@
 """Trying one law on drawn cases and, where it fails, finding the smallest case on which it does.
 
-Cases are drawn plainly at random until the law fails on one. Then small cases, which a person takes in at a glance, are
-tried in the order of how much there is to read, a few of each length, until one fails in the same way. Where none does,
-cases of all sizes are tried likewise, and Hypothesis is asked to *find* a case on which the law fails, and shrinks what
-it finds; the shortest of these is made shorter axis by axis. Last, rounder values are tried at the sizes found.
+Cases are drawn plainly at random until the law fails on one; a call carries many of them, as samples of one batch, and
+the sample that fails is taken out. Then small cases, which a person takes in at a glance, are tried in the order of how
+much there is to read, a few of each length, until one fails in the same way. Where none does, cases of all sizes are
+tried likewise, and Hypothesis is asked to *find* a case on which the law fails, and shrinks what it finds; the shortest
+of these is made shorter axis by axis. Last, rounder values are tried at the sizes found.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import product
 from random import Random
 from typing import Any, Literal
 
+import numpy as np
 from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import (
     AdapterError,
@@ -24,6 +26,7 @@ from veriformer.adapters.errors import (
     StateCorrupted,
     formatted_traceback,
 )
+from veriformer.conformance_tests.cases.batches import AnyCase, Batchable, Costly, TakenOut, batched, cases_in
 from veriformer.conformance_tests.cases.case import AttentionCase, Case
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.sizes import AXES, SEPARATE_WIDTHS, shorter
@@ -65,7 +68,7 @@ class Outcome:
     """
 
     kind: Kind
-    case: Case | None = None
+    case: AnyCase | None = None
     verdict: Verdict | None = None
     error: str = ""
     traceback: str = ""
@@ -89,11 +92,13 @@ class Search:
     limits: Limits
     seed: int
     examples: int
+    # Calls that carry many cases each; without any, every case has a call of its own.
+    batches: int = 0
     cases_tried: int = 0
     largest_excess: float = 0.0
     # Whether a call did not come back while the counterexample was made smaller.
     gave_up: bool = False
-    _known: dict[Case, Outcome] = field(default_factory=dict)
+    _known: dict[AnyCase, Outcome] = field(default_factory=dict)
     _wanted: Kind | None = None
     _deadline: float = float("inf")
 
@@ -103,7 +108,10 @@ class Search:
         Without `shrink`, and where the call did not come back, it is the first such case.
         """
         found = self._explored()
-        if found.kind not in ("fails", "errors") or not (found.comes_back and shrink):
+        if found.kind not in ("fails", "errors") or not found.comes_back:
+            return found
+        found = self._taken_out(found)
+        if not shrink:
             return found
         small = self._swept(replace(self.limits, small=True))
         if small is None:
@@ -117,10 +125,41 @@ class Search:
 
         Besides giving a person less to read, that shows whoever keeps tables from the calls before that they are short.
         """
-        for case in sorted(self._drawn(self.limits, self.examples), key=_length):
+        for case in self._to_try():
             if self._is_wanted(case):
                 return self._known[case]
         return Outcome("holds")
+
+    def _to_try(self) -> list[AnyCase]:
+        drawn = self._drawn(self.limits, self.examples)
+        if not (self.batches and self.law.batched):
+            return sorted(drawn, key=_length)
+        calls = self.batches if isinstance(drawn[0], Costly) else len(drawn)
+        to_try = [batched(case, drawn) for case in sorted(drawn[:calls], key=_length)]
+        # The same sizes with other values, for whoever keeps answers by shape or by address; not the smallest, of which
+        # some have one answer only.
+        again = to_try[len(to_try) // 2]
+        return [*to_try, replace(again, seed=again.seed + 1)]
+
+    def _taken_out(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of as few samples of a batch as are wanted: those that are wrong, else half by half."""
+        whole, least = outcome.case, getattr(resolved(self.law.space, self.limits.operation), "least_batch", 1)
+        if not isinstance(whole, Batchable) or cases_in(whole) == 1:
+            return outcome
+        samples = tuple(range(cases_in(whole)))
+        first = _first_wrong(outcome, len(samples))
+        if first is not None:
+            alone = TakenOut(whole, tuple(sorted({first, *samples[: least - 1]})))
+            if self._is_wanted(alone):
+                return self._known[alone]
+        while len(samples) > least:
+            middle = max((len(samples) + 1) // 2, least)
+            halves = (TakenOut(whole, samples[:middle]), TakenOut(whole, samples[-middle:]))
+            wanted = next(filter(self._is_wanted, halves), None)
+            if wanted is None or wanted.samples == samples:
+                break
+            outcome, samples = self._known[wanted], wanted.samples
+        return outcome
 
     def _drawn(self, limits: Limits, count: int) -> list[Case]:
         """Return different cases, at most `count`."""
@@ -165,7 +204,7 @@ class Search:
                 return self._known[plainer]
         return outcome
 
-    def judge(self, case: Case | None) -> Outcome:
+    def judge(self, case: AnyCase | None) -> Outcome:
         """Put the law to one case, and keep the calls that were made for the counterexample."""
         self.subject.calls.clear()
         inputs = None if case is None else draw_inputs(self.subject.operation.name, case)
@@ -203,7 +242,7 @@ class Search:
             return self._unrepeatable()
         return self._known[case]
 
-    def _is_wanted(self, case: Case) -> bool:
+    def _is_wanted(self, case: AnyCase) -> bool:
         """Return whether the law fails on a case in the way first seen; the memory makes shrinking repeatable."""
         outcome = self._known.get(case)
         if outcome is None:
@@ -224,7 +263,7 @@ class Search:
         return outcome.kind == self._wanted
 
     def _count(self, outcome: Outcome) -> None:
-        self.cases_tried += 1
+        self.cases_tried += cases_in(outcome.case)
         if outcome.verdict is not None:
             self.largest_excess = max(self.largest_excess, outcome.verdict.excess)
 
@@ -233,9 +272,17 @@ class Search:
         return failing[-1]
 
 
-def _length(case: Case) -> tuple[int, int]:
+def _length(case: AnyCase) -> tuple[int, int]:
     """Return how much there is to read: sizes first, then settings, each of which has its words."""
     return case.size, len(case.describe())
+
+
+def _first_wrong(outcome: Outcome, samples: int) -> int | None:
+    """Return the first sample in which a result is wrong; None where its first axis is not that of the samples."""
+    wrong = None if outcome.verdict is None else outcome.verdict.wrong
+    if wrong is None or wrong.ndim < 2 or len(wrong) != samples or not wrong.any():
+        return None
+    return int(np.argmax(wrong.reshape(samples, -1).any(axis=1)))
 
 
 def _reading(outcome: Outcome) -> tuple[int, int]:

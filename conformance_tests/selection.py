@@ -13,6 +13,8 @@ from veriformer.spec.operations import OPERATIONS
 
 Effort = Literal["quick", "standard", "thorough"]
 EXAMPLES: dict[Effort, int] = {"quick": 8, "standard": 20, "thorough": 120}
+# Where a call is costly a law has so many, each of which carries as many cases as it can.
+BATCHES: dict[Effort, int] = {"quick": 5, "standard": 12, "thorough": 72}
 # Compilations for each law, where a framework compiles for each shape.
 COMPILATIONS: dict[Effort, int] = {"quick": 2, "standard": 2, "thorough": 6}
 # One case of these is a dozen calls of other operations, and as many bounds.
@@ -53,6 +55,11 @@ class Selection:
     def examples(self) -> int:
         """How many cases each law is tried on."""
         return EXAMPLES[self.effort]
+
+    @property
+    def batches(self) -> int:
+        """How many calls each law has where a call is costly and can carry many cases."""
+        return BATCHES[self.effort]
 
     def examples_of(self, operation: str) -> int:
         """Return how many cases each law of an operation is tried on: a whole model has half as many."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.cases.case import Case
-from veriformer.conformance_tests.inputs.expected import Conventions
+from veriformer.conformance_tests.cases.batches import AnyCase
+from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.conformance_tests.subject import Inputs, Subject
 from veriformer.conformance_tests.verdict import Verdict, compare
 
@@ -33,8 +33,10 @@ class Trial:
     """
 
     subject: Subject
-    case: Case | None
+    case: AnyCase | None
     inputs: Any
+    # What is expected of each of the law's calls, by the inputs, which are kept so that no others take their place.
+    _expected: dict[int, tuple[Inputs, Expected]] = field(default_factory=dict)
 
     @property
     def conventions(self) -> Conventions:
@@ -55,10 +57,16 @@ class Trial:
         """Return the operation's result."""
         return self.subject.call(inputs)
 
+    def expected(self, inputs: Inputs) -> Expected:
+        """Return the exact result of a call and its error bound, which are computed once."""
+        if id(inputs) not in self._expected:
+            self._expected[id(inputs)] = inputs, inputs.expected(self.conventions)
+        return self._expected[id(inputs)][1]
+
     def agrees(self, inputs: Inputs | None = None) -> Verdict:
         """Judge the operation's result against the exact one."""
         inputs = self.inputs if inputs is None else inputs
-        expected = inputs.expected(self.conventions)
+        expected = self.expected(inputs)
         return compare(expected.value, self.output(inputs), expected.allowed, expected.judged)
 
     def equal(
@@ -80,7 +88,7 @@ class Trial:
         if np.array_equal(*results):
             # Equal to the last bit: how much they might have differed need not be known.
             return compare(*results, np.zeros(results[0].shape), note=note)
-        one, other = first.expected(self.conventions), second.expected(self.conventions)
+        one, other = self.expected(first), self.expected(second)
         judged = of_first(one.judged) & of_second(other.judged)
         verdict = compare(*results, of_first(one.allowed) + of_second(other.allowed), judged, note, may_be_nan=False)
         if verdict.holds:

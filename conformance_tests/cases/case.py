@@ -11,6 +11,7 @@ from typing import Literal
 from veriformer.conformance_tests.cases.black_box import BoxCase
 from veriformer.conformance_tests.cases.layer_case import LayerCase
 from veriformer.conformance_tests.cases.models import ModelCase
+from veriformer.conformance_tests.cases.regimes import Regime
 
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
 MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "empty_rows"]
@@ -49,6 +50,7 @@ class AttentionCase:
     softcap: float | None = None
     sinks: bool = False
     seed: int = 0
+    regimes: tuple[Regime, ...] = ()
 
     @property
     def size(self) -> int:
@@ -91,6 +93,7 @@ class VectorCase:
     amplitude: int = 1
     eps: float = 1e-5
     seed: int = 0
+    regimes: tuple[Regime, ...] = ()
 
     @property
     def size(self) -> int:
@@ -116,6 +119,7 @@ class FeedForwardCase:
     palette: Palette = "bits"
     amplitude: int = 1
     seed: int = 0
+    regimes: tuple[Regime, ...] = ()
 
     @property
     def size(self) -> int:
@@ -255,6 +259,7 @@ class RotaryCase:
     base: float | None = None
     rotary_dim: int | None = None
     seed: int = 0
+    regimes: tuple[Regime, ...] = ()
 
     @property
     def size(self) -> int:
@@ -335,6 +340,7 @@ class MergeCase:
     amplitude: int = 1
     empty: EmptyParts = "none"
     seed: int = 0
+    regimes: tuple[Regime, ...] = ()
 
     @property
     def size(self) -> int:

@@ -7,7 +7,7 @@ The functions have the names and meanings of those in `hypothesis.strategies`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import cycle
 from random import Random
@@ -62,6 +62,12 @@ def in_turn(elements: Sequence[T], preferred: Callable[[Sequence[T]], Sequence[T
     """
     turns = cycle(elements)
     return Choice(lambda _: next(turns), lambda: st.sampled_from(preferred(elements)))
+
+
+def in_some_order(elements: Iterable[T], seed: int) -> Choice[T]:
+    """Return the choice that takes the elements one after the other, in an order that follows from the seed."""
+    given = tuple(elements)
+    return in_turn(Random(seed).sample(given, len(given)), lambda _: given)
 
 
 def integers(least: int, most: int) -> Choice[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from veriformer.conformance_tests.cases.regimes import Regime
+
 if TYPE_CHECKING:
     from veriformer.conformance_tests.cases.case import Activation, Palette
 
@@ -34,6 +36,7 @@ class LayerCase:
     palette: Palette = "bits"
     amplitude: int = 1
     seed: int = 0
+    regimes: tuple[Regime, ...] = ()
 
     @property
     def d_model(self) -> int:

@@ -65,10 +65,9 @@ def layer_cases(space: LayerSpace, limits: Limits) -> choices.Choice[LayerCase]:
     if limits.compiles_per_shape and not limits.small:
         compiled = choices.sampled_from(_pooled(flags, limits))
     else:
-        sizes = _SMALL if limits.small else _FREE
-        compiled = choices.tuples(
-            choices.sampled_from(sizes), choices.sampled_from(flags), choices.sampled_from(limits.dtypes)
-        )
+        sizes = choices.sampled_from(_SMALL if limits.small else _FREE)
+        settings = choices.in_some_order(product(flags, limits.dtypes), limits.seed)
+        compiled = choices.builds(lambda size, chosen: (size, *chosen), sizes, settings)
     values = choices.sampled_from(tuple(product(space.amplitudes, space.palettes, _EPS)))
     return choices.builds(
         lambda given, regime, seed: _case(space, limits, given, regime, seed), compiled, values, SEEDS

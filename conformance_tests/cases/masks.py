@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from veriformer.conformance_tests.cases.case import AttentionCase, MaskKind
+from veriformer.conformance_tests.cases.regimes import samples_of
 
 Array = np.ndarray
 
@@ -17,10 +20,20 @@ def draw_mask(case: AttentionCase, generator: np.random.Generator) -> Array | No
     if case.mask == "none":
         return None
     shape = _broadcast_shape(case)
-    visible = _PATTERNS[case.mask](generator, shape)
-    if case.mask != "empty_rows":
+    if not case.regimes or shape[0] == 1:
+        visible = _drawn(case.mask, shape, case, generator)
+        return visible.reshape(shape[2:]) if case.mask_shape == "lengths" else visible
+    visible = np.empty(shape, dtype=bool)
+    for kind, samples in samples_of(shape[0], tuple(regime.mask for regime in case.regimes)):
+        visible[samples] = _drawn(kind, (len(samples), *shape[1:]), case, generator)
+    return visible
+
+
+def _drawn(kind: str, shape: tuple[int, ...], case: AttentionCase, generator: np.random.Generator) -> Array:
+    visible = _PATTERNS[kind](generator, shape)
+    if kind != "empty_rows":
         _keep_one_key(visible, case, generator)
-    return visible.reshape(shape[2:]) if case.mask_shape == "lengths" else visible
+    return visible
 
 
 def _broadcast_shape(case: AttentionCase) -> tuple[int, int, int, int]:
@@ -62,7 +75,7 @@ def _empty_rows(generator: np.random.Generator, shape: tuple[int, ...]) -> Array
     return visible
 
 
-_PATTERNS = {
+_PATTERNS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
     "random": _random,
     "padding": _padding,
     "left_padding": _left_padding,

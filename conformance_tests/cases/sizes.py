@@ -15,7 +15,7 @@ from veriformer.conformance_tests.cases.spaces import AttentionSpace
 # Lengths at which blocked kernels go wrong: one below, at, and one above the usual block sizes.
 BLOCK_EDGES = ((7, 8, 9), (15, 16, 17), (31, 32, 33), (63, 64, 65))
 _WIDTHS = (1, 2, 3, 4, 5, 7, 8, 16)
-_POOL_SIZE = 64
+_POOL_SIZE = 32
 # Self-attention is the common case, and what is wrong with one axis for another shows where both are as long.
 _EQUAL_LENGTHS = 0.25
 # What a counterexample is made shorter along, one after the other; a space or an implementation may tie axes together.
@@ -77,17 +77,19 @@ def free_sizes(space: AttentionSpace, seed: int) -> tuple[Sizes, ...]:
     generator = random.Random(seed)
     queries, keys = _lengths(generator), _lengths(generator)
 
-    def few() -> int:
-        return generator.randint(1, 3)
-
-    def width() -> int:
-        return generator.choice(_WIDTHS)
+    # Each of these in turn as well: some are met by few calls only if none is met twice.
+    few = (1, 2, 3)
+    heads = cycle(generator.sample(tuple(product(few, few)), len(few) ** 2))
+    widths, value_widths = (cycle(generator.sample(_WIDTHS, len(_WIDTHS))) for _ in range(2))
 
     def lengths() -> tuple[int, int]:
         length, other = next(queries), next(keys)
         return length, length if generator.random() < _EQUAL_LENGTHS else other
 
-    drawn = (Sizes(few(), few(), few(), *lengths(), width(), width()) for _ in range(_POOL_SIZE))
+    drawn = (
+        Sizes(generator.choice(few), *next(heads), *lengths(), next(widths), next(value_widths))
+        for _ in range(_POOL_SIZE)
+    )
     return tuple(dict.fromkeys(fit(sizes, space) for sizes in drawn))
 
 

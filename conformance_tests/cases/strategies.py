@@ -61,6 +61,7 @@ _SCALES = (1.0, 0.25, 2.0, 0.3)
 # Batch, rows, width, and of a network its hidden units, for frameworks that compile each: the common ones first, which
 # every law has in all settings, then those that laws take turns at.
 _VECTORS = ((1, 2, 3), (2, 3, 5), (3, 2, 17), (3, 2, 1), (1, 3, 65), (2, 1, 2))
+_WIDTHS = (*range(1, 10), 16, 17, 64, 65)
 _NETWORKS = ((2, 3, 4, 5), (1, 2, 3, 7), (3, 2, 5, 1), (2, 3, 2, 17))
 
 
@@ -117,15 +118,20 @@ def attention_cases(space: AttentionSpace, limits: Limits) -> choices.Choice[Att
     if limits.compiles_per_shape and not limits.small:
         compiled = choices.sampled_from([_fixed(chosen, space, limits) for chosen in pooled(limits.pool, limits.turn)])
     else:
-        grouped = _is_grouped(space, limits)
+        given, grouped = _flags(space, limits), _is_grouped(space, limits)
         if limits.small:
             sizes = choices.sampled_from(small_sizes(space, grouped=grouped))
+            flags = choices.sampled_from([flags for values in given for flags in values])
+            settings = choices.tuples(flags, choices.sampled_from(limits.dtypes))
         else:
-            drawn = free_sizes(space, limits.seed)
-            sizes = choices.in_turn(drawn, smallest_first)
-        compiled = choices.tuples(
-            choices.sampled_from(_flags(space, limits)), sizes, choices.sampled_from(limits.dtypes)
-        )
+            sizes = choices.in_turn(free_sizes(space, limits.seed), smallest_first)
+            # An input that has many values is not given more often for it.
+            settings = choices.builds(
+                lambda chosen, value: (chosen[0][value % len(chosen[0])], chosen[1]),
+                choices.in_some_order(product(given, limits.dtypes), limits.seed),
+                choices.integers(0, 2**16),
+            )
+        compiled = choices.builds(lambda chosen, size: (chosen[0], size, chosen[1]), settings, sizes)
     values = choices.sampled_from(tuple(product(space.amplitudes, space.palettes, space.mask_kinds)))
     return choices.builds(lambda *drawn: _case(limits, space, *drawn), compiled, values, SEEDS)
 
@@ -161,19 +167,20 @@ def _is_grouped(space: AttentionSpace, limits: Limits) -> bool:
     return limits.operation == "grouped_query_attention" or space.grouped
 
 
-def _flags(space: AttentionSpace, limits: Limits) -> list[dict[str, Any]]:
-    """Return every combination of optional inputs that the space leaves open, the plainest first."""
+def _flags(space: AttentionSpace, limits: Limits) -> list[list[dict[str, Any]]]:
+    """Return every combination of optional inputs that the space leaves open, the plainest first, in all its values."""
     wishes = {name: how for name, how in _wishes(space).items() if name in limits.features and how != "never"}
     switches = ([True] if how == "always" else [False, True] for how in wishes.values())
     biases = (False, True) if _may_have_biases(space, limits) else (space.biases == "always",)
-    combinations: list[dict[str, Any]] = []
+    combinations: list[list[dict[str, Any]]] = []
     for *drawn, with_biases in product(*switches, biases):
         on = {name for name, switch in zip(wishes, drawn, strict=True) if switch}
         shapes = space.mask_shapes if "mask" in on else space.mask_shapes[:1]
-        combinations += [
+        settled = [
             _settled(on, space, limits, shape, logits, biases=with_biases)
             for shape, logits in product(shapes, _logit_settings(on))
         ]
+        combinations.append(settled)
     return combinations
 
 
@@ -251,13 +258,11 @@ def vector_cases(space: VectorSpace, limits: Limits) -> choices.Choice[VectorCas
     if limits.compiles_per_shape and not limits.small:
         rare = _VECTORS[2:][(limits.turn or 0) % len(_VECTORS[2:])]
         compiled = [*product(_VECTORS[:2], limits.dtypes), (rare, limits.dtypes[limits.seed % len(limits.dtypes)])]
-        given = choices.in_turn(compiled)
+        given = choices.in_some_order(compiled, limits.seed)
     else:
         few = choices.integers(1, 3)
-        wide = choices.one_of(choices.integers(1, 9), choices.sampled_from((16, 17, 64, 65)))
-        given = choices.tuples(
-            choices.tuples(few, few, few if limits.small else wide), choices.sampled_from(limits.dtypes)
-        )
+        wide = few if limits.small else choices.in_some_order(_WIDTHS, limits.seed)
+        given = choices.tuples(choices.tuples(few, few, wide), choices.sampled_from(limits.dtypes))
     return choices.builds(
         lambda *drawn: _vector_case(space, *drawn),
         given,

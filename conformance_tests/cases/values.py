@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from veriformer.conformance_tests.cases.case import Palette
+from veriformer.conformance_tests.cases.regimes import Filled, samples_of
 
 Array = np.ndarray
 
@@ -39,6 +40,22 @@ def fill(generator: np.random.Generator, shape: tuple[int, ...], palette: Palett
     else:
         values = generator.normal(size=shape)
     return values * amplitude
+
+
+def filled(generator: np.random.Generator, case: Filled, shape: tuple[int, ...], *, amplified: bool = True) -> Array:
+    """Return an array of a case's values, whose first axis is the batch, rounded to what its dtype holds.
+
+    Without `amplified` its values are those of the palette alone.
+    """
+    if not case.regimes:
+        return round_to_dtype(fill(generator, shape, case.palette, case.amplitude if amplified else 1), case.dtype)
+    values = np.empty(shape)
+    for palette, samples in samples_of(len(values), tuple(regime.palette for regime in case.regimes)):
+        values[samples] = fill(generator, (len(samples), *shape[1:]), palette)  # type: ignore[arg-type]
+    if amplified:
+        amplitudes = np.resize([regime.amplitude for regime in case.regimes], len(values))
+        values *= amplitudes.reshape(-1, *(1 for _ in shape[1:]))
+    return round_to_dtype(values, case.dtype)
 
 
 def positive_fill(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:

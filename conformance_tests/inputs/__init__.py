@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.cases.batches import AnyCase, TakenOut
 from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.inputs.attention import AttentionInputs
 from veriformer.conformance_tests.inputs.backward import BackwardInputs
@@ -61,8 +61,10 @@ _INPUTS: dict[str, Any] = {
 _MATRICES: dict[str, Any] = {"feed_forward": FeedForwardMatrices, "gated_feed_forward": GatedMatrices}
 
 
-def draw_inputs(operation: str, case: Case) -> Any:
+def draw_inputs(operation: str, case: AnyCase) -> Any:
     """Return the inputs that a case describes, of the kind that the operation takes."""
+    if isinstance(case, TakenOut):
+        return draw_inputs(operation, case.whole).take_samples(np.array(case.samples))
     return _INPUTS[operation].draw(operation, case)
 
 

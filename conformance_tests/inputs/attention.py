@@ -10,7 +10,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import AttentionCase, Window
 from veriformer.conformance_tests.cases.masks import draw_mask
-from veriformer.conformance_tests.cases.values import fill, round_to_dtype
+from veriformer.conformance_tests.cases.values import filled
 from veriformer.conformance_tests.inputs.empty_rows import softmax_over_visible
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.conformance_tests.tolerances.attention import (
@@ -50,11 +50,11 @@ class AttentionInputs:
         generator = np.random.default_rng(case.seed)
         batch, keys = case.batch, (case.batch, case.kv_heads, case.key_length)
 
-        def values(*shape: int, amplitude: int = 1) -> Array:
-            return round_to_dtype(fill(generator, shape, case.palette, amplitude), case.dtype)
+        def values(*shape: int) -> Array:
+            return filled(generator, case, shape, amplified=False)
 
-        query = values(batch, case.heads, case.query_length, case.head_width, amplitude=case.amplitude)
-        key = values(*keys, case.head_width, amplitude=case.amplitude)
+        query = filled(generator, case, (batch, case.heads, case.query_length, case.head_width))
+        key = filled(generator, case, (*keys, case.head_width))
         value = values(*keys, case.value_width) if operation != "attention_weights" else None
         mask = draw_mask(case, generator)
         bias = values(batch, case.heads, case.query_length, case.key_length) if case.bias else None
@@ -201,7 +201,9 @@ class AttentionInputs:
         if self.group_size == 1:
             return loosest.expected(conventions).allowed
         # Heads that are mapped wrongly meet keys and values of any other head, and stand in any other's place.
-        turned = (loosest._with_heads_turned(by) for by in range(self.key.shape[1]))
+        # One that does scale is looser where what is not scaled would leave a key no weight at all.
+        scales = (loosest, replace(loosest, scale=self.scale))
+        turned = (inputs._with_heads_turned(by) for inputs in scales for by in range(self.key.shape[1]))
         largest = np.max([inputs.expected(conventions).allowed for inputs in turned], axis=(0, 2), keepdims=True)[0]
         return np.broadcast_to(largest, self.result_shape)
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import AttentionCase
-from veriformer.conformance_tests.cases.values import fill, round_to_dtype
+from veriformer.conformance_tests.cases.values import filled
 from veriformer.conformance_tests.inputs.attention import AttentionInputs
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.conformance_tests.inputs.several_results import SeveralResults, Shape
@@ -32,8 +32,8 @@ class BackwardInputs(SeveralResults, AttentionInputs):
         forward = AttentionInputs.draw(operation, case)
         shape = (case.batch, case.heads, case.query_length, case.value_width)
         # From a generator of its own: case for case the forward inputs are those of the forward pass.
-        drawn = fill(np.random.default_rng([case.seed, 2]), shape, case.palette)
-        return cls(**vars(forward), grad_output=round_to_dtype(drawn, case.dtype))
+        drawn = filled(np.random.default_rng([case.seed, 2]), case, shape, amplified=False)
+        return cls(**vars(forward), grad_output=drawn)
 
     def arguments(self) -> dict[str, Any]:
         """Return what the call is made with, by the interface's names."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import Activation, FeedForwardCase, VectorCase
-from veriformer.conformance_tests.cases.values import fill, positive_fill, round_to_dtype
+from veriformer.conformance_tests.cases.regimes import is_exact
+from veriformer.conformance_tests.cases.values import fill, filled, positive_fill, round_to_dtype
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.tolerances.activations import activation_bound
 from veriformer.conformance_tests.tolerances.feed_forward import feed_forward_bound, gated_feed_forward_bound
@@ -29,8 +30,7 @@ class ActivationInputs(NothingHidden):
     def draw(cls, operation: str, case: VectorCase) -> ActivationInputs:
         """Return the inputs that a case describes."""
         shape = (case.batch, case.rows, case.width)
-        x = fill(np.random.default_rng(case.seed), shape, case.palette, case.amplitude)
-        return cls(operation, case.dtype, round_to_dtype(x, case.dtype))
+        return cls(operation, case.dtype, filled(np.random.default_rng(case.seed), case, shape))
 
     def arguments(self) -> dict[str, Any]:
         """Return what the call is made with, by the interface's names."""
@@ -40,6 +40,10 @@ class ActivationInputs(NothingHidden):
     def result_shape(self) -> tuple[int, ...]:
         """The shape of a correct result."""
         return self.x.shape
+
+    def take_samples(self, index: Array) -> ActivationInputs:
+        """Return the samples at `index`."""
+        return replace(self, x=self.x[index])
 
     def with_x(self, x: Array) -> ActivationInputs:
         """Return inputs with other entries, rounded to what the dtype holds."""
@@ -97,9 +101,7 @@ class FeedForwardInputs(NothingHidden):
     def draw(cls, operation: str, case: FeedForwardCase) -> FeedForwardInputs:
         """Return the inputs that a case describes; no two matrices are alike."""
         generator = np.random.default_rng(case.seed)
-        x = round_to_dtype(
-            fill(generator, (case.batch, case.rows, case.width), case.palette, case.amplitude), case.dtype
-        )
+        x = filled(generator, case, (case.batch, case.rows, case.width))
         if operation == "gated_feed_forward":
             w_gate, w_up = (_matrix(case, generator, case.width, case.hidden) for _ in range(2))
             gated = GatedMatrices(w_gate, w_up, _matrix(case, generator, case.hidden, case.width))
@@ -123,6 +125,10 @@ class FeedForwardInputs(NothingHidden):
         """F, the number of hidden units."""
         weights = self.weights
         return int((weights.w_1 if isinstance(weights, FeedForwardMatrices) else weights.w_gate).shape[1])
+
+    def take_samples(self, index: Array) -> FeedForwardInputs:
+        """Return the samples at `index`."""
+        return replace(self, x=self.x[index])
 
     def with_x(self, x: Array) -> FeedForwardInputs:
         """Return inputs with other vectors, rounded to what the dtype holds."""
@@ -149,6 +155,6 @@ class FeedForwardInputs(NothingHidden):
 
 def _matrix(case: FeedForwardCase, generator: np.random.Generator, rows: int, columns: int) -> Array:
     """Return a matrix whose product with a vector is about as large as the vector."""
-    if case.palette in ("bits", "integers"):
+    if is_exact(case):
         return generator.integers(-2, 3, (rows, columns)).astype(np.float64)
     return round_to_dtype(fill(generator, (rows, columns), "normal") * rows**-0.5, case.dtype)

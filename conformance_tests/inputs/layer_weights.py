@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from veriformer.conformance_tests.cases.layer_case import LayerCase
+from veriformer.conformance_tests.cases.regimes import is_exact
 from veriformer.conformance_tests.cases.values import positive_fill, round_to_dtype
 from veriformer.conformance_tests.inputs.feed_forward import FeedForwardMatrices
 from veriformer.conformance_tests.inputs.multi_head import Projections
@@ -94,6 +95,6 @@ def _norm(case: LayerCase, generator: np.random.Generator) -> NormParameters:
 
 def _matrix(case: LayerCase, generator: np.random.Generator, rows: int, columns: int) -> Array:
     """Return a matrix whose product with a vector is about as large as the vector."""
-    if case.palette in ("bits", "integers"):
+    if is_exact(case):
         return generator.integers(-1, 2, (rows, columns)).astype(np.float64)
     return round_to_dtype(generator.normal(size=(rows, columns)) * rows**-0.5, case.dtype)

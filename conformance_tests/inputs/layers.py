@@ -9,7 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import Activation
 from veriformer.conformance_tests.cases.layer_case import LayerCase, PaddingSide
-from veriformer.conformance_tests.cases.values import fill, round_to_dtype
+from veriformer.conformance_tests.cases.values import filled, round_to_dtype
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.conformance_tests.inputs.layer_weights import (
     DecoderLayerParameters,
@@ -49,8 +49,7 @@ class LayerInputs:
         generator = np.random.default_rng(case.seed)
 
         def vectors(length: int) -> Array:
-            drawn = fill(generator, (case.batch, length, case.d_model), case.palette, case.amplitude)
-            return round_to_dtype(drawn, case.dtype)
+            return filled(generator, case, (case.batch, length, case.d_model))
 
         x, memory = vectors(case.length), vectors(case.memory) if case.memory else None
         weights = draw_parameters(case, generator)

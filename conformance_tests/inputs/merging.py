@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import MergeCase
-from veriformer.conformance_tests.cases.values import fill, round_to_dtype
+from veriformer.conformance_tests.cases.values import filled, round_to_dtype
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.inputs.several_results import SeveralResults
 from veriformer.conformance_tests.tolerances.merging import merge_bound
@@ -49,9 +49,9 @@ class MergeInputs(SeveralResults, NothingHidden):
             raise ValueError(f"{operation} does not merge parts")
         generator = np.random.default_rng(case.seed)
         heads = (case.batch, case.heads)
-        query = fill(generator, (*heads, case.length, case.width), case.palette, case.amplitude)
-        key = fill(generator, (*heads, case.keys, case.width), case.palette, case.amplitude)
-        value = fill(generator, (*heads, case.keys, case.width), case.palette)
+        query = filled(generator, case, (*heads, case.length, case.width))
+        key = filled(generator, case, (*heads, case.keys, case.width))
+        value = filled(generator, case, (*heads, case.keys, case.width), amplified=False)
         divided = Divided(reference.attention_logits(query, key), value)
         return _emptied(cls.split(divided, (case.keys + 1) // 2, case.dtype), case, generator)
 
@@ -80,6 +80,12 @@ class MergeInputs(SeveralResults, NothingHidden):
             "output_b": self.output_b,
             "lse_b": self.lse_b,
         }
+
+    def take_samples(self, index: Array) -> MergeInputs:
+        """Return the samples at `index`."""
+        divided = self.divided and Divided(self.divided.logits[index], self.divided.value[index])
+        first, second = (self.output_a[index], self.lse_a[index]), (self.output_b[index], self.lse_b[index])
+        return MergeInputs(self.dtype, *first, *second, divided)
 
     def swapped(self) -> MergeInputs:
         """Return the two parts in the other order."""

@@ -10,7 +10,8 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import AttentionCase
 from veriformer.conformance_tests.cases.masks import draw_mask
-from veriformer.conformance_tests.cases.values import fill, positive_fill, round_to_dtype
+from veriformer.conformance_tests.cases.regimes import is_exact
+from veriformer.conformance_tests.cases.values import fill, filled, positive_fill, round_to_dtype
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.conformance_tests.tolerances.estimates import Estimate, multi_head_attended
 from veriformer.conformance_tests.tolerances.precision import Precision
@@ -43,10 +44,10 @@ class Projections:
             case.kv_heads * case.value_width,
         )
         # Weights of unit size would let logits grow with the width squared.
-        damping = 1.0 if case.palette in ("bits", "integers") else width**-0.5
+        damping = 1.0 if is_exact(case) else width**-0.5
 
         def weight(*shape: int) -> Array:
-            palette = case.palette if case.palette in ("bits", "integers") else "normal"
+            palette = case.palette if is_exact(case) else "normal"
             return round_to_dtype(fill(generator, shape, palette) * damping, case.dtype)
 
         w_q, w_k, w_v = (weight(width, size) for size in sizes)
@@ -122,8 +123,7 @@ class MultiHeadInputs:
         width = case.heads * case.head_width
 
         def tokens(length: int) -> Array:
-            drawn = fill(generator, (case.batch, length, width), case.palette, case.amplitude)
-            return round_to_dtype(drawn, case.dtype)
+            return filled(generator, case, (case.batch, length, width))
 
         x = tokens(case.query_length)
         # Libraries have a path of its own for self-attention, which they tell by x and context being one array.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import RotaryCase
-from veriformer.conformance_tests.cases.values import fill, round_to_dtype
+from veriformer.conformance_tests.cases.values import filled
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.tolerances.estimates import Estimate, rotated
 from veriformer.conformance_tests.tolerances.precision import Precision
@@ -32,10 +32,10 @@ class RotaryInputs(NothingHidden):
     def draw(cls, operation: str, case: RotaryCase) -> RotaryInputs:
         """Return the inputs that a case describes; positions neither start at 0 nor come in order."""
         generator = np.random.default_rng(case.seed)
-        x = fill(generator, (case.batch, case.heads, case.length, case.width), case.palette, case.amplitude)
+        x = filled(generator, case, (case.batch, case.heads, case.length, case.width))
         shape = (case.batch, case.length) if case.per_sample else (case.length,)
         positions = generator.integers(0, case.furthest + 1, shape)
-        return cls(case.dtype, round_to_dtype(x, case.dtype), positions, case.base, case.rotary_dim)
+        return cls(case.dtype, x, positions, case.base, case.rotary_dim)
 
     def arguments(self) -> dict[str, Any]:
         """Return what the call is made with, by the interface's names."""
@@ -52,6 +52,11 @@ class RotaryInputs(NothingHidden):
     def turned(self) -> int:
         """How many leading components turn."""
         return self.x.shape[-1] if self.rotary_dim is None else self.rotary_dim
+
+    def take_samples(self, index: Array) -> RotaryInputs:
+        """Return the samples at `index`."""
+        positions = self.positions if self.positions.ndim == 1 else self.positions[index]
+        return replace(self, x=self.x[index], positions=positions)
 
     def with_x(self, x: Array) -> RotaryInputs:
         """Return inputs with other vectors."""

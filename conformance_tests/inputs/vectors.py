@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import VectorCase
-from veriformer.conformance_tests.cases.values import fill, positive_fill, round_to_dtype
+from veriformer.conformance_tests.cases.values import filled, positive_fill, round_to_dtype
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.tolerances.normalisation import layer_norm_bound, rms_norm_bound
 from veriformer.conformance_tests.tolerances.precision import Precision
@@ -29,7 +29,7 @@ class SoftmaxInputs(NothingHidden):
         """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
         shape = (case.batch, case.rows, case.width)
-        return cls(case.dtype, round_to_dtype(fill(generator, shape, case.palette, case.amplitude), case.dtype))
+        return cls(case.dtype, filled(generator, case, shape))
 
     @property
     def operation(self) -> str:
@@ -44,6 +44,10 @@ class SoftmaxInputs(NothingHidden):
     def result_shape(self) -> tuple[int, ...]:
         """The shape of a correct result."""
         return self.x.shape
+
+    def take_samples(self, index: Array) -> SoftmaxInputs:
+        """Return the samples at `index`."""
+        return replace(self, x=self.x[index])
 
     def with_x(self, x: Array) -> SoftmaxInputs:
         """Return inputs with other logits."""
@@ -71,9 +75,9 @@ class LayerNormInputs(NothingHidden):
     def draw(cls, operation: str, case: VectorCase) -> LayerNormInputs:
         """Return the inputs that a case describes; gain and shift are never trivial."""
         generator = np.random.default_rng(case.seed)
-        x = fill(generator, (case.batch, case.rows, case.width), case.palette, case.amplitude)
+        x = filled(generator, case, (case.batch, case.rows, case.width))
         gamma, beta = (positive_fill(generator, (case.width,)) for _ in range(2))
-        return cls(case.dtype, round_to_dtype(x, case.dtype), gamma, beta, case.eps)
+        return cls(case.dtype, x, gamma, beta, case.eps)
 
     @property
     def operation(self) -> str:
@@ -88,6 +92,10 @@ class LayerNormInputs(NothingHidden):
     def result_shape(self) -> tuple[int, ...]:
         """The shape of a correct result."""
         return self.x.shape
+
+    def take_samples(self, index: Array) -> LayerNormInputs:
+        """Return the samples at `index`."""
+        return replace(self, x=self.x[index])
 
     def with_x(self, x: Array) -> LayerNormInputs:
         """Return inputs with other vectors."""
@@ -120,8 +128,8 @@ class RmsNormInputs(NothingHidden):
     def draw(cls, operation: str, case: VectorCase) -> RmsNormInputs:
         """Return the inputs that a case describes; the gain is never trivial."""
         generator = np.random.default_rng(case.seed)
-        x = fill(generator, (case.batch, case.rows, case.width), case.palette, case.amplitude)
-        return cls(case.dtype, round_to_dtype(x, case.dtype), positive_fill(generator, (case.width,)), case.eps)
+        x = filled(generator, case, (case.batch, case.rows, case.width))
+        return cls(case.dtype, x, positive_fill(generator, (case.width,)), case.eps)
 
     @property
     def operation(self) -> str:
@@ -136,6 +144,10 @@ class RmsNormInputs(NothingHidden):
     def result_shape(self) -> tuple[int, ...]:
         """The shape of a correct result."""
         return self.x.shape
+
+    def take_samples(self, index: Array) -> RmsNormInputs:
+        """Return the samples at `index`."""
+        return replace(self, x=self.x[index])
 
     def with_x(self, x: Array) -> RmsNormInputs:
         """Return inputs with other vectors, rounded to what the dtype holds."""

@@ -37,7 +37,7 @@ def scale_range(trial: Trial) -> Verdict:
 def single_key(trial: Trial) -> Verdict:
     """With one key every query returns its value."""
     inputs: AttentionInputs = trial.inputs
-    expected = inputs.expected(trial.conventions)
+    expected = trial.expected(inputs)
     values = np.ones(expected.value.shape)
     if inputs.value is not None:
         values = np.broadcast_to(np.repeat(inputs.value, inputs.group_size, axis=1), expected.value.shape)
@@ -54,7 +54,7 @@ def single_context(trial: Trial) -> Verdict:
 def hull(trial: Trial) -> Verdict:
     """Every output lies between the smallest and largest visible value, component by component."""
     inputs: AttentionInputs = trial.inputs
-    output, expected = trial.output(inputs), inputs.expected(trial.conventions)
+    output, expected = trial.output(inputs), trial.expected(inputs)
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
     values = np.repeat(inputs.value, inputs.group_size, axis=1)[:, :, None]
@@ -72,7 +72,7 @@ def constant_values(trial: Trial) -> Verdict:
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
     inputs = replace(inputs, value=np.ones_like(inputs.value))
-    expected = inputs.expected(trial.conventions)
+    expected = trial.expected(inputs)
     return compare(np.ones(inputs.result_shape), trial.output(inputs), expected.allowed, expected.judged)
 
 
@@ -87,10 +87,10 @@ def linear_in_values(trial: Trial) -> Verdict:
     combined = replace(inputs, value=2.0 * inputs.value - other)
     others = replace(inputs, value=other)
     # As in `Trial.equal`: a wrong mask must not make this law fail for rounding alone.
-    errors = [given.expected(trial.conventions).allowed for given in (inputs, others, combined)]
+    errors = [trial.expected(given).allowed for given in (inputs, others, combined)]
     errors = [e + g.loosest_error(trial.conventions) for e, g in zip(errors, (inputs, others, combined), strict=True)]
     expected = 2.0 * trial.output(inputs) - trial.output(others)
-    judged = inputs.expected(trial.conventions).judged
+    judged = trial.expected(inputs).judged
     allowed = 2.0 * errors[0] + errors[1] + errors[2]
     return compare(expected, trial.output(combined), allowed, judged, may_be_nan=False)
 
@@ -100,7 +100,7 @@ def equal_keys(trial: Trial) -> Verdict:
     """Equal keys leave nothing to tell values apart by: each gets the weight 1/S."""
     inputs: AttentionInputs = trial.inputs
     inputs = replace(inputs, key=np.broadcast_to(inputs.key[:, :, :1], inputs.key.shape).copy())
-    expected = inputs.expected(trial.conventions)
+    expected = trial.expected(inputs)
     average = np.full(expected.value.shape, 1.0 / inputs.key_length)
     if inputs.value is not None:
         means = np.repeat(inputs.value.mean(axis=2, keepdims=True), inputs.group_size, axis=1)
@@ -118,7 +118,7 @@ def duplicated_key(trial: Trial) -> Verdict:
     bias[..., -1] = np.log(2.0)
     # A bias that the dtype cannot hold is rounded on its way in; the exact result is that of the rounded one.
     biased = replace(inputs, bias=bias)
-    one, other = (given.expected(trial.conventions) for given in (twice, biased))
+    one, other = (trial.expected(given) for given in (twice, biased))
     allowed = one.allowed + other.allowed + _rounded_bias_error(biased, trial)
     return compare(trial.output(twice), trial.output(biased), allowed, one.judged)
 
@@ -129,7 +129,7 @@ def _rounded_bias_error(inputs: AttentionInputs, trial: Trial) -> np.ndarray:
     if bias is None:
         raise TypeError("this law gives a bias")
     rounded = replace(inputs, bias=round_to_dtype(bias, inputs.dtype))
-    exact, moved = (given.expected(trial.conventions).value for given in (inputs, rounded))
+    exact, moved = (trial.expected(given).value for given in (inputs, rounded))
     return np.asarray(np.abs(exact - moved))
 
 
@@ -157,7 +157,7 @@ def bias_row_shift(trial: Trial) -> Verdict:
 )
 def nonnegative(trial: Trial) -> Verdict:
     """No weight is below zero."""
-    output, judged = trial.output(trial.inputs), trial.inputs.expected(trial.conventions).judged
+    output, judged = trial.output(trial.inputs), trial.expected(trial.inputs).judged
     return compare(np.maximum(output, 0.0), output, np.zeros(output.shape), judged, may_be_nan=False)
 
 
@@ -169,5 +169,5 @@ def nonnegative(trial: Trial) -> Verdict:
 def rows_sum_to_one(trial: Trial) -> Verdict:
     """The weights of each query sum to one."""
     sums = trial.output(trial.inputs).sum(axis=-1)
-    expected = trial.inputs.expected(trial.conventions)
+    expected = trial.expected(trial.inputs)
     return compare(np.ones(sums.shape), sums, expected.allowed.sum(axis=-1), expected.judged[..., 0])

@@ -34,7 +34,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def agrees(trial: Trial, inputs: BackwardInputs, *names: str) -> Verdict:
     """Judge the gradients named, or all, against the exact ones."""
-    expected, output = inputs.expected(trial.conventions), trial.output(inputs)
+    expected, output = trial.expected(inputs), trial.output(inputs)
 
     def judge(name: str) -> Verdict:
         part = inputs.part(name)
@@ -51,7 +51,7 @@ def equal(
     of_second: Callable[[str, Array], Array] = lambda _, part: part,
 ) -> Verdict:
     """Judge gradient by gradient whether two calls agree, as `Trial.equal` does."""
-    exact = first.expected(trial.conventions), second.expected(trial.conventions)
+    exact = trial.expected(first), trial.expected(second)
     outputs = trial.output(first), trial.output(second)
 
     def judge(name: str, *looser: Array) -> Verdict:
@@ -80,7 +80,7 @@ def within(trial: Trial, inputs: Iterable[BackwardInputs], judge: Callable[..., 
     is wrong with all gradients is not the business of a law that compares them with each other.
     """
     given = tuple(inputs)
-    errors = [one.expected(trial.conventions).allowed for one in given]
+    errors = [trial.expected(one).allowed for one in given]
     verdict = judge(*errors)
     if verdict.holds:
         return verdict
@@ -132,7 +132,7 @@ def many_keys(trial: Trial) -> Verdict:
     """Hundreds of equal keys with equal values give the query no gradient."""
     inputs: BackwardInputs = trial.inputs
     inputs = replace(inputs, key=np.ones_like(inputs.key), value=np.ones_like(inputs.value))
-    part, expected = inputs.part("grad_query"), inputs.expected(trial.conventions)
+    part, expected = inputs.part("grad_query"), trial.expected(inputs)
     received = part(trial.output(inputs))
     return compare(np.zeros(received.shape), received, part(expected.allowed), None, "grad_query")
 
@@ -141,7 +141,7 @@ def many_keys(trial: Trial) -> Verdict:
 def single_key(trial: Trial) -> Verdict:
     """The one value gets the sum of the outputs' gradients, the one key and the queries get none."""
     inputs: BackwardInputs = trial.inputs
-    expected, output = inputs.expected(trial.conventions), trial.output(inputs)
+    expected, output = trial.expected(inputs), trial.output(inputs)
     gradients = {
         "grad_query": np.zeros(inputs.query.shape),
         "grad_key": np.zeros(inputs.key.shape),
@@ -158,7 +158,7 @@ def equal_values(trial: Trial) -> Verdict:
     """Equal values leave queries and keys without a gradient."""
     inputs: BackwardInputs = trial.inputs
     inputs = replace(inputs, value=np.broadcast_to(inputs.value[:, :, :1], inputs.value.shape).copy())
-    expected, output = inputs.expected(trial.conventions), trial.output(inputs)
+    expected, output = trial.expected(inputs), trial.output(inputs)
 
     def judge(name: str) -> Verdict:
         part = inputs.part(name)

@@ -42,7 +42,7 @@ def no_future_gradient(trial: Trial) -> Verdict:
 
 def _no_gradient(trial: Trial, inputs: BackwardInputs, where: Array) -> Verdict:
     """Judge whether the gradients of keys and values at `where` (B, H, S) are zero."""
-    expected, output = inputs.expected(trial.conventions), trial.output(inputs)
+    expected, output = trial.expected(inputs), trial.output(inputs)
 
     def judge(name: str) -> Verdict:
         part = inputs.part(name)
@@ -105,7 +105,7 @@ def causal_empty_row(trial: Trial) -> Verdict:
 def _agrees_at_empty_rows(trial: Trial, inputs: BackwardInputs) -> Verdict:
     if trial.conventions["empty_row"] != "zeros" and inputs.empty_rows(trial.conventions).any():
         raise NotOffered("the output of a query that sees no key is not zero; its gradients are not compared")
-    expected, output = inputs.expected(trial.conventions), trial.output(inputs)
+    expected, output = trial.expected(inputs), trial.output(inputs)
     parts = {name: inputs.part(name) for name in PARTS}
     return worst(
         compare(part(expected.value), part(output), part(expected.allowed), None, name) for name, part in parts.items()

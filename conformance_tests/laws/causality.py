@@ -8,6 +8,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.adapters.errors import OperationRaised
 from veriformer.conformance_tests.cases.spaces import AttentionSpace
+from veriformer.conformance_tests.inputs.attention import AttentionInputs
 from veriformer.conformance_tests.law import judges
 from veriformer.conformance_tests.trial import NotOffered, Trial
 from veriformer.conformance_tests.verdict import Verdict, words
@@ -29,10 +30,12 @@ def with_padding(trial: Trial) -> Verdict:
     """
     if trial.conventions["causal_with_mask"] != "rejects":
         return trial.agrees()
-    inputs = trial.inputs
-    mask = np.ones((inputs.query_length, inputs.key_length), dtype=bool)
+    inputs = replace(trial.inputs, mask=np.ones((trial.inputs.query_length, trial.inputs.key_length), dtype=bool))
     try:
-        trial.output(replace(inputs, mask=mask))
+        trial.output(inputs)
+        if isinstance(inputs, AttentionInputs) and inputs.value is not None:
+            # Some refuse in one of two kernels only, which the widths choose.
+            trial.output(replace(inputs, value=np.repeat(inputs.value, 2, axis=-1)))
     except OperationRaised as refusal:
         raise NotOffered(f"{inputs.operation} refuses a mask beside the causal flag") from refusal
     return words("a refusal, by the convention causal_with_mask: rejects", "a result", holds=False)

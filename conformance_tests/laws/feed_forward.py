@@ -154,5 +154,5 @@ def zero_gate(trial: Trial) -> Verdict:
 
 def _allowed(trial: Trial, *inputs: ActivationInputs | FeedForwardInputs) -> Array:
     """Return what the results of these inputs may err by, in sum."""
-    errors = [one.expected(trial.conventions).allowed for one in inputs]
+    errors = [trial.expected(one).allowed for one in inputs]
     return np.asarray(sum(errors[1:], start=errors[0]))

@@ -55,7 +55,7 @@ def sum_of_heads(trial: Trial) -> Verdict:
         mask = inputs.visible(trial.conventions)[:, head : head + 1]
         attended = reference.scaled_dot_product_attention(query[:, None], key[:, None], value[:, None], mask=mask)
         total += attended[:, 0] @ np.split(weights.w_o, heads, axis=0)[head]
-    expected = inputs.expected(trial.conventions)
+    expected = trial.expected(inputs)
     return compare(total, trial.output(inputs), expected.allowed, expected.judged)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from veriformer.conformance_tests.cases.batches import TakenOut
 from veriformer.conformance_tests.cases.spaces import NoSpace, OwnSpace
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import judges
@@ -105,7 +106,7 @@ def _repeats(trial: Trial, first: np.ndarray, second: np.ndarray) -> Verdict:
     if np.array_equal(first, second):
         # Equal to the last bit: how much they might have differed need not be known.
         return compare(first, second, np.zeros(first.shape))
-    expected = trial.inputs.expected(trial.conventions)
+    expected = trial.expected(trial.inputs)
     if first.shape != second.shape:
         return words(f"shape {first.shape}", f"shape {second.shape}", holds=False)
     if first.shape != expected.value.shape:
@@ -119,5 +120,7 @@ def _with_other_values(trial: Trial, by: int) -> Inputs:
     """Return inputs of the same sizes with other values; tables of lengths have no values to change."""
     if trial.case is None:
         raise TypeError("this law is tried on cases")
-    other: Inputs = draw_inputs(trial.inputs.operation, replace(trial.case, seed=trial.case.seed + by))
-    return other
+    seed = trial.case.seed + by
+    other = trial.case.reseeded(seed) if isinstance(trial.case, TakenOut) else replace(trial.case, seed=seed)
+    inputs: Inputs = draw_inputs(trial.inputs.operation, other)
+    return inputs

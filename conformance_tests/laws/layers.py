@@ -41,7 +41,7 @@ def shift(trial: Trial) -> Verdict:
     inputs: LayerInputs = trial.inputs
     by = trial.generator.integers(1, 5, (*inputs.x.shape[:2], 1)).astype(float)
     shifted = inputs.with_x(inputs.x + by)
-    allowed = inputs.expected(trial.conventions).allowed + shifted.expected(trial.conventions).allowed
+    allowed = trial.expected(inputs).allowed + trial.expected(shifted).allowed
     return compare(trial.output(inputs) + by, trial.output(shifted), allowed)
 
 
@@ -60,7 +60,7 @@ def own_norm(trial: Trial) -> Verdict:
 def norms_alone(trial: Trial) -> Verdict:
     """With every sublayer at zero the result is that of the norms alone."""
     inputs: LayerInputs = trial.inputs.without(*trial.inputs.sublayers)
-    expected = inputs.expected(trial.conventions)
+    expected = trial.expected(inputs)
     value = _norms(inputs, trial.conventions["layer_norm_eps"])
     return compare(value, trial.output(inputs), expected.allowed, expected.judged)
 
@@ -77,7 +77,7 @@ def _norms(inputs: LayerInputs, placement: EpsPlacement) -> Array:
 def zero_mean(trial: Trial) -> Verdict:
     """With unit gain and no shift of the last norm the mean of each position is zero."""
     inputs: LayerInputs = trial.inputs.with_plain_last_norm()
-    allowed = inputs.expected(trial.conventions).allowed.mean(axis=-1)
+    allowed = trial.expected(inputs).allowed.mean(axis=-1)
     return compare(np.zeros(allowed.shape), trial.output(inputs).mean(axis=-1), allowed)
 
 
@@ -89,7 +89,7 @@ def unit_variance(trial: Trial) -> Verdict:
     square by 2yδ + δ².
     """
     inputs: LayerInputs = trial.inputs.with_plain_last_norm()
-    expected = inputs.expected(trial.conventions)
+    expected = trial.expected(inputs)
     allowed = (2.0 * np.abs(expected.value) * expected.allowed + expected.allowed**2).mean(axis=-1)
     squares = np.square(trial.output(inputs)).mean(axis=-1)
     return compare(np.square(expected.value).mean(axis=-1), squares, allowed)
@@ -100,8 +100,8 @@ def last_norm(trial: Trial) -> Verdict:
     """Gain and shift of the last norm applied afterwards give the same."""
     inputs: LayerInputs = trial.inputs
     plain, norm = inputs.with_plain_last_norm(), getattr(inputs.weights, inputs.last_norm)
-    allowed = plain.expected(trial.conventions).allowed * np.abs(norm.gamma)
-    allowed = allowed + inputs.expected(trial.conventions).allowed
+    allowed = trial.expected(plain).allowed * np.abs(norm.gamma)
+    allowed = allowed + trial.expected(inputs).allowed
     return compare(trial.output(plain) * norm.gamma + norm.beta, trial.output(inputs), allowed)
 
 

@@ -42,7 +42,7 @@ def uniform(trial: Trial) -> Verdict:
     """With equal logits at each position the loss is ln N, whatever came."""
     inputs: CrossEntropyInputs = trial.inputs
     level = inputs.with_logits(np.broadcast_to(inputs.logits[..., :1], inputs.logits.shape).copy())
-    allowed = level.expected(trial.conventions).allowed
+    allowed = trial.expected(level).allowed
     return compare(np.log(np.asarray(float(inputs.classes))), trial.output(level), allowed)
 
 
@@ -53,7 +53,7 @@ def lead(trial: Trial) -> Verdict:
     gap = float(trial.generator.integers(0, 9))
     ahead = inputs.with_logits(np.where(np.arange(inputs.classes) == inputs.targets[..., None], gap, 0.0))
     expected = np.log1p(np.asarray((inputs.classes - 1) * np.exp(-gap)))
-    return compare(expected, trial.output(ahead), ahead.expected(trial.conventions).allowed)
+    return compare(expected, trial.output(ahead), trial.expected(ahead).allowed)
 
 
 @judges("nonnegative", space=replace(_OPTIONS, amplitudes=(1, 4, 30)), operations=_LOSS)
@@ -62,7 +62,7 @@ def nonnegative(trial: Trial) -> Verdict:
     output = trial.output(trial.inputs)
     # NaN is not at least zero either.
     expected = np.where(output >= 0.0, output, 0.0)
-    return compare(expected, output, trial.inputs.expected(trial.conventions).allowed)
+    return compare(expected, output, trial.expected(trial.inputs).allowed)
 
 
 @judges("ignore.no_influence", space=LossSpace(ignore="always", smoothing="sometimes"), operations=_LOSS)
@@ -102,15 +102,15 @@ def smoothing_is_a_mixture(trial: Trial) -> Verdict:
     inputs: CrossEntropyInputs = trial.inputs
     share = inputs.label_smoothing or 0.0
     smoothed = trial.output(inputs)
-    allowed = inputs.expected(trial.conventions).allowed
+    allowed = trial.expected(inputs).allowed
     plain = replace(inputs, label_smoothing=None)
     mixed = (1.0 - share) * trial.output(plain)
-    allowed = allowed + (1.0 - share) * plain.expected(trial.conventions).allowed
+    allowed = allowed + (1.0 - share) * trial.expected(plain).allowed
     # The mean over all classes is the loss of N copies, each with one class as its targets.
     every_class = plain.take_samples(np.tile(np.arange(len(inputs.targets)), inputs.classes))
     numbers = np.repeat(np.arange(inputs.classes), len(inputs.targets))[:, None]
     every_class = replace(every_class, targets=np.broadcast_to(numbers, every_class.targets.shape).copy())
-    allowed = allowed + share * every_class.expected(trial.conventions).allowed
+    allowed = allowed + share * trial.expected(every_class).allowed
     return compare(mixed + share * trial.output(every_class), smoothed, allowed)
 
 

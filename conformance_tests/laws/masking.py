@@ -58,7 +58,7 @@ def nonfinite_behind_mask(trial: Trial) -> Verdict:
         poisoned = inputs.with_keys_replaced(hidden, content, values=False)
     else:
         return _poison_stays_in_its_sample(trial, hidden, content)
-    expected = inputs.expected(trial.conventions)
+    expected = trial.expected(inputs)
     return compare(trial.output(inputs), trial.output(poisoned), 2.0 * expected.allowed, expected.judged)
 
 
@@ -66,7 +66,7 @@ def _poison_stays_in_its_sample(trial: Trial, hidden: Array, content: float) -> 
     """Judge the samples in which nothing was replaced: even a value that propagates must not leave its sample."""
     where = hidden.copy()
     where[0] = False
-    expected = trial.inputs.expected(trial.conventions)
+    expected = trial.expected(trial.inputs)
     poisoned = trial.inputs.with_keys_replaced(where, content)
     clean = trial.output(trial.inputs)[:1]
     return compare(clean, trial.output(poisoned)[:1], 2.0 * expected.allowed[:1], expected.judged[:1])
@@ -142,7 +142,7 @@ def broadcast(trial: Trial) -> Verdict:
 )
 def empty_row(trial: Trial) -> Verdict:
     """A query without a visible key gets what the convention says."""
-    expected = trial.inputs.expected(trial.conventions)
+    expected = trial.expected(trial.inputs)
     return compare(expected.value, trial.output(trial.inputs), expected.allowed)
 
 

@@ -40,7 +40,7 @@ def union(trial: Trial) -> Verdict:
     """The parts of an attention, computed apart, merge to the attention over all its keys."""
     inputs: MergeInputs = trial.inputs
     whole = _joined(inputs, _divided(inputs).over(slice(None)))
-    return compare(whole, trial.output(inputs), inputs.expected(trial.conventions).allowed + _rounded(inputs, whole))
+    return compare(whole, trial.output(inputs), trial.expected(inputs).allowed + _rounded(inputs, whole))
 
 
 @judges("any_split", space=MergeSpace(least_keys=3))
@@ -50,7 +50,7 @@ def any_split(trial: Trial) -> Verdict:
     divided = _divided(inputs)
     whole = _joined(inputs, divided.over(slice(None)))
     early, late = (MergeInputs.split(divided, cut, inputs.dtype) for cut in (1, divided.value.shape[2] - 1))
-    allowed = sum(given.expected(trial.conventions).allowed + _rounded(given, whole) for given in (early, late))
+    allowed = sum(trial.expected(given).allowed + _rounded(given, whole) for given in (early, late))
     return compare(trial.output(early), trial.output(late), np.asarray(allowed))
 
 
@@ -85,7 +85,7 @@ def associative(trial: Trial) -> Verdict:
     left = _merged(trial, first, second)
     right = _merged(trial, second, third)
     before, after = _of(inputs, left[0], third), _of(inputs, first, right[0])
-    one, other = before.expected(trial.conventions).allowed, after.expected(trial.conventions).allowed
+    one, other = trial.expected(before).allowed, trial.expected(after).allowed
     allowed = one + other + _inherited(before, left) + _inherited(after, right)
     return compare(trial.output(before), trial.output(after), allowed, may_be_nan=False)
 
@@ -101,7 +101,7 @@ def _of(inputs: MergeInputs, first: Part, second: Part) -> MergeInputs:
 def _merged(trial: Trial, first: Part, second: Part) -> tuple[Part, Part]:
     """Return what the implementation makes of two parts, and how far rounding may have led it."""
     inputs = _of(trial.inputs, first, second)
-    result, allowed = trial.output(inputs), inputs.expected(trial.conventions).allowed
+    result, allowed = trial.output(inputs), trial.expected(inputs).allowed
     return tuple((inputs.part("output")(array), inputs.part("lse")(array)) for array in (result, allowed))  # type: ignore[return-value]
 
 
@@ -122,7 +122,7 @@ def natural_logarithm(trial: Trial) -> Verdict:
     """A part merged with itself has ln 2 more in its logarithm and the same output."""
     inputs: MergeInputs = trial.inputs
     twice = replace(inputs, output_b=inputs.output_a, lse_b=inputs.lse_a)
-    expected: Expected = twice.expected(trial.conventions)
+    expected: Expected = trial.expected(twice)
     doubled = _joined(inputs, (inputs.output_a, inputs.lse_a + np.log(2.0)))
     return compare(doubled, trial.output(twice), expected.allowed)
 
@@ -136,7 +136,7 @@ def shift(trial: Trial) -> Verdict:
     moved = float(trial.generator.integers(1, 5))
     here = replace(inputs, lse_a=lse_a, lse_b=lse_b)
     there = replace(here, lse_a=lse_a + moved, lse_b=lse_b + moved)
-    both = [given.expected(trial.conventions).allowed for given in (here, there)]
+    both = [trial.expected(given).allowed for given in (here, there)]
     by = _joined(inputs, (np.zeros(inputs.output_a.shape), np.full(inputs.lse_a.shape, moved)))
     return compare(trial.output(here) + by, trial.output(there), both[0] + both[1], may_be_nan=False)
 
@@ -146,6 +146,6 @@ def convex(trial: Trial) -> Verdict:
     """Every component of the output lies between those of the parts."""
     inputs: MergeInputs = trial.inputs
     select = inputs.part("output")
-    output, allowed = select(trial.output(inputs)), select(inputs.expected(trial.conventions).allowed)
+    output, allowed = select(trial.output(inputs)), select(trial.expected(inputs).allowed)
     parts = (inputs.output_a, inputs.output_b)
     return compare(np.clip(output, np.minimum(*parts), np.maximum(*parts)), output, allowed, may_be_nan=False)

@@ -144,7 +144,7 @@ def unembedding(trial: Trial) -> Verdict:
     doubled = inputs.with_unembedding_of(inputs.vocabulary - 1, lambda vector: 2.0 * vector)
     factors = np.ones(inputs.vocabulary)
     factors[-1] = 2.0
-    one, other = inputs.expected(trial.conventions), doubled.expected(trial.conventions)
+    one, other = trial.expected(inputs), trial.expected(doubled)
     allowed = one.allowed * factors + other.allowed
     return compare(trial.output(inputs) * factors, trial.output(doubled), allowed, one.judged)
 

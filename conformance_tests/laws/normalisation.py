@@ -50,7 +50,7 @@ def unit_mean_square(trial: Trial) -> Verdict:
 
 def _mean_square(trial: Trial, inputs: LayerNormInputs | RmsNormInputs, before: Array) -> Verdict:
     """Compare the mean square with v / (v + eps); an error δ of an entry y changes its square by 2yδ + δ²."""
-    expected = inputs.expected(trial.conventions)
+    expected = trial.expected(inputs)
     allowed = 2.0 * np.abs(expected.value) * expected.allowed + expected.allowed**2
     squares = np.square(trial.output(inputs)).mean(axis=-1)
     return compare(before / (before + inputs.eps), squares, allowed.mean(axis=-1))
@@ -82,7 +82,7 @@ def odd(trial: Trial) -> Verdict:
     """The negated vector gives the negated result."""
     inputs: RmsNormInputs = trial.inputs
     one, other = inputs, inputs.with_x(-inputs.x)
-    allowed = one.expected(trial.conventions).allowed + other.expected(trial.conventions).allowed
+    allowed = trial.expected(one).allowed + trial.expected(other).allowed
     return compare(-trial.output(one), trial.output(other), allowed)
 
 
@@ -106,8 +106,8 @@ def reflection(trial: Trial) -> Verdict:
     along = np.array([1.0, 1.0, 1.0, -1.0])
     matrix[:_REFLECTED, :_REFLECTED] -= np.outer(along, along) / 2.0
     reflected = plain.with_x(plain.x @ matrix)
-    allowed = plain.expected(trial.conventions).allowed @ np.abs(matrix)
-    allowed = allowed + reflected.expected(trial.conventions).allowed
+    allowed = trial.expected(plain).allowed @ np.abs(matrix)
+    allowed = allowed + trial.expected(reflected).allowed
     return compare(trial.output(plain) @ matrix, trial.output(reflected), allowed)
 
 
@@ -134,8 +134,8 @@ def gain(trial: Trial) -> Verdict:
     """The gain applied afterwards gives the same."""
     inputs: RmsNormInputs = trial.inputs
     plain, factor = inputs.plain(trial.conventions), inputs.gain(trial.conventions)
-    allowed = plain.expected(trial.conventions).allowed * np.abs(factor)
-    allowed = allowed + inputs.expected(trial.conventions).allowed
+    allowed = trial.expected(plain).allowed * np.abs(factor)
+    allowed = allowed + trial.expected(inputs).allowed
     return compare(trial.output(plain) * factor, trial.output(inputs), allowed)
 
 

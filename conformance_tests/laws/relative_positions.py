@@ -28,7 +28,7 @@ def agrees_with_definition(trial: Trial) -> Verdict:
 def geometric(trial: Trial) -> Verdict:
     """Each head's bias is the one before times the first slope."""
     inputs: AlibiInputs = trial.inputs
-    bias, expected = trial.output(inputs), inputs.expected(trial.conventions)
+    bias, expected = trial.output(inputs), trial.expected(inputs)
     ratio = 2.0 ** (-8.0 / inputs.num_heads)
     # Head −1 of the sequence would have the slope 1: the distance itself.
     before = np.concatenate((expected.value[:1] / ratio, bias[:-1]))
@@ -43,8 +43,8 @@ def any_head_count(trial: Trial) -> Verdict:
     power = 1 << (inputs.num_heads.bit_length() - 1)
     parts = [replace(inputs, num_heads=count) for count in (power, 2 * power)]
     few, many = (trial.output(part) for part in parts)
-    errors = [part.expected(trial.conventions).allowed for part in parts]
-    own = inputs.expected(trial.conventions)
+    errors = [trial.expected(part).allowed for part in parts]
+    own = trial.expected(inputs)
     joined, error = (
         np.concatenate((one, other[::2][: inputs.num_heads - power])) for one, other in ((few, many), tuple(errors))
     )
@@ -55,7 +55,7 @@ def any_head_count(trial: Trial) -> Verdict:
 def translation(trial: Trial) -> Verdict:
     """Along every diagonal the bias is the same."""
     inputs: AlibiInputs = trial.inputs
-    bias, expected = trial.output(inputs), inputs.expected(trial.conventions)
+    bias, expected = trial.output(inputs), trial.expected(inputs)
     allowed = expected.allowed[:, :-1, :-1] + expected.allowed[:, 1:, 1:]
     return compare(bias[:, :-1, :-1], bias[:, 1:, 1:], allowed, expected.judged[:, 1:, 1:])
 
@@ -91,7 +91,7 @@ def last_queries(trial: Trial) -> Verdict:
 def row_shift(trial: Trial) -> Verdict:
     """The causal softmax of the bias is that of slope times key position."""
     inputs: AlibiInputs = trial.inputs
-    expected = inputs.expected(trial.conventions)
+    expected = trial.expected(inputs)
     by_key = inputs.slopes[:, None, None] * np.arange(inputs.key_length)
     logits = np.where(inputs.visible, by_key, -np.inf)
     allowed = weight_error(disturbed(logits, 2.0 * expected.allowed), Precision.of("float64"))
@@ -161,7 +161,7 @@ def sides(trial: Trial) -> Verdict:
     later = inputs.of(np.abs(inputs.relative_position) + 1)
     earlier = later.of(-later.relative_position)
     expected = trial.output(earlier) + (inputs.num_buckets or 0) // 2
-    judged = later.expected(trial.conventions).judged
+    judged = trial.expected(later).judged
     return compare(expected, trial.output(later), np.zeros(judged.shape), judged)
 
 

@@ -30,7 +30,7 @@ def norm(trial: Trial) -> Verdict:
     inputs: RotaryInputs = trial.inputs
     first, second = inputs.pairs(trial.output(inputs), trial.conventions)
     one, other = inputs.pairs(inputs.x, trial.conventions)
-    error, _ = inputs.pairs(inputs.expected(trial.conventions).allowed, trial.conventions)
+    error, _ = inputs.pairs(trial.expected(inputs).allowed, trial.conventions)
     before = one**2 + other**2
     # |a + δ|² − |a|² with both components off by δ.
     allowed = 2.0 * error * (np.abs(one) + np.abs(other) + 2.0 * np.sqrt(before)) + 2.0 * error**2
@@ -56,7 +56,7 @@ def _inner_products(trial: Trial, query: RotaryInputs, key: RotaryInputs) -> tup
     No component is larger than its vector is long, nor its error than the largest: so the bound holds for any pairing.
     """
     width = query.x.shape[-1]
-    errors = [inputs.expected(trial.conventions).allowed.max(axis=-1, keepdims=True) for inputs in (query, key)]
+    errors = [trial.expected(inputs).allowed.max(axis=-1, keepdims=True) for inputs in (query, key)]
     sizes = [
         np.linalg.norm(inputs.x, axis=-1, keepdims=True) + error
         for inputs, error in zip((query, key), errors, strict=True)
@@ -77,20 +77,20 @@ def additive(trial: Trial) -> Verdict:
     rest = halfway.with_x(first).at(inputs.positions - part)
     # What the first call rounded away turns with it, and stays as long.
     kept = _turned_error(halfway, trial)
-    allowed = inputs.expected(trial.conventions).allowed + rest.expected(trial.conventions).allowed + kept
+    allowed = trial.expected(inputs).allowed + trial.expected(rest).allowed + kept
     return compare(trial.output(inputs), trial.output(rest), allowed)
 
 
 def _turned_error(inputs: RotaryInputs, trial: Trial) -> Array:
     """Return how far an error of both components of a pair may lead once it is turned: √2 of it."""
-    return np.asarray(np.sqrt(2.0) * inputs.expected(trial.conventions).allowed)
+    return np.asarray(np.sqrt(2.0) * trial.expected(inputs).allowed)
 
 
 @judges("position_zero", space=RotarySpace(), operations=_ROTARY)
 def position_zero(trial: Trial) -> Verdict:
     """At position 0 the vectors come back."""
     inputs: RotaryInputs = trial.inputs.at(np.zeros_like(trial.inputs.positions))
-    return compare(inputs.x, trial.output(inputs), inputs.expected(trial.conventions).allowed)
+    return compare(inputs.x, trial.output(inputs), trial.expected(inputs).allowed)
 
 
 @judges("linear", space=RotarySpace(palettes=EXACT_PALETTES), operations=_ROTARY)
@@ -99,7 +99,7 @@ def linear(trial: Trial) -> Verdict:
     one: RotaryInputs = trial.inputs
     other = one.with_x(one.other_x(trial.generator))
     both = one.with_x(2.0 * one.x + 3.0 * other.x)
-    errors = [inputs.expected(trial.conventions).allowed for inputs in (one, other, both)]
+    errors = [trial.expected(inputs).allowed for inputs in (one, other, both)]
     combined = 2.0 * trial.output(one) + 3.0 * trial.output(other)
     allowed = 2.0 * errors[0] + 3.0 * errors[1] + errors[2] + 4.0 * _OWN_ROUNDING * np.abs(combined)
     return compare(combined, trial.output(both), allowed)

@@ -31,7 +31,8 @@ _DEPTH = {"float16": 8.0, "bfloat16": 64.0, "float32": 64.0, "float64": 64.0}
 _QUERIES = (8.0, 4.0, 2.0, 1.0)
 # Integers that keep the output of float16 among its normal numbers; several, so that products round in several ways.
 _CONTENT = (32, 64)
-_FAINT = AttentionSpace(scale="sometimes", palettes=("bits",), amplitudes=(1,), least_keys=2)
+# The scale of one component is 1, of which nothing can be wrong.
+_FAINT = AttentionSpace(scale="sometimes", palettes=("bits",), amplitudes=(1,), least_keys=2, least_width=2)
 
 
 def faint_keys(inputs: Given, generator: np.random.Generator) -> Given:
@@ -64,13 +65,14 @@ def faint_keys(inputs: Given, generator: np.random.Generator) -> Given:
     return replace(inputs, query=query, key=key, value=value)
 
 
-@judges("scale.faint_key", space=_FAINT)
+# Neither is batched: what they can show follows from the sizes alone, so that more samples of one size show no more.
+@judges("scale.faint_key", space=_FAINT, batched=False)
 def faint_key(trial: Trial) -> Verdict:
     """The output is what a key far below the largest adds to nothing."""
     return trial.agrees(faint_keys(trial.inputs, trial.generator))
 
 
-@judges("scale.faint_key", space=_FAINT, operations=BACKWARD)
+@judges("scale.faint_key", space=_FAINT, operations=BACKWARD, batched=False)
 def faint_key_gradient(trial: Trial) -> Verdict:
     """The gradient of a faint key's value is its weight times the output's gradient."""
     inputs: BackwardInputs = faint_keys(trial.inputs, trial.generator)

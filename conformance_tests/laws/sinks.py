@@ -78,7 +78,7 @@ def negligible(trial: Trial) -> Verdict:
 def empty_row(trial: Trial) -> Verdict:
     """A query without a visible key returns zero."""
     inputs: AttentionInputs = trial.inputs
-    expected, output = inputs.expected(trial.conventions), trial.output(inputs)
+    expected, output = trial.expected(inputs), trial.output(inputs)
     empty = np.broadcast_to(inputs.empty_rows(trial.conventions)[..., None], output.shape)
     return compare(np.zeros(output.shape), output, expected.allowed, empty)
 

@@ -36,7 +36,7 @@ def large(trial: Trial) -> Verdict:
     """A cap far above the logits gives what no cap gives, up to what it exactly changes."""
     inputs: AttentionInputs = trial.inputs
     plain, capped = replace(inputs, softcap=None), replace(inputs, softcap=_LARGE_CAP)
-    one, other = (given.expected(trial.conventions) for given in (plain, capped))
+    one, other = (trial.expected(given) for given in (plain, capped))
     allowed = one.allowed + other.allowed + np.abs(one.value - other.value)
     return compare(trial.output(plain), trial.output(capped), allowed, one.judged)
 
@@ -51,6 +51,6 @@ def bounded(trial: Trial) -> Verdict:
     only_first[:, :, 0] = 1.0
     others, ratio = inputs.key_length - 1, np.exp(2.0 * inputs.softcap)
     inputs = replace(inputs, value=only_first)
-    weight, expected = trial.output(inputs), inputs.expected(trial.conventions)
+    weight, expected = trial.output(inputs), trial.expected(inputs)
     nearest = np.clip(weight, 1.0 / (1.0 + others * ratio), 1.0 / (1.0 + others / ratio))
     return compare(nearest, weight, expected.allowed, expected.judged, may_be_nan=False)

@@ -60,7 +60,7 @@ def padding_samples(trial: Trial) -> Verdict:
 def relative_inner_product(trial: Trial) -> Verdict:
     """The products of all pairs of encodings are sums of cosines of their distance."""
     inputs: PositionInputs = trial.inputs
-    table, allowed = trial.output(inputs), inputs.expected(trial.conventions).allowed
+    table, allowed = trial.output(inputs), trial.expected(inputs).allowed
     distances = np.subtract.outer(np.arange(inputs.length), np.arange(inputs.length))
     cosines = np.cos(distances[..., None] * inputs.frequencies).sum(axis=-1)
     return compare(cosines, table @ table.T, _product_error(table, allowed))
@@ -70,7 +70,7 @@ def relative_inner_product(trial: Trial) -> Verdict:
 def norm(trial: Trial) -> Verdict:
     """Every encoding has the squared length d_model/2."""
     inputs: PositionInputs = trial.inputs
-    table, allowed = trial.output(inputs), inputs.expected(trial.conventions).allowed
+    table, allowed = trial.output(inputs), trial.expected(inputs).allowed
     squares = np.sum(table * table, axis=-1)
     return compare(np.full(squares.shape, inputs.d_model / 2), squares, np.diag(_product_error(table, allowed)))
 
@@ -87,7 +87,7 @@ def _product_error(table: Array, allowed: Array) -> Array:
 def shift_by_rotation(trial: Trial) -> Verdict:
     """One rotation by the first step's angles carries every encoding to its successor."""
     inputs: PositionInputs = trial.inputs
-    table, expected = trial.output(inputs), inputs.expected(trial.conventions)
+    table, expected = trial.output(inputs), trial.expected(inputs)
     concatenated = trial.conventions["sinusoidal_layout"] == "concatenated"
     sines, cosines = _pairs(table, concatenated=concatenated)
     sine_error, cosine_error = _pairs(expected.allowed, concatenated=concatenated)
@@ -114,5 +114,5 @@ def table_prefix(trial: Trial) -> Verdict:
     """A shorter table is the beginning of a longer one."""
     inputs: PositionInputs = trial.inputs
     short = replace(inputs, length=inputs.length - 1)
-    allowed = 2.0 * short.expected(trial.conventions).allowed
+    allowed = 2.0 * trial.expected(short).allowed
     return compare(trial.output(short), trial.output(inputs)[:-1], allowed)

@@ -41,7 +41,7 @@ def _judge(trial: Trial, example: Any) -> Verdict:
     """Compare with the exact result, allowing for what rounding the example's own numbers to the dtype changes."""
     dtype = trial.subject.implementation.dtypes[0]
     inputs = given_inputs(example.operation, dtype, example.arguments)
-    expected = inputs.expected(trial.conventions)
+    expected = trial.expected(inputs)
     exact = np.asarray(example.result, dtype=float)
     allowed = expected.allowed + np.abs(expected.value - exact)
     return compare(exact, trial.output(inputs), allowed, expected.judged, note=f"worked example {example.id}")

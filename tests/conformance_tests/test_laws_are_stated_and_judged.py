@@ -113,7 +113,7 @@ def test_every_statement_is_judged_and_nothing_else() -> None:
 
 
 def test_a_check_for_any_operation_is_used_by_one() -> None:
-    for (key, operation), (_, check) in registry._CHECKS.items():
+    for (key, operation), (_, check, _) in registry._CHECKS.items():
         used = [law for law in laws().values() if law.check is check and law.statement.claim.key == key]
         assert used, f"the check of {key!r} for {operation or 'any operation'} judges no law"
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from veriformer import reference
 from veriformer.adapters.errors import LoadError
 from veriformer.conformance_tests import Report, check
 from veriformer.conformance_tests.report import LawResult
-from veriformer.conformance_tests.selection import EXAMPLES, Selection, UnknownName
+from veriformer.conformance_tests.selection import BATCHES, EXAMPLES, Selection, UnknownName
 from veriformer.spec.laws import LAWS
 
 Array = np.ndarray
@@ -78,8 +79,23 @@ def test_a_dtype_that_the_framework_lacks_is_an_error() -> None:
 
 @pytest.mark.parametrize("tier", EXAMPLES)
 def test_the_tier_says_how_many_cases(tier: Any) -> None:
-    report = check(SimpleNamespace(softmax=right_softmax), laws=("softmax.value",), tier=tier)
-    assert EXAMPLES[tier] * 0.7 <= result(report, "softmax.value").cases <= EXAMPLES[tier]
+    report = check(SimpleNamespace(cross_entropy=reference.cross_entropy), laws=("cross_entropy.value",), tier=tier)
+    assert EXAMPLES[tier] * 0.7 <= result(report, "cross_entropy.value").cases <= EXAMPLES[tier] + 1
+
+
+@pytest.mark.parametrize("tier", BATCHES)
+def test_the_tier_says_how_many_calls_carry_many_cases_each(tier: Any) -> None:
+    samples = []
+
+    def recording(query: Array, key: Array, value: Array) -> Array:
+        samples.append(len(query))
+        return attention(query, key, value)
+
+    report = check(SimpleNamespace(scaled_dot_product_attention=recording), laws=("attention.scale",), tier=tier)
+    # What asks for the conventions comes before, one shape comes again, and a call of less than four samples is a case.
+    tried = samples[-BATCHES[tier] - 1 :]
+    assert result(report, "attention.scale").cases == sum(batch if batch > 3 else 1 for batch in tried)
+    assert max(tried) >= 20
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,120 @@
+"""Batches: many independent cases in one call, each sample filled from a regime of its own, and samples taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from veriformer.conformance_tests.cases.case import (
+    AttentionCase,
+    Case,
+    FeedForwardCase,
+    MergeCase,
+    RotaryCase,
+    VectorCase,
+)
+from veriformer.conformance_tests.cases.layer_case import LayerCase
+from veriformer.conformance_tests.cases.regimes import Regime
+
+# A call costs as much again, in a law's own arithmetic, where it works on about so many numbers.
+_NUMBERS = 2**15
+_MOST_SAMPLES = 256
+
+
+Batchable = AttentionCase | VectorCase | FeedForwardCase | RotaryCase | MergeCase | LayerCase
+# Of these a law has fewer calls: drawing, judging and answering one takes milliseconds.
+Costly = AttentionCase | LayerCase
+
+
+@dataclass(frozen=True)
+class TakenOut:
+    """Some samples of a batch: the smallest case in which the numbers are those that a law was broken by."""
+
+    whole: Batchable
+    samples: tuple[int, ...]
+
+    @property
+    def seed(self) -> int:
+        """The seed of the batch."""
+        return self.whole.seed
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the batch."""
+        return self.whole.dtype
+
+    @property
+    def size(self) -> int:
+        """How much there is to read."""
+        return self.whole.size - self.whole.batch + len(self.samples)
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        which = f"sample {self.samples[0]}" if len(self.samples) == 1 else f"samples {list(self.samples)}"
+        return f"{which} of: {self.whole.describe()}"
+
+    def reseeded(self, seed: int) -> TakenOut:
+        """Return the same samples of a batch with another seed."""
+        return replace(self, whole=replace(self.whole, seed=seed))
+
+
+AnyCase = Case | TakenOut
+
+
+def batched(case: Case, others: Iterable[Case]) -> Case:
+    """Return a case with as many samples as one call carries at little cost, in the regimes of the others too.
+
+    A case that is not filled with numbers, or too large for more samples, stays as it is; and so does a single sample,
+    because some mistakes are made with a batch of one only.
+    """
+    if not isinstance(case, Batchable) or case.batch == 1:
+        return case
+    samples = min(_MOST_SAMPLES, _NUMBERS // max(_numbers(case), 1))
+    if samples <= case.batch:
+        return case
+    regimes = dict.fromkeys([regime_of(case), *(regime_of(other) for other in others if _alike(case, other))])
+    return replace(case, batch=samples, regimes=tuple(regimes)[:samples])
+
+
+def cases_in(case: AnyCase | None) -> int:
+    """Return how many independent cases a case stands for: each sample with a regime of its own is one."""
+    return case.batch if isinstance(case, Batchable) and case.regimes else 1
+
+
+def regime_of(case: Any) -> Regime:
+    """Return the regime of a case that has one."""
+    return Regime(case.palette, case.amplitude, getattr(case, "mask", "none"))
+
+
+def each_alone(case: Any) -> tuple[Any, ...]:
+    """Return the case once for each of its regimes, with nothing but that."""
+    return tuple(_under(case, regime) for regime in getattr(case, "regimes", ())) or (case,)
+
+
+def _under(case: Any, regime: Regime) -> Any:
+    mask = {"mask": regime.mask} if hasattr(case, "mask") else {}
+    return replace(case, palette=regime.palette, amplitude=regime.amplitude, regimes=(), **mask)
+
+
+def _alike(case: Any, other: Any) -> bool:
+    """Return whether a sample may be filled as another case: the dtype bounds amplitudes, there is a mask or not."""
+    return bool(case.dtype == other.dtype and (regime_of(case).mask == "none") == (regime_of(other).mask == "none"))
+
+
+def _numbers(case: Batchable) -> int:
+    """Return about how many numbers a sample has, counted as often as a law computes with them."""
+    if isinstance(case, AttentionCase):
+        logits, rows = case.query_length * case.key_length, case.query_length + case.key_length
+        # The tolerance takes the distance of every value from every output.
+        return case.heads * (logits * (case.value_width + 2) + 2 * rows * case.head_width)
+    if isinstance(case, MergeCase):
+        return case.heads * (case.length * case.keys + (case.length + case.keys) * case.width) * 2
+    if isinstance(case, RotaryCase):
+        return case.heads * case.length * case.width * 2
+    if isinstance(case, VectorCase):
+        return case.rows * case.width * 2
+    if isinstance(case, FeedForwardCase):
+        return case.rows * (case.width + case.hidden) * 2
+    logits = case.heads * case.length * (case.length + case.memory) * (case.width + 2)
+    return logits + case.length * (4 * case.d_model + case.hidden) * 2

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from veriformer.adapters import declarations
+from veriformer.adapters import compilation_cache, declarations
 from veriformer.adapters.arrays import import_package
 from veriformer.adapters.built_in import BUILT_IN, BuiltIn
 from veriformer.adapters.derived import derived_from, with_derived
@@ -56,9 +56,12 @@ def load_again(implementation: Implementation) -> Implementation:
 
 
 def _built_in(built_in: BuiltIn) -> Implementation:
-    with _environment(built_in.environment):
+    kept = compilation_cache.variables(built_in.packages)
+    with _environment({**built_in.environment, **kept}):
         for package in built_in.packages:
             import_package(package)
+    if kept:
+        compilation_cache.ignore_unreadable_entries()
     return _implementation(import_module(built_in.module), built_in.name, built_in.module, None)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,25 @@ Array = np.ndarray
 Conventions = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
 class Expected:
-    """The exact result, the allowed absolute error of each entry, and which entries are judged at all."""
+    """The exact result, the allowed absolute error of each entry, and which entries are judged at all.
 
-    value: Array
-    allowed: Array
-    judged: Array
+    Where `allowed` is costly it is a function, which is called when it is first asked for. `floor` is then an error
+    that costs little to compute and is allowed in any case: nothing else need be known of a result that is within it.
+    """
+
+    def __init__(
+        self, value: Array, allowed: Array | Callable[[], Array], judged: Array, floor: Array | None = None
+    ) -> None:
+        self.value = value
+        self.judged = judged
+        self.floor = floor
+        self._allowed = allowed
+
+    @cached_property
+    def allowed(self) -> Array:
+        """The allowed absolute error of each entry."""
+        return self._allowed() if callable(self._allowed) else self._allowed
 
     @classmethod
     def exact(cls, value: Array) -> Expected:

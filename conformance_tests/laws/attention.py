@@ -9,7 +9,8 @@ from veriformer.conformance_tests.cases.spaces import EXACT_PALETTES, AttentionS
 from veriformer.conformance_tests.cases.values import fill, round_to_dtype
 from veriformer.conformance_tests.inputs.attention import AttentionInputs
 from veriformer.conformance_tests.law import judges
-from veriformer.conformance_tests.trial import Trial
+from veriformer.conformance_tests.subject import Inputs
+from veriformer.conformance_tests.trial import Bound, Trial
 from veriformer.conformance_tests.verdict import Verdict, compare
 
 _MULTI_HEAD = ("multi_head_attention",)
@@ -62,7 +63,7 @@ def hull(trial: Trial) -> Verdict:
     lowest = np.min(np.where(visible, values, np.inf), axis=-2)
     highest = np.max(np.where(visible, values, -np.inf), axis=-2)
     nearest = np.clip(output, lowest, highest)
-    return compare(nearest, output, expected.allowed, expected.judged, may_be_nan=False)
+    return trial.within(nearest, output, lambda bound: bound(inputs), expected.judged, may_be_nan=False)
 
 
 @judges("values.constant", space=AttentionSpace(mask="sometimes", causal="sometimes", least_keys=2))
@@ -73,7 +74,8 @@ def constant_values(trial: Trial) -> Verdict:
         raise TypeError(f"{inputs.operation} has no values")
     inputs = replace(inputs, value=np.ones_like(inputs.value))
     expected = trial.expected(inputs)
-    return compare(np.ones(inputs.result_shape), trial.output(inputs), expected.allowed, expected.judged)
+    ones = np.ones(inputs.result_shape)
+    return trial.within(ones, trial.output(inputs), lambda bound: bound(inputs), expected.judged)
 
 
 @judges("values.linear", space=AttentionSpace(mask="sometimes", causal="sometimes", palettes=EXACT_PALETTES))
@@ -86,13 +88,18 @@ def linear_in_values(trial: Trial) -> Verdict:
     other = fill(trial.generator, inputs.value.shape, "integers")
     combined = replace(inputs, value=2.0 * inputs.value - other)
     others = replace(inputs, value=other)
-    # As in `Trial.equal`: a wrong mask must not make this law fail for rounding alone.
-    errors = [trial.expected(given).allowed for given in (inputs, others, combined)]
-    errors = [e + g.loosest_error(trial.conventions) for e, g in zip(errors, (inputs, others, combined), strict=True)]
-    expected = 2.0 * trial.output(inputs) - trial.output(others)
+    expected, output = 2.0 * trial.output(inputs) - trial.output(others), trial.output(combined)
     judged = trial.expected(inputs).judged
-    allowed = 2.0 * errors[0] + errors[1] + errors[2]
-    return compare(expected, trial.output(combined), allowed, judged, may_be_nan=False)
+
+    def allowed(bound: Bound) -> Array:
+        return 2.0 * bound(inputs) + bound(others) + bound(combined)
+
+    def loosest(given: Inputs) -> Array:
+        return trial.expected(given).allowed + given.loosest_error(trial.conventions)
+
+    verdict = trial.within(expected, output, allowed, judged, may_be_nan=False)
+    # As in `Trial.equal`: a wrong mask must not make this law fail for rounding alone.
+    return verdict if verdict.holds else compare(expected, output, allowed(loosest), judged, may_be_nan=False)
 
 
 @judges("keys.equal", space=AttentionSpace(least_keys=2, least_queries=2))
@@ -105,7 +112,7 @@ def equal_keys(trial: Trial) -> Verdict:
     if inputs.value is not None:
         means = np.repeat(inputs.value.mean(axis=2, keepdims=True), inputs.group_size, axis=1)
         average = np.broadcast_to(means, expected.value.shape)
-    return compare(average, trial.output(inputs), expected.allowed)
+    return trial.within(average, trial.output(inputs), lambda bound: bound(inputs))
 
 
 @judges("keys.duplicated", space=AttentionSpace(bias="always", mask="sometimes", causal="never"))
@@ -118,9 +125,9 @@ def duplicated_key(trial: Trial) -> Verdict:
     bias[..., -1] = np.log(2.0)
     # A bias that the dtype cannot hold is rounded on its way in; the exact result is that of the rounded one.
     biased = replace(inputs, bias=bias)
-    one, other = (trial.expected(given) for given in (twice, biased))
-    allowed = one.allowed + other.allowed + _rounded_bias_error(biased, trial)
-    return compare(trial.output(twice), trial.output(biased), allowed, one.judged)
+    results, rounded = (trial.output(twice), trial.output(biased)), _rounded_bias_error(biased, trial)
+    judged = trial.expected(twice).judged
+    return trial.within(*results, lambda bound: bound(twice) + bound(biased) + rounded, judged)
 
 
 def _rounded_bias_error(inputs: AttentionInputs, trial: Trial) -> np.ndarray:

@@ -9,7 +9,7 @@ from veriformer.conformance_tests.cases.case import MaskKind, MaskShape
 from veriformer.conformance_tests.cases.spaces import AttentionSpace
 from veriformer.conformance_tests.law import judges
 from veriformer.conformance_tests.trial import Trial
-from veriformer.conformance_tests.verdict import Verdict, compare
+from veriformer.conformance_tests.verdict import Verdict
 
 Array = np.ndarray
 _KEY_MASKS: tuple[MaskKind, ...] = ("padding", "left_padding")
@@ -58,18 +58,17 @@ def nonfinite_behind_mask(trial: Trial) -> Verdict:
         poisoned = inputs.with_keys_replaced(hidden, content, values=False)
     else:
         return _poison_stays_in_its_sample(trial, hidden, content)
-    expected = trial.expected(inputs)
-    return compare(trial.output(inputs), trial.output(poisoned), 2.0 * expected.allowed, expected.judged)
+    results, judged = (trial.output(inputs), trial.output(poisoned)), trial.expected(inputs).judged
+    return trial.within(*results, lambda bound: 2.0 * bound(inputs), judged)
 
 
 def _poison_stays_in_its_sample(trial: Trial, hidden: Array, content: float) -> Verdict:
     """Judge the samples in which nothing was replaced: even a value that propagates must not leave its sample."""
     where = hidden.copy()
     where[0] = False
-    expected = trial.expected(trial.inputs)
     poisoned = trial.inputs.with_keys_replaced(where, content)
-    clean = trial.output(trial.inputs)[:1]
-    return compare(clean, trial.output(poisoned)[:1], 2.0 * expected.allowed[:1], expected.judged[:1])
+    results, judged = (trial.output(trial.inputs)[:1], trial.output(poisoned)[:1]), trial.expected(trial.inputs).judged
+    return trial.within(*results, lambda bound: 2.0 * bound(trial.inputs)[:1], judged[:1])
 
 
 @judges(
@@ -143,7 +142,7 @@ def broadcast(trial: Trial) -> Verdict:
 def empty_row(trial: Trial) -> Verdict:
     """A query without a visible key gets what the convention says."""
     expected = trial.expected(trial.inputs)
-    return compare(expected.value, trial.output(trial.inputs), expected.allowed)
+    return trial.within(expected.value, trial.output(trial.inputs), lambda bound: bound(trial.inputs))
 
 
 @judges(

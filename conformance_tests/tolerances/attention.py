@@ -215,6 +215,21 @@ def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
     return result
 
 
+def attention_floor(terms: AttentionTerms, precision: Precision) -> Array:
+    """Return part of `attention_bound`, which never exceeds it and costs one product of matrices.
+
+    Weights and their sum are rounded, and the result: (δ + γ(S)) Σ p |v| + (γ(S) + 2u) |o|. What wrong logits move is
+    left out.
+    """
+    if terms.value is None or terms.output is None:
+        raise ValueError("the bound of an attention output needs its values and its output")
+    growth = precision.growth(terms.logits.shape[-1])
+    average = terms.weights @ np.abs(terms.value)
+    floor: Array = (precision.stored + growth) * average
+    floor += (growth + precision.kept + precision.output) * np.abs(terms.output)
+    return floor
+
+
 def _moved(rise: Array, spread: Array, visible: Array) -> Array:
     """Return how far wrong logits move the output: no further than to the farthest visible value."""
     linear = np.einsum("...ls,...lsd->...ld", rise, spread)

@@ -6,6 +6,7 @@ earlier would switch the checks off unnoticed, were it not for tests/reference/t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import jaxtyping
@@ -14,6 +15,9 @@ from jaxtyping import install_import_hook
 
 # The numeric tower lets an integer stand for a float, as Python's own typing does.
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+
+# A test neither depends on what was compiled before nor writes to the cache of whoever runs it.
+os.environ.setdefault("JAX_ENABLE_COMPILATION_CACHE", "false")
 
 install_import_hook("veriformer.reference", CHECKER)
 

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import ModuleType
 
-import pytest
 from veriformer.conformance_tests.mistakes import planted
 from veriformer.conformance_tests.mistakes.kills import Killed, KillMatrix
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 VALUE, SHIFT, DTYPE = "softmax.value", "softmax.shift", "softmax.dtype"
-
-
-@pytest.fixture(scope="module")
-def benchmark() -> ModuleType:
-    """The script of the kill matrix as a module."""
-    specification = importlib.util.spec_from_file_location("kill_matrix_benchmark", BENCHMARKS / "kill_matrix.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    # A dataclass looks its annotations up in its module.
-    sys.modules[specification.name] = module
-    specification.loader.exec_module(module)
-    return module
 
 
 def killed(name: str, *broken: str) -> Killed:

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 # Long enough for most runs to be killed in their middle; one that ends before is repeated all the same.
 SECONDS = 4.0
-
-
-@pytest.fixture(scope="module")
-def benchmark() -> ModuleType:
-    """The script as a module."""
-    specification = importlib.util.spec_from_file_location("killed_runs_benchmark", BENCHMARKS / "killed_runs.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    # A dataclass looks its annotations up in its module.
-    sys.modules[specification.name] = module
-    specification.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("workers", (0, 2))

@@ -149,7 +149,8 @@ class Search:
         samples = tuple(range(cases_in(whole)))
         first = _first_wrong(outcome, len(samples))
         if first is not None:
-            alone = TakenOut(whole, tuple(sorted({first, *samples[: least - 1]})))
+            others = [sample for sample in samples if sample != first]
+            alone = TakenOut(whole, tuple(sorted([first, *others[: least - 1]])))
             if self._is_wanted(alone):
                 return self._known[alone]
         while len(samples) > least:
@@ -195,7 +196,7 @@ class Search:
         case: Any = outcome.case
         if not hasattr(case, "palette"):
             return outcome
-        plain = {"amplitude": 1} if hasattr(case, "amplitude") else {}
+        plain = {name: value for name, value in (("amplitude", 1), ("regimes", ())) if hasattr(case, name)}
         for palette, seed in product(EXACT_PALETTES, range(_PLAIN_SEEDS)):
             plainer = replace(case, palette=palette, seed=seed, **plain)
             if plainer == case:

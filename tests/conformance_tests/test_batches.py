@@ -134,6 +134,20 @@ def test_the_sample_that_is_wrong_is_taken_out_of_its_batch() -> None:
     assert len(result.counterexample.calls[0].arguments["x"]) == 1
 
 
+def test_a_law_that_needs_two_samples_keeps_another_beside_the_one_that_is_wrong() -> None:
+    def first_sample_for_all(query: Array, key: Array, value: Array) -> Array:
+        logits = (
+            query @ np.broadcast_to(key[:1], key.shape).swapaxes(-1, -2) / np.sqrt(query.dtype.type(query.shape[-1]))
+        )
+        return np.asarray(right_softmax(logits) @ value)
+
+    result = judged(first_sample_for_all, "attention.batch.permutation", shrink=False)
+    assert result.counterexample is not None
+    case = result.counterexample.case
+    assert isinstance(case, TakenOut)
+    assert len(case.samples) >= 2
+
+
 def test_what_is_wrong_in_large_batches_only_is_told_with_a_large_batch() -> None:
     def wrong_from_sixteen(x: Array) -> Array:
         return right_softmax(x) * np.float32(1.0 if len(x) < 16 else 1.01)

@@ -202,16 +202,16 @@ class AttentionInputs:
         return Expected(value, allowed, np.broadcast_to(~empty, value.shape), floor)
 
     def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound of one that does not scale and sees every key of any head: see `Trial.equal`."""
+        """Return the error bound of one that may not scale and sees every key of any head: see `Trial.equal`."""
         unscaled = 1.0 if self.scale is None else max(self.scale, 1.0)
         loosest = replace(self, mask=None, is_causal=False, scale=unscaled, window=None, softcap=None, sinks=None)
         if self.bias is not None:
             loosest = replace(loosest, bias=np.where(np.isneginf(self.bias), 0.0, self.bias))
-        if self.group_size == 1:
-            return loosest.expected(conventions).allowed
-        # Heads that are mapped wrongly meet keys and values of any other head, and stand in any other's place.
         # One that does scale is looser where what is not scaled would leave a key no weight at all.
         scales = (loosest, replace(loosest, scale=self.scale))
+        if self.group_size == 1:
+            return np.asarray(np.maximum(*(inputs.expected(conventions).allowed for inputs in scales)))
+        # Heads that are mapped wrongly meet keys and values of any other head, and stand in any other's place.
         turned = (inputs._with_heads_turned(by) for inputs in scales for by in range(self.key.shape[1]))
         largest = np.max([inputs.expected(conventions).allowed for inputs in turned], axis=(0, 2), keepdims=True)[0]
         return np.broadcast_to(largest, self.result_shape)

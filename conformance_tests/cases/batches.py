@@ -51,7 +51,11 @@ class TakenOut:
 
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
-        which = f"sample {self.samples[0]}" if len(self.samples) == 1 else f"samples {list(self.samples)}"
+        first, last = self.samples[0], self.samples[-1]
+        which = f"sample {first}"
+        if last > first:
+            follow = self.samples == tuple(range(first, last + 1))
+            which = f"samples {first} to {last}" if follow else f"samples {', '.join(map(str, self.samples))}"
         return f"{which} of: {self.whole.describe()}"
 
     def reseeded(self, seed: int) -> TakenOut:

@@ -158,6 +158,13 @@ def test_what_is_wrong_in_large_batches_only_is_told_with_a_large_batch() -> Non
     assert len(result.counterexample.calls[0].arguments["x"]) < 32
 
 
+@pytest.mark.parametrize(
+    ("samples", "words"), (((4,), "sample 4"), ((0, 1, 2), "samples 0 to 2"), ((0, 7), "samples 0, 7"))
+)
+def test_samples_are_named_briefly(samples: tuple[int, ...], words: str) -> None:
+    assert TakenOut(SMALL, samples).describe().startswith(f"{words} of: batch 2, heads 2")
+
+
 def test_an_error_that_one_sample_causes_is_told_with_few_samples() -> None:
     def refuses(x: Array) -> Array:
         if np.abs(x).max() > 6:

@@ -37,7 +37,7 @@ from veriformer.spec.laws.law import LawStatement
 _MOST_OBSERVATIONS = 64
 _MOST_DRAWS = 120
 _MOST_COMPILED_DRAWS = 12
-_MOST_DRAWS_TO_DEVIATE = 24
+_MOST_ANSWERS_TO_DEVIATE = 24
 _MOST_REPEATED = 12
 _SECONDS_TO_REPEAT = 0.15
 _SECONDS_TO_SEPARATE = 0.2
@@ -106,11 +106,13 @@ class Calls:
         draws, declared = self._draws(), self._declared()
         elimination = Elimination(self.base, observations, draws, self._observe, end, declared, self._effects)
         # A law may see what is too little beside rounding to name it; if other calls do not, the formula is right.
-        for _, inputs in zip(range(_MOST_DRAWS_TO_DEVIATE), self._draws(), strict=False):
-            if elimination.deviates:
+        answered = 0
+        for inputs in self._draws():
+            if elimination.deviates or answered == _MOST_ANSWERS_TO_DEVIATE or time.process_time() > end:
                 break
             if (observation := self._observe(inputs)) is not None:
                 observations.append(observation)
+                answered += 1
         elimination.confirm()
         return elimination
 

@@ -26,10 +26,9 @@ from unittest.mock import patch
 
 from veriformer import reference
 from veriformer.adapters.calling import PreparedCall
-from veriformer.conformance_tests import check
-from veriformer.conformance_tests import law as registry
-from veriformer.conformance_tests import selection as tiers
+from veriformer.conformance_tests import check, runner, search
 from veriformer.conformance_tests.cases.spaces import AttentionSpace
+from veriformer.conformance_tests.law import laws
 
 OPERATION = "scaled_dot_product_attention"
 ATTENTION = (OPERATION, "grouped_query_attention", "attention_weights", "multi_head_attention")
@@ -59,8 +58,8 @@ def speed(implementation: str, operations: tuple[str, ...] | None) -> Speed:
 
 
 def one_case_a_call(implementation: str, operations: tuple[str, ...] | None) -> Speed:
-    """Check once with as many calls, each of which carries one case."""
-    with patch.dict(tiers.EXAMPLES, tiers.BATCHES), patch.dict(tiers.BATCHES, dict.fromkeys(tiers.BATCHES, 0)):
+    """Check once with the same calls, each of which carries one case."""
+    with patch.object(search, "batched", lambda case, _: case):
         return speed(implementation, operations)
 
 
@@ -123,13 +122,13 @@ class Shares:
 
 @contextmanager
 def laws_at(length: int) -> Iterator[tuple[str, ...]]:
-    """Give the laws of attention that can be put to cases of a length, while they are put to no others."""
+    """Give the laws of attention that can be put to cases of a length; while it lasts there are no others."""
     changed = {
         identifier: replace(law, space=replace(law.space, queries=length, keys=length))
-        for identifier, law in registry.laws().items()
+        for identifier, law in laws().items()
         if law.statement.operation.name == OPERATION and _takes_any_length(law.space)
     }
-    with patch.dict(registry.laws(), changed):  # type: ignore[arg-type]
+    with patch.object(runner, "laws", lambda: changed):
         yield tuple(changed)
 
 

@@ -71,7 +71,7 @@ class Outcome:
     type=click.Choice(TIERS),
     default="standard",
     show_default=True,
-    help="How many cases a law gets.",
+    help="How many calls a law gets.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same cases.")
 @click.option(

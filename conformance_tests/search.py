@@ -26,8 +26,8 @@ from veriformer.adapters.errors import (
     StateCorrupted,
     formatted_traceback,
 )
-from veriformer.conformance_tests.cases.batches import AnyCase, Batchable, Costly, TakenOut, batched, cases_in
-from veriformer.conformance_tests.cases.case import AttentionCase, Case
+from veriformer.conformance_tests.cases.batches import AnyCase, Costly, TakenOut, batched, cases_in, reseeded
+from veriformer.conformance_tests.cases.case import AttentionCase, Batchable, Case
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.sizes import AXES, SEPARATE_WIDTHS, shorter
 from veriformer.conformance_tests.cases.spaces import EXACT_PALETTES, AttentionSpace
@@ -139,7 +139,7 @@ class Search:
         # The same sizes with other values, for whoever keeps answers by shape or by address; not the smallest, of which
         # some have one answer only.
         again = to_try[len(to_try) // 2]
-        return [*to_try, replace(again, seed=again.seed + 1)]
+        return [*to_try, reseeded(again, again.seed + 1)]
 
     def _taken_out(self, outcome: Outcome) -> Outcome:
         """Return the outcome of as few samples of a batch as are wanted: those that are wrong, else half by half."""

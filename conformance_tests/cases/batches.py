@@ -8,6 +8,7 @@ from typing import Any
 
 from veriformer.conformance_tests.cases.case import (
     AttentionCase,
+    Batchable,
     Case,
     FeedForwardCase,
     MergeCase,
@@ -20,9 +21,6 @@ from veriformer.conformance_tests.cases.regimes import Regime
 # A call costs as much again, in a law's own arithmetic, where it works on about so many numbers.
 _NUMBERS = 2**15
 _MOST_SAMPLES = 256
-
-
-Batchable = AttentionCase | VectorCase | FeedForwardCase | RotaryCase | MergeCase | LayerCase
 # Of these a law has fewer calls: drawing, judging and answering one takes milliseconds.
 Costly = AttentionCase | LayerCase
 
@@ -58,10 +56,6 @@ class TakenOut:
             which = f"samples {first} to {last}" if follow else f"samples {', '.join(map(str, self.samples))}"
         return f"{which} of: {self.whole.describe()}"
 
-    def reseeded(self, seed: int) -> TakenOut:
-        """Return the same samples of a batch with another seed."""
-        return replace(self, whole=replace(self.whole, seed=seed))
-
 
 AnyCase = Case | TakenOut
 
@@ -91,14 +85,11 @@ def regime_of(case: Any) -> Regime:
     return Regime(case.palette, case.amplitude, getattr(case, "mask", "none"))
 
 
-def each_alone(case: Any) -> tuple[Any, ...]:
-    """Return the case once for each of its regimes, with nothing but that."""
-    return tuple(_under(case, regime) for regime in getattr(case, "regimes", ())) or (case,)
-
-
-def _under(case: Any, regime: Regime) -> Any:
-    mask = {"mask": regime.mask} if hasattr(case, "mask") else {}
-    return replace(case, palette=regime.palette, amplitude=regime.amplitude, regimes=(), **mask)
+def reseeded(case: AnyCase, seed: int) -> AnyCase:
+    """Return a case of the same sizes with other values."""
+    return (
+        replace(case, whole=replace(case.whole, seed=seed)) if isinstance(case, TakenOut) else replace(case, seed=seed)
+    )
 
 
 def _alike(case: Any, other: Any) -> bool:

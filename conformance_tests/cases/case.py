@@ -373,3 +373,6 @@ Case = (
     | ModelCase
     | BoxCase
 )
+
+# Those that are filled with numbers, one sample like another: a call can carry many.
+Batchable = AttentionCase | VectorCase | FeedForwardCase | RotaryCase | MergeCase | LayerCase

@@ -23,8 +23,9 @@ def draw_mask(case: AttentionCase, generator: np.random.Generator) -> Array | No
     if not case.regimes or shape[0] == 1:
         visible = _drawn(case.mask, shape, case, generator)
         return visible.reshape(shape[2:]) if case.mask_shape == "lengths" else visible
-    visible = np.empty(shape, dtype=bool)
-    for kind, samples in samples_of(shape[0], tuple(regime.mask for regime in case.regimes)):
+    visible, kinds = np.empty(shape, dtype=bool), tuple(regime.mask for regime in case.regimes)
+    for kind in dict.fromkeys(kinds):
+        samples = samples_of(shape[0], kinds, kind)
         visible[samples] = _drawn(kind, (len(samples), *shape[1:]), case, generator)
     return visible
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from veriformer.conformance_tests.cases.case import Palette
-from veriformer.conformance_tests.cases.regimes import Filled, samples_of
+from veriformer.conformance_tests.cases.case import Batchable, Palette
+from veriformer.conformance_tests.cases.regimes import samples_of
 
 Array = np.ndarray
 
+_EXACT = ("bits", "integers")
 _MANTISSA_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 _SMALLEST_EXPONENT = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
 
@@ -42,20 +43,26 @@ def fill(generator: np.random.Generator, shape: tuple[int, ...], palette: Palett
     return values * amplitude
 
 
-def filled(generator: np.random.Generator, case: Filled, shape: tuple[int, ...], *, amplified: bool = True) -> Array:
+def filled(generator: np.random.Generator, case: Batchable, shape: tuple[int, ...], *, amplified: bool = True) -> Array:
     """Return an array of a case's values, whose first axis is the batch, rounded to what its dtype holds.
 
     Without `amplified` its values are those of the palette alone.
     """
     if not case.regimes:
         return round_to_dtype(fill(generator, shape, case.palette, case.amplitude if amplified else 1), case.dtype)
-    values = np.empty(shape)
-    for palette, samples in samples_of(len(values), tuple(regime.palette for regime in case.regimes)):
-        values[samples] = fill(generator, (len(samples), *shape[1:]), palette)  # type: ignore[arg-type]
+    values, palettes = np.empty(shape), tuple(regime.palette for regime in case.regimes)
+    for palette in dict.fromkeys(palettes):
+        samples = samples_of(len(values), palettes, palette)
+        values[samples] = fill(generator, (len(samples), *shape[1:]), palette)
     if amplified:
         amplitudes = np.resize([regime.amplitude for regime in case.regimes], len(values))
         values *= amplitudes.reshape(-1, *(1 for _ in shape[1:]))
     return round_to_dtype(values, case.dtype)
+
+
+def is_exact(case: Batchable) -> bool:
+    """Return whether all samples are filled with small integers, so that weights may be integers too."""
+    return all(palette in _EXACT for palette in (case.palette, *(regime.palette for regime in case.regimes)))
 
 
 def positive_fill(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import Activation, FeedForwardCase, VectorCase
-from veriformer.conformance_tests.cases.regimes import is_exact
-from veriformer.conformance_tests.cases.values import fill, filled, positive_fill, round_to_dtype
+from veriformer.conformance_tests.cases.values import fill, filled, is_exact, positive_fill, round_to_dtype
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected, NothingHidden
 from veriformer.conformance_tests.tolerances.activations import activation_bound
 from veriformer.conformance_tests.tolerances.feed_forward import feed_forward_bound, gated_feed_forward_bound

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from veriformer.conformance_tests.cases.layer_case import LayerCase
-from veriformer.conformance_tests.cases.regimes import is_exact
-from veriformer.conformance_tests.cases.values import positive_fill, round_to_dtype
+from veriformer.conformance_tests.cases.values import is_exact, positive_fill, round_to_dtype
 from veriformer.conformance_tests.inputs.feed_forward import FeedForwardMatrices
 from veriformer.conformance_tests.inputs.multi_head import Projections
 

@@ -10,8 +10,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.case import AttentionCase
 from veriformer.conformance_tests.cases.masks import draw_mask
-from veriformer.conformance_tests.cases.regimes import is_exact
-from veriformer.conformance_tests.cases.values import fill, filled, positive_fill, round_to_dtype
+from veriformer.conformance_tests.cases.values import fill, filled, is_exact, positive_fill, round_to_dtype
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.conformance_tests.tolerances.estimates import Estimate, multi_head_attended
 from veriformer.conformance_tests.tolerances.precision import Precision

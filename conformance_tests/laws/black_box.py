@@ -10,7 +10,8 @@ from dataclasses import replace
 from math import sqrt
 
 import numpy as np
-from veriformer.conformance_tests.cases.black_box import BoxCase, BoxSpace
+from veriformer.conformance_tests.cases.batches import reseeded
+from veriformer.conformance_tests.cases.black_box import BoxSpace
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.inputs.black_box import BoxInputs
 from veriformer.conformance_tests.law import judges
@@ -44,10 +45,10 @@ def same_call_same_answer(trial: Trial) -> Verdict:
 def history_independence(trial: Trial) -> Verdict:
     """Calls with other values in between leave the answer as it was."""
     first = trial.output(trial.inputs)
-    if not isinstance(trial.case, BoxCase):
+    if trial.case is None:
         raise TypeError("this law is tried on cases")
     for number in (1, 2):
-        trial.output(draw_inputs("model", replace(trial.case, seed=trial.case.seed + number)))
+        trial.output(draw_inputs("model", reseeded(trial.case, trial.case.seed + number)))
     return _agree(trial, first, trial.output(trial.inputs))
 
 

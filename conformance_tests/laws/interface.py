@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-from veriformer.conformance_tests.cases.batches import TakenOut
+from veriformer.conformance_tests.cases.batches import reseeded
 from veriformer.conformance_tests.cases.spaces import NoSpace, OwnSpace
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import judges
@@ -120,7 +118,5 @@ def _with_other_values(trial: Trial, by: int) -> Inputs:
     """Return inputs of the same sizes with other values; tables of lengths have no values to change."""
     if trial.case is None:
         raise TypeError("this law is tried on cases")
-    seed = trial.case.seed + by
-    other = trial.case.reseeded(seed) if isinstance(trial.case, TakenOut) else replace(trial.case, seed=seed)
-    inputs: Inputs = draw_inputs(trial.inputs.operation, other)
+    inputs: Inputs = draw_inputs(trial.inputs.operation, reseeded(trial.case, trial.case.seed + by))
     return inputs

@@ -12,6 +12,7 @@ from veriformer.adapters.compilation_cache import variables
 
 pytest.importorskip("jax")
 FOLDER = "JAX_COMPILATION_CACHE_DIR"
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems keep caches elsewhere")
 COMMAND = (sys.executable, "-m", "veriformer.cli", "check", "jax", "--operation", "gelu", "--tier", "quick")
 
 
@@ -36,7 +37,7 @@ def test_only_jax_needs_one_and_none_is_put_in_the_place_of_the_users(monkeypatc
     assert variables(("jax",)) == {}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep caches elsewhere")
+@on_linux
 def test_a_second_run_compiles_nothing_and_says_the_same(tmp_path: Path) -> None:
     first = run(tmp_path)
     kept = entries(tmp_path)
@@ -45,7 +46,7 @@ def test_a_second_run_compiles_nothing_and_says_the_same(tmp_path: Path) -> None
     assert entries(tmp_path) == kept
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep caches elsewhere")
+@on_linux
 def test_an_entry_that_cannot_be_read_is_compiled_anew_without_a_word(tmp_path: Path) -> None:
     first = run(tmp_path)
     for path in tmp_path.glob("veriformer/jax/*/*-cache"):
@@ -53,7 +54,7 @@ def test_an_entry_that_cannot_be_read_is_compiled_anew_without_a_word(tmp_path: 
     assert run(tmp_path) == first
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep caches elsewhere")
+@on_linux
 def test_it_can_be_turned_off(tmp_path: Path) -> None:
     run(tmp_path, JAX_ENABLE_COMPILATION_CACHE="false")
     assert not entries(tmp_path)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 from veriformer import reference
-from veriformer.conformance_tests import check
+from veriformer.conformance_tests import check, runner, search
 from veriformer.conformance_tests.law import laws
-from veriformer.conformance_tests.selection import BATCHES, EXAMPLES
+from veriformer.conformance_tests.selection import BATCHES
 
 
 def test_one_case_a_call_is_as_many_calls_of_which_each_is_one_case(benchmark: ModuleType) -> None:
-    before = dict(EXAMPLES), dict(BATCHES)
+    before = search.batched
     alone = benchmark.one_case_a_call("numpy", ("attention_weights",))
-    assert (dict(EXAMPLES), dict(BATCHES)) == before
+    assert search.batched is before
     chosen = [law for law in laws().values() if law.statement.operation.name == "attention_weights"]
     assert len(chosen) < alone.cases <= len(chosen) * (BATCHES["standard"] + 1)
     assert benchmark.speed("numpy", ("attention_weights",)).cases > 10 * alone.cases
@@ -38,13 +38,19 @@ def test_shares_are_those_of_the_time_inside_calls(benchmark: ModuleType) -> Non
 
 
 def test_laws_are_put_to_cases_of_a_length_while_that_is_wanted(benchmark: ModuleType) -> None:
-    space = laws()["attention.scale"].space
+    lengths = set()
+
+    def attention(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+        lengths.add(query.shape[2])
+        return reference.scaled_dot_product_attention(query, key, value).astype(query.dtype)
+
     with benchmark.laws_at(100) as chosen:
-        assert "attention.scale" in chosen
         assert "attention.single_key" not in chosen, "it needs one key"
-        changed = laws()["attention.scale"].space
-        assert (changed.queries, changed.keys) == (100, 100)
-    assert laws()["attention.scale"].space == space
+        report = check(SimpleNamespace(scaled_dot_product_attention=attention), tier="quick", diagnosis=False)
+    assert {result.law.id for result in report.results} == set(chosen)
+    assert 100 in lengths
+    assert not lengths & {16, 17, 64, 65}, "the usual sizes"
+    assert runner.laws is laws
 
 
 @pytest.mark.parametrize("ratio", (19.0, 21.0))

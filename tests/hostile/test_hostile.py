@@ -107,14 +107,15 @@ def test_two_hangs_are_enough() -> None:
     assert time.monotonic() - started < 6
 
 
-def test_a_counterexample_is_not_made_smaller_by_hanging() -> None:
-    results = run("hangs_where_it_is_small", ("softmax.*",), time_limit=0.5).results
-    hung = [result for result in results if "did not return within 0.5 s;" in result.reason]
-    assert len(hung) <= 1
-    assert all(result.counterexample is not None for result in hung)
-    failed = [result.counterexample for result in results if result.status == "failed"]
-    assert failed
-    assert all(call.result is not None for found in failed if found for call in found.calls)
+@pytest.mark.parametrize("law", ["softmax.value", "softmax.large_logits"])
+def test_a_counterexample_is_not_made_smaller_by_hanging(law: str) -> None:
+    """An exponential that is not divided by anything is shown with one number, or two; those are what hangs here."""
+    (result,) = run("hangs_where_it_is_small", (law,), time_limit=0.5).results
+    assert result.status == "failed"
+    assert result.counterexample is not None
+    for call in result.counterexample.calls:
+        assert call.result is not None
+        assert np.size(call.arguments["x"]) > 2
 
 
 def test_it_tells_where_a_call_hung_or_crashed() -> None:

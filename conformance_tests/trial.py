@@ -82,21 +82,18 @@ class Trial:
     ) -> Verdict:
         """Judge whether two arrays agree within what `allowed` makes of the error bounds of calls.
 
-        Where a bound is costly, the part of it that is not is tried first, which is enough for most correct results.
+        Where a bound is costly, parts of it that are not are tried first, which are enough for most correct results.
         """
 
-        def floor(inputs: Inputs) -> Array:
-            expected = self.expected(inputs)
-            return np.zeros(expected.value.shape) if expected.floor is None else expected.floor
+        def at(level: int) -> Bound:
+            return lambda inputs: self.expected(inputs).floor(level)
 
-        def whole(inputs: Inputs) -> Array:
-            return self.expected(inputs).allowed
-
-        if any(expected.floor is not None for _, expected in self._expected.values()):
-            verdict = compare(first, second, allowed(floor), judged, note, may_be_nan=may_be_nan)
+        levels = max((len(expected.floors) for _, expected in self._expected.values()), default=0)
+        for level in range(levels):
+            verdict = compare(first, second, allowed(at(level)), judged, note, may_be_nan=may_be_nan)
             if verdict.holds:
                 return verdict
-        return compare(first, second, allowed(whole), judged, note, may_be_nan=may_be_nan)
+        return compare(first, second, allowed(at(levels)), judged, note, may_be_nan=may_be_nan)
 
     def equal(
         self,

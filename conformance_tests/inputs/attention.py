@@ -14,15 +14,14 @@ from veriformer.conformance_tests.cases.values import filled
 from veriformer.conformance_tests.inputs.empty_rows import softmax_over_visible
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.conformance_tests.tolerances.attention import (
+    AttentionBound,
     AttentionTerms,
-    attention_bound,
-    attention_floor,
     attention_weights_bound,
 )
 from veriformer.conformance_tests.tolerances.precision import Precision
 
 Array = np.ndarray
-_COSTLY = 2**17
+_COSTLY = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,15 +190,14 @@ class AttentionInputs:
         empty = ~visible.any(axis=-1, keepdims=True)
         if conventions["empty_row"] == "nan" and self.sinks is None:
             value = np.where(empty, np.nan, value)
-        bound = attention_weights_bound if terms.output is None else attention_bound
-
-        def allowed() -> Array:
-            return bound(terms, precision) * precision.with_reference
-
-        # The bound takes the distance of every value from every output; the suite's own cases have fewer.
-        is_costly = terms.value is not None and self.query_length * self.key_length * self.result_shape[-1] > _COSTLY
-        floor = attention_floor(terms, precision) if is_costly else None
-        return Expected(value, allowed, np.broadcast_to(~empty, value.shape), floor)
+        judged = np.broadcast_to(~empty, value.shape)
+        if terms.output is None:
+            return Expected(value, attention_weights_bound(terms, precision) * precision.with_reference, judged)
+        bound, factor = AttentionBound(terms, precision), precision.with_reference
+        # The whole takes the distance of every value from every output. Most cases are so small that it costs little.
+        is_costly = self.query_length * self.key_length * value.shape[-1] > _COSTLY
+        floors = (lambda: bound.of_sums * factor, lambda: bound.without_distances * factor) if is_costly else ()
+        return Expected(value, lambda: bound.whole * factor, judged, floors)
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of one that may not scale and sees every key of any head: see `Trial.equal`."""

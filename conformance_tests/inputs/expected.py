@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -17,22 +17,30 @@ Conventions = Mapping[str, Any]
 class Expected:
     """The exact result, the allowed absolute error of each entry, and which entries are judged at all.
 
-    Where `allowed` is costly it is a function, which is called when it is first asked for. `floor` is then an error
-    that costs little to compute and is allowed in any case: nothing else need be known of a result that is within it.
+    Where `allowed` is costly it is a function, which is called when it is first asked for. `floors` are then errors
+    that are allowed in any case, the cheapest first: nothing else need be known of a result that is within one.
     """
 
     def __init__(
-        self, value: Array, allowed: Array | Callable[[], Array], judged: Array, floor: Array | None = None
+        self,
+        value: Array,
+        allowed: Array | Callable[[], Array],
+        judged: Array,
+        floors: tuple[Callable[[], Array], ...] = (),
     ) -> None:
         self.value = value
         self.judged = judged
-        self.floor = floor
+        self.floors = tuple(cache(floor) for floor in floors)
         self._allowed = allowed
 
     @cached_property
     def allowed(self) -> Array:
         """The allowed absolute error of each entry."""
         return self._allowed() if callable(self._allowed) else self._allowed
+
+    def floor(self, level: int) -> Array:
+        """Return the floor at a level, the cheapest at 0; all that is allowed beyond the last."""
+        return self.floors[level]() if level < len(self.floors) else self.allowed
 
     @classmethod
     def exact(cls, value: Array) -> Expected:

@@ -58,10 +58,10 @@ def hull(trial: Trial) -> Verdict:
     output, expected = trial.output(inputs), trial.expected(inputs)
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
-    values = np.repeat(inputs.value, inputs.group_size, axis=1)[:, :, None]
-    visible = inputs.visible(trial.conventions)[..., None]
-    lowest = np.min(np.where(visible, values, np.inf), axis=-2)
-    highest = np.max(np.where(visible, values, -np.inf), axis=-2)
+    values = np.repeat(inputs.value, inputs.group_size, axis=1).swapaxes(-1, -2).copy()[..., None, :]
+    hidden = np.where(inputs.visible(trial.conventions), 0.0, np.inf)[:, :, None]
+    lowest = np.min(values + hidden, axis=-1).swapaxes(-1, -2)
+    highest = np.max(values - hidden, axis=-1).swapaxes(-1, -2)
     nearest = np.clip(output, lowest, highest)
     return trial.within(nearest, output, lambda bound: bound(inputs), expected.judged, may_be_nan=False)
 

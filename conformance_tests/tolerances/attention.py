@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from veriformer.conformance_tests.tolerances.averages import Weights, wrong_averages
 from veriformer.conformance_tests.tolerances.precision import Precision
 from veriformer.conformance_tests.tolerances.representable import kept_exactly, rounding_of_multiple
-from veriformer.conformance_tests.tolerances.softmax import disturbed, normaliser_error, weight_error
+from veriformer.conformance_tests.tolerances.softmax import Disturbed, disturbed, normaliser_error, weight_error
 
 Array = np.ndarray
 
@@ -111,8 +113,9 @@ def _stored_magnitude(products: Array, logits: Array) -> Array:
     The product, its scale and the rounding of that, or of the root of the scale, which counts twice: 3 |s q·k|. What
     is stored after the bias has another u |z|. Powers of two take a rounded logarithm instead: 3 |z|.
     """
-    biased = np.where(np.abs(logits) == products, 0.0, np.abs(logits))
-    return np.asarray(np.maximum(3.0 * np.abs(logits), 3.0 * products + biased))
+    size = np.abs(logits)
+    biased = 3.0 * products + size * (size != products)
+    return np.asarray(np.maximum(3.0 * size, biased))
 
 
 def _exactly_stored(
@@ -174,70 +177,104 @@ def attention_weights_bound(terms: AttentionTerms, precision: Precision) -> Arra
 
 
 def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:
-    """Return the largest rounding error of a correct attention output, entry by entry.
+    """Return the largest rounding error of a correct attention output, entry by entry: see `AttentionBound`."""
+    return AttentionBound(terms, precision).whole
+
+
+@dataclass(frozen=True)
+class AttentionBound:
+    """The largest rounding error of a correct attention output, and parts of it that cost less.
 
     Logits move the output by at most m = min(Σ p (e^ε − 1) |v − o| / Σ p e^(−ε), max |v − o|); the weights, the sums
     and the result are rounded, and the values of multi-head attention are themselves wrong by δv. Fused numerics round
     the weights, or the exponentials before they are divided, and the result, and nothing else.
     """
-    if terms.output is None:
-        raise ValueError("the bound of an attention output needs its values and its output")
-    logits, value = terms.all_logits, terms.all_values
-    error = logit_error(terms, precision)
-    softmax = disturbed(logits, error)
-    visible = np.isfinite(logits)
-    spread = np.abs(value[..., None, :, :] - terms.output[..., :, None, :])
-    moved = _moved(softmax.rise, spread, visible)
-    reached = np.minimum(softmax.weights + softmax.gain, 1.0)
-    growth = precision.growth(logits.shape[-1])
-    normaliser = np.abs(softmax.normaliser) + np.max(error, axis=-1, keepdims=True, initial=0.0)
-    shared = growth + precision.kept + precision.output + normaliser_error(normaliser, precision)
-    magnitude = np.abs(value)
-    value_error = None if terms.value_error is None else terms.beside_sink(terms.value_error, axis=-2)
-    if value_error is not None:
-        magnitude = magnitude + value_error
-    average = _largest_average(reached, magnitude, visible)
-    if precision.fused:
-        apart = spread + moved[..., None, :]
-        apart += 0.0 if value_error is None else value_error[..., None, :, :]
-        # Exponentials rounded before they are summed: Σ p δ (v − o) / Σ p (1 + δ) in the place of Σ p δ v.
-        average = np.maximum(average, _moved(reached, apart, visible) / (1.0 - precision.stored))
-    bound = moved + (precision.stored + growth) * average
-    bound += shared * (np.abs(terms.output) + moved)
-    bound += precision.underflow * (1.0 + visible.astype(float) @ magnitude)
-    if precision.fused:
-        # What underflows is lost to the sum too; and the result's rounding meets what the weights' has moved.
-        bound += precision.underflow * np.sum(visible, axis=-1, keepdims=True) * np.abs(terms.output)
-        bound *= 1.0 + precision.output
-    if value_error is not None:
-        bound += (1.0 + shared) * _largest_average(reached, value_error, visible)
-    result: Array = bound
-    return result
 
+    terms: AttentionTerms
+    precision: Precision
 
-def attention_floor(terms: AttentionTerms, precision: Precision) -> Array:
-    """Return part of `attention_bound`, which never exceeds it and costs one product of matrices.
+    @cached_property
+    def whole(self) -> Array:
+        """The bound, which takes the distance of every value from every output."""
+        precision, value_error = self.precision, self._value_error
+        reached = np.minimum(self._softmax.weights + self._softmax.gain, 1.0)
+        weights = Weights(self._softmax.rise, reached, self._visible)
+        rounded_by = precision.stored if precision.fused else None
+        wrong = wrong_averages(weights, self._value, self._output, value_error, rounded_by)
+        magnitude = np.abs(self._value)
+        if value_error is not None:
+            magnitude = magnitude + value_error
+        bound = self._rounded(wrong.moved, wrong.largest, self._shared)
+        bound += precision.underflow * (1.0 + self._visible.astype(float) @ magnitude)
+        if precision.fused:
+            # What underflows is lost to the sum too; and the result's rounding meets what the weights' has moved.
+            bound += precision.underflow * np.sum(self._visible, axis=-1, keepdims=True) * np.abs(self._output)
+            bound *= 1.0 + precision.output
+        bound += (1.0 + self._shared) * wrong.carried
+        return bound
 
-    Weights and their sum are rounded, and the result: (δ + γ(S)) Σ p |v| + (γ(S) + 2u) |o|. What wrong logits move is
-    left out.
-    """
-    if terms.value is None or terms.output is None:
-        raise ValueError("the bound of an attention output needs its values and its output")
-    growth = precision.growth(terms.logits.shape[-1])
-    average = terms.weights @ np.abs(terms.value)
-    floor: Array = (precision.stored + growth) * average
-    floor += (growth + precision.kept + precision.output) * np.abs(terms.output)
-    return floor
+    @property
+    def of_sums(self) -> Array:
+        """Part of the bound that costs one product of matrices: exact logits, of which weights and sums are rounded."""
+        return self._rounded(0.0, self._average, self._growth + self.precision.kept + self.precision.output)
 
+    @property
+    def without_distances(self) -> Array:
+        """Part of the bound that costs some products of matrices: wrong logits move the output by less than they may.
 
-def _moved(rise: Array, spread: Array, visible: Array) -> Array:
-    """Return how far wrong logits move the output: no further than to the farthest visible value."""
-    linear = np.einsum("...ls,...lsd->...ld", rise, spread)
-    farthest = np.max(np.where(visible[..., None], spread, 0.0), axis=-2, initial=0.0)
-    return np.asarray(np.minimum(linear, farthest))
+        By |a − b| ≥ ||a| − |b||, Σ r |v − o| ≥ |Σ r |v| − |o| Σ r|; and max |v − o| is no less than any average of it.
+        """
+        rise = self._softmax.rise
+        total = np.sum(rise, axis=-1, keepdims=True)
+        moved = np.abs(rise @ np.abs(self._value) - total * np.abs(self._output)) / np.maximum(total, 1.0)
+        return self._rounded(moved, self._average, self._shared)
 
+    def _rounded(self, moved: Array | float, average: Array, shared: Array | float) -> Array:
+        """Return m + (δ + γ(S)) a + η (|o| + m): of m that wrong logits move, averages a, and η that a row shares."""
+        rounding = self.precision.stored + self._growth
+        return np.asarray(moved + rounding * average + shared * (np.abs(self._output) + moved))
 
-def _largest_average(reached: Array, amounts: Array, visible: Array) -> Array:
-    """Return the largest average of nonnegative amounts (..., S, Dv) over visible keys that the weights allow."""
-    largest = np.max(np.where(visible[..., None], amounts[..., None, :, :], 0.0), axis=-2, initial=0.0)
-    return np.asarray(np.minimum(reached @ amounts, largest))
+    @property
+    def _output(self) -> Array:
+        if self.terms.output is None:
+            raise ValueError("the bound of an attention output needs its values and its output")
+        return self.terms.output
+
+    @property
+    def _value(self) -> Array:
+        return self.terms.all_values
+
+    @property
+    def _value_error(self) -> Array | None:
+        error = self.terms.value_error
+        return None if error is None else self.terms.beside_sink(error, axis=-2)
+
+    @property
+    def _visible(self) -> Array:
+        return np.asarray(np.isfinite(self.terms.all_logits))
+
+    @property
+    def _growth(self) -> float:
+        return self.precision.growth(self.terms.all_logits.shape[-1])
+
+    @cached_property
+    def _error(self) -> Array:
+        return logit_error(self.terms, self.precision)
+
+    @cached_property
+    def _softmax(self) -> Disturbed:
+        return disturbed(self.terms.all_logits, self._error)
+
+    @cached_property
+    def _average(self) -> Array:
+        """Σ p |v|, an average that correct weights do reach."""
+        if self.terms.value is None:
+            raise ValueError("the bound of an attention output needs its values and its output")
+        return np.asarray(self.terms.weights @ np.abs(self.terms.value))
+
+    @cached_property
+    def _shared(self) -> Array:
+        """The relative error that the sum, the quotient and the normaliser give all of a row."""
+        normaliser = np.abs(self._softmax.normaliser) + np.max(self._error, axis=-1, keepdims=True, initial=0.0)
+        rounding = self._growth + self.precision.kept + self.precision.output
+        return np.asarray(rounding + normaliser_error(normaliser, self.precision))

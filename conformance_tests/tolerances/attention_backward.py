@@ -7,7 +7,8 @@ recomputed. Every later quantity follows from them, with dp_j = dO · v_j and D 
     D      wrong by d = min(Σ w |dp − D|, max |dp − D|) + (2 γ(S) + γ(Dv) + 8u + ν) Σ p̄ M + tiny
     ds_j = p_j (dp_j − D)   wrong by e_j = w_j |dp_j − D| + p̄_j (c + 2u (|dp_j − D| + c)) + tiny,
                             c = a + d + u (|dp_j| + |D|)
-    dq   = s Σ ds k         wrong by s (Σ e |k| + (γ(S) + 4u) Σ (|ds| + e) |k|) + u |dq| + tiny, and dk likewise
+    dq   = s Σ ds k         wrong by s (Σ e |k| + (γ(S) + 4u) Σ (|ds| + e) |k|) + u |dq| + tiny
+                            + max(1, √s) tiny Σ (|ds| + e + |k|), and dk likewise
     dv   = Σ p dO           wrong by Σ w |dO| + (γ(L) + u) Σ p̄ |dO| + u |dv| + tiny
 
 p̄ = min(p + w, 1 + ν) bounds the computed weight. In D wrong weights count with |dp − D| only, as wrong logits do in the
@@ -15,7 +16,8 @@ output: weights that belong to wrong logits still sum to one, and what is rounde
 ν = γ(S) + 2u + u′ |log Σ e^z|, is relative to each weight. D may be Σ p dp or, from the output, dO · o: the first
 rounds products of width Dv and a sum of S terms, the second a sum of S terms and products of width Dv. 8u: code that
 differentiates x/Σx rounds dp, the products, their sum, its quotient by (Σx)², and the difference.
-4u: the scale may be applied to a factor, to ds or to the result, whole or as two square roots.
+4u: the scale may be applied to a factor, to ds or to the result, whole or as two square roots; s ds may then underflow
+where ds does not, which counts with |k|, and s k with |ds|.
 
 Code that subtracts max z without stopping its gradient sends −Σ ds, which is 0 but for rounding, to the key of the
 largest logit (to one of those that rounding makes the largest, or in shares to several): f = Σ e + (γ(S) + 2u) Σ (|ds|
@@ -28,6 +30,7 @@ Derivations: attention_backward of the formulas, attention_rounding of what wron
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -113,6 +116,8 @@ def _product_bound(
     magnitude, size = np.abs(factor), np.abs(grad_logits)
     rounding = precision.growth(grad_logits.shape[-1]) + 4.0 * precision.stored
     bound = abs(scale) * (error @ magnitude + beside + rounding * ((size + error) @ magnitude + beside))
+    terms = np.sum(size + error, axis=-1, keepdims=True) + np.sum(magnitude, axis=-2, keepdims=True)
+    bound += precision.underflow * max(1.0, math.sqrt(abs(scale))) * terms
     result = abs(scale) * np.abs(grad_logits @ factor)
     return np.asarray(bound + precision.output * (result + bound) + precision.tiny * (1.0 + abs(scale)))
 

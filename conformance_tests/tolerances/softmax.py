@@ -42,7 +42,7 @@ def softmax_over(logits: Array, visible: Array, empty_row: EmptyRow) -> tuple[Ar
         empty = ~visible.any(axis=-1, keepdims=True)
         logits, visible = np.where(empty, 0.0, logits), visible | empty
     weights = reference.masked_softmax(logits, visible, empty_row="zeros")
-    return np.where(visible, logits, -np.inf), visible, weights
+    return logits if visible.all() else np.where(visible, logits, -np.inf), visible, weights
 
 
 def disturbed(logits: Array, error: Array) -> Disturbed:

@@ -7,6 +7,7 @@ differentiation use; every intermediate result is rounded to the dtype, and matr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -147,6 +148,27 @@ def test_no_correct_program_exceeds_the_bound(dtype: str, program: Program) -> N
     assert largest < 1.0
     # A bound that nothing comes near would let mistakes through.
     assert largest > 0.02
+
+
+def flushing(array: Array) -> Array:
+    """Round to float32 as processors do that have no subnormal numbers."""
+    rounded = np.asarray(array, dtype=np.float32)
+    return np.where(np.abs(rounded) < np.finfo(np.float32).tiny, np.float32(0), rounded)
+
+
+@pytest.mark.parametrize("program", (textbook, quotient), ids=lambda program: program.__name__)
+@pytest.mark.parametrize("seed", range(4))
+def test_what_underflows_on_the_way_is_within_the_bound(program: Program, seed: int) -> None:
+    """Weights down to the smallest float32, whose logits' gradients underflow when they are scaled."""
+    generator = np.random.default_rng(seed)
+    inputs = drawn(generator, "float32", "offset", 1, (1, 3, 400, 64, 7))
+    query, key = np.zeros(inputs.query.shape), np.zeros(inputs.key.shape)
+    query[..., 0], key[..., 0] = 32.0, -np.linspace(0.0, 22.0, 400)
+    inputs = replace(inputs, query=round_to_dtype(query, "float32"), key=round_to_dtype(key, "float32"))
+    expected = inputs.expected(CONVENTIONS)
+    found = program(inputs, inputs.visible(CONVENTIONS), flushing)
+    received = np.concatenate([part.ravel() for part in found]).astype(np.float64)
+    assert np.max(np.abs(received - expected.value) / expected.allowed) < 1.0
 
 
 def without_row_term(inputs: BackwardInputs) -> Array:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
 from veriformer.cli.helpers import crew_for, record_for
+from veriformer.cli.isolation import Isolation, isolation_options
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.expected_failures import ExpectedFailures
@@ -106,25 +107,7 @@ class Outcome:
 @click.option("--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce.")
 @click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
 @click.option("--color/--no-color", default=True, help="Colours on a terminal.")
-@click.option(
-    "--isolate/--no-isolate", default=None, help="Run implementations in a process of their own [default: files only]."
-)
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long a call may take in that process.",
-)
-@click.option(
-    "--memory-limit",
-    type=click.FloatRange(min=0, min_open=True),
-    default=4.0,
-    show_default=True,
-    metavar="GIB",
-    help="How much memory its calls may take.",
-)
+@isolation_options
 def check_command(**options: Any) -> int:
     """Check implementations against the laws of every operation they declare.
 
@@ -150,13 +133,9 @@ def check_command(**options: Any) -> int:
 
 def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
     from veriformer.adapters.errors import LoadError
-    from veriformer.adapters.isolation.limits import GIBIBYTE, Limits
-    from veriformer.cli.isolation import Isolation
 
     # Before the laws are imported, which takes as long as loading an implementation.
-    isolation = Isolation(
-        wish.implementations, wish.isolate, Limits(wish.time_limit, int(wish.memory_limit * GIBIBYTE))
-    )
+    isolation = Isolation(wish.implementations, wish.isolate, wish.time_limit, wish.memory_limit)
     from veriformer.cli.progress import progress_bar
     from veriformer.conformance_tests.runner import check
 

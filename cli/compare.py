@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from veriformer.cli.check import TIERS, refuse_unwritable
 from veriformer.cli.failures import UserError
+from veriformer.cli.isolation import Isolation, isolation_options
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.comparison import Comparison
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--verbose", "-v", is_flag=True, help="Show every convention and more of what differs.")
 @click.option("--traceback", is_flag=True, help="Show where an implementation that cannot be loaded raised.")
 @click.option("--color/--no-color", default=True, help="Colours on a terminal.")
+@isolation_options
 def compare_command(**options: Any) -> int:
     """Compare two implementations: a framework and its port, two versions, a kernel and its model.
 
@@ -47,16 +49,22 @@ def compare_command(**options: Any) -> int:
 
 
 def _compared(options: dict[str, Any]) -> Comparison:
+    both = options["first"], options["second"]
+    isolation = Isolation(both, options["isolate"], options["time_limit"], options["memory_limit"])
     from veriformer.adapters.errors import LoadError
     from veriformer.cli.progress import progress_bar
     from veriformer.conformance_tests.comparing import compare_implementations
     from veriformer.conformance_tests.selection import UnknownName
 
     try:
-        with progress_bar(color=options["color"]) as progress:
+        with (
+            isolation.loaded(both[0]) as first,
+            isolation.loaded(both[1]) as second,
+            progress_bar(color=options["color"]) as progress,
+        ):
             return compare_implementations(
-                options["first"],
-                options["second"],
+                first,
+                second,
                 operations=options["operations"] or None,
                 dtypes=options["dtypes"] or None,
                 tier=options["tier"],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from veriformer.cli.check import refuse_unwritable
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
+from veriformer.cli.isolation import Isolation, isolation_options
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.identification import Identification
@@ -25,6 +26,7 @@ Failures = list[tuple[str, Exception]]
 @click.option("--verbose", "-v", is_flag=True, help="Show every question, with its numbers where they are few.")
 @click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
 @click.option("--color/--no-color", default=True, help="Colours on a terminal.")
+@isolation_options
 def identify_command(
     implementations: tuple[str, ...],
     operations: tuple[str, ...],
@@ -33,6 +35,9 @@ def identify_command(
     verbose: bool,
     traceback: bool,
     color: bool,
+    isolate: bool | None,
+    time_limit: float,
+    memory_limit: float,
 ) -> int:
     """Say which conventions implementations obey: each value, how it is known, and the evidence.
 
@@ -42,7 +47,8 @@ def identify_command(
     Exit status: 0 no declared value is contradicted, 1 one is, 2 it could not run.
     """
     refuse_unwritable(json_file)
-    found, failures = _identified(implementations, operations, conventions)
+    isolation = Isolation(implementations, isolate, time_limit, memory_limit)
+    found, failures = _identified(isolation, implementations, operations, conventions)
     _print(found, verbose=verbose, color=color)
     for _, error in failures:
         show_user_error(UserError(str(error), error.__cause__ or error), with_traceback=traceback)
@@ -52,7 +58,10 @@ def identify_command(
 
 
 def _identified(
-    implementations: tuple[str, ...], operations: tuple[str, ...], conventions: tuple[str, ...]
+    isolation: Isolation,
+    implementations: tuple[str, ...],
+    operations: tuple[str, ...],
+    conventions: tuple[str, ...],
 ) -> tuple[list[Identification], Failures]:
     from veriformer.adapters.errors import LoadError
     from veriformer.conformance_tests.identification import identify
@@ -62,7 +71,8 @@ def _identified(
     failures: Failures = []
     for implementation in implementations:
         try:
-            found.append(identify(implementation, operations or None, conventions=conventions or None))
+            with isolation.loaded(implementation) as target:
+                found.append(identify(target, operations or None, conventions=conventions or None))
         except UnknownName as error:
             raise UserError(str(error)) from error
         except LoadError as error:

@@ -1,14 +1,49 @@
-"""Which implementations `veriformer check` runs in a process of their own, and that process started in good time."""
+"""Which implementations run in a process of their own, and that process started in good time."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
 
 if TYPE_CHECKING:
     from veriformer.adapters.implementation import Implementation
-    from veriformer.adapters.isolation.limits import Limits
     from veriformer.adapters.isolation.supervisor import Supervisor
+
+
+_OPTIONS = (
+    click.option(
+        "--isolate/--no-isolate",
+        default=None,
+        help="Run implementations in a process of their own [default: files only].",
+    ),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(min=0, min_open=True),
+        default=10.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long a call may take in that process.",
+    ),
+    click.option(
+        "--memory-limit",
+        type=click.FloatRange(min=0, min_open=True),
+        default=4.0,
+        show_default=True,
+        metavar="GIB",
+        help="How much memory its calls may take.",
+    ),
+)
+
+
+def isolation_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--isolate`, `--time-limit` and `--memory-limit` to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
 
 
 def is_isolated(implementation: str, wish: bool | None) -> bool:
@@ -26,11 +61,18 @@ def is_isolated(implementation: str, wish: bool | None) -> bool:
 
 
 class Isolation:
-    """The implementations to check, of which the first is already loading while the laws are imported."""
+    """The implementations of a command, of which the first is already loading while the laws are imported.
 
-    def __init__(self, implementations: tuple[str, ...], wish: bool | None, limits: Limits) -> None:
+    `time_limit` is in seconds, `memory_limit` in GiB.
+    """
+
+    def __init__(
+        self, implementations: tuple[str, ...], wish: bool | None, time_limit: float, memory_limit: float
+    ) -> None:
+        from veriformer.adapters.isolation.limits import GIBIBYTE, Limits
+
         self._wish = wish
-        self._limits = limits
+        self._limits = Limits(time_limit, int(memory_limit * GIBIBYTE))
         self._begun = self._begin(implementations[0])
         self._first = implementations[0]
 
@@ -43,8 +85,19 @@ class Isolation:
             return implementation
         from veriformer.adapters.isolation.loading import load_isolated
 
-        begun = self._begun if implementation == self._first else None
+        # A second copy of the first, to compare it with itself, gets a process of its own too.
+        begun, self._begun = (self._begun, None) if implementation == self._first else (None, self._begun)
         return load_isolated(implementation, self._limits, begun)
+
+    @contextmanager
+    def loaded(self, implementation: str) -> Iterator[str | Implementation]:
+        """Yield `target` of an implementation, whose process ends with the context."""
+        target = self.target(implementation)
+        try:
+            yield target
+        finally:
+            if not isinstance(target, str):
+                target.close()
 
     def _begin(self, implementation: str) -> Supervisor | None:
         from veriformer.adapters.isolation.supervisor import Supervisor

@@ -111,6 +111,8 @@ class _Comparing:
         if reason:
             return replace(nothing, reason=reason)
         pair = Pair(examine(self.first, operation), examine(self.second, operation))
+        for implementation in self.both:
+            implementation.forgive(operation.name)
         met = _Meetings(pair, self._limits(pair), self.selection.examples_of(operation.name) * _CASES_PER_EXAMPLE)
         judged = [meeting for meeting in met.explored() if meeting.judged]
         nothing = replace(
@@ -126,7 +128,7 @@ class _Comparing:
             nothing,
             cases=len(judged),
             parted=len(parted),
-            meetings=tuple(met.smallest(cause) for cause in _telling(meeting.cause for meeting in parted)),
+            meetings=tuple(met.smallest(cause, parted) for cause in _telling(meeting.cause for meeting in parted)),
             contradicts=_any_of(meeting.contradicts for meeting in judged),
             largest_excess=max(meeting.excess for meeting in judged),
         )
@@ -183,8 +185,14 @@ class _Meetings:
         self._search(noted).run()
         return seen
 
-    def smallest(self, cause: Cause) -> Meeting:
-        """Return the smallest case found on which they part for this cause, which an explored case has."""
+    def smallest(self, cause: Cause, parted: list[Meeting]) -> Meeting:
+        """Return the smallest case found on which they part for this cause, which an explored case has.
+
+        Where one lost its process that is the first: looking for a smaller one would lose others.
+        """
+        first = next(meeting for meeting in parted if meeting.cause == cause)
+        if first.lost:
+            return first
         outcome = self._search(lambda meeting: meeting.cause != cause).run()
         if outcome.case is None or isinstance(outcome.case, TakenOut):
             raise ValueError(f"no case of {self.limits.operation} has the cause {cause}")

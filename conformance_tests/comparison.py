@@ -41,7 +41,8 @@ class Meeting:
 
     A result is None where that implementation raised; `errors` has the sentence. `excess` is the largest difference
     as a multiple of what the two tolerances allow together. Without a cause they agree, or neither returned anything;
-    `contradicts` says which of two that agree does so against its own conventions.
+    `contradicts` says which of two that agree does so against its own conventions. `lost` says that a call ended its
+    process, or had to be ended with it.
     """
 
     case: Case
@@ -54,6 +55,7 @@ class Meeting:
     excess: float = 0.0
     cause: Cause | None = None
     contradicts: tuple[bool, bool] = (False, False)
+    lost: bool = False
 
     @property
     def judged(self) -> bool:

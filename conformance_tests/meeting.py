@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from veriformer.adapters.errors import AdapterError
+from veriformer.adapters.errors import AdapterError, OperationLost, OperationNotTried
 from veriformer.conformance_tests.cases.case import Case
 from veriformer.conformance_tests.comparison import Array, Cause, ConventionPair, Meeting, Side
 from veriformer.conformance_tests.inference import Profile
@@ -66,8 +66,10 @@ class Pair:
 
     def _met(self, case: Case) -> Meeting:
         inputs = draw_inputs(self.subjects[0].operation.name, case)
-        (first, refusal), (second, other_refusal) = (_called(subject, inputs) for subject in self.subjects)
-        meeting = Meeting(case, inputs.dtype, inputs.arguments(), (first, second), (refusal, other_refusal))
+        (first, error), (second, other_error) = (_called(subject, inputs) for subject in self.subjects)
+        errors = _sentence(error), _sentence(other_error)
+        lost = _lost(error) or _lost(other_error)
+        meeting = Meeting(case, inputs.dtype, inputs.arguments(), (first, second), errors, lost=lost)
         if first is None and second is None:
             return meeting
         expected = self._expected(inputs)
@@ -131,13 +133,21 @@ def _contradicting(first: tuple[Expected, Array], second: tuple[Expected, Array]
     return not _is_right(one, result, apart), not _is_right(other, other_result, apart)
 
 
-def _called(subject: Subject, inputs: Inputs) -> tuple[Array | None, str]:
+def _called(subject: Subject, inputs: Inputs) -> tuple[Array | None, Exception | None]:
     """Return the result, or None and why there is none."""
     subject.calls.clear()
     try:
-        return subject.call(inputs), ""
+        return subject.call(inputs), None
     except (AdapterError, WrongShape) as error:
-        return None, str(error)
+        return None, error
+
+
+def _sentence(error: Exception | None) -> str:
+    return "" if error is None else str(error)
+
+
+def _lost(error: Exception | None) -> bool:
+    return isinstance(error, OperationLost) and not isinstance(error, OperationNotTried)
 
 
 def _is_right(expected: Expected, result: Array | None, judged: Array) -> bool:

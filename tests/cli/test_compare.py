@@ -22,13 +22,21 @@ def causal_mask(query_length, key_length):
 PORT = ORIGINAL.replace("bool))", "bool), key_length - query_length)")
 WRONG = ORIGINAL.replace("powers.sum(axis=-1, keepdims=True)", "powers.sum()")
 OTHER = "def silu(x):\n    return x\n"
+# Wider rows never come back.
+HANGING = ORIGINAL.replace("    powers =", "    while x.shape[-1] > 2:\n        pass\n    powers =", 1)
 
 Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    for name, text in (("original", ORIGINAL), ("port", PORT), ("wrong", WRONG), ("other", OTHER)):
+    for name, text in (
+        ("original", ORIGINAL),
+        ("port", PORT),
+        ("wrong", WRONG),
+        ("other", OTHER),
+        ("hanging", HANGING),
+    ):
         (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.chdir(tmp_path)
 
@@ -63,6 +71,14 @@ def test_a_mistake_is_shown_beside_what_is_expected(run: Run) -> None:
     assert "side with original.py: wrong.py does not return what is expected" in out
     labels = [line.split()[0] for line in out.splitlines() if line.startswith("    ")]
     assert labels.index("expected") < labels.index("original.py") < labels.index("wrong.py")
+
+
+def test_one_that_hangs_does_not_stop_it(run: Run) -> None:
+    for arguments in (("original.py", "hanging.py"), ("hanging.py", "original.py")):
+        status, out, err = run(*arguments, "--operation", "softmax", "--time-limit", "0.5")
+        assert (status, err) == (1, "")
+        assert "softmax did not return within 0.5 s" in out
+        assert "side with original.py" in out
 
 
 def test_nothing_in_common_is_status_two(run: Run) -> None:

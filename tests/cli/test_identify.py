@@ -26,6 +26,7 @@ def feed_forward(x, weights, *, activation):
 def gated_feed_forward(x, weights, *, activation):
     return x
 """
+HANGING = BOTTOM_RIGHT.replace('print("noise")', "while query_length != key_length:\n        pass")
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -34,6 +35,7 @@ Run = Callable[..., tuple[int, str, str]]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     (tmp_path / "aligned.py").write_text(BOTTOM_RIGHT)
     (tmp_path / "liar.py").write_text(BOTTOM_RIGHT + 'conventions = {"causal_alignment": "top_left"}\n')
+    (tmp_path / "hanging.py").write_text(HANGING)
     (tmp_path / "gelus.py").write_text(GELUS)
     (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
     monkeypatch.chdir(tmp_path)
@@ -66,6 +68,12 @@ def test_a_contradicted_declaration_is_status_one(run: Run) -> None:
     assert status == 1
     assert "top_left   declared   CONTRADICTED" in out
     assert "declared top_left; what came fits bottom_right" in " ".join(out.split())
+
+
+def test_a_question_that_is_not_answered_in_time_is_flagged(run: Run) -> None:
+    status, out, err = run("hanging.py", "--time-limit", "0.5")
+    assert (status, err) == (0, "")
+    assert "the question could not be put: causal_mask did not return within 0.5 s" in " ".join(out.split())
 
 
 def test_equal_answers_share_an_entry_and_others_do_not(run: Run) -> None:

@@ -70,11 +70,9 @@ def _of_a_block(
         # Exponentials rounded before they are summed: Σ p δ (v − o) / Σ p (1 + δ) in the place of Σ p δ v.
         spread += moved[..., None] if error is None else moved[..., None] + error
         largest = np.maximum(largest, _largest_average(weights.reached, spread, weights.visible) / (1.0 - rounded_by))
-    return (
-        (moved, largest)
-        if error is None
-        else (moved, largest, _largest_average(weights.reached, error, weights.visible))
-    )
+    if error is None:
+        return moved, largest
+    return moved, largest, _largest_average(weights.reached, error, weights.visible)
 
 
 def _largest_average(weights: Array, amounts: Array, visible: Array) -> Array:

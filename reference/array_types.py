@@ -1,13 +1,14 @@
 """The array annotations of the reference: shapes in the signatures.
 
 `Float[Array, "B H L D"]` is an array of floating-point numbers with four axes; within one call every axis of the
-same name has the same length, and `#B` may also have length 1. The names are jaxtyping's where it is installed, so
-that a run-time type checker can enforce them, and otherwise stand-ins that only document: the reference itself
-needs NumPy alone.
+same name has the same length, and `#B` may also have length 1. The names are jaxtyping's where it was imported before,
+as it is for a run-time type checker that enforces them, and otherwise stand-ins that only document: the reference
+itself needs NumPy alone, and importing jaxtyping takes as long as importing all of the reference.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 else:
     Array = np.ndarray
-    try:
+    if sys.modules.get("jaxtyping") is not None:
         from jaxtyping import Bool, Float, Float64, Int
-    except ImportError:
+    else:
 
         class _Shaped:
             """Stand-in for an annotation of jaxtyping: remembers nothing and accepts every shape."""

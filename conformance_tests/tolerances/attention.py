@@ -216,7 +216,7 @@ class AttentionBound:
     @property
     def of_sums(self) -> Array:
         """Part of the bound that costs one product of matrices: exact logits, of which weights and sums are rounded."""
-        return self._rounded(0.0, self._average, self._growth + self.precision.kept + self.precision.output)
+        return self._rounded(0.0, self._average, self._sum_error)
 
     @property
     def without_distances(self) -> Array:
@@ -257,6 +257,11 @@ class AttentionBound:
     def _growth(self) -> float:
         return self.precision.growth(self.terms.all_logits.shape[-1])
 
+    @property
+    def _sum_error(self) -> float:
+        """The relative error of the sum of the weights, of the quotient and of the result."""
+        return self._growth + self.precision.kept + self.precision.output
+
     @cached_property
     def _error(self) -> Array:
         return logit_error(self.terms, self.precision)
@@ -268,13 +273,10 @@ class AttentionBound:
     @cached_property
     def _average(self) -> Array:
         """Σ p |v|, an average that correct weights do reach."""
-        if self.terms.value is None:
-            raise ValueError("the bound of an attention output needs its values and its output")
-        return np.asarray(self.terms.weights @ np.abs(self.terms.value))
+        return np.asarray(self.terms.beside_sink(self.terms.weights) @ np.abs(self._value))
 
     @cached_property
     def _shared(self) -> Array:
         """The relative error that the sum, the quotient and the normaliser give all of a row."""
         normaliser = np.abs(self._softmax.normaliser) + np.max(self._error, axis=-1, keepdims=True, initial=0.0)
-        rounding = self._growth + self.precision.kept + self.precision.output
-        return np.asarray(rounding + normaliser_error(normaliser, self.precision))
+        return np.asarray(self._sum_error + normaliser_error(normaliser, self.precision))

@@ -16,9 +16,10 @@ from veriformer.conformance_tests.diagnosis.named_by_laws import (
     suspects_beside_each_other,
     suspects_by_laws,
     telling,
+    weighed,
 )
 from veriformer.conformance_tests.diagnosis.pairs import Changes
-from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, is_promise
+from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, ONLY_OF_LARGE_NUMBERS, is_promise
 from veriformer.conformance_tests.diagnosis.remainder import unexplained
 from veriformer.conformance_tests.families import Point, family_of
 from veriformer.conformance_tests.inference import Profile
@@ -71,7 +72,8 @@ def _reproduced(made: Calls, standing: Sequence[Changes], elimination: Eliminati
 
 
 def _named_by_laws(operation: str, broken: Sequence[LawResult], refuted: Collection[str]) -> Diagnosis:
-    suspects = suspects_beside_each_other(operation, broken, refuted)
+    every = (weighed(suspect, broken) for suspect in suspects_beside_each_other(operation, broken, refuted))
+    suspects = tuple(suspect for suspect in every if suspect is not None)
     names = tuple(result.law.id for result in broken)
     if not suspects:
         return Diagnosis(operation, "unknown", (), names)
@@ -81,11 +83,15 @@ def _named_by_laws(operation: str, broken: Sequence[LawResult], refuted: Collect
 def _refuted(made: Calls, elimination: Elimination) -> frozenset[str]:
     """Return the mistakes that were computed in vain; a program that only raises was not compared with anything.
 
-    Where a copy that has just been loaded is right, no formula is wrong.
+    Where a copy that has just been loaded is right, no formula is wrong. Where it is not, and no law shows that calls
+    before matter, they do not; where moderate numbers give something wrong, it is no matter of large ones.
     """
-    if (made.afresh and made.loads_again) or any(observation.deviates for observation in elimination.observations):
-        return _no_suspects_beside(made, made.base)
-    return frozenset()
+    deviating = [observation for observation in elimination.observations if observation.deviates]
+    if not deviating and not (made.afresh and made.loads_again):
+        return frozenset()
+    of_large_numbers = ONLY_OF_LARGE_NUMBERS if any(observation.moderate for observation in deviating) else ()
+    of_state = KEEPING_SOMETHING if not made.afresh and made.wrong_from_the_first_call else ()
+    return _no_suspects_beside(made, made.base).union(of_large_numbers, of_state)
 
 
 def _no_suspects_beside(made: Calls, formula: Point) -> frozenset[str]:

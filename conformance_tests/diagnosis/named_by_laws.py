@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
-from veriformer.conformance_tests.diagnosis.promises import OF_HISTORY, OF_STATE, PROMISES, is_promise, keys_broken_by
+from veriformer.conformance_tests.diagnosis.promises import (
+    OF_HISTORY,
+    OF_STATE,
+    PROMISES,
+    is_promise,
+    keys_broken_by,
+    keys_stopped_by,
+)
 from veriformer.conformance_tests.families import family_of
 from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import catalogue
@@ -17,6 +25,8 @@ from veriformer.spec.laws import LAWS
 # No formula was reproduced: less sure than what was.
 _HIGHEST = 0.5
 _MOST = 3
+# Of the laws that one program with a mistake breaks, another one with it breaks nearly always more than this.
+_LEAST_EXPLAINED = 0.5
 # Twice the excess of another law may be chance: the cases are others.
 _MUCH_MORE = 4.0
 # A wrong formula may make larger numbers of its arguments, which round worse.
@@ -106,12 +116,28 @@ def _second(operation: str, first: str, broken: Collection[str], refuted: Collec
 
 
 def left_by(suspect: Suspect, broken: Sequence[LawResult]) -> tuple[str, ...]:
-    """Return the broken laws that programs with the suspect's mistakes were never seen to break."""
-    seen = frozenset[str]().union(*(keys_broken_by(slug) for slug in suspect.mistakes))
-    if not seen.isdisjoint(OF_HISTORY):
+    """Return the broken laws that programs with the suspect's mistakes were never seen to break, or to stop."""
+    seen, stopped = (
+        frozenset[str]().union(*(keys_of(slug) for slug in suspect.mistakes))
+        for keys_of in (keys_broken_by, keys_stopped_by)
+    )
+    if not seen.isdisjoint({_key(result) for result in broken} & {*OF_HISTORY}):
         # Answers that depend on calls before may be wrong anywhere.
         return ()
-    return tuple(result.law.id for result in broken if _key(result) not in seen)
+    unseen = (result for result in broken if _key(result) not in seen)
+    return tuple(result.law.id for result in unseen if result.status == "failed" or _key(result) not in stopped)
+
+
+def weighed(suspect: Suspect, broken: Sequence[LawResult]) -> Suspect | None:
+    """Return a suspect that is the surer the more of the broken laws it explains; None where it leaves most of them.
+
+    Who breaks a promise may break any law besides, as it happens in one program and not in another.
+    """
+    own = {law for slug in suspect.mistakes for law in catalogue()[slug].laws if is_promise(law)}
+    if not own.isdisjoint(result.law.id for result in broken):
+        return suspect
+    explained = 1 - len(left_by(suspect, broken)) / len(broken)
+    return replace(suspect, confidence=suspect.confidence * explained) if explained >= _LEAST_EXPLAINED else None
 
 
 def formulas_of(operation: str) -> frozenset[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache
 
-from veriformer.conformance_tests.mistakes.kills import kill_matrix
+from veriformer.conformance_tests.mistakes.kills import Killed, kill_matrix
 from veriformer.spec.laws import LAWS
 
 # The keys of laws that no formula breaks. Who breaks one breaks later ones as well, the first here most.
@@ -31,6 +32,8 @@ KEEPING_SOMETHING = (
     "compile_eager_mismatch",
     "output_buffer_reused",
 )
+# Mistakes by which moderate numbers give what is right.
+ONLY_OF_LARGE_NUMBERS = ("maximum_over_the_batch", "masked_nan_or_inf_leaks", "qk_overflow_before_scale")
 # The mistake by which no answer is given twice.
 RANDOM = "dropout_active_in_eval"
 _FOLLOW_FROM_STATE = (*OF_STATE, "memory_layout", "inputs_unchanged")
@@ -44,8 +47,19 @@ def is_promise(law: str) -> bool:
 @cache
 def keys_broken_by(slug: str) -> frozenset[str]:
     """Return the keys of the laws that programs with a mistake were seen to break, and of what follows from them."""
-    broken = {law for mistake in kill_matrix().mistakes if mistake.slug == slug for law in mistake.broken}
-    keys = {LAWS[law].claim.key for law in broken if law in LAWS}
-    if not keys.isdisjoint(OF_HISTORY):
-        keys.update(_FOLLOW_FROM_STATE)
-    return frozenset(keys)
+    keys = _keys(law for mistake in _programs_with(slug) for law in mistake.broken)
+    return keys.union(_FOLLOW_FROM_STATE) if not keys.isdisjoint(OF_HISTORY) else keys
+
+
+@cache
+def keys_stopped_by(slug: str) -> frozenset[str]:
+    """Return the keys of the laws that programs with a mistake were seen to end with an error."""
+    return _keys(law for mistake in _programs_with(slug) for law in mistake.stopped)
+
+
+def _programs_with(slug: str) -> Iterator[Killed]:
+    return (mistake for mistake in kill_matrix().mistakes if mistake.slug == slug)
+
+
+def _keys(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(LAWS[law].claim.key for law in names if law in LAWS)

@@ -19,6 +19,7 @@ DEFAULTS = Options()
 _LABEL = 20
 _FOLLOWS = "not shown: the forward pass breaks laws, and its gradients with it (--verbose shows them)"
 _SHOWN_IN_FULL = 2
+_WITH_STATEMENT = 8
 _MOST_REASONS = 3
 
 
@@ -189,11 +190,21 @@ def _failures(report: Report, results: list[LawResult], options: Options) -> Lin
     # Before the other laws: there can be twenty, and they say less.
     if explained := diagnosis_lines(report, results[0].law.operation.name, options) if violated or errors else []:
         lines += [*explained, blank()]
-    for result in violated[in_full:]:
-        lines += title(result, options.width)
-    if violated[in_full:]:
-        lines += [*paragraph("(--verbose shows their cases too)", options.width, INDENT, "dim"), blank()]
-    return lines + unjudged(report, errors, options)
+    return [*lines, *_in_brief(violated[in_full:], options), *unjudged(report, errors, options)]
+
+
+def _in_brief(results: list[LawResult], options: Options) -> Lines:
+    """Return violations without their cases: the first with what their laws state, of the others the ids."""
+    if not results:
+        return []
+    lines = [line for result in results[:_WITH_STATEMENT] for line in title(result, options.width)]
+    if left := [result.law.id for result in results[_WITH_STATEMENT:]]:
+        line = Text(f"  {CROSS} ", style="bold red")
+        lines.append(
+            line.append(f"{counted(len(left), 'more law')} that {'does' if len(left) == 1 else 'do'} not hold")
+        )
+        lines += paragraph(", ".join(left), options.width, INDENT)
+    return [*lines, *paragraph("(--verbose shows their cases too)", options.width, INDENT, "dim"), blank()]
 
 
 def _expected_failures(report: Report, options: Options) -> Lines:

@@ -145,7 +145,8 @@ def _evidence(diagnosis: Diagnosis, options: Options) -> Lines:
         facts["told apart by"] = plain(diagnosis.separated_by) or none
     if diagnosis.unexplained:
         names = first_few(diagnosis.unexplained, _MOST_UNEXPLAINED)
-        facts["unexplained"] = f"{names}: no program with the mistake was seen to break these"
+        which = "the mistake" if len(diagnosis.suspects) == 1 else "the first"
+        facts["unexplained"] = f"{names}: no program with {which} was seen to break these"
     if options.verbose and diagnosis.calls:
         others = f"{diagnosis.excluded:,} other known decisions and pairs of them do not fit"
         facts["compared"] = joined([counted(diagnosis.calls, "call"), others if diagnosis.excluded else ""])

@@ -1,0 +1,62 @@
+"""What is not said of a program: no mistake that it cannot make, and no law left over that the mistake breaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
+from veriformer.conformance_tests.mistakes import planted
+
+ATTENTION = """
+import torch
+
+framework = "torch"
+
+
+def scaled_dot_product_attention(query, key, value, *, mask=None, is_causal=False):
+    logits = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
+    logits = UNHEARD_OF
+    if is_causal:
+        causal = torch.ones(logits.shape[-2:], dtype=torch.bool).tril()
+        mask = causal if mask is None else mask & causal
+    if mask is not None:
+        logits = logits.masked_fill(~mask, float("-inf"))
+    return torch.softmax(logits, dim=-1) @ value
+"""
+
+
+def told(folder: Path, program: str) -> Diagnosis:
+    path = folder / "program.py"
+    path.write_text(program, encoding="utf-8")
+    (found,) = check(str(path), operations=("scaled_dot_product_attention",), tier="quick").diagnoses
+    return found
+
+
+@pytest.mark.parametrize(
+    "formula",
+    (
+        # They break laws of large numbers, of key order and of equal shapes, as mistakes do that have no formula.
+        "logits + 0.3 * torch.cos(logits)",
+        "torch.sinh(logits)",
+        "logits.roll(1, -1)",
+    ),
+)
+def test_a_formula_that_nobody_reported_has_no_name(tmp_path: Path, formula: str) -> None:
+    found = told(tmp_path, ATTENTION.replace("UNHEARD_OF", formula))
+    assert (found.how, found.suspects) == ("unknown", ())
+    assert found.excluded
+
+
+def test_what_is_kept_of_calls_before_is_named_where_no_law_shows_that_they_matter(tmp_path: Path) -> None:
+    (mistake,) = (one for one in planted() if (one.slug, one.source) == ("keys_cached_by_shape", "attention_numpy"))
+    assert told(tmp_path, mistake.source_text()).suspects[0].mistakes == ("keys_cached_by_shape",)
+
+
+def test_a_law_that_the_mistake_ends_with_an_error_is_explained_by_it(tmp_path: Path) -> None:
+    slug = "value_dim_assumed_equal_qk_dim"
+    (mistake,) = (one for one in planted() if (one.slug, one.source) == (slug, "attention_numpy"))
+    found = told(tmp_path, mistake.source_text())
+    assert found.suspects[0].mistakes == (slug,)
+    assert found.unexplained == ()

@@ -178,12 +178,17 @@ def chosen(arguments: argparse.Namespace) -> list[PlantedMistake]:
     ]
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Print what was not named, and the share that was."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose planted mistakes."""
     parser.add_argument("--operation", nargs="*", default=[])
     parser.add_argument("--framework", nargs="*", default=[])
     parser.add_argument("--source", nargs="*", default=[])
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print what was not named, and the share that was."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add_choice(parser)
     parser.add_argument("--pairs", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)

@@ -360,17 +360,20 @@ class Probe:
         return self._which("sinusoidal_layout", [PositionInputs(5, 8, self.dtype)])
 
     def _rms_norm_gain(self) -> str | None:
-        x = np.array([[[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]]])
+        x = np.array([[[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]], [[0.0, 4.0, 1.0], [-1.0, 2.0, -3.0]]])
         return self._which("rms_norm_gain", [RmsNormInputs(self.dtype, x, np.array([1.0, 2.0, 3.0]), 1e-3)])
 
     def _gelu_form(self) -> str | None:
-        """Ask at entries where the forms differ most, in networks through identity matrices."""
-        x = np.arange(-4.0, 4.25, 0.25).reshape(1, 1, -1)
+        """Ask at entries where the forms differ most, in networks through identity matrices.
+
+        No axis is of length one: whoever loses such axes has a form all the same.
+        """
+        x = np.arange(-4.0, 5.0, 0.25).reshape(2, 3, 6)
         if self.operation.name == "gelu":
             return self._which("gelu_form", [ActivationInputs("gelu", self.dtype, x)])
         if self.operation.name in LAYERS:
             return self._which("gelu_form", [self._layer(self.dtype, activation="gelu")])
-        identity = np.eye(x.size)
+        identity = np.eye(x.shape[-1])
         gated = self.operation.name == "gated_feed_forward"
         weights = GatedMatrices(identity, identity, identity) if gated else FeedForwardMatrices(identity, identity)
         return self._which("gelu_form", [FeedForwardInputs(self.operation.name, self.dtype, x, weights, "gelu")])

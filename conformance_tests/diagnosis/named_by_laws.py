@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
 from veriformer.conformance_tests.diagnosis.promises import (
+    FOLLOWING,
     OF_HISTORY,
     OF_STATE,
     PROMISES,
@@ -24,6 +25,8 @@ from veriformer.spec.laws import LAWS
 
 # No formula was reproduced: less sure than what was.
 _HIGHEST = 0.5
+# What is less sure than this, all suspects together, rests on laws that many other mistakes break as well.
+_LEAST_SURE = 0.2
 _MOST = 3
 # Of the laws that one program with a mistake breaks, another one with it breaks nearly always more than this.
 _LEAST_EXPLAINED = 0.5
@@ -86,10 +89,10 @@ def suspects_beside_each_other(
     """
     own_words = telling(broken)
     failed = [result.law.id for result in broken if result.status == "failed" and result.law.id in own_words]
-    return tuple(
-        _joined(suspect, _second(operation, suspect.mistakes[0], failed, refuted))
-        for suspect in suspects_by_laws(operation, own_words, refuted)
-    )
+    suspects = suspects_by_laws(operation, own_words, refuted)
+    if sum(suspect.confidence for suspect in suspects) < _LEAST_SURE:
+        return ()
+    return tuple(_joined(suspect, _second(operation, suspect.mistakes[0], failed, refuted)) for suspect in suspects)
 
 
 def _joined(suspect: Suspect, other: Suspect | None) -> Suspect:
@@ -180,9 +183,16 @@ def suspects_by_laws(
 
 
 def _of_broken_promise(own: Mapping[str, set[str]], broken: Collection[str]) -> Mapping[str, set[str]]:
-    """Return the mistakes that break the first promise which is broken, of those that any does; all where none is."""
+    """Return the mistakes that break the first promise which is broken, of those that any does; all where none is.
+
+    What follows from a promise that nobody is known to break is no mistake of its own.
+    """
+    following: set[str] = set()
     for promise in PROMISES:
         laws = {law for law in broken if LAWS[law].claim.key == promise}
+        if promise in following or not laws:
+            continue
         if found := {slug: its for slug, its in own.items() if its & laws}:
             return found
-    return own
+        following.update(FOLLOWING.get(promise, ()))
+    return {slug: {law for law in its if LAWS[law].claim.key not in following} for slug, its in own.items()}

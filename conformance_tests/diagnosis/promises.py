@@ -37,6 +37,11 @@ ONLY_OF_LARGE_NUMBERS = ("maximum_over_the_batch", "masked_nan_or_inf_leaks", "q
 # The mistake by which no answer is given twice.
 RANDOM = "dropout_active_in_eval"
 _FOLLOW_FROM_STATE = (*OF_STATE, "memory_layout", "inputs_unchanged")
+# Who breaks the first may break the others for that alone.
+FOLLOWING = {
+    "inputs_unchanged": (*OF_STATE, "memory_layout"),
+    **dict.fromkeys(OF_STATE, ("memory_layout",)),
+}
 
 
 def is_promise(law: str) -> bool:

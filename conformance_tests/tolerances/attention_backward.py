@@ -5,7 +5,7 @@ recomputed. Every later quantity follows from them, with dp_j = dO · v_j and D 
 
     dp     wrong by a = (γ(Dv) + 3u) M + tiny, M = |dO| · |v|
     D      wrong by d = min(Σ w |dp − D|, max |dp − D|) + (2 γ(S) + γ(Dv) + 8u + ν) Σ p̄ M + tiny
-    ds_j = p_j (dp_j − D)   wrong by e_j = w_j |dp_j − D| + p̄_j (c + 2u (|dp_j − D| + c)) + tiny,
+    ds_j = p_j (dp_j − D)   wrong by e_j = w_j |dp_j − D| + p̄_j (c + 2u (|dp_j − D| + c) + ρ_j (|D| + d)) + tiny,
                             c = a + d + u (|dp_j| + |D|)
     dq   = s Σ ds k         wrong by s (Σ e |k| + (γ(S) + 4u) Σ (|ds| + e) |k|) + u |dq| + tiny
                             + max(1, √s) tiny Σ (|ds| + e + |k|), and dk likewise
@@ -16,6 +16,10 @@ output: weights that belong to wrong logits still sum to one, and what is rounde
 ν = γ(S) + 2u + u′ |log Σ e^z|, is relative to each weight. D may be Σ p dp or, from the output, dO · o: the first
 rounds products of width Dv and a sum of S terms, the second a sum of S terms and products of width Dv. 8u: code that
 differentiates x/Σx rounds dp, the products, their sum, its quotient by (Σx)², and the difference.
+Code that differentiates exp(z − log Σ e^z) computes weights twice, p_j there and q_j in the derivative of the
+logarithm: ds_j = p_j dp_j − q_j D. Both are of the same logits, so that they differ by the roundings of z − log Σ e^z,
+of z − max z and of what follows: by ρ_j = min(1, u′ (|log p_j| + max z − z_j + 6) + γ(S) + ν′) of the larger at most,
+where u′ is that of the logarithm, never more than float32's, and ν′ = u′ |log Σ e^z|.
 4u: the scale may be applied to a factor, to ds or to the result, whole or as two square roots; s ds may then underflow
 where ds does not, which counts with |k|, and s k with |ds|.
 
@@ -69,6 +73,15 @@ class _Weights:
         shared = precision.growth(terms.logits.shape[-1]) + precision.stored + precision.output
         self.rounding = shared + normaliser_error(softmax.normaliser, precision)
         self.largest = np.minimum(terms.weights + self.error, 1.0 + self.rounding + 2.0 * precision.tiny)
+        self.apart = self._computed_twice(terms.logits, softmax.normaliser, precision)
+
+    def _computed_twice(self, logits: Array, normaliser: Array, precision: Precision) -> Array:
+        """Return ρ, by how much of them two computations of the weights from the same logits may differ."""
+        seen = np.where(self.visible, logits, normaliser)
+        highest = np.max(logits, axis=-1, keepdims=True, initial=-np.inf)
+        far = np.abs(seen - normaliser) + np.where(self.visible, highest - seen, 0.0) + 6.0
+        shared = precision.growth(logits.shape[-1]) + normaliser_error(normaliser, precision)
+        return np.asarray(np.minimum(precision.logarithm * far + shared, 1.0))
 
 
 def _logit_gradients(
@@ -87,7 +100,8 @@ def _logit_gradients(
     moved += _moved_by_weights(weights.error, spread) + precision.tiny * (1.0 + terms.logits.shape[-1])
     change = (width + 3.0 * unit) * magnitude + precision.tiny + moved
     change += unit * (np.abs(grad_weights) + np.abs(average))
-    error = weights.error * spread + weights.largest * (change + 2.0 * unit * (spread + change)) + precision.tiny
+    change += 2.0 * unit * (spread + change) + weights.apart * (np.abs(average) + moved)
+    error = weights.error * spread + weights.largest * change + precision.tiny
     return terms.weights * (grad_weights - average), np.where(weights.visible, error, 0.0)
 
 

@@ -131,7 +131,24 @@ def quotient(inputs: BackwardInputs, visible: Array, store: Store) -> tuple[Arra
     return grad_query, grad_key, store(turned(weights) @ grad_output)
 
 
-PROGRAMS: tuple[Program, ...] = (textbook, from_output, quotient)
+def log_sum_exp(inputs: BackwardInputs, visible: Array, store: Store) -> tuple[Array, Array, Array]:
+    """Differentiate exp(z − log Σ e^z): the weights are computed again in the derivative of the logarithm."""
+    query, key, value, grad_output = arrays(inputs, store)
+    factor = query.shape[-1] ** -0.5
+    single = storing("float64" if inputs.dtype == "float64" else "float32")
+    logits = single(logits_of(query, key, visible, factor, store))
+    highest = logits.max(axis=-1, keepdims=True)
+    exponentials = single(np.exp(single(logits - highest)))
+    total = exponentials.sum(axis=-1, keepdims=True)
+    weights = single(np.exp(single(logits - single(highest + single(np.log(total))))))
+    grad_weights = single(store(grad_output @ turned(value)))
+    direct = single(grad_weights * weights)
+    through_the_logarithm = single(direct.sum(axis=-1, keepdims=True) * single(exponentials / total))
+    grad_logits = store(single(direct - through_the_logarithm))
+    return *ending(store, factor, grad_logits, query, key), store(turned(store(weights)) @ grad_output)
+
+
+PROGRAMS: tuple[Program, ...] = (textbook, from_output, quotient, log_sum_exp)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
@@ -169,6 +186,25 @@ def test_what_underflows_on_the_way_is_within_the_bound(program: Program, seed: 
     found = program(inputs, inputs.visible(CONVENTIONS), flushing)
     received = np.concatenate([part.ravel() for part in found]).astype(np.float64)
     assert np.max(np.abs(received - expected.value) / expected.allowed) < 1.0
+
+
+def test_weights_that_are_computed_twice_are_within_the_bound() -> None:
+    """Equal values leave the logits no gradient: what comes is how far the two computations lie apart."""
+    generator, largest = np.random.default_rng(0), 0.0
+    for _ in range(80):
+        inputs = drawn(generator, "float32", "normal", 1, (6, 2, 6, 64, 1))
+        query, key = np.zeros(inputs.query.shape), np.zeros(inputs.key.shape)
+        # Two keys share the largest logit, so that their sum has a logarithm; the others lie far below it.
+        query[..., 0] = generator.uniform(16.0, 32.0, query.shape[:-1])
+        key[..., 2:, 0] = generator.uniform(-21.0, -17.0, (*key.shape[:-2], 4))
+        query, key = round_to_dtype(query, "float32"), round_to_dtype(key, "float32")
+        value = np.broadcast_to(inputs.value[:, :, :1], inputs.value.shape)
+        inputs = replace(inputs, query=query, key=key, value=value, mask=None)
+        expected, part = inputs.expected(CONVENTIONS), inputs.part("grad_key")
+        received = log_sum_exp(inputs, inputs.visible(CONVENTIONS), storing("float32"))[1].astype(np.float64)
+        ratio = np.abs(received - part(expected.value)) / part(expected.allowed)
+        largest = max(largest, float(ratio.max()))
+    assert 0.1 < largest < 1.0
 
 
 def without_row_term(inputs: BackwardInputs) -> Array:

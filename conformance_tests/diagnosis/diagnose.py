@@ -17,6 +17,7 @@ from veriformer.conformance_tests.diagnosis.named_by_laws import (
     suspects_by_laws,
     telling,
     weighed,
+    writing_elsewhere,
 )
 from veriformer.conformance_tests.diagnosis.pairs import Changes
 from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, ONLY_OF_LARGE_NUMBERS, is_promise
@@ -88,7 +89,7 @@ def _refuted(made: Calls, elimination: Elimination) -> frozenset[str]:
     """
     deviating = [observation for observation in elimination.observations if observation.deviates]
     if not deviating and not (made.afresh and made.loads_again):
-        return frozenset()
+        return writing_elsewhere(made.broken)
     of_large_numbers = ONLY_OF_LARGE_NUMBERS if any(observation.moderate for observation in deviating) else ()
     of_state = KEEPING_SOMETHING if not made.afresh and made.wrong_from_the_first_call else ()
     return _no_suspects_beside(made, made.base).union(of_large_numbers, of_state)
@@ -96,7 +97,7 @@ def _refuted(made: Calls, elimination: Elimination) -> frozenset[str]:
 
 def _no_suspects_beside(made: Calls, formula: Point) -> frozenset[str]:
     """Return the mistakes that cannot be what no formula shows: formulas, and what is kept otherwise than it is."""
-    refuted = formulas_of(made.subject.operation.name) | contradicted(made, formula)
+    refuted = formulas_of(made.subject.operation.name) | contradicted(made, formula) | writing_elsewhere(made.broken)
     return refuted | frozenset(catalogue()) - frozenset(KEEPING_SOMETHING) if made.keeps_something else refuted
 
 

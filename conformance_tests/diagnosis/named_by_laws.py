@@ -12,6 +12,7 @@ from veriformer.conformance_tests.diagnosis.promises import (
     OF_HISTORY,
     OF_STATE,
     PROMISES,
+    WRITING_TO,
     is_promise,
     keys_broken_by,
     keys_stopped_by,
@@ -141,6 +142,13 @@ def weighed(suspect: Suspect, broken: Sequence[LawResult]) -> Suspect | None:
         return suspect
     explained = 1 - len(left_by(suspect, broken)) / len(broken)
     return replace(suspect, confidence=suspect.confidence * explained) if explained >= _LEAST_EXPLAINED else None
+
+
+def writing_elsewhere(broken: Sequence[LawResult]) -> frozenset[str]:
+    """Return the mistakes that write to an argument other than those that a law saw written to; none where none did."""
+    seen = [one.counterexample.verdict for one in broken if _key(one) == "inputs_unchanged" and one.counterexample]
+    written = " ".join(verdict.actual for verdict in seen if isinstance(verdict.actual, str)).replace(",", " ").split()
+    return frozenset(slug for slug, argument in WRITING_TO.items() if seen and argument not in written)
 
 
 def formulas_of(operation: str) -> frozenset[str]:

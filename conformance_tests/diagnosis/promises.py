@@ -34,6 +34,8 @@ KEEPING_SOMETHING = (
 )
 # Mistakes by which moderate numbers give what is right.
 ONLY_OF_LARGE_NUMBERS = ("maximum_over_the_batch", "masked_nan_or_inf_leaks", "qk_overflow_before_scale")
+# What each mistake writes to, of those that an operation has several of.
+WRITING_TO = {"mask_mutated_in_place": "mask", "query_scaled_in_place": "query"}
 # The mistake by which no answer is given twice.
 RANDOM = "dropout_active_in_eval"
 _FOLLOW_FROM_STATE = (*OF_STATE, "memory_layout", "inputs_unchanged")

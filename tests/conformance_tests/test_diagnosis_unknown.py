@@ -60,3 +60,9 @@ def test_a_law_that_the_mistake_ends_with_an_error_is_explained_by_it(tmp_path: 
     found = told(tmp_path, mistake.source_text())
     assert found.suspects[0].mistakes == (slug,)
     assert found.unexplained == ()
+
+
+@pytest.mark.parametrize("slug", ("mask_mutated_in_place", "query_scaled_in_place"))
+def test_what_is_written_to_tells_who_writes(tmp_path: Path, slug: str) -> None:
+    mistake = next(one for one in planted() if one.slug == slug)
+    assert [suspect.mistakes for suspect in told(tmp_path, mistake.source_text()).suspects] == [(slug,)]

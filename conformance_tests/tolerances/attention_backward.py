@@ -24,8 +24,11 @@ where u′ is that of the logarithm, never more than float32's, and ν′ = u′
 where ds does not, which counts with |k|, and s k with |ds|.
 
 Code that subtracts max z without stopping its gradient sends −Σ ds, which is 0 but for rounding, to the key of the
-largest logit (to one of those that rounding makes the largest, or in shares to several): f = Σ e + (γ(S) + 2u) Σ (|ds|
-+ e) in all. So dq_i may be wrong by s f_i max |k_j| more, and dk_j by s Σ f_i |q_i|, over keys j that may be largest.
+largest logit (to one of those that rounding makes the largest, or in shares to several). Code that goes through the
+keys in blocks does so in each, and a key may be the largest of any that are not larger. What it gets is −Σ ds of
+computed weights, whose sum is 0 for any weights: only r_j, which is e_j without what weights may be wrong by, counts.
+So ds_j may be wrong by f_j = Σ r + (γ(S) + 2u) Σ (|ds| + e) more, over the keys whose logits are not larger than z_j as
+far as rounding can tell; dq_i by s max f_ij |k_j|, for the blocks share what there is, and dk_j by s Σ f_ij |q_i|.
 
 Of fused numerics only the logits are kept in float32 here: ε is smaller, and everything else is as above.
 
@@ -48,12 +51,11 @@ Array = np.ndarray
 def backward_bounds(terms: AttentionTerms, grad_output: Array, precision: Precision) -> tuple[Array, Array, Array]:
     """Return the largest rounding errors of the gradients of queries, keys and values, entry by entry."""
     weights = _Weights(terms, precision)
-    grad_logits, error = _logit_gradients(terms, weights, grad_output, precision)
-    may_be_largest, beside = _through_the_maximum(terms, weights, grad_logits, error, precision)
+    grad_logits, error, rounding = _logit_gradients(terms, weights, grad_output, precision)
+    beside = _through_maxima(terms, weights, grad_logits, error, rounding, precision)
     query, key = np.abs(terms.query), np.abs(terms.key)
-    keys_by_component = np.where(may_be_largest[..., None], key[..., None, :, :], 0.0)
-    to_query = beside * np.max(keys_by_component, axis=-2, initial=0.0)
-    to_key = np.where(may_be_largest, beside, 0.0).swapaxes(-1, -2) @ query
+    to_query = np.max(beside[..., None] * key[..., None, :, :], axis=-2, initial=0.0)
+    to_key = beside.swapaxes(-1, -2) @ query
     turned = grad_logits.swapaxes(-1, -2), error.swapaxes(-1, -2)
     grad_query = _product_bound(grad_logits, error, terms.key, to_query, terms.scale, precision)
     grad_key = _product_bound(*turned, terms.query, to_key, terms.scale, precision)
@@ -86,8 +88,8 @@ class _Weights:
 
 def _logit_gradients(
     terms: AttentionTerms, weights: _Weights, grad_output: Array, precision: Precision
-) -> tuple[Array, Array]:
-    """Return the exact gradients of the logits and their errors: ds and e."""
+) -> tuple[Array, Array, Array]:
+    """Return the exact gradients of the logits, their errors, and those of right weights: ds, e and r."""
     if terms.value is None:
         raise ValueError("the bound of a gradient needs the values")
     unit, width = precision.stored, precision.growth(terms.value.shape[-1])
@@ -96,13 +98,19 @@ def _logit_gradients(
     average = np.sum(terms.weights * grad_weights, axis=-1, keepdims=True)
     spread = np.where(weights.visible, np.abs(grad_weights - average), 0.0)
     relative = 2.0 * precision.growth(terms.logits.shape[-1]) + width + 8.0 * unit + weights.rounding
-    moved = relative * np.sum(weights.largest * magnitude, axis=-1, keepdims=True)
-    moved += _moved_by_weights(weights.error, spread) + precision.tiny * (1.0 + terms.logits.shape[-1])
-    change = (width + 3.0 * unit) * magnitude + precision.tiny + moved
-    change += unit * (np.abs(grad_weights) + np.abs(average))
-    change += 2.0 * unit * (spread + change) + weights.apart * (np.abs(average) + moved)
-    error = weights.error * spread + weights.largest * change + precision.tiny
-    return terms.weights * (grad_weights - average), np.where(weights.visible, error, 0.0)
+    rounded = relative * np.sum(weights.largest * magnitude, axis=-1, keepdims=True)
+    rounded += precision.tiny * (1.0 + terms.logits.shape[-1])
+    own = (width + 3.0 * unit) * magnitude + precision.tiny + unit * (np.abs(grad_weights) + np.abs(average))
+
+    def multiplied(moved: Array) -> Array:
+        """Return the error of p (dp − D), apart from that of the factor p."""
+        change = own + moved
+        change += 2.0 * unit * (spread + change) + weights.apart * (np.abs(average) + moved)
+        return np.where(weights.visible, weights.largest * change + precision.tiny, 0.0)
+
+    of_weights = _moved_by_weights(weights.error, spread)
+    error = weights.error * spread + multiplied(rounded + of_weights)
+    return terms.weights * (grad_weights - average), error, multiplied(rounded)
 
 
 def _moved_by_weights(error: Array, spread: Array) -> Array:
@@ -111,16 +119,25 @@ def _moved_by_weights(error: Array, spread: Array) -> Array:
     return np.asarray(np.minimum(linear, np.max(spread, axis=-1, keepdims=True, initial=0.0)))
 
 
-def _through_the_maximum(
-    terms: AttentionTerms, weights: _Weights, grad_logits: Array, error: Array, precision: Precision
-) -> tuple[Array, Array]:
-    """Return which keys may have the largest logit, and f, what they get where the maximum has a gradient."""
-    beside = np.sum(error, axis=-1, keepdims=True)
-    rounding = precision.growth(terms.logits.shape[-1]) + 2.0 * precision.stored
-    beside = beside + rounding * np.sum(np.abs(grad_logits) + error, axis=-1, keepdims=True)
-    lowest = np.max(terms.logits - weights.logit_error, axis=-1, keepdims=True, initial=-np.inf)
-    may_be_largest = weights.visible & (terms.logits + weights.logit_error >= lowest)
-    return may_be_largest, beside
+def _through_maxima(
+    terms: AttentionTerms, weights: _Weights, grad_logits: Array, error: Array, rounding: Array, precision: Precision
+) -> Array:
+    """Return f, what a key gets where the maximum of logits that are not larger has a gradient."""
+    of_sum = precision.growth(terms.logits.shape[-1]) + 2.0 * precision.stored
+    amounts = rounding + of_sum * (np.abs(grad_logits) + error)
+    least, most = terms.logits - weights.logit_error, terms.logits + weights.logit_error
+    return np.where(weights.visible, _sum_where_not_above(least, amounts, most), 0.0)
+
+
+def _sum_where_not_above(positions: Array, amounts: Array, limits: Array) -> Array:
+    """Return for each limit the sum of the amounts of its row whose positions do not exceed it."""
+    count = positions.shape[-1]
+    # A stable sort puts a position before the limit that equals it.
+    order = np.argsort(np.concatenate([positions, limits], axis=-1), axis=-1, kind="stable")
+    both = np.concatenate([amounts, np.zeros_like(amounts)], axis=-1)
+    sums = np.empty_like(both)
+    np.put_along_axis(sums, order, np.cumsum(np.take_along_axis(both, order, axis=-1), axis=-1), axis=-1)
+    return sums[..., count:]
 
 
 def _product_bound(

@@ -22,5 +22,8 @@ def benchmark(request: pytest.FixtureRequest) -> ModuleType:
     module = importlib.util.module_from_spec(specification)
     # A dataclass looks its annotations up in its module.
     sys.modules[specification.name] = module
-    specification.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patched:
+        # As where it is run: scripts import each other.
+        patched.syspath_prepend(BENCHMARKS)
+        specification.loader.exec_module(module)
     return module

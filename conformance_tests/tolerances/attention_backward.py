@@ -26,9 +26,11 @@ where ds does not, which counts with |k|, and s k with |ds|.
 Code that subtracts max z without stopping its gradient sends −Σ ds, which is 0 but for rounding, to the key of the
 largest logit (to one of those that rounding makes the largest, or in shares to several). Code that goes through the
 keys in blocks does so in each, and a key may be the largest of any that are not larger. What it gets is −Σ ds of
-computed weights, whose sum is 0 for any weights: only r_j, which is e_j without what weights may be wrong by, counts.
-So ds_j may be wrong by f_j = Σ r + (γ(S) + 2u) Σ (|ds| + e) more, over the keys whose logits are not larger than z_j as
-far as rounding can tell; dq_i by s max f_ij |k_j|, for the blocks share what there is, and dk_j by s Σ f_ij |q_i|.
+computed weights. If these sum to one, that is 0 however wrong they are, else D times what is missing: so that r_j
+counts, which is e_j without w, and with ν |D| in place of ν Σ p̄ M. Key j leaves at most
+g_j = r_j + (γ(S) + 2u) (|ds_j| + e_j), to a key whose logit is not smaller as far as rounding can tell: dq_i may err by
+s Σ_j g_ij max |k| over those more, and dk_j by s Σ f_ij |q_i|, where f_j is the sum of what keys leave whose logits are
+not larger than z_j.
 
 Of fused numerics only the logits are kept in float32 here: ε is smaller, and everything else is as above.
 
@@ -52,10 +54,11 @@ def backward_bounds(terms: AttentionTerms, grad_output: Array, precision: Precis
     """Return the largest rounding errors of the gradients of queries, keys and values, entry by entry."""
     weights = _Weights(terms, precision)
     grad_logits, error, rounding = _logit_gradients(terms, weights, grad_output, precision)
-    beside = _through_maxima(terms, weights, grad_logits, error, rounding, precision)
-    query, key = np.abs(terms.query), np.abs(terms.key)
-    to_query = np.max(beside[..., None] * key[..., None, :, :], axis=-2, initial=0.0)
-    to_key = beside.swapaxes(-1, -2) @ query
+    of_sum = precision.growth(terms.logits.shape[-1]) + 2.0 * precision.stored
+    left = np.where(weights.visible, rounding + of_sum * (np.abs(grad_logits) + error), 0.0)
+    ranks = _Ranks(terms.logits, weights.logit_error)
+    to_query = np.sum(left[..., None] * ranks.largest_not_below(np.abs(terms.key)), axis=-2)
+    to_key = ranks.sum_not_above(left).swapaxes(-1, -2) @ np.abs(terms.query)
     turned = grad_logits.swapaxes(-1, -2), error.swapaxes(-1, -2)
     grad_query = _product_bound(grad_logits, error, terms.key, to_query, terms.scale, precision)
     grad_key = _product_bound(*turned, terms.query, to_key, terms.scale, precision)
@@ -97,8 +100,8 @@ def _logit_gradients(
     grad_weights = np.where(weights.visible, grad_output @ terms.value.swapaxes(-1, -2), 0.0)
     average = np.sum(terms.weights * grad_weights, axis=-1, keepdims=True)
     spread = np.where(weights.visible, np.abs(grad_weights - average), 0.0)
-    relative = 2.0 * precision.growth(terms.logits.shape[-1]) + width + 8.0 * unit + weights.rounding
-    rounded = relative * np.sum(weights.largest * magnitude, axis=-1, keepdims=True)
+    average_magnitude = np.sum(weights.largest * magnitude, axis=-1, keepdims=True)
+    rounded = (2.0 * precision.growth(terms.logits.shape[-1]) + width + 8.0 * unit) * average_magnitude
     rounded += precision.tiny * (1.0 + terms.logits.shape[-1])
     own = (width + 3.0 * unit) * magnitude + precision.tiny + unit * (np.abs(grad_weights) + np.abs(average))
 
@@ -108,9 +111,9 @@ def _logit_gradients(
         change += 2.0 * unit * (spread + change) + weights.apart * (np.abs(average) + moved)
         return np.where(weights.visible, weights.largest * change + precision.tiny, 0.0)
 
-    of_weights = _moved_by_weights(weights.error, spread)
+    of_weights = weights.rounding * average_magnitude + _moved_by_weights(weights.error, spread)
     error = weights.error * spread + multiplied(rounded + of_weights)
-    return terms.weights * (grad_weights - average), error, multiplied(rounded)
+    return terms.weights * (grad_weights - average), error, multiplied(rounded + weights.rounding * np.abs(average))
 
 
 def _moved_by_weights(error: Array, spread: Array) -> Array:
@@ -119,25 +122,33 @@ def _moved_by_weights(error: Array, spread: Array) -> Array:
     return np.asarray(np.minimum(linear, np.max(spread, axis=-1, keepdims=True, initial=0.0)))
 
 
-def _through_maxima(
-    terms: AttentionTerms, weights: _Weights, grad_logits: Array, error: Array, rounding: Array, precision: Precision
-) -> Array:
-    """Return f, what a key gets where the maximum of logits that are not larger has a gradient."""
-    of_sum = precision.growth(terms.logits.shape[-1]) + 2.0 * precision.stored
-    amounts = rounding + of_sum * (np.abs(grad_logits) + error)
-    least, most = terms.logits - weights.logit_error, terms.logits + weights.logit_error
-    return np.where(weights.visible, _sum_where_not_above(least, amounts, most), 0.0)
+class _Ranks:
+    """The keys of each query in the order of their logits, which rounding may exchange."""
 
+    def __init__(self, logits: Array, error: Array) -> None:
+        self.count = logits.shape[-1]
+        # A stable sort puts the least that a logit may be before the most of another that equals it.
+        self.order = np.argsort(np.concatenate([logits - error, logits + error], axis=-1), axis=-1, kind="stable")
 
-def _sum_where_not_above(positions: Array, amounts: Array, limits: Array) -> Array:
-    """Return for each limit the sum of the amounts of its row whose positions do not exceed it."""
-    count = positions.shape[-1]
-    # A stable sort puts a position before the limit that equals it.
-    order = np.argsort(np.concatenate([positions, limits], axis=-1), axis=-1, kind="stable")
-    both = np.concatenate([amounts, np.zeros_like(amounts)], axis=-1)
-    sums = np.empty_like(both)
-    np.put_along_axis(sums, order, np.cumsum(np.take_along_axis(both, order, axis=-1), axis=-1), axis=-1)
-    return sums[..., count:]
+    def sum_not_above(self, amounts: Array) -> Array:
+        """Return for each key the sum of the amounts (..., L, S) of those whose logits may be no larger."""
+        at_least = np.concatenate([amounts, np.zeros_like(amounts)], axis=-1)
+        sums = np.cumsum(np.take_along_axis(at_least, self.order, axis=-1), axis=-1)
+        return self._in_place(sums, self.order)[..., self.count :]
+
+    def largest_not_below(self, vectors: Array) -> Array:
+        """Return for each key the largest components (..., L, S, D) of those whose logits may be no smaller."""
+        order = self.order[..., None]
+        vectors = np.broadcast_to(vectors[..., None, :, :], (*self.order.shape[:-1], *vectors.shape[-2:]))
+        at_most = np.concatenate([np.zeros_like(vectors), vectors], axis=-2)
+        falling = np.take_along_axis(at_most, order, axis=-2)[..., ::-1, :]
+        largest = np.maximum.accumulate(falling, axis=-2)[..., ::-1, :]
+        return self._in_place(largest, order, axis=-2)[..., : self.count, :]
+
+    def _in_place(self, ordered: Array, order: Array, axis: int = -1) -> Array:
+        found = np.empty_like(ordered)
+        np.put_along_axis(found, order, ordered, axis=axis)
+        return found
 
 
 def _product_bound(

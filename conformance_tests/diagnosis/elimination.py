@@ -21,8 +21,8 @@ from veriformer.spec.conventions import CONVENTIONS
 Observe = Callable[[Inputs], Observation | None]
 # Calls that every explanation must stand before it is believed, beyond those that broke laws.
 _CONFIRMATIONS = 24
-# So many are made for it: of some, rounding may leave too little to see.
 _MOST_TO_CONFIRM = 60
+_SECONDS_TO_CONFIRM = 0.05
 # Calls on which the effect of every single change is known before pairs are tried: those of about so many entries
 # first, of which fewer are explained by chance than of the smallest.
 _FIRST = 6
@@ -170,8 +170,10 @@ class Elimination:
         """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""
         self.observations.sort(key=lambda one: (not one.deviates, abs(one.size - _TELLING_SIZE)))
         wanted = _CONFIRMATIONS - sum(not observation.deviates for observation in self.observations)
-        for _, inputs in zip(range(_MOST_TO_CONFIRM), self.draws, strict=False):
-            if wanted <= 0:
+        first, end = max(wanted, 0), time.process_time() + _SECONDS_TO_CONFIRM
+        # What rounding leaves too little to see of is made up for while that is cheap.
+        for number, inputs in zip(range(_MOST_TO_CONFIRM), self.draws, strict=False):
+            if wanted <= 0 or (number >= first and time.process_time() > end):
                 break
             observation = self.observe(inputs)
             if observation is not None and observation.says_much:

@@ -364,7 +364,7 @@ class Probe:
         return self._which("rms_norm_gain", [RmsNormInputs(self.dtype, x, np.array([1.0, 2.0, 3.0]), 1e-3)])
 
     def _gelu_form(self) -> str | None:
-        """Ask at entries where the forms differ most, in networks through identity matrices; no axis is of length one."""
+        """Ask at entries where the forms differ most, on axes longer than one, in networks through unit matrices."""
         x = np.arange(-4.0, 5.0, 0.25).reshape(2, 3, 6)
         if self.operation.name == "gelu":
             return self._which("gelu_form", [ActivationInputs("gelu", self.dtype, x)])

@@ -17,7 +17,7 @@ from pathlib import Path
 from veriformer.conformance_tests import Report, check
 from veriformer.conformance_tests.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.report import LawResult
-from veriformer.conformance_tests.selection import EXAMPLES
+from veriformer.conformance_tests.selection import EXAMPLES, Effort
 
 FINDINGS = Path(__file__).resolve().parents[1] / "docs" / "findings" / "expected_failures.txt"
 HEADER = (
@@ -95,18 +95,12 @@ def seed_range(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def run(implementation: str, seeds: range, tier: str, operations: tuple[str, ...] | None) -> list[Report]:
+def run(implementation: str, seeds: range, tier: Effort, operations: tuple[str, ...] | None) -> list[Report]:
     """Check one implementation at every seed, saying so on standard error."""
     findings = ExpectedFailures.read(FINDINGS)
     reports = []
     for seed in seeds:
-        report = check(
-            implementation,
-            operations=operations,
-            seed=seed,
-            tier=tier,  # type: ignore[arg-type]
-            expected_failures=findings,
-        )
+        report = check(implementation, operations=operations, seed=seed, tier=tier, expected_failures=findings)
         print(
             f"{implementation} seed {seed}: {report.verdict} in {report.seconds:.1f} s",
             file=sys.stderr,

@@ -24,14 +24,14 @@ from unittest.mock import patch
 
 from diagnosis_power import Named, Program, add_choice, chosen, named, singles
 from veriformer.conformance_tests.diagnosis import diagnose, named_by_laws
+from veriformer.conformance_tests.diagnosis.diagnose import PAIR
 from veriformer.conformance_tests.families import Decision, Family, family_of
 from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.reports.diagnoses import LIKELY
 from veriformer.spec.operations import OPERATIONS
 
 MOST_NAMED = 0.10
 ANSWERS = ("none that is known", "certain", "likely", "perhaps")
-# Above this confidence a report says "likely" of what is named by its laws.
-LIKELY = 0.25
 
 
 def without(family: Family, slug: str) -> Family:
@@ -72,21 +72,25 @@ def not_known(slug: str) -> Iterator[None]:
         yield
 
 
-def said(program: Program, seed: int) -> Named | None:
+def said(program: Program, seed: int) -> Named:
     """Return what is said of a program whose mistake is not known."""
     (slug,) = program.slugs
     with not_known(slug):
-        return named(program, seed)
+        found = named(program, seed)
+    assert found is not None, "only of two mistakes may one hide the other"
+    return found
 
 
 def answer(result: Named) -> str:
-    """Return which of the answers a diagnosis is."""
+    """Return which of the answers a diagnosis is, in the words of the report."""
     (diagnosis,) = (one for one in result.diagnoses if one.operation == result.program.operation)
     if diagnosis.how == "unknown":
         return "none that is known"
-    if diagnosis.how == "reproduced":
-        return "certain" if len(diagnosis.suspects) == 1 else "likely"
-    return "likely" if sum(suspect.confidence for suspect in diagnosis.suspects) >= LIKELY else "perhaps"
+    sure = sum(suspect.confidence for suspect in diagnosis.suspects)
+    if diagnosis.how == "named_by_laws":
+        return "likely" if sure >= LIKELY else "perhaps"
+    # A pair is told without a word of doubt; what explains moderate numbers alone is not.
+    return "certain" if len(diagnosis.suspects) == 1 and sure >= PAIR else "likely"
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -101,8 +105,6 @@ def main(words: Sequence[str] | None = None) -> int:
     answers: Counter[str] = Counter()
     with ProcessPoolExecutor(arguments.workers) as pool:
         for result in pool.map(partial(said, seed=arguments.seed), programs):
-            if result is None:
-                continue
             told = answer(result)
             answers[told] += 1
             if told != "none that is known":

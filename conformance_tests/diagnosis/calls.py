@@ -60,7 +60,7 @@ class Calls:
     def __init__(self, profile: Profile, broken: Sequence[LawResult], limits: Limits, base: Point) -> None:
         self.subject = profile.subject
         self.afresh = _depends_on_history(broken)
-        self.only_moderate = self.keeps_something = False
+        self.only_moderate = self.keeps_something = self.wrong_from_the_first_call = False
         self.broken = broken
         self.base = base
         self._effects: Effects = {}
@@ -141,27 +141,19 @@ class Calls:
         calls = result.counterexample.calls if result.counterexample else ()
         return not self.afresh and all(call.inputs is not None and finite(arguments_of(call.inputs)) for call in calls)
 
-    @property
-    def wrong_from_the_first_call(self) -> bool:
-        """Whether a program just loaded answers a call of a broken law otherwise than is right."""
-        answers = (self._observed_afresh(inputs) for inputs in self._calls_to_repeat())
-        return any(after is not None and after.deviates for after in answers)
-
     def _depends_on_calls_before(self) -> bool:
-        """Return whether a program just loaded answers otherwise than it did."""
-        for inputs in self._calls_to_repeat():
+        """Return whether a program just loaded answers otherwise than it did; see too whether it is wrong by itself."""
+        if not self.loads_again:
+            return False
+        end = time.process_time() + _SECONDS_TO_REPEAT
+        for inputs in self._calls_that_broke_laws()[:_MOST_REPEATED]:
+            if time.process_time() > end:
+                break
             before, after = observed(self.subject, inputs, self.base), self._observed_afresh(inputs)
             if before is not None and after is not None and not before.agrees(after.output):
                 return True
+            self.wrong_from_the_first_call |= after is not None and after.deviates
         return False
-
-    def _calls_to_repeat(self) -> Iterator[Inputs]:
-        """Yield calls that broke laws, as many as there is time for; none where no copy can be loaded."""
-        end = time.process_time() + _SECONDS_TO_REPEAT
-        for inputs in self._calls_that_broke_laws()[:_MOST_REPEATED] if self.loads_again else ():
-            if time.process_time() > end:
-                return
-            yield inputs
 
     def _observe(self, inputs: Inputs) -> Observation | None:
         found = self._observed(inputs)

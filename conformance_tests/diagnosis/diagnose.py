@@ -27,7 +27,7 @@ from veriformer.conformance_tests.inference import Profile
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.report import LawResult
 
-_PAIR = 0.9
+PAIR = 0.9
 # What explains the calls with moderate numbers and not those with large ones.
 _MODERATE = 0.8
 
@@ -113,8 +113,8 @@ def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
         return len(recorded) - len(names), sum(len(mistake.citations) for mistake in recorded)
 
     order = sorted(by_mistakes, key=merit, reverse=True)
-    sureness = {1: 1.0, 2: _PAIR}
-    return tuple(Suspect(slugs, sureness.get(len(slugs), _PAIR) / len(order), by_mistakes[slugs]) for slugs in order)
+    sureness = {1: 1.0, 2: PAIR}
+    return tuple(Suspect(slugs, sureness.get(len(slugs), PAIR) / len(order), by_mistakes[slugs]) for slugs in order)
 
 
 def _beside_what_is_left(made: Calls, suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:

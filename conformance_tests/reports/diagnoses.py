@@ -14,7 +14,7 @@ from veriformer.conformance_tests.reports.text import counted, first_few, joined
 
 TITLE = "  Diagnosis"
 # Of mistakes that are named by their laws: above this the laws that are broken say much.
-_LIKELY = 0.25
+LIKELY = 0.25
 _MOST_SUSPECTS = 4
 _MOST_CITATIONS = 2
 _MOST_UNEXPLAINED = 3
@@ -87,7 +87,7 @@ def _unknown(diagnosis: Diagnosis) -> str:
 
 
 def _by_laws(suspects: Explained) -> str:
-    likely = sum(suspect.confidence for suspect, _ in suspects) >= _LIKELY
+    likely = sum(suspect.confidence for suspect, _ in suspects) >= LIKELY
     said = "Likely" if likely else "Perhaps"
     if len(suspects) == 1 and len(suspects[0][1]) > 1:
         names = _named([one.name for one in suspects[0][1]])

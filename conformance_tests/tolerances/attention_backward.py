@@ -57,8 +57,8 @@ def backward_bounds(terms: AttentionTerms, grad_output: Array, precision: Precis
     of_sum = precision.growth(terms.logits.shape[-1]) + 2.0 * precision.stored
     left = np.where(weights.visible, rounding + of_sum * (np.abs(grad_logits) + error), 0.0)
     ranks = _Ranks(terms.logits, weights.logit_error)
-    to_query = np.sum(left[..., None] * ranks.largest_not_below(np.abs(terms.key)), axis=-2)
     to_key = ranks.sum_not_above(left).swapaxes(-1, -2) @ np.abs(terms.query)
+    to_query = ranks.moved_upwards(left, np.abs(terms.key))
     turned = grad_logits.swapaxes(-1, -2), error.swapaxes(-1, -2)
     grad_query = _product_bound(grad_logits, error, terms.key, to_query, terms.scale, precision)
     grad_key = _product_bound(*turned, terms.query, to_key, terms.scale, precision)
@@ -126,29 +126,30 @@ class _Ranks:
     """The keys of each query in the order of their logits, which rounding may exchange."""
 
     def __init__(self, logits: Array, error: Array) -> None:
-        self.count = logits.shape[-1]
+        self.most = logits + error
         # A stable sort puts the least that a logit may be before the most of another that equals it.
-        self.order = np.argsort(np.concatenate([logits - error, logits + error], axis=-1), axis=-1, kind="stable")
+        self.order = np.argsort(np.concatenate([logits - error, self.most], axis=-1), axis=-1, kind="stable")
 
     def sum_not_above(self, amounts: Array) -> Array:
         """Return for each key the sum of the amounts (..., L, S) of those whose logits may be no larger."""
         at_least = np.concatenate([amounts, np.zeros_like(amounts)], axis=-1)
-        sums = np.cumsum(np.take_along_axis(at_least, self.order, axis=-1), axis=-1)
-        return self._in_place(sums, self.order)[..., self.count :]
+        sums = np.empty_like(at_least)
+        ordered = np.cumsum(np.take_along_axis(at_least, self.order, axis=-1), axis=-1)
+        np.put_along_axis(sums, self.order, ordered, axis=-1)
+        return sums[..., amounts.shape[-1] :]
 
-    def largest_not_below(self, vectors: Array) -> Array:
-        """Return for each key the largest components (..., L, S, D) of those whose logits may be no smaller."""
-        order = self.order[..., None]
-        vectors = np.broadcast_to(vectors[..., None, :, :], (*self.order.shape[:-1], *vectors.shape[-2:]))
-        at_most = np.concatenate([np.zeros_like(vectors), vectors], axis=-2)
-        falling = np.take_along_axis(at_most, order, axis=-2)[..., ::-1, :]
-        largest = np.maximum.accumulate(falling, axis=-2)[..., ::-1, :]
-        return self._in_place(largest, order, axis=-2)[..., : self.count, :]
+    def moved_upwards(self, amounts: Array, vectors: Array) -> Array:
+        """Return Σ_j a_j max v, over the vectors (..., S, D) of keys whose logits may be no smaller, (..., L, D).
 
-    def _in_place(self, ordered: Array, order: Array, axis: int = -1) -> Array:
-        found = np.empty_like(ordered)
-        np.put_along_axis(found, order, ordered, axis=axis)
-        return found
+        By the most that each logit may be, an amount counts from the first key on that it may move to: what the sums
+        grow by from key to key counts with the largest vector from there on.
+        """
+        rising = np.argsort(self.most, axis=-1, kind="stable")
+        sums = np.take_along_axis(self.sum_not_above(amounts), rising, axis=-1)
+        grown = np.diff(sums, axis=-1, prepend=0.0)
+        ordered = np.take_along_axis(vectors[..., None, :, :], rising[..., None], axis=-2)
+        largest = np.maximum.accumulate(ordered[..., ::-1, :], axis=-2)[..., ::-1, :]
+        return np.asarray((grown[..., None, :] @ largest)[..., 0, :])
 
 
 def _product_bound(

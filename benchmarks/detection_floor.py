@@ -27,7 +27,7 @@ import torch
 from rules import RULES, Result
 from slightly_wrong import EagerAttention, FusedAttention
 from veriformer.adapters.loading import load
-from veriformer.conformance_tests import check, search
+from veriformer.conformance_tests import check
 from veriformer.conformance_tests.cases.case import AttentionCase
 from veriformer.conformance_tests.inference import examine
 from veriformer.conformance_tests.inputs import draw_inputs
@@ -262,7 +262,8 @@ def checked(regimes: Iterable[Regime], seeds: int) -> tuple[str, list[str]]:
         def violated(size: float, seed: int, regime: Regime = regime, program: FusedAttention = program) -> bool:
             leaks = regime.mistake == "leak"
             program.scale_error, program.leak = (0.0, size) if leaks else (size, 0.0)
-            report = check(program, laws=SHARP[regime.mistake], dtypes=(regime.dtype,), seed=seed)
+            chosen, dtypes = SHARP[regime.mistake], (regime.dtype,)
+            report = check(program, laws=chosen, dtypes=dtypes, seed=seed, shrink=False, diagnosis=False)
             return report.verdict == "violates"
 
         def found(step: int, violated: Callable[[float, int], bool] = violated) -> bool:
@@ -310,8 +311,7 @@ def main() -> int:
         ordinary, _ = table(regimes, ORDINARY, runs)
         sharp, benches = table(regimes, SHARP, runs)
         found = faults(benches)
-    with patch.object(search, "SHRINKING_SECONDS", 0.0):
-        whole, accused = checked(regimes, seeds)
+    whole, accused = checked(regimes, seeds)
     found += accused
     print(f"Inputs from a normal distribution, {runs} runs:\n\n{ordinary}\n")
     print(f"Inputs that the laws make for these mistakes, {runs} runs:\n\n{sharp}\n")

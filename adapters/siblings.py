@@ -48,8 +48,9 @@ class SiblingImports:
     @cached_property
     def names(self) -> frozenset[str]:
         """The top-level names that can be imported from the folder."""
-        files = {path.stem for path in self.folder.glob("*.py")}
-        folders = {path.parent.name for path in self.folder.glob("*/*.py")}
+        entries = _listed(self.folder)
+        files = {path.stem for path in entries if path.suffix == ".py"}
+        folders = {path.name for path in entries if any(inner.suffix == ".py" for inner in _listed(path))}
         return frozenset(name for name in files | folders if name.isidentifier()) - _NEVER_SIBLINGS
 
     @cached_property
@@ -73,6 +74,14 @@ class SiblingImports:
             top = name.partition(".")[0]
             if top in self.names and top not in shared:
                 self.modules[name] = module
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Return what a folder holds; nothing where it is none or, since others work beside the file, is gone again."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 def search_position(folder: Path) -> int:

@@ -92,8 +92,11 @@ class Calls:
 
         What explains every call explains these too, so that one search does.
         """
-        moderate = replace(everything, observations=[one for one in everything.observations if one.moderate])
-        self.only_moderate = moderate.deviates and len(moderate.observations) < len(everything.observations)
+        parts = everything.observations, everything.doubtful
+        observations, doubtful = ([one for one in part if one.moderate] for part in parts)
+        moderate = replace(everything, observations=observations, doubtful=doubtful)
+        left_out = len(everything.observations) + len(everything.doubtful) - len(observations) - len(doubtful)
+        self.only_moderate = moderate.deviates and left_out > 0
         if not self.only_moderate:
             return search(everything), everything
         found = search(moderate)

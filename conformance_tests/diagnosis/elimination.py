@@ -23,6 +23,8 @@ Observe = Callable[[Inputs], Observation | None]
 _CONFIRMATIONS = 24
 _MOST_TO_CONFIRM = 60
 _SECONDS_TO_CONFIRM = 0.05
+# Where calls are compiled they may take no more than this part of the time: the search needs the rest.
+_PART_TO_CONFIRM = 0.4
 # Calls on which the effect of every single change is known before pairs are tried: those of about so many entries
 # first, of which fewer are explained by chance than of the smallest.
 _FIRST = 6
@@ -44,6 +46,8 @@ class Elimination:
     """The search among the points around `base`, the reference under the implementation's conventions.
 
     It ends when the processor time of this process reaches `end`, in seconds. `known` are effects already computed.
+    `doubtful` are calls that went wrong where rounding says too little to tell one wrong formula from another, but
+    enough to tell it from the right one.
     """
 
     base: Point
@@ -53,6 +57,7 @@ class Elimination:
     end: float
     declared: Collection[str] = ()
     known: Effects = field(default_factory=dict)
+    doubtful: list[Observation] = field(default_factory=list)
     tried: int = 0
     _started: float = field(init=False, default=float("inf"))
 
@@ -91,8 +96,11 @@ class Elimination:
         return found
 
     def explains(self, changes: Changes) -> bool:
-        """Return whether every call is explained."""
-        return all(self._effect(changes, number).fits for number in range(len(self.observations)))
+        """Return whether every call is explained, and the doubtful ones rather so than by the right formula."""
+        if not all(self._effect(changes, number).fits for number in range(len(self.observations))):
+            return False
+        point = self.base.changed(*changes)
+        return all(observation.is_nearer(point) for observation in self.doubtful)
 
     def _passed(self, part: float) -> bool:
         """Return whether more than a part of the time is over, counted from when single mistakes explain nothing."""
@@ -170,15 +178,19 @@ class Elimination:
         """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""
         self.observations.sort(key=lambda one: (not one.deviates, abs(one.size - _TELLING_SIZE)))
         wanted = _CONFIRMATIONS - sum(not observation.deviates for observation in self.observations)
-        first, end = max(wanted, 0), time.process_time() + _SECONDS_TO_CONFIRM
-        # What rounding leaves too little to see of is made up for while that is cheap.
+        first, started = max(wanted, 0), time.process_time()
+        cheap = started + _SECONDS_TO_CONFIRM
+        last = max(cheap, started + _PART_TO_CONFIRM * (self.end - started))
         for number, inputs in zip(range(_MOST_TO_CONFIRM), self.draws, strict=False):
-            if wanted <= 0 or (number >= first and time.process_time() > end):
+            # What rounding leaves too little to see of is made up for while that is cheap.
+            if wanted <= 0 or time.process_time() > (last if number < first else cheap):
                 break
             observation = self.observe(inputs)
             if observation is not None and observation.says_much:
                 self.observations.append(observation)
                 wanted -= 1
+            elif observation is not None and observation.deviates:
+                self.doubtful.append(observation)
 
     def _separated(self, standing: list[Changes]) -> list[Changes]:
         """Return those that remain after calls on inputs that tell them apart."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ _ROUNDINGS = 16.0
 # An explanation leaves less than this part of the deviation from the right result unexplained, rounding included.
 _LARGEST_REST = 0.1
 _NEGLIGIBLE_REST = 1e-3
+# Where rounding blurs what came, an explanation lies at least nearer to it than the right result does.
+_LARGEST_BLURRED_REST = 0.5
 _FAMILY_ROUNDING = 1e-9
 # Exponentials of numbers beyond this may leave the range of float32 where a wrong formula does not shift them.
 _LARGE = 16.0
@@ -55,8 +58,17 @@ class Observation:
     @cached_property
     def deviates(self) -> bool:
         """Whether the output is not that of the reference: a correct implementation stays within its own rounding."""
+        return bool(self._wrong.any())
+
+    @property
+    def deviates_from_nan_alone(self) -> bool:
+        """Whether only such entries deviate as should be NaN: compiled code may leave anything there."""
+        return self.deviates and bool(np.isnan(self.right[self._wrong]).all())
+
+    @cached_property
+    def _wrong(self) -> Array:
         slack = _ROUNDINGS * self.unit * _largest(self.right[self.judged])
-        return bool(np.any(self._errors(self.right, self.output) > self.allowed + slack))
+        return np.asarray(self._errors(self.right, self.output) > self.allowed + slack)
 
     @property
     def says_much(self) -> bool:
@@ -86,6 +98,16 @@ class Observation:
         """Return whether a point of the family returns what came, as far as rounding allows to tell."""
         result = result_at(point, self.arguments)
         return result is not None and self.agrees(result)
+
+    def is_nearer(self, point: Point) -> bool:
+        """Return whether a point of the family returns what came rather than what is right."""
+        result = result_at(point, self.arguments)
+        if result is None:
+            return False
+        rest = self._between(result, self.output)
+        if not np.isfinite(self._deviation):
+            return bool(np.isfinite(rest))
+        return rest <= _LARGEST_BLURRED_REST * self._deviation
 
     def agrees(self, result: Array) -> bool:
         """Return whether a result is what came."""
@@ -163,9 +185,16 @@ def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | Non
 
 
 def calm(observations: Sequence[Observation]) -> list[Observation]:
-    """Leave out what overflowed, unless nothing else deviates: a family computes in double precision."""
-    kept = [observation for observation in observations if not observation.overflowed]
-    return kept if any(observation.deviates for observation in kept) else list(observations)
+    """Leave out what overflowed, then what is wrong only instead of NaN, each unless nothing else deviates.
+
+    A family computes in double precision, and nothing of it is compiled.
+    """
+    calmer = list(observations)
+    for unfit in (attrgetter("overflowed"), attrgetter("deviates_from_nan_alone")):
+        kept = [one for one in calmer if not unfit(one)]
+        if any(one.deviates for one in kept):
+            calmer = kept
+    return calmer
 
 
 def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from pathlib import Path
 
 import pytest
 from veriformer.adapters.calling import prepare
@@ -42,6 +43,20 @@ def test_two_files_keep_their_own_helpers(two):
     assert answer(second) == 1222
     # A module that is imported during a call stays the same in the next.
     assert answer(first) == 2111
+
+
+def test_a_folder_beside_the_file_may_go_away_while_it_is_looked_into(two, monkeypatch):
+    """As in /tmp, where others come and go."""
+    listed = Path.iterdir
+
+    def iterdir(folder: Path):
+        if folder.name == "gone":
+            raise FileNotFoundError(folder)
+        return listed(folder)
+
+    (two / "folder1" / "gone").mkdir()
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    assert answer(load(f"{two}/folder1/mine.py")) == 1111
 
 
 def test_nothing_is_left_in_sys_modules_or_sys_path(two):

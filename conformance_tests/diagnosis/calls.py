@@ -17,7 +17,6 @@ from veriformer.conformance_tests.diagnosis.elimination import Effects, Eliminat
 from veriformer.conformance_tests.diagnosis.observation import (
     Observation,
     arguments_of,
-    calm,
     finite,
     observed,
     result_at,
@@ -71,7 +70,8 @@ class Calls:
         """Return the changes that explain everything, and the elimination that found them.
 
         Where nothing does, answers may depend on the calls before: then those of programs just loaded are explained. Or
-        large numbers may overflow in an order of steps of which a formula knows nothing: then the moderate ones are.
+        large numbers may overflow in an order of steps of which a formula knows nothing: then the moderate ones are,
+        unless two mistakes explain them all.
         """
         started = time.process_time()
         everything = self._elimination(self._observations(), started + UNTIL.alone)
@@ -80,10 +80,17 @@ class Calls:
             self.afresh = self.keeps_something = True
             everything = self._elimination(self._observations(), started + UNTIL.in_pairs)
             found, elimination = self._searched(everything, Elimination.alone)
-        if found:
-            return found, elimination
         everything.end = started + UNTIL.in_pairs
-        return self._searched(everything, Elimination.in_pairs)
+        if found and self.only_moderate:
+            return self._beside_what_moderate_calls_show(everything) or (found, elimination)
+        return (found, elimination) if found else self._searched(everything, Elimination.in_pairs)
+
+    def _beside_what_moderate_calls_show(self, everything: Elimination) -> tuple[list[Changes], Elimination] | None:
+        """Return the pairs of which one mistake shows with large numbers alone, if any explain every call."""
+        self.only_moderate = False
+        pairs = everything.in_pairs()
+        self.only_moderate = not pairs
+        return (pairs, everything) if pairs else None
 
     def _searched(
         self, everything: Elimination, search: Callable[[Elimination], list[Changes]]
@@ -92,11 +99,12 @@ class Calls:
 
         What explains every call explains these too, so that one search does.
         """
-        parts = everything.observations, everything.doubtful
-        observations, doubtful = ([one for one in part if one.moderate] for part in parts)
+        observations, doubtful = (
+            [one for one in part if one.moderate] for part in (everything.observations, everything.doubtful)
+        )
         moderate = replace(everything, observations=observations, doubtful=doubtful)
-        left_out = len(everything.observations) + len(everything.doubtful) - len(observations) - len(doubtful)
-        self.only_moderate = moderate.deviates and left_out > 0
+        all_moderate = (observations, doubtful) == (everything.observations, everything.doubtful)
+        self.only_moderate = moderate.deviates and not all_moderate
         if not self.only_moderate:
             return search(everything), everything
         found = search(moderate)
@@ -143,6 +151,20 @@ class Calls:
         """Return whether a formula can be held against the calls of a broken law, or could not see what is wrong."""
         calls = result.counterexample.calls if result.counterexample else ()
         return not self.afresh and all(call.inputs is not None and finite(arguments_of(call.inputs)) for call in calls)
+
+    def reading_layouts(self, formula: Point) -> list[str]:
+        """Return the broken laws of memory layouts in which a formula is computed of contiguous arrays alone."""
+        broken = (one for one in self.broken if one.law.claim.key == "memory_layout" and one.status == "failed")
+        return [result.law.id for result in broken if self._reads_layout(result, formula)]
+
+    def _reads_layout(self, result: LawResult, formula: Point) -> bool:
+        inputs = result.counterexample.calls[-1].inputs if result.counterexample else None
+        if inputs is None:
+            return False
+        contiguous, strided = (observed(self.subject, inputs, self.base, strided=strided) for strided in (False, True))
+        if contiguous is None or strided is None:
+            return False
+        return contiguous.fits(formula) and not strided.fits(formula)
 
     def _depends_on_calls_before(self) -> bool:
         """Return whether a program just loaded answers otherwise than it did; see too whether it is wrong by itself."""
@@ -197,7 +219,7 @@ class Calls:
 
     def _observations(self) -> list[Observation]:
         found = (self._observed_widely(one) for one in self._calls_that_broke_laws()[:_MOST_OBSERVATIONS])
-        return calm([observation for observation in found if observation is not None])
+        return [observation for observation in found if observation is not None]
 
     def _observed_widely(self, inputs: Inputs) -> Observation | None:
         """Observe a call in the widest dtype, where candidates lie furthest apart; else as it was."""

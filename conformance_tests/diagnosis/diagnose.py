@@ -58,7 +58,7 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
 
 
 def _reproduced(made: Calls, standing: Sequence[Changes], elimination: Elimination) -> Diagnosis:
-    suspects = _beside_what_is_left(made, ranked(made.base, standing))
+    suspects = _beside_what_is_left(made, ranked(made.base, standing, elimination.declared))
     if made.only_moderate:
         suspects = tuple(replace(one, confidence=_MODERATE * one.confidence) for one in suspects)
     return Diagnosis(
@@ -101,11 +101,11 @@ def _no_suspects_beside(made: Calls, formula: Point) -> frozenset[str]:
     return refuted | frozenset(catalogue()) - frozenset(KEEPING_SOMETHING) if made.keeps_something else refuted
 
 
-def ranked(base: Point, standing: Sequence[Changes]) -> tuple[Suspect, ...]:
+def ranked(base: Point, standing: Sequence[Changes], declared: Collection[str] = ()) -> tuple[Suspect, ...]:
     """Return the suspects that the changes amount to, each once, recorded ones that most people reported first."""
     by_mistakes: dict[tuple[str, ...], Changes] = {}
     for changes in standing:
-        by_mistakes.setdefault(mistakes_of(base, changes), changes)
+        by_mistakes.setdefault(mistakes_of(base, changes, declared), changes)
     known = catalogue()
 
     def merit(names: tuple[str, ...]) -> tuple[int, int]:
@@ -129,7 +129,7 @@ def _beside_what_is_left(made: Calls, suspects: tuple[Suspect, ...]) -> tuple[Su
     operation = made.subject.operation.name
     own_words = [law for law in telling(made.broken) if law in left]
     # Where answers depend on calls before, other laws may be broken for that.
-    own_words = [law for law in own_words if is_promise(law)] or own_words
+    own_words = [law for law in own_words if is_promise(law)] or own_words or made.reading_layouts(formula)
     others = suspects_by_laws(operation, own_words, _no_suspects_beside(made, formula))
     return tuple(_together(suspect, other) for suspect in suspects for other in others[:1]) or suspects
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from veriformer.conformance_tests.diagnosis.observation import Array, Observation, arguments_of, result_at
+from veriformer.conformance_tests.diagnosis.observation import Array, Observation, arguments_of, calm, result_at
 from veriformer.conformance_tests.diagnosis.pairs import Changes, Effect, effect, likeliest_first
 from veriformer.conformance_tests.families.family import Change, Point
 from veriformer.conformance_tests.subject import Inputs
@@ -29,6 +29,8 @@ _PART_TO_CONFIRM = 0.4
 # first, of which fewer are explained by chance than of the smallest.
 _FIRST = 6
 _TELLING_SIZE = 30
+# So many must be explained before a pair is tried under other conventions as well.
+_CALLS_THAT_SPEAK_FOR_A_PAIR = 2
 # When, of the time that is left, to have learned those, and to have tried mistakes beside another value of a
 # convention; and how much of it telling apart what explains everything may take.
 _EFFECTS_UNTIL = 0.4
@@ -60,6 +62,7 @@ class Elimination:
     doubtful: list[Observation] = field(default_factory=list)
     tried: int = 0
     _started: float = field(init=False, default=float("inf"))
+    _in_turn: list[int] = field(init=False, default_factory=list)
 
     @property
     def deviates(self) -> bool:
@@ -73,7 +76,7 @@ class Elimination:
     def in_pairs(self) -> list[Changes]:
         """Return the pairs of mistakes that explain every call, once no single one does; empty where none does."""
         self._started = time.process_time()
-        return self._standing(partial(self._pairs, likely=True), partial(self._pairs, likely=False))
+        return self._standing(*(partial(self._pairs_and_conventions, likely=likely) for likely in (True, False)))
 
     def _standing(self, *kinds: Callable[[], Iterable[Changes]]) -> list[Changes]:
         for candidates in kinds if self.deviates else ():
@@ -97,7 +100,7 @@ class Elimination:
 
     def explains(self, changes: Changes) -> bool:
         """Return whether every call is explained, and the doubtful ones rather so than by the right formula."""
-        if not all(self._effect(changes, number).fits for number in range(len(self.observations))):
+        if self._first_unexplained(changes) is not None:
             return False
         point = self.base.changed(*changes)
         return all(observation.is_nearer(point) for observation in self.doubtful)
@@ -130,11 +133,47 @@ class Elimination:
         swaps: dict[tuple[str, str], list[Change]] = {}
         numbers_only = not any(np.isnan(observation.output).any() for observation in self.observations)
         for change in self.base.single_changes():
-            if is_convention(self.base, change):
+            if is_convention(self.base, change, self.declared) and not (numbers_only and change[1] == "nan"):
                 name = self.base.family.all_decisions[change[0]].convention
-                if name not in self.declared and not (numbers_only and change[1] == "nan"):
-                    swaps.setdefault((name, change[1]), []).append(change)
+                swaps.setdefault((name, change[1]), []).append(change)
         return [tuple(changes) for changes in swaps.values()]
+
+    def _pairs_and_conventions(self, *, likely: bool) -> Iterator[Changes]:
+        """Yield pairs; after one that explains the first calls, the same under another value of a convention."""
+        swaps = self._swaps()
+        for changes in self._pairs(likely=likely):
+            yield changes
+            for beside in self._beside(changes, swaps):
+                yield beside
+                self._ask_first_what_refutes(beside)
+
+    def _beside(self, changes: Changes, swaps: Sequence[Changes]) -> list[Changes]:
+        """Return a pair with those values of conventions that explain the first call which it leaves unexplained."""
+        place = self._first_unexplained(changes)
+        if place is None or place < _CALLS_THAT_SPEAK_FOR_A_PAIR:
+            return []
+        apart = ((*changes, *swap) for swap in swaps if not _names(changes) & _names(swap))
+        found = [beside for beside in apart if self._effect(beside, self._in_turn[place]).fits]
+        if not found:
+            self._ask_first_what_refutes(changes)
+        return found
+
+    def _ask_first_what_refutes(self, changes: Changes) -> None:
+        """Move a call that refutes what explains many others to the front: it refutes the next ones sooner."""
+        place = self._first_unexplained(changes)
+        if place is not None and place >= _CALLS_THAT_SPEAK_FOR_A_PAIR:
+            self._in_turn.insert(0, self._in_turn.pop(place))
+
+    def _first_unexplained(self, changes: Changes) -> int | None:
+        """Return the place, among the calls in turn, of the first that is not explained; None where all are.
+
+        Those with NaN come last: in rows without a key it is a matter of convention, whatever is wrong beside it.
+        """
+        if len(self._in_turn) != len(self.observations):
+            with_nan = [bool(np.isnan(observation.output).any()) for observation in self.observations]
+            self._in_turn = sorted(range(len(with_nan)), key=with_nan.__getitem__)
+        places = enumerate(self._in_turn)
+        return next((place for place, number in places if not self._effect(changes, number).fits), None)
 
     def _pairs(self, *, likely: bool) -> Iterator[Changes]:
         """Yield the pairs that the first calls speak for, or the others."""
@@ -148,7 +187,11 @@ class Elimination:
     def _mistakes(self) -> list[Changes]:
         """Return the changes that make a mistake, in one place or in several, those that explain most alone first."""
         units = [*self._singles(), *self.base.repeated_changes()]
-        mistakes = [changes for changes in units if not any(is_convention(self.base, change) for change in changes)]
+        mistakes = [
+            changes
+            for changes in units
+            if not any(is_convention(self.base, change, self.declared) for change in changes)
+        ]
         first = self._first_calls(mistakes)
 
         def merit(changes: Changes) -> float:
@@ -177,27 +220,27 @@ class Elimination:
     def confirm(self) -> None:
         """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""
         self.observations.sort(key=lambda one: (not one.deviates, abs(one.size - _TELLING_SIZE)))
-        wanted = _CONFIRMATIONS - sum(not observation.deviates for observation in self.observations)
-        first, started = max(wanted, 0), time.process_time()
+        wanted, started = _CONFIRMATIONS, time.process_time()
         cheap = started + _SECONDS_TO_CONFIRM
         last = max(cheap, started + _PART_TO_CONFIRM * (self.end - started))
         for number, inputs in zip(range(_MOST_TO_CONFIRM), self.draws, strict=False):
             # What rounding leaves too little to see of is made up for while that is cheap.
-            if wanted <= 0 or time.process_time() > (last if number < first else cheap):
+            if wanted <= 0 or time.process_time() > (last if number < _CONFIRMATIONS else cheap):
                 break
             observation = self.observe(inputs)
             if observation is not None and observation.says_much:
                 self.observations.append(observation)
                 wanted -= 1
-            elif observation is not None and observation.deviates:
+            elif observation is not None and observation.deviates and not observation.deviates_from_nan_alone:
                 self.doubtful.append(observation)
+        self.observations = calm(self.observations)
 
     def _separated(self, standing: list[Changes]) -> list[Changes]:
         """Return those that remain after calls on inputs that tell them apart."""
         now = time.process_time()
         end = now + max(_LEAST_FOR_SEPARATION, _PART_FOR_SEPARATION * (self.end - now))
         for inputs in self.draws:
-            different = {mistakes_of(self.base, changes) for changes in standing}
+            different = {mistakes_of(self.base, changes, self.declared) for changes in standing}
             if len(different) < 2 or time.process_time() > end:
                 break
             results = [result_at(self.base.changed(*changes), arguments_of(inputs)) for changes in standing]
@@ -229,15 +272,18 @@ def _names(changes: Changes) -> set[str]:
     return {name for name, _ in changes}
 
 
-def is_convention(base: Point, change: Change) -> bool:
-    """Return whether correct libraries differ so: other values of a convention are mistakes unless declared."""
+def is_convention(base: Point, change: Change, declared: Collection[str] = ()) -> bool:
+    """Return whether correct libraries differ so, in what was not declared to be as `base` has it."""
     name = base.family.all_decisions[change[0]].convention
-    return bool(name) and change[1] in CONVENTIONS[name].inferred_values
+    return bool(name) and name not in declared and change[1] in CONVENTIONS[name].inferred_values
 
 
-def mistakes_of(base: Point, changes: Changes) -> tuple[str, ...]:
-    """Return the names of the mistakes among the changes; another value of a convention only where it is alone."""
-    kept = [change for change in changes if not is_convention(base, change)] or changes
+def mistakes_of(base: Point, changes: Changes, declared: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the names of the mistakes among the changes; another value of a convention only where it is alone.
+
+    To do otherwise than was `declared` is a mistake like others.
+    """
+    kept = [change for change in changes if not is_convention(base, change, declared)] or changes
     return tuple(sorted({mistake_of(base, change) for change in kept}))
 
 

@@ -153,8 +153,8 @@ class Observation:
         return _MARGIN * self.rounding * growth + _ROUNDINGS * self.unit * largest
 
 
-def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | None:
-    """Return what the implementation does with some inputs.
+def observed(subject: Subject, inputs: Inputs, base: Point, *, strided: bool = False) -> Observation | None:
+    """Return what the implementation does with some inputs, contiguous in memory or `strided`.
 
     None where it raises, or where the inputs are not finite: what reaches the output then is a convention.
     """
@@ -165,7 +165,7 @@ def observed(subject: Subject, inputs: Inputs, base: Point) -> Observation | Non
     if right is None:
         return None
     try:
-        output = np.asarray(subject.call(inputs), dtype=np.float64)
+        output = np.asarray(subject.call(inputs, strided=strided), dtype=np.float64)
         with np.errstate(all="ignore"):
             expected = inputs.expected(subject.conventions)
             bounds = (expected.allowed, inputs.loosest_error(subject.conventions))

@@ -8,7 +8,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.families import attention_logits as of_logits
 from veriformer.conformance_tests.families.attention_bias import BIAS, BIAS_HEEDED
-from veriformer.conformance_tests.families.attention_blocks import BLOCKS
+from veriformer.conformance_tests.families.attention_blocks import BLOCK_PLACES, BLOCK_SCALE, BLOCK_SUMS, BLOCKS
 from veriformer.conformance_tests.families.attention_causality import (
     CAUSAL_ALIGNMENT,
     CAUSAL_BESIDE_MASK,
@@ -40,19 +40,24 @@ def compute(arguments: Arguments, point: Point) -> Array:
     scores = masked(_scored(query, key, factor, arguments, point), arguments, point)
     scores = _capped_after_mask(scores, arguments, point)
     scores = point["hidden_in_half"](scores, arguments.get("dtype", "float64"))
-    sinks = arguments.get("sinks")
+    sinks, dtype = arguments.get("sinks"), arguments.get("dtype", "float64")
     if sinks is not None:
         sinks = BesideSinks(
-            scores.logits, scores.visible, sinks, factor, lambda logits: _capped(logits, arguments, point), group
+            scores.logits,
+            scores.visible,
+            sinks,
+            factor,
+            lambda logits: _capped(logits, arguments, point),
+            group,
+            lambda logits, visible: point["softmax"](logits, visible, "zeros", dtype),
         )
-    return _averaged(scores, value, sinks, arguments.get("dtype", "float64"), point)
+    return _averaged(scores, value, sinks, dtype, point)
 
 
 def _scored(query: Array, key: Array, factor: float, arguments: Arguments, point: Point) -> Scores:
     """Return the logits, in which the bias hides keys by −∞."""
     query, key = point["similarity"](query, key)
-    scaled_in_blocks = point["blocks"]().keys
-    key = key if scaled_in_blocks is None else scaled_in_blocks(key)
+    key = point["block_scale"](key)
     bias = arguments.get("bias")
     bias = None if bias is None else point["bias_heeded"](bias, arguments)
     dtype = arguments.get("dtype", "float64")
@@ -83,49 +88,50 @@ def _capped_after_mask(scores: Scores, arguments: Arguments, point: Point) -> Sc
 
 def masked(scores: Scores, arguments: Arguments, point: Point) -> Scores:
     """Return scores after mask, causal flag and window, at a point that has their decisions."""
-    shape, blocks = scores.logits.shape, point["blocks"]()
+    shape = scores.logits.shape
     mask = arguments.get("mask")
     mask = None if mask is None else point["mask_heeded"](mask, arguments, shape)
     if mask is not None:
         scores = point["mask_use"](scores, point["mask_reading"](mask, shape))
     queries, keys = shape[-2:]
     own = np.arange(queries) + point["causal_alignment"](queries, keys)
-    places = np.arange(keys) if blocks.places is None else blocks.places(keys)
+    places = point["block_places"](keys)
     if point["causal_when"](arguments, queries, keys):
         scores = point["causal_use"](scores, point["causal_diagonal"](own[:, None] - places))
     window = arguments.get("window")
     if window is not None:
         shown = point["window"](own, keys, window, point.option("window_counting").name)
         scores = scores.showing(shown[:, places])
-    return scores if blocks.shown is None else blocks.shown(scores)
+    seen: Scores = point["blocks"](scores)
+    return seen
 
 
 def _averaged(scores: Scores, value: Array | None, sinks: BesideSinks | None, dtype: str, point: Point) -> Array:
     empty_row: Any = point.option("empty_row").name
-    blocks = point["blocks"]()
-    of_blocks = blocks.weights or blocks.output
+    sums = point["block_sums"]()
+    of_blocks = sums.weights or sums.output
     usual = point.option("softmax").name == "over_keys" and of_blocks is None
-    beside_sinks = sinks is not None and usual
     if of_blocks is not None and sinks is not None:
         # Kernels begin or end with the sink, and what is wrong with the blocks reaches it in one case only.
         raise NotDefined
-    if blocks.output is not None:
+    if sums.output is not None:
         # The weights are the average of unit vectors.
         averaged = np.eye(scores.logits.shape[-1]) if value is None else value
-        return np.asarray(blocks.output(scores.logits, scores.visible, averaged, dtype))
-    softmax = blocks.weights or point["softmax"]
-    weights = point["sinks"](sinks) if beside_sinks else softmax(scores.logits, scores.visible, empty_row, dtype)
+        return np.asarray(sums.output(scores.logits, scores.visible, averaged, dtype))
+    softmax = sums.weights or point["softmax"]
+    shown = scores.logits, scores.visible
+    weights = softmax(*shown, empty_row, dtype) if sinks is None else point["sinks"](sinks)
     weights = weights if scores.gate is None else weights * scores.gate
     if value is None:
         return np.asarray(weights)
     empty = ~scores.visible.any(axis=-1, keepdims=True)
     included = scores.visible
-    if beside_sinks or not usual:
+    if sinks is not None or not usual:
         included = scores.visible | (weights != 0)
     elif empty_row == "mean_of_values":
         included = included | empty
     output = reference.weighted_sum(weights, value, included)
-    if usual and not beside_sinks and empty_row != "mean_of_values":
+    if usual and sinks is None and empty_row != "mean_of_values":
         output = np.where(empty, 0.0 if empty_row == "zeros" else np.nan, output)
     return np.asarray(point["output"](output, weights, value))
 
@@ -136,7 +142,10 @@ ATTENTION = Family(
         of_logits.OPERANDS,
         of_logits.GROUPING,
         of_logits.SIMILARITY,
+        BLOCK_SCALE,
+        BLOCK_PLACES,
         BLOCKS,
+        BLOCK_SUMS,
         of_logits.SCALE,
         PRODUCTS,
         of_logits.SOFTCAP,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.families.attention import masked
-from veriformer.conformance_tests.families.attention_blocks import BLOCKS_WITH_USUAL_DERIVATIVE
+from veriformer.conformance_tests.families.attention_blocks import BLOCK_PLACES, BLOCKS
 from veriformer.conformance_tests.families.attention_causality import (
     CAUSAL_ALIGNMENT,
     CAUSAL_BESIDE_MASK,
@@ -282,7 +282,8 @@ def compute(arguments: Arguments, point: Point) -> Array:
 
 
 _DECISIONS = (
-    BLOCKS_WITH_USUAL_DERIVATIVE,
+    BLOCK_PLACES,
+    BLOCKS,
     SCALE,
     Decision(SOFTMAX.name, SOFTMAX.question, (SOFTMAX.standard, *NOT_SHIFTED)),
     MASK_HEEDED.without("window_ignores_mask").without("mask_beside_bias_ignored"),

@@ -1,14 +1,15 @@
 """How the keys are gone through: all at once, or block by block with a softmax that is brought up to date.
 
-Fused kernels and sharded attention take a block of keys at a time. The block's size is not known from outside, so
-every mistake has an option for each usual size.
+Fused kernels and sharded attention take a block of keys at a time. What may go wrong with the scale, with positions,
+with the keys of a block and with sums are decisions of their own: they go wrong together. The block's size is not known
+from outside, so every mistake has an option for each usual size.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -26,17 +27,9 @@ Output = Callable[[Array, Array, Array, str], Array]
 
 
 @dataclass(frozen=True)
-class Passage:
-    """What another way through the keys changes; each part is None where nothing changes.
+class Sums:
+    """What stands for softmax, or for softmax and the average of the values; None where nothing else does."""
 
-    `keys` are the keys as they are multiplied with queries, `places` the positions that causality and windows take
-    keys for, `shown` the scores that the pass meets, `weights` what stands for softmax, `output` what stands for
-    softmax and the average.
-    """
-
-    keys: Callable[[Array], Array] | None = None
-    places: Callable[[int], Array] | None = None
-    shown: Callable[[Scores], Scores] | None = None
     weights: Weights | None = None
     output: Output | None = None
 
@@ -92,7 +85,7 @@ def _unless_without_keys(weights: Weights) -> Weights:
     return of
 
 
-def _not_rescaled(size: int, what: Literal["output", "total"]) -> Weights:
+def _not_rescaled(what: Literal["output", "total"], size: int) -> Weights:
     """Return weights where one of the two stays relative to the largest logit up to each block, not to the last."""
 
     def weights(logits: Array, visible: Array, empty_row: Any, _: str) -> Array:
@@ -224,58 +217,84 @@ _SIZES = (2, 4, 8, 16, 32, 64)
 _LARGEST = 128
 
 
-def _always(passage: Passage) -> Callable[[], Passage]:
-    return lambda: passage
+def _of_each_size(slug: str, apply: Callable[[int], Any], name: str = "") -> Iterator[Option]:
+    for size in _SIZES:
+        yield mistake(slug, apply(size), f"{name or slug}_of_{size}")
 
 
-def _named(slug: str, size: int, passage: Passage, name: str = "") -> Option:
-    return mistake(slug, _always(passage), f"{name or slug}_of_{size}")
+BLOCK_SCALE = Decision(
+    "block_scale",
+    "With which scale do the keys of later blocks meet the queries?",
+    (
+        standard("the_same", lambda key: key),
+        *_of_each_size("scale_compounds_per_block", lambda size: _compounding(size, _BASE_CHANGE)),
+    ),
+)
 
-
-def _rounding(dtype: str, size: int | None = None) -> Passage:
-    return Passage(weights=_unless_without_keys(_rounded_exponentials(partial(rounded_to, dtype), size)))
-
-
-def _of_size(size: int) -> Iterator[Option]:
-    """Yield the mistakes with blocks of a size."""
-    yield _named("block_tail_dropped", size, Passage(shown=_tail_dropped(size)))
-    yield _named("block_tail_padding_visible", size, Passage(weights=_unless_without_keys(_padding_visible(size))))
-    beside = Passage(weights=_unless_without_keys(_padding_beside_maximum(size)))
-    yield _named("block_tail_padding_visible", size, beside, "block_tail_padding_beside_maximum")
-    if size == _LARGEST:
-        return
-    alone = Passage(shown=_tail_dropped_unless_alone(size))
-    yield _named("block_tail_dropped", size, alone, "block_tail_dropped_unless_alone")
-    yield _named("block_tail_read_twice", size, Passage(shown=_tail_read_twice(size)))
-    yield _named("chunked_local_length_edge", size, Passage(shown=_whole_last_block_dropped(size)))
-    yield _named("causal_offset_ignored_across_shards", size, Passage(places=_local(size)))
-    yield _named("scale_compounds_per_block", size, Passage(keys=_compounding(size, _BASE_CHANGE)))
-    yield _named("online_softmax_maximum_of_block", size, Passage(output=_maximum_of_block(size)))
-    for what in _CARRIED:
-        wrong = Passage(weights=_unless_without_keys(_not_rescaled(size, what)))
-        yield _named(f"online_softmax_{what}_not_rescaled", size, wrong)
-    for dtype in HALVES:
-        yield _named("weights_rounded_to_half", size, _rounding(dtype, size), f"exponentials_in_{dtype}_in_blocks")
-
+BLOCK_PLACES = Decision(
+    "block_places",
+    "For which positions do causality and windows take the keys of later blocks?",
+    (standard("in_the_sequence", np.arange), *_of_each_size("causal_offset_ignored_across_shards", _local)),
+)
 
 BLOCKS = Decision(
     "blocks",
-    "How are the keys gone through?",
+    "Which keys do the blocks hold?",
     (
-        standard("all_at_once", _always(Passage())),
-        *(
-            mistake("weights_rounded_to_half", _always(_rounding(dtype)), f"exponentials_in_{dtype}")
-            for dtype in HALVES
-        ),
-        *(option for size in (*_SIZES, _LARGEST) for option in _of_size(size)),
+        standard("each_once", lambda scores: scores),
+        *_of_each_size("block_tail_dropped", _tail_dropped),
+        mistake("block_tail_dropped", _tail_dropped(_LARGEST), f"block_tail_dropped_of_{_LARGEST}"),
+        *_of_each_size("block_tail_dropped", _tail_dropped_unless_alone, "block_tail_dropped_unless_alone"),
+        *_of_each_size("block_tail_read_twice", _tail_read_twice),
+        *_of_each_size("chunked_local_length_edge", _whole_last_block_dropped),
     ),
 )
 
 
-def _changes_only_what_is_seen(option: Option) -> bool:
-    passage: Passage = option.apply()
-    return replace(passage, places=None, shown=None) == Passage()
+def _summed_as(sums: Sums) -> Callable[[], Sums]:
+    return lambda: sums
 
 
-# Of a pass that differs in what it sees alone, the derivative is that of the formula.
-BLOCKS_WITH_USUAL_DERIVATIVE = replace(BLOCKS, options=tuple(filter(_changes_only_what_is_seen, BLOCKS.options)))
+def _by_weights(weights: Weights) -> Callable[[], Sums]:
+    return _summed_as(Sums(weights=_unless_without_keys(weights)))
+
+
+def _in_blocks(weights: Callable[[int], Weights], size: int) -> Callable[[], Sums]:
+    return _by_weights(weights(size))
+
+
+def _with_padding() -> Iterator[Option]:
+    slug = "block_tail_padding_visible"
+    for size in (*_SIZES, _LARGEST):
+        yield mistake(slug, _by_weights(_padding_visible(size)), f"{slug}_of_{size}")
+        yield mistake(slug, _by_weights(_padding_beside_maximum(size)), f"block_tail_padding_beside_maximum_of_{size}")
+
+
+def _not_brought_up_to_date() -> Iterator[Option]:
+    for what in _CARRIED:
+        weights = partial(_not_rescaled, what)
+        yield from _of_each_size(f"online_softmax_{what}_not_rescaled", partial(_in_blocks, weights))
+
+
+def _rounded() -> Iterator[Option]:
+    slug = "weights_rounded_to_half"
+    for dtype in HALVES:
+        rounded = partial(rounded_to, dtype)
+        yield mistake(slug, _by_weights(_rounded_exponentials(rounded)), f"exponentials_in_{dtype}")
+        in_blocks = partial(_in_blocks, partial(_rounded_exponentials, rounded))
+        yield from _of_each_size(slug, in_blocks, f"exponentials_in_{dtype}_in_blocks")
+
+
+BLOCK_SUMS = Decision(
+    "block_sums",
+    "How are the sums over blocks brought up to date?",
+    (
+        standard("all_at_once", _summed_as(Sums())),
+        *_rounded(),
+        *_with_padding(),
+        *_of_each_size(
+            "online_softmax_maximum_of_block", lambda size: _summed_as(Sums(output=_maximum_of_block(size)))
+        ),
+        *_not_brought_up_to_date(),
+    ),
+)

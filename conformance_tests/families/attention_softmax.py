@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -172,7 +172,10 @@ EMPTY_ROW = Decision(
 
 @dataclass(frozen=True)
 class BesideSinks:
-    """What the weights beside sinks are made of; `cap` is the logits' own, `group` the query heads of a group."""
+    """What the weights beside sinks are made of; `cap` is the logits' own, `group` the query heads of a group.
+
+    `softmax` makes weights of logits and of what is visible.
+    """
 
     logits: Array
     visible: Array
@@ -180,14 +183,19 @@ class BesideSinks:
     factor: float
     cap: Callable[[Array], Array]
     group: int
+    softmax: Callable[[Array, Array], Array]
 
     def weights(self, sinks: Array | None = None) -> Array:
-        """Return the weights beside sinks, these or others."""
-        return reference.softmax_beside_sinks(self.logits, self.visible, self.sinks if sinks is None else sinks)
+        """Return the weights of the keys beside sinks, these or others: every head has a logit more, of no key."""
+        own = self.sinks if sinks is None else sinks
+        column = np.broadcast_to(own[:, None, None], (*self.logits.shape[:-1], 1))
+        logits = np.concatenate([self.logits, column], axis=-1)
+        visible = np.concatenate([self.visible, np.ones_like(self.visible[..., :1])], axis=-1)
+        return self.softmax(logits, visible)[..., :-1]
 
 
 def _renormalised(beside: BesideSinks) -> Array:
-    return reference.masked_softmax(beside.logits, beside.visible)
+    return beside.softmax(beside.logits, beside.visible)
 
 
 def _renormalised_guarded(least: float) -> Callable[[BesideSinks], Array]:
@@ -206,7 +214,7 @@ def _tiled(beside: BesideSinks) -> Array:
 
 def _mean_in_empty_rows(beside: BesideSinks) -> Array:
     empty = ~beside.visible.any(axis=-1, keepdims=True)
-    return reference.softmax_beside_sinks(np.where(empty, 0.0, beside.logits), beside.visible | empty, beside.sinks)
+    return replace(beside, logits=np.where(empty, 0.0, beside.logits), visible=beside.visible | empty).weights()
 
 
 def _hidden_one_key_late(beside: BesideSinks) -> Array:

@@ -52,16 +52,19 @@ SHIFT_BACK = Decision(
 )
 
 
-def _shares(change: Callable[[Array, Array], tuple[Array, Array]]) -> Callable[[Array, Array], tuple[Array, Array]]:
-    def shares(weight_a: Array, weight_b: Array) -> tuple[Array, Array]:
-        total = weight_a + weight_b
-        total = np.where(total > 0, total, np.where(np.isnan(total), total, 1.0))
-        return change(weight_a / total, weight_b / total)
+# The shares of the two outputs, from their weights and the sum of these.
+Shares = Callable[[Array, Array, Array], tuple[Array, Array]]
+
+
+def _shares(change: Callable[[Array, Array], tuple[Array, Array]]) -> Shares:
+    def shares(weight_a: Array, weight_b: Array, total: Array) -> tuple[Array, Array]:
+        divisor = np.where(total == 0.0, 1.0, total)
+        return change(weight_a / divisor, weight_b / divisor)
 
     return shares
 
 
-def _of_larger(weight_a: Array, weight_b: Array) -> tuple[Array, Array]:
+def _of_larger(weight_a: Array, weight_b: Array, _: Array) -> tuple[Array, Array]:
     return (weight_a >= weight_b).astype(float), (weight_a < weight_b).astype(float)
 
 
@@ -70,7 +73,7 @@ SHARES = Decision(
     "With which shares do the two outputs count?",
     (
         standard("weights_over_their_sum", _shares(lambda a, b: (a, b))),
-        mistake("merge_not_normalised", lambda a, b: (a, b)),
+        mistake("merge_not_normalised", lambda a, b, _: (a, b)),
         mistake("merge_first_part_wins", _shares(lambda a, b: (a / 2.0, a / 2.0 + b)), "half_of_first_to_second"),
         mistake("merge_first_part_wins", _shares(lambda a, b: (a, 1.5 * b)), "second_one_and_a_half_times"),
         neighbour("exchanged", _shares(lambda a, b: (b, a)), "each output counts with the other part's weight"),
@@ -93,23 +96,27 @@ def _not_shifted(computed_in: str, where_nothing: str) -> Callable[[Arguments, P
         dtype = computed_in or arguments.get("dtype", "float64")
         lse_a, lse_b = arguments["lse_a"], arguments["lse_b"]
         zero = 0.0 * np.maximum(lse_a, lse_b) if where_nothing == "shift_times_zero" else 0.0
-        weight_a, weight_b = (in_range(np.exp(lse - zero), dtype) for lse in (lse_a, lse_b))
+        weight_a, weight_b = (in_range(point["exponential"](lse - zero), dtype) for lse in (lse_a, lse_b))
         total = in_range(weight_a + weight_b, dtype)
-        divisor = total if where_nothing == "divided_by_zero" else np.where(total == 0.0, 1.0, total)
-        output = (weight_a / divisor)[..., None] * arguments["output_a"]
-        output = output + (weight_b / divisor)[..., None] * arguments["output_b"]
-        return output, np.log(total)
+        divisor = np.where(total == 0.0, np.nan, total) if where_nothing == "divided_by_zero" else total
+        output = _weighed(arguments, point["shares"](weight_a, weight_b, divisor))
+        return output, point["logarithm"](total)
 
     return merged
+
+
+def _weighed(arguments: Arguments, shares: tuple[Array, Array]) -> Array:
+    share_a, share_b = shares
+    return np.asarray(share_a[..., None] * arguments["output_a"] + share_b[..., None] * arguments["output_b"])
 
 
 def _shifted(arguments: Arguments, point: Point) -> Merged:
     lse_a, lse_b = arguments["lse_a"], arguments["lse_b"]
     highest = point["shift"](np.maximum(lse_a, lse_b))
     weight_a, weight_b = (point["exponential"](lse - highest) for lse in (lse_a, lse_b))
-    share_a, share_b = point["shares"](weight_a, weight_b)
-    output = share_a[..., None] * arguments["output_a"] + share_b[..., None] * arguments["output_b"]
-    return output, point["shift_back"](highest, output.shape[-1]) + point["logarithm"](weight_a + weight_b)
+    total = weight_a + weight_b
+    output = _weighed(arguments, point["shares"](weight_a, weight_b, total))
+    return output, point["shift_back"](highest, output.shape[-1]) + point["logarithm"](total)
 
 
 NUMBERS = Decision(

@@ -127,7 +127,7 @@ def _projected(x: Array, matrix: Array, bias: Array | None) -> Array:
 
 
 def _not_projected(merged: Array, matrix: Array, bias: Array | None) -> Array:
-    if matrix.shape[0] != matrix.shape[1]:
+    if merged.shape[-1] != matrix.shape[1]:
         raise NotDefined
     return merged if bias is None else merged + bias
 

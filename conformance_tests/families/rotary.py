@@ -10,7 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, standard
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
-from veriformer.conformance_tests.families.rotary_positions import POSITIONS
+from veriformer.conformance_tests.families.rotary_positions import POSITION_AS_NUMBER, POSITIONS, WHOSE_POSITIONS
 
 BASE = 10000.0
 
@@ -252,13 +252,13 @@ def _compute(arguments: Arguments, point: Point) -> Array:
     turned = point["turned"](width, width if given is None else given)
     start = point["which_turn"](width, turned)
     frequencies = point["frequencies"](turned, width, point["base"](arguments.get("base", BASE)))
-    positions = point["positions"](np.asarray(arguments["positions"]), x.shape)
+    positions = point["positions"](point["whose_positions"](np.asarray(arguments["positions"])), x.shape)
     if len(frequencies) != turned // 2:
         raise NotDefined
     result = np.array(point["vectors"](x), dtype=np.float64)
     part = slice(start, start + turned)
     rounded = partial(round_to_dtype, dtype=arguments.get("dtype", "float64"))
-    angles = point["precision"](positions[..., None], frequencies, rounded)
+    angles = point["precision"](point["position_as_number"](positions)[..., None], frequencies, rounded)
     result[..., part] = _turned(result[..., part], angles, point)
     return result
 
@@ -276,7 +276,20 @@ def _turned(vectors: Array, angles: Array, point: Point) -> Array:
 
 ROTARY = Family(
     "rotary",
-    (POSITIONS, BASE_TAKEN, TURNED, WHICH_TURN, FREQUENCIES, PRECISION, PAIRING, ANGLES, TURN, VECTORS),
+    (
+        WHOSE_POSITIONS,
+        POSITIONS,
+        POSITION_AS_NUMBER,
+        BASE_TAKEN,
+        TURNED,
+        WHICH_TURN,
+        FREQUENCIES,
+        PRECISION,
+        PAIRING,
+        ANGLES,
+        TURN,
+        VECTORS,
+    ),
     _compute,
     needs_dtype=True,
 )

@@ -51,8 +51,6 @@ POSITIONS = Decision(
         mistake("rope_no_cache_offset", _counted_along(2)),
         mistake("rope_window_constant_position", _changed(lambda positions: positions[..., :1])),
         mistake("rope_positions_from_one", _changed(lambda positions: positions + 1)),
-        mistake("rope_root_of_position", _changed(np.sqrt)),
-        mistake("rope_positions_of_first_sample", _changed(lambda positions: np.atleast_2d(positions)[:1])),
         mistake("pe_indexed_by_batch", _counted_along(0)),
         mistake("rope_on_head_axis", _counted_along(1)),
         mistake("rope_on_head_axis", _along_heads, "layout_of_heads_assumed"),
@@ -82,4 +80,21 @@ POSITIONS = Decision(
             meaning="nothing turns: every row stands at position 0",
         ),
     ),
+)
+
+WHOSE_POSITIONS = Decision(
+    "whose_positions",
+    "Of which sample are the positions?",
+    (
+        standard("its_own", lambda positions: positions),
+        mistake(
+            "rope_positions_of_first_sample", lambda positions: positions[:1] if positions.ndim == 2 else positions
+        ),
+    ),
+)
+
+POSITION_AS_NUMBER = Decision(
+    "position_as_number",
+    "Which number does a position stand for in its angles?",
+    (standard("itself", lambda positions: positions), mistake("rope_root_of_position", np.sqrt)),
 )

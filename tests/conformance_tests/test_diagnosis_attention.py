@@ -96,6 +96,22 @@ def mask_upside_down_without_scale(query, key, value, *, mask=None, is_causal=Fa
     return mask_upside_down(query, key, value, mask=mask, is_causal=is_causal, scale=1.0 if scale is None else scale)
 
 
+def mask_upside_down_with_nan_without_scale(query, key, value, *, mask=None):
+    return mask_upside_down_with_nan(query * query.shape[-1] ** 0.5, key, value, mask=mask)
+
+
+def causality_replaced_and_far_logits_lifted(query, key, value, *, mask=None, is_causal=False, scale=None):
+    """Small numbers show that a mask replaces causality, large ones alone that no logit is further off than 20."""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    logits = query.astype(np.float64) @ key.astype(np.float64).swapaxes(-1, -2) * scale
+    visible = np.ones(logits.shape, bool) if mask is None else np.broadcast_to(mask, logits.shape)
+    if mask is None and is_causal:
+        visible = np.tri(*logits.shape[-2:], dtype=bool)
+    logits = np.where(visible, logits, -np.inf)
+    lifted = np.maximum(logits - logits.max(axis=-1, keepdims=True), -20.0)
+    return (softmaxed(lifted) @ value).astype(query.dtype)
+
+
 def weights_squared(query, key, value, *, mask=None, is_causal=False, scale=None):
     """Sharpen the weights by their position: nothing that anybody reported."""
     logits = np.einsum("bhid,bhjd->bhij", query, key) * (query.shape[-1] ** -0.5 if scale is None else scale)
@@ -119,6 +135,7 @@ TORCH: dict[str, Any] = {"framework": "torch"}
         (mask_upside_down, TORCH, ("mask_polarity_inverted",)),
         (mask_upside_down_with_nan, TORCH, ("mask_polarity_inverted",)),
         (mask_upside_down_without_scale, TORCH, ("mask_polarity_inverted", "scale_missing")),
+        (mask_upside_down_with_nan_without_scale, TORCH, ("mask_polarity_inverted", "scale_missing")),
     ],
 )
 def test_attention(program: Program, declared: dict[str, Any], mistakes: tuple[str, ...]) -> None:
@@ -130,6 +147,47 @@ def test_what_nobody_reported_has_no_name() -> None:
     assert diagnosis is not None
     assert diagnosis.how != "reproduced"
     assert all(suspect.confidence < 0.1 for suspect in diagnosis.suspects)
+
+
+def test_a_mistake_that_large_numbers_alone_show_is_named_beside_another() -> None:
+    laws = ("attention.large_logits", "attention.causal.*")
+    diagnosis = told("scaled_dot_product_attention", causality_replaced_and_far_logits_lifted, laws)
+    assert first(diagnosis) == ("far_logits_clipped", "padding_mask_replaces_causal")
+
+
+def average_over_keys_alone(query, key, value, *, is_causal=False, sinks=None):
+    """The sink's share is given back to the keys."""
+    logits = query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5
+    if is_causal:
+        logits = np.where(np.tri(*logits.shape[-2:], dtype=bool), logits, -np.inf)
+    return (softmaxed(logits) @ value).astype(query.dtype)
+
+
+def test_sinks_without_effect_are_not_taken_for_another_softmax() -> None:
+    diagnosis = told("scaled_dot_product_attention", average_over_keys_alone, ("attention.sinks.*",))
+    assert [suspect.mistakes for suspect in diagnosis.suspects] == [("sink_renormalised_away",)]
+
+
+def in_blocks_of_four(query, key, value):
+    """The first block's output is not rescaled, and keys behind the last whole block are left out unless alone."""
+    logits = query.astype(np.float64) @ key.astype(np.float64).swapaxes(-1, -2) / query.shape[-1] ** 0.5
+    keys = logits.shape[-1]
+    whole = keys - keys % 4 if keys > 4 else keys
+    highest, total, output = -np.inf, 0.0, 0.0
+    for start in range(0, whole, 4):
+        part = logits[..., start : start + 4]
+        raised = np.maximum(highest, part.max(axis=-1, keepdims=True))
+        weights = np.exp(part - raised)
+        total = total * np.exp(highest - raised) + weights.sum(axis=-1, keepdims=True)
+        output = output + weights @ value[..., start : start + 4, :]
+        highest = raised
+    return (output / total).astype(query.dtype)
+
+
+def test_two_mistakes_in_a_pass_over_blocks() -> None:
+    laws = ("attention.keys.*", "attention.values.*", "attention.scale")
+    diagnosis = told("scaled_dot_product_attention", in_blocks_of_four, laws)
+    assert first(diagnosis) == ("block_tail_dropped", "online_softmax_output_not_rescaled")
 
 
 def sinks_scaled_and_window_unlimited(query, key, value, *, is_causal=False, window=None, sinks=None, softcap=None):
@@ -202,6 +260,23 @@ def test_multi_head_attention() -> None:
     assert first(told("multi_head_attention", heads_left_apart, laws)) == ("heads_merge_without_transpose",)
 
 
+def values_of_keys_left_as_they_are(x, context, weights, *, num_heads, mask=None):
+    """Take queries, keys and values from two matrices, and return the heads side by side."""
+    biases = [0 if bias is None else bias for bias in (weights.b_q, weights.b_k)]
+    query, key = x @ weights.w_q + biases[0], context @ weights.w_k + biases[1]
+    query, key = (one.reshape(*one.shape[:2], num_heads, -1).swapaxes(1, 2) for one in (query, key))
+    logits = query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5
+    logits = logits if mask is None else np.where(mask, logits, -np.inf)
+    merged = (softmaxed(logits) @ key).swapaxes(1, 2).reshape(*x.shape[:2], -1)
+    return (merged + (0 if weights.b_o is None else weights.b_o)).astype(x.dtype)
+
+
+def test_heads_of_multi_head_attention_of_another_width_than_values() -> None:
+    laws = ("multi_head.sum_of_heads", "multi_head.single_query", "multi_head.value_width")
+    told_names = first(told("multi_head_attention", values_of_keys_left_as_they_are, laws))
+    assert told_names == ("out_proj_missing", "value_uses_key_projection")
+
+
 def merged_in_powers_of_two(output_a, lse_a, output_b, lse_b):
     """Kernels that count in base two merge so; the logarithms that come are natural."""
     both = torch.logsumexp(torch.stack([lse_a, lse_b]) * np.log(2.0), dim=0) / np.log(2.0)
@@ -212,6 +287,17 @@ def merged_in_powers_of_two(output_a, lse_a, output_b, lse_b):
 def test_merging() -> None:
     laws = ("merge.value", "merge.union", "merge.both_empty", "merge.shift")
     assert "lse_base2_vs_e" in first(told("merge_attention", merged_in_powers_of_two, laws, **TORCH))
+
+
+def merged_by_exponentials_alone(output_a, lse_a, output_b, lse_b):
+    weight_a, weight_b = lse_a.exp(), lse_b.exp()
+    return weight_a[..., None] * output_a + weight_b[..., None] * output_b, (weight_a + weight_b).log()
+
+
+def test_two_mistakes_of_merging() -> None:
+    laws = ("merge.value", "merge.union", "merge.shift")
+    diagnosis = told("merge_attention", merged_by_exponentials_alone, laws, **TORCH)
+    assert first(diagnosis) == ("merge_not_normalised", "softmax_no_max_subtraction")
 
 
 def keys_gradient_unscaled(query, key, value, grad_output, *, mask=None, is_causal=False, scale=None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -57,3 +58,16 @@ def test_a_call_that_rounding_blurs_speaks_against_what_leaves_it_as_it_should_b
     assert not search.explains((("mask_heeded", "never"),))
     search.doubtful.clear()
     assert search.explains((("mask_heeded", "never"),))
+
+
+def test_calls_that_take_long_leave_most_of_the_time_for_the_search() -> None:
+    asked = []
+
+    def compiled(inputs: Any) -> None:
+        end = time.process_time() + 0.02
+        while time.process_time() < end:
+            pass
+        asked.append(inputs)
+
+    Elimination(attention(), [], iter(range(60)), compiled, time.process_time() + 0.2).confirm()
+    assert 1 <= len(asked) <= 6

@@ -234,6 +234,14 @@ def test_a_convention_that_is_declared_and_not_followed_is_named_by_its_mistake(
     assert diagnosis.suspects[0].changes == (("rotary_pairing", "interleaved"),)
 
 
+def test_a_convention_that_is_declared_and_not_followed_is_named_beside_another_mistake() -> None:
+    def neighbours_backwards(x: Array, positions: Array) -> Array:
+        return turned_backwards(x, positions)
+
+    diagnosis = diagnosis_of("rotary_embedding", neighbours_backwards, conventions={"rotary_pairing": "half"})
+    assert first(diagnosis) == ("rope_interleaved_vs_half", "rope_sign_flipped")
+
+
 def test_angles_in_a_narrow_dtype_are_told_from_a_wrong_formula() -> None:
     def angles_in_the_dtype_of_x(x: Array, positions: Array) -> Array:
         first, second = x.float().unflatten(-1, (-1, 2)).unbind(-1)

@@ -94,3 +94,9 @@ def test_what_explains_a_part_of_the_other_laws_is_not_named_for_it(tmp_path: Pa
     assert told(tmp_path, unknown, (*LAWS, "attention.value_width")).suspects[0].mistakes == (
         "result_promoted_to_float64",
     )
+
+
+def test_arrays_read_as_if_contiguous_are_told_beside_the_formula(tmp_path: Path) -> None:
+    program = WRONG.replace("LINE", "value = value.ravel(order='K').reshape(value.shape)")
+    found = told(tmp_path, program, (*LAWS, "attention.memory_layout"))
+    assert found.suspects[0].mistakes == ("causal_diagonal_off_by_one", "noncontiguous_input_wrong")

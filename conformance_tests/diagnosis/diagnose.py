@@ -33,7 +33,7 @@ _MODERATE = 0.8
 
 
 def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> Diagnosis | None:
-    """Return what explains the broken laws of one operation; None where none is broken.
+    """Return what explains the broken laws of one operation; None where none is broken, or no call gives an answer.
 
     Mistakes that are choices in a formula are found by computing what each would give; the others are named by the
     laws about them.
@@ -53,6 +53,9 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
     standing, elimination = made.explained()
     if standing:
         return _reproduced(made, standing, elimination)
+    if not elimination.observations and all(result.status == "error" for result in broken):
+        # No call gave an answer: what could not be judged speaks for no mistake.
+        return None
     named = _named_by_laws(operation, broken, _refuted(made, elimination))
     return replace(named, calls=len(elimination.observations), excluded=elimination.tried)
 

@@ -93,10 +93,18 @@ class Elimination:
             if self._passed(1.0) or time.process_time() > end:
                 break
             self.tried += 1
-            if self.explains(changes):
-                found.append(changes)
+            if not any(set(changes) >= set(one) for one in found) and self.explains(changes):
+                found.append(self._needed(changes))
                 end = min(end, time.process_time() + _SECONDS_FOR_OTHERS)
         return found
+
+    def _needed(self, changes: Changes) -> Changes:
+        """Return what explains every call, without a mistake of which none of them shows anything."""
+        for name in mistakes_of(self.base, changes, self.declared):
+            fewer = tuple(change for change in changes if mistake_of(self.base, change) != name)
+            if fewer and self.explains(fewer):
+                return fewer
+        return changes
 
     def explains(self, changes: Changes) -> bool:
         """Return whether every call is explained, and the doubtful ones rather so than by the right formula."""

@@ -71,3 +71,15 @@ def test_calls_that_take_long_leave_most_of_the_time_for_the_search() -> None:
 
     Elimination(attention(), [], iter(range(60)), compiled, time.process_time() + 0.2).confirm()
     assert 1 <= len(asked) <= 6
+
+
+def test_a_second_mistake_that_shows_in_nothing_is_not_told() -> None:
+    """Time may end before single mistakes are tried under every convention; pairs then have idle members."""
+    case = AttentionCase(1, 1, 1, 3, 4, 4, 2, dtype="float64", palette="normal")
+    arguments = {**draw_inputs(OPERATION, case).arguments(), "dtype": "float64"}
+    right, wrong = attention().compute(arguments), attention(scale="missing").compute(arguments)
+    every, rounding = np.ones(right.shape, dtype=bool), 1e-14
+    call = Observation(arguments, wrong, right, every, np.full(right.shape, rounding), rounding, unit=1e-16)
+    found = Elimination(attention(), [call], iter(()), lambda inputs: None, time.process_time() + 60.0).in_pairs()
+    assert (("scale", "missing"),) in found
+    assert all(len(changes) == 1 for changes in found if ("scale", "missing") in changes)

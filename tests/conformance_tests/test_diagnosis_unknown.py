@@ -49,6 +49,15 @@ def test_a_formula_that_nobody_reported_has_no_name(tmp_path: Path, formula: str
     assert found.excluded
 
 
+def test_a_program_that_answers_nothing_is_not_said_to_make_a_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(ATTENTION.replace("UNHEARD_OF", "logits").replace('framework = "torch"', ""), encoding="utf-8")
+    report = check(str(path), operations=("scaled_dot_product_attention",), tier="quick")
+    statuses = {result.status for result in report.results if result.law.claim.key != "signature"}
+    assert statuses == {"error", "not_declared"}
+    assert report.diagnoses == ()
+
+
 def test_what_is_kept_of_calls_before_is_named_where_no_law_shows_that_they_matter(tmp_path: Path) -> None:
     (mistake,) = (one for one in planted() if (one.slug, one.source) == ("keys_cached_by_shape", "attention_numpy"))
     assert told(tmp_path, mistake.source_text()).suspects[0].mistakes == ("keys_cached_by_shape",)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
+from veriformer.conformance_tests.mistakes import planted
 
 ATTENTION = """
 import numpy as np
@@ -39,11 +40,15 @@ LAWS = (
 )
 
 
-def told(folder: Path, program: str, laws: tuple[str, ...]) -> Diagnosis:
+def _written(folder: Path, program: str) -> str:
     path = folder / "program.py"
     path.write_text(program, encoding="utf-8")
+    return str(path)
+
+
+def told(folder: Path, program: str, laws: tuple[str, ...]) -> Diagnosis:
     with np.errstate(all="ignore"):
-        (found,) = check(str(path), laws=laws, dtypes=("float32",)).diagnoses
+        (found,) = check(_written(folder, program), laws=laws, dtypes=("float32",)).diagnoses
     return found
 
 
@@ -94,6 +99,13 @@ def test_what_explains_a_part_of_the_other_laws_is_not_named_for_it(tmp_path: Pa
     assert told(tmp_path, unknown, (*LAWS, "attention.value_width")).suspects[0].mistakes == (
         "result_promoted_to_float64",
     )
+
+
+def test_sums_in_half_that_depend_on_the_layout_are_one_mistake(tmp_path: Path) -> None:
+    slug = "softmax_sum_low_precision_accumulator"
+    (mistake,) = (one for one in planted() if (one.slug, one.source) == (slug, "attention_numpy"))
+    (found,) = check(_written(tmp_path, mistake.source_text()), operations=("softmax",)).diagnoses
+    assert [suspect.mistakes for suspect in found.suspects] == [(slug,)]
 
 
 def test_arrays_read_as_if_contiguous_are_told_beside_the_formula(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ class Until(NamedTuple):
     """When each search for what one operation does must have ended, in seconds of the processor from the first."""
 
     alone: float = 1.0
-    in_pairs: float = 1.55
+    in_pairs: float = 1.4
 
 
 UNTIL = Until()

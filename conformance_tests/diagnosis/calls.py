@@ -40,9 +40,10 @@ _MOST_COMPILED_DRAWS = 12
 _MOST_ANSWERS_TO_DEVIATE = 24
 _MOST_REPEATED = 12
 _SECONDS_TO_REPEAT = 0.15
-# Sums in 16 bits come out so far apart, beside the largest result, where memory says in which order to add.
-_MORE_THAN_HALVES_ROUND = 2.0**-4
 _SECONDS_TO_SEPARATE = 0.2
+# 16 roundings of bfloat16, beside the largest result: where memory says in which order to add, sums in 16 bits come
+# out less far apart than this.
+_MORE_THAN_HALVES_ROUND = 2.0**-4
 _WIDEST = ("float64", "float32", "bfloat16", "float16")
 
 

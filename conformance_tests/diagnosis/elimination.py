@@ -134,7 +134,7 @@ class Elimination:
             if self._passed(_CONVENTIONS_UNTIL):
                 return
             if all(effect.defined for effect in effects) and any(effect.moves for effect in effects):
-                yield from ((*changes, *swap) for swap in swaps if not _names(changes) & _names(swap))
+                yield from self._beside(changes, swaps)
 
     def _swaps(self) -> list[Changes]:
         """Return what another value of each convention changes that was not declared, in all decisions it settles."""
@@ -151,20 +151,24 @@ class Elimination:
         swaps = self._swaps()
         for changes in self._pairs(likely=likely):
             yield changes
-            for beside in self._beside(changes, swaps):
-                yield beside
-                self._ask_first_what_refutes(beside)
+            yield from self._beside(changes, swaps, least=_CALLS_THAT_SPEAK_FOR_A_PAIR)
 
-    def _beside(self, changes: Changes, swaps: Sequence[Changes]) -> list[Changes]:
-        """Return a pair with those values of conventions that explain the first call which it leaves unexplained."""
+    def _beside(self, changes: Changes, swaps: Sequence[Changes], least: int = 0) -> Iterator[Changes]:
+        """Yield changes with those values of conventions that explain the first call which they leave unexplained.
+
+        Only those are tried that explain `least` calls before it.
+        """
         place = self._first_unexplained(changes)
-        if place is None or place < _CALLS_THAT_SPEAK_FOR_A_PAIR:
-            return []
+        if place is None or place < least:
+            return
+        number = self._in_turn[place]
         apart = ((*changes, *swap) for swap in swaps if not _names(changes) & _names(swap))
-        found = [beside for beside in apart if self._effect(beside, self._in_turn[place]).fits]
+        found = [beside for beside in apart if self._effect(beside, number).fits]
+        for beside in found:
+            yield beside
+            self._ask_first_what_refutes(beside)
         if not found:
             self._ask_first_what_refutes(changes)
-        return found
 
     def _ask_first_what_refutes(self, changes: Changes) -> None:
         """Move a call that refutes what explains many others to the front: it refutes the next ones sooner."""

@@ -187,11 +187,13 @@ class BesideSinks:
 
     def weights(self, sinks: Array | None = None) -> Array:
         """Return the weights of the keys beside sinks, these or others: every head has a logit more, of no key."""
-        own = self.sinks if sinks is None else sinks
-        column = np.broadcast_to(own[:, None, None], (*self.logits.shape[:-1], 1))
-        logits = np.concatenate([self.logits, column], axis=-1)
         visible = np.concatenate([self.visible, np.ones_like(self.visible[..., :1])], axis=-1)
-        return self.softmax(logits, visible)[..., :-1]
+        return self.softmax(self.with_column(self.sinks if sinks is None else sinks), visible)[..., :-1]
+
+    def with_column(self, sinks: Array) -> Array:
+        """Return the logits with the sinks' own behind those of the keys."""
+        column = np.broadcast_to(sinks[:, None, None], (*self.logits.shape[:-1], 1))
+        return np.concatenate([self.logits, column], axis=-1)
 
 
 def _renormalised(beside: BesideSinks) -> Array:
@@ -219,12 +221,11 @@ def _mean_in_empty_rows(beside: BesideSinks) -> Array:
 
 def _hidden_one_key_late(beside: BesideSinks) -> Array:
     """Put the sink's place in the mask in front of the keys' and its logit behind them."""
-    column = np.broadcast_to(beside.sinks[:, None, None], (*beside.logits.shape[:-1], 1))
-    logits = np.concatenate([beside.logits, column], axis=-1)
+    logits = beside.with_column(beside.sinks)
     # What a bias of −∞ hides is hidden by the logit itself.
     by_mask = beside.visible | np.isneginf(beside.logits)
     visible = np.concatenate([np.ones_like(by_mask[..., :1]), by_mask], axis=-1)
-    return reference.masked_softmax(logits, visible & ~np.isneginf(logits))[..., :-1]
+    return beside.softmax(logits, visible & ~np.isneginf(logits))[..., :-1]
 
 
 def _added_unshifted(beside: BesideSinks) -> Array:

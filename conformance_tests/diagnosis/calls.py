@@ -14,7 +14,7 @@ from veriformer.adapters.loading import load_again
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, NoSpace, Space
 from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
-from veriformer.conformance_tests.diagnosis.elimination import Effects, Elimination, differ
+from veriformer.conformance_tests.diagnosis.elimination import Elimination, differ
 from veriformer.conformance_tests.diagnosis.observation import (
     Observation,
     arguments_of,
@@ -22,7 +22,7 @@ from veriformer.conformance_tests.diagnosis.observation import (
     observed,
     result_at,
 )
-from veriformer.conformance_tests.diagnosis.pairs import Changes
+from veriformer.conformance_tests.diagnosis.pairs import Changes, Effects
 from veriformer.conformance_tests.diagnosis.promises import OF_STATE, is_promise
 from veriformer.conformance_tests.families import Point
 from veriformer.conformance_tests.inference import Profile
@@ -51,7 +51,7 @@ class Until(NamedTuple):
     """When each search for what one operation does must have ended, in seconds of the processor from the first."""
 
     alone: float = 1.0
-    in_pairs: float = 1.4
+    in_pairs: float = 1.5
 
 
 UNTIL = Until()
@@ -66,7 +66,7 @@ class Calls:
         self.only_moderate = self.keeps_something = self.wrong_from_the_first_call = False
         self.broken = broken
         self.base = base
-        self._effects: Effects = {}
+        self._effects = Effects()
         widest = min(limits.dtypes, key=_WIDEST.index)
         self.limits = replace(limits, dtypes=(widest,))
 

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 from veriformer.conformance_tests.diagnosis.observation import Array, Observation, arguments_of, calm, result_at
-from veriformer.conformance_tests.diagnosis.pairs import Changes, Effect, effect, likeliest_first
+from veriformer.conformance_tests.diagnosis.pairs import Changes, Effect, Effects, likeliest_first
 from veriformer.conformance_tests.families.family import Change, Point
 from veriformer.conformance_tests.subject import Inputs
 from veriformer.spec.conventions import CONVENTIONS
@@ -33,14 +33,11 @@ _TELLING_SIZE = 30
 _CALLS_THAT_SPEAK_FOR_A_PAIR = 2
 # When, of the time that is left, to have learned those, and to have tried mistakes beside another value of a
 # convention; and how much of it telling apart what explains everything may take.
-_EFFECTS_UNTIL = 0.4
+_EFFECTS_UNTIL = 0.5
 _CONVENTIONS_UNTIL = 0.6
 _PART_FOR_SEPARATION = 0.5
 _LEAST_FOR_SEPARATION = 0.2
 _SECONDS_FOR_OTHERS = 0.2
-
-
-Effects = dict[tuple[Changes, Observation], Effect]
 
 
 @dataclass
@@ -58,10 +55,11 @@ class Elimination:
     observe: Observe
     end: float
     declared: Collection[str] = ()
-    known: Effects = field(default_factory=dict)
+    known: Effects = field(default_factory=Effects)
     doubtful: list[Observation] = field(default_factory=list)
     tried: int = 0
     _started: float = field(init=False, default=float("inf"))
+    _seconds_for_effects: float = field(init=False, default=0.0)
     _in_turn: list[int] = field(init=False, default_factory=list)
 
     @property
@@ -113,9 +111,12 @@ class Elimination:
         point = self.base.changed(*changes)
         return all(observation.is_nearer(point) for observation in self.doubtful)
 
-    def _passed(self, part: float) -> bool:
-        """Return whether more than a part of the time is over, counted from when single mistakes explain nothing."""
-        now = time.process_time()
+    def _passed(self, part: float, ahead: float = 0.0) -> bool:
+        """Return whether more than a part of the time is over, counted from when single mistakes explain nothing.
+
+        Or whether it will be, so many seconds `ahead`.
+        """
+        now = time.process_time() + ahead
         return now > min(self._started, self.end) + part * max(self.end - self._started, 0.0)
 
     def _singles(self) -> list[Changes]:
@@ -215,19 +216,19 @@ class Elimination:
     def _first_calls(self, units: Sequence[Changes]) -> int:
         """Return on how many of the calls the effect of every change alone is known, or becomes known in time."""
         for number in range(min(_FIRST, len(self.observations))):
-            if number and self._passed(_EFFECTS_UNTIL) and (units[-1], self.observations[number]) not in self.known:
+            known = (units[-1], self.observations[number]) in self.known.of_changes
+            if number and not known and self._passed(_EFFECTS_UNTIL, ahead=self._seconds_for_effects):
                 return number
+            now = time.process_time()
             for changes in units:
                 if self._passed(1.0):
                     return number
                 self._effect(changes, number)
+            self._seconds_for_effects = max(self._seconds_for_effects, time.process_time() - now)
         return min(_FIRST, len(self.observations))
 
     def _effect(self, changes: Changes, number: int) -> Effect:
-        key = (changes, self.observations[number])
-        if key not in self.known:
-            self.known[key] = effect(self.base.changed(*changes), self.observations[number])
-        return self.known[key]
+        return self.known.of(self.base, changes, self.observations[number])
 
     def confirm(self) -> None:
         """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""

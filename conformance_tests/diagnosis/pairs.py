@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from veriformer.conformance_tests.diagnosis.observation import Array, Observation, result_at
@@ -28,12 +28,35 @@ class Effect:
     difference: Array
 
 
-def effect(point: Point, observation: Observation) -> Effect:
-    """Return what a point of the family does to a call."""
-    result = result_at(point, observation.arguments)
-    if result is None or result.shape != observation.output.shape:
-        nothing = np.zeros(observation.output.size)
-        return Effect(result is not None, result is not None, fits=False, share=0.0, difference=nothing)
+@dataclass
+class Effects:
+    """What changes do to calls, each computed once; most do the same to a call as another: nothing, for one."""
+
+    of_changes: dict[tuple[Changes, Observation], Effect] = field(default_factory=dict)
+    of_results: dict[tuple[bytes, Observation], Effect] = field(default_factory=dict)
+
+    def of(self, base: Point, changes: Changes, observation: Observation) -> Effect:
+        """Return what the point that differs from `base` by some changes does to a call."""
+        if (changes, observation) not in self.of_changes:
+            result = result_at(base.changed(*changes), observation.arguments)
+            self.of_changes[changes, observation] = self._of_result(result, observation)
+        return self.of_changes[changes, observation]
+
+    def _of_result(self, result: Array | None, observation: Observation) -> Effect:
+        if result is None or result.shape != observation.output.shape:
+            return _without_result(observation, defined=result is not None)
+        key = result.tobytes(), observation
+        if key not in self.of_results:
+            self.of_results[key] = _effect(result, observation)
+        return self.of_results[key]
+
+
+def _without_result(observation: Observation, *, defined: bool) -> Effect:
+    nothing = np.zeros(observation.output.size)
+    return Effect(defined, defined, fits=False, share=0.0, difference=nothing)
+
+
+def _effect(result: Array, observation: Observation) -> Effect:
     moves, fits = observation.moved(result), observation.agrees(result)
     share = observation.share(result) if moves else 0.0
     return Effect(defined=True, moves=moves, fits=fits, share=share, difference=_difference(result, observation))
@@ -51,7 +74,7 @@ def _difference(result: Array, observation: Observation) -> Array:
 
 def likeliest_first(
     mistakes: Sequence[Changes], effects: Sequence[Sequence[Effect]], observations: Sequence[Observation]
-) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+) -> tuple[Iterator[tuple[int, int]], Iterator[tuple[int, int]]]:
     """Return the pairs of mistakes, by their places, that the calls speak for, and the others.
 
     The effects are those of every mistake on each call. On small calls one mistake may act only through another: of one
@@ -67,10 +90,11 @@ def likeliest_first(
     return _in_order(likely, left), _in_order(possible & ~likely, left)
 
 
-def _in_order(chosen: Array, left: Array) -> list[tuple[int, int]]:
-    places = np.argwhere(np.triu(chosen, 1))
-    order = np.lexsort((places.sum(axis=1), left[places[:, 0], places[:, 1]]))
-    return [(int(one), int(other)) for one, other in places[order]]
+def _in_order(chosen: Array, left: Array) -> Iterator[tuple[int, int]]:
+    """Yield the chosen pairs: there are a hundred thousand, of which time is for some hundreds."""
+    ones, others = np.nonzero(np.triu(chosen, 1))
+    order = np.lexsort((ones + others, left[ones, others]))
+    yield from ((int(ones[place]), int(others[place])) for place in order)
 
 
 def _apart(mistakes: Sequence[Changes]) -> Array:

@@ -53,6 +53,11 @@ class Family:
         }
         return {**own, **of_parts}
 
+    @cached_property
+    def standard_options(self) -> Mapping[str, Callable[..., Any]]:
+        """What the standard point calls in the place of every decision."""
+        return {name: decision.standard.apply for name, decision in self.all_decisions.items()}
+
     def without(self, *names: str) -> Family:
         """Return the family as a part of a formula in which some of it cannot go wrong.
 
@@ -93,10 +98,11 @@ class Point:
 
     family: Family
     chosen: Mapping[str, str] = field(default_factory=dict)
+    _parts: dict[str, Point] = field(init=False, default_factory=dict)
 
     def __getitem__(self, decision: str) -> Callable[..., Any]:
         """Return what to call in the place of a decision of the family's own."""
-        return self.option(decision).apply
+        return self.option(decision).apply if decision in self.chosen else self.family.standard_options[decision]
 
     def option(self, decision: str) -> Option:
         """Return the option taken in a decision; KeyError where the family has no such decision."""
@@ -105,9 +111,11 @@ class Point:
 
     def part(self, role: str) -> Point:
         """Return the point that a part of the family is at."""
-        start = f"{role}."
-        inside = {name.removeprefix(start): value for name, value in self.chosen.items() if name.startswith(start)}
-        return Point(self.family.parts[role], inside)
+        if role not in self._parts:
+            start = f"{role}."
+            inside = {name.removeprefix(start): value for name, value in self.chosen.items() if name.startswith(start)}
+            self._parts[role] = Point(self.family.parts[role], inside)
+        return self._parts[role]
 
     def changed(self, *changes: Change) -> Point:
         """Return the point that differs from this one in some decisions."""

@@ -9,7 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.families.attention_masks import Scores
 from veriformer.conformance_tests.families.decision import Decision, convention, mistake, neighbour, standard
-from veriformer.conformance_tests.families.family import Arguments, Array, NotDefined
+from veriformer.conformance_tests.families.family import Arguments, Array
 
 Window = Sequence[int | None]
 
@@ -173,8 +173,8 @@ Near = Callable[[Array, int, Window, Any], Array]
 
 def _standard_window(own: Array, keys: int, window: Window, counting: Any) -> Array:
     if counting == "exclusive" and window[0] == 0:
-        # Not even the query's own key: the reference refuses it.
-        raise NotDefined
+        # The reference refuses a window without the query's own key; programs mostly go by the formula, p + 1 ≤ j.
+        return _standard_window(own, keys, (None, window[1]), counting) & (np.arange(keys) > own[:, None])
     return reference.within_window(own, np.arange(keys), window, counting)
 
 

@@ -233,6 +233,28 @@ def test_grouped_query_attention() -> None:
     )
 
 
+def heads_tiled_and_windows_counting_themselves(query, key, value, *, is_causal=False, window=None):
+    """Query head h reads key head h mod G; a window of w shows w keys on the left, the query's own among them."""
+    group = query.shape[1] // key.shape[1]
+    key, value = (np.tile(array.astype(np.float64), (1, group, 1, 1)) for array in (key, value))
+    distance = np.subtract.outer(np.arange(query.shape[2]), np.arange(key.shape[2]))
+    hidden = distance < 0 if is_causal else np.zeros(distance.shape, bool)
+    left, right = window or (None, None)
+    if left not in (None, -1):
+        hidden = hidden | (distance >= left)
+    if right not in (None, -1):
+        hidden = hidden | (-distance > right)
+    logits = query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5
+    return (softmaxed(np.where(hidden, -np.inf, logits)) @ value).astype(query.dtype)
+
+
+def test_a_window_of_no_key_does_not_rule_out_the_convention_that_a_mistake_hides() -> None:
+    laws = ("grouped_query.repeated_heads", "grouped_query.window.*", "grouped_query.scale")
+    diagnosis = told("grouped_query_attention", heads_tiled_and_windows_counting_themselves, laws)
+    assert first(diagnosis) == ("gqa_head_index_wrong",)
+    assert ("window_counting", "exclusive") in diagnosis.suspects[0].changes
+
+
 def heads_left_apart(x, context, weights, *, num_heads, mask=None):
     """Fold heads into the batch, and back in the wrong order of axes."""
     batch, length, width = x.shape

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from veriformer.conformance_tests.diagnosis.observation import Array, Observation, arguments_of, calm, result_at
@@ -69,16 +68,16 @@ class Elimination:
 
     def alone(self) -> list[Changes]:
         """Return the single mistakes that explain every call, beside another convention if need be; empty if none."""
-        return self._standing(self._singles, self.base.repeated_changes, self._beside_conventions)
+        return self._standing([self._singles(), self.base.repeated_changes(), self._beside_conventions()])
 
     def in_pairs(self) -> list[Changes]:
         """Return the pairs of mistakes that explain every call, once no single one does; empty where none does."""
         self._started = time.process_time()
-        return self._standing(*(partial(self._pairs_and_conventions, likely=likely) for likely in (True, False)))
+        return self._standing(map(self._and_conventions, self._pairs()))
 
-    def _standing(self, *kinds: Callable[[], Iterable[Changes]]) -> list[Changes]:
+    def _standing(self, kinds: Iterable[Iterable[Changes]]) -> list[Changes]:
         for candidates in kinds if self.deviates else ():
-            found = self._found(candidates())
+            found = self._found(candidates)
             if found:
                 return self._separated(found)
         return []
@@ -147,10 +146,10 @@ class Elimination:
                 swaps.setdefault((name, change[1]), []).append(change)
         return [tuple(changes) for changes in swaps.values()]
 
-    def _pairs_and_conventions(self, *, likely: bool) -> Iterator[Changes]:
+    def _and_conventions(self, pairs: Iterable[Changes]) -> Iterator[Changes]:
         """Yield pairs; after one that explains the first calls, the same under another value of a convention."""
         swaps = self._swaps()
-        for changes in self._pairs(likely=likely):
+        for changes in pairs:
             yield changes
             yield from self._beside(changes, swaps, least=_CALLS_THAT_SPEAK_FOR_A_PAIR)
 
@@ -188,14 +187,13 @@ class Elimination:
         places = enumerate(self._in_turn)
         return next((place for place, number in places if not self._effect(changes, number).fits), None)
 
-    def _pairs(self, *, likely: bool) -> Iterator[Changes]:
-        """Yield the pairs that the first calls speak for, or the others."""
+    def _pairs(self) -> Iterator[Iterator[Changes]]:
+        """Yield the pairs that the first calls speak for, then the others."""
         mistakes = self._mistakes()
         first = range(self._first_calls(mistakes))
         effects = [[self._effect(changes, number) for changes in mistakes] for number in first]
-        chosen, others = likeliest_first(mistakes, effects, self.observations[: len(first)])
-        for one, other in chosen if likely else others:
-            yield (*mistakes[one], *mistakes[other])
+        for places in likeliest_first(mistakes, effects, self.observations[: len(first)]):
+            yield ((*mistakes[one], *mistakes[other]) for one, other in places)
 
     def _mistakes(self) -> list[Changes]:
         """Return the changes that make a mistake, in one place or in several, those that explain most alone first."""

@@ -173,7 +173,7 @@ Near = Callable[[Array, int, Window, Any], Array]
 
 def _standard_window(own: Array, keys: int, window: Window, counting: Any) -> Array:
     if counting == "exclusive" and window[0] == 0:
-        # The reference refuses a window without the query's own key; programs mostly go by the formula, p + 1 ≤ j.
+        # The reference refuses a window without the query's own key; who goes by the formula shows p + 1 ≤ j.
         return _standard_window(own, keys, (None, window[1]), counting) & (np.arange(keys) > own[:, None])
     return reference.within_window(own, np.arange(keys), window, counting)
 

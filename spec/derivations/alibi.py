@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Integer, Symbol, exp
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.formulas import array, entry_of, index, positive, size, up_to, weights
@@ -24,7 +25,7 @@ def bias(query: Expr, key: Expr) -> Expr:
 
 def head_slope(head: Expr, count: Expr = heads) -> Expr:
     """2^(−8(h + 1)/n), heads counted from 0."""
-    return Integer(2) ** (-8 * (head + 1) / count)
+    return Integer(2) ** (-(8 * (head + 1) / count))
 
 
 SOFTMAX = (
@@ -57,16 +58,16 @@ SOFTMAX = (
         "The first of two queries without a causal mask: −m|i − j| gives the nearer key the larger weight, mj the "
         "later one. Here m = 1.",
         example=World(symbols={slope: 1}),
+        values=("0.7311", "0.2689"),
     ),
 )
 
 DISTANCE = (
     Step(
         "Moving query and key together changes nothing",
-        bias(i + shift, j + shift),
+        written(lambda: bias(i + shift, j + shift)),
         bias(i, j),
         "The bias is a function of i − j.",
-        display=r"-m\left((i + \Delta) - (j + \Delta)\right) = -m\,(i - j)",
     ),
     Step(
         "The last L of S queries",
@@ -74,14 +75,12 @@ DISTANCE = (
         bias(r, j) - slope * (S - L),
         "Row r of L queries is row r + S − L of S queries. Counting from the first key instead would shift the row, "
         "which a softmax does not see but a comparison of biases does.",
-        display=r"-m\,(r + S - L - j) = -m\,(r - j) - m\,(S - L)",
     ),
     Step(
         "One key nearer is one slope more",
-        bias(i, j + 1) - bias(i, j),
-        slope,
+        written(lambda: bias(i, j + 1)),
+        written(lambda: bias(i, j) + slope),
         "So the bias rises towards the query, by the same step everywhere, and m > 0.",
-        display=r"-m\,(i - j - 1) + m\,(i - j) = m",
     ),
     Inequality(
         "It is a penalty",
@@ -102,18 +101,16 @@ SLOPES = (
     ),
     Step(
         "Every second slope for twice as many heads is one for as many",
-        head_slope(2 * h + 1, 2 * heads),
-        head_slope(h),
+        written(lambda: head_slope(2 * h + 1, 2 * heads)),
+        written(lambda: head_slope(h)),
         "2^(−8(2h + 2)/(2n)) = 2^(−8(h + 1)/n).",
-        display=r"2^{-8(2h+2)/(2n)} = 2^{-8(h+1)/n}",
     ),
     Step(
         "The others lie halfway between two of them",
-        head_slope(2 * h + 2, 2 * heads) ** 2,
-        head_slope(h) * head_slope(h + 1),
+        written(lambda: head_slope(2 * h + 2, 2 * heads) ** 2),
+        written(lambda: head_slope(h) * head_slope(h + 1)),
         "The square of the slope between is the product of its neighbours: these are what head counts that are not "
         "powers of two take in addition.",
-        display=r"\left(2^{-8(2h+3)/(2n)}\right)^2 = 2^{-8(h+1)/n} \cdot 2^{-8(h+2)/n}",
     ),
 )
 

@@ -41,11 +41,12 @@ def as_dual(number: Any) -> Dual:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """How to make a number from a fraction, raise a power, and apply the elementary functions."""
+    """How to make a number from a fraction, raise a power, and apply the elementary functions; and π."""
 
     fraction: Callable[[int, int], Any]
     power: Callable[[Any, Any], Any]
     functions: dict[str, Callable[[Any], Any]]
+    pi: Any
 
 
 def _lifted(function: Callable[[float], float], derivative: Callable[[float], float]) -> Callable[[Any], Any]:
@@ -76,6 +77,7 @@ FLOATS = Arithmetic(
         "cos": _lifted(math.cos, lambda x: -math.sin(x)),
         "erf": _lifted(math.erf, lambda x: 2 / math.sqrt(math.pi) * math.exp(-x * x)),
     },
+    pi=math.pi,
 )
 
 INTERVALS = Arithmetic(
@@ -87,4 +89,5 @@ INTERVALS = Arithmetic(
         "sin": mpmath.iv.sin,
         "cos": mpmath.iv.cos,
     },
+    pi=mpmath.iv.pi,
 )

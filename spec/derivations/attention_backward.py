@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sympy import Expr, IndexedBase, Integer, exp, log
 from veriformer.spec.derivations.context import Block, Context
+from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, Range, total
@@ -82,6 +83,10 @@ def free_score(row: Expr, column: Expr) -> Expr:
     return free_logit[row, column]
 
 
+log_sum = array("lambda")
+LOG_SUM = Definition(log_sum, lambda row: log(total(lambda m: keep[row, m] * exp(free_logit[row, m]), "l", KEYS)), (i,))
+
+
 def with_free_weights(row: Expr, component: Expr) -> Expr:
     """Σ_j P[i, j] V[j, e], the weights being variables of their own."""
     return total(lambda m: free_weight[row, m] * value[m, component], "j", KEYS)
@@ -132,12 +137,11 @@ GRADIENTS = (
     ),
     Step(
         "The weights from the log-sum-exp",
-        keep[i, t] * exp(score(i, t) - log(total(lambda m: keep[i, m] * exp(score(i, m)), "l", KEYS))),
-        weight(i, t),
+        keep[i, t] * exp(free_logit[i, t] - log_sum[i]),
+        weight(i, t, free_score),
         "One number for each query, kept from the forward pass, gives back every weight: P = B e^(S − λ).",
         context=FREE,
-        display=r"B_{it}\,e^{S_{it} - \lambda_i} = \frac{B_{it} e^{S_{it}}}{\sum_l B_{il} e^{S_{il}}}, \quad "
-        r"\lambda_i = \ln \sum_l B_{il} e^{S_{il}}",
+        where=(LOG_SUM,),
     ),
 )
 
@@ -279,6 +283,7 @@ SHARED = (
         g * plain(1) * v[1],
         "One query, two keys with equal logits and the values 1 and 0: dS for the first is 1/4 with and 1/2 without D.",
         example=World(symbols={g: 1}, arrays={(x, (1,)): 0, (x, (2,)): 0, (v, (1,)): 1, (v, (2,)): 0}),
+        values=("0.25", "0.5"),
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, IndexedBase, Integer, exp, oo
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Limit, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
@@ -42,15 +43,22 @@ def rounded_before(m: Expr) -> Expr:
 output = averaged(lambda m: value[m])
 wrong_output = total(lambda m: wrong_weight(m) * value[m], "j", KEYS)
 
+right, wrong, P = real("o"), real("o'"), array("p")
+
 LOGITS = (
     Step(
         "Wrong logits move the output by the distances of the values from it",
-        (wrong_output - output) * averaged(lambda m: exp(disturbance[m])),
-        averaged(lambda m: (exp(disturbance[m]) - 1) * (value[m] - output)),
+        wrong - right,
+        total(lambda m: P[m] * (exp(disturbance[m]) - 1) * (value[m] - right), "j", KEYS)
+        / total(lambda m: P[m] * exp(disturbance[m]), "j", KEYS),
         "A logit that is wrong by η_j changes its exponential by the factor e^(η_j). With the exact weights p_j the "
         "output becomes Σ p e^η v / Σ p e^η, and Σ p (v − o) = 0.",
         context=CONTEXT,
-        display=r"\hat{o} - o = \frac{\sum_j p_j (e^{\eta_j} - 1)(v_j - o)}{\sum_j p_j e^{\eta_j}}",
+        where=(
+            Definition(right, lambda: output),
+            Definition(wrong, lambda: wrong_output),
+            Definition(P, weight, (j,)),
+        ),
     ),
     Step(
         "A common error of all logits moves nothing",
@@ -207,6 +215,7 @@ FAINT = (
         averaged(lambda m: (exp(disturbance[m]) - 1) * (value[m] - output)),
         "One key: its output is its value, whatever its logit; the first is (e^η − 1) v.",
         example=World(symbols={S: 1}, arrays={(logit, (1,)): 0, (value, (1,)): 1, (disturbance, (1,)): 1}),
+        values=("1.71828", "0"),
     ),
 )
 

@@ -13,6 +13,7 @@ _TITLES = {
     "variance_scaling": "Dividing by √d_k keeps the variance of the attention logits",
     "sinusoid_relative_position": "The inner product of sinusoidal positions depends on their distance only",
     "softmax": "What softmax guarantees, and how its Jacobian is bounded",
+    "saturation": "Logits of a large variance saturate softmax, which is what √d_k prevents",
     "masking": "A masked key has weight exactly zero and might as well not be there",
     "causality": "With a causal mask no output depends on a later input",
     "permutation": "Self-attention is equivariant under permutation of its tokens",

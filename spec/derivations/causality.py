@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sympy import Expr, IndexedBase, Integer, KroneckerDelta, Symbol, exp
 from veriformer.spec.derivations.context import Block, Context
+from veriformer.spec.derivations.definitions import written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
@@ -93,6 +94,7 @@ NO_DEPENDENCE = (
         example=World(
             arrays={(x, (1,)): 0, (x, (2,)): 1, (keep, (1, 1)): 1, (keep, (1, 2)): 0},
         ),
+        values=("0.5", "0"),
     ),
 )
 
@@ -174,14 +176,12 @@ MASKS = (
         weights(entry_of(x), KEYS, entry_of(keep))(j),
         "B² = B for an indicator.",
         context=ROW,
-        display=r"\frac{B_j^2 e^{x_j}}{\sum_l B_l^2 e^{x_l}} = \frac{B_j e^{x_j}}{\sum_l B_l e^{x_l}}",
     ),
     Step(
         "The two alignments differ by S − L",
-        margin_bottom_right(i, j) - margin_top_left(i, j),
+        written(lambda: margin_bottom_right(i, j) - margin_top_left(i, j)),
         S - L,
         "Top left: i − j ≥ 0. Bottom right: i + S − L − j ≥ 0. They are the same condition when L = S.",
-        display=r"(i + S - L - j) - (i - j) = S - L",
     ),
     Inequality(
         "More keys than queries: bottom right shows a key that top left hides",
@@ -214,6 +214,7 @@ MASKS = (
                 **{(other_keep, (1, m)): 1 for m in (1, 2)},
             }
         ),
+        values=("0", "0.5"),
     ),
 )
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sympy import Expr, IndexedBase, KroneckerDelta, Symbol
+from sympy import Expr, Indexed, IndexedBase, KroneckerDelta, Symbol
 from veriformer.spec.derivations.expressions import Range
+from veriformer.spec.derivations.printing import in_words
 
 
 @dataclass(frozen=True)
@@ -69,26 +71,62 @@ class Context:
         """What a step takes as given, in words: everything declared here that restricts its values."""
         given = [_fact_in_words(expression, value) for expression, value in self.facts.items()]
         given += [_block_in_words(block) for block in self.blocks]
-        given += [f"{indicator} is 0 or 1" for indicator in sorted(map(str, self.indicators))]
-        given += [f"{bijection} permutes {_range_in_words(own)}" for bijection, own in self.bijections.items()]
-        given += [f"{symbol} = {value}" for symbol, value in self.parametrisation.items()]
-        given += [f"{low} ≤ {index} ≤ {high}" for index, (low, high) in self.ranges.items()]
+        given += [f"{indicator} is 0 or 1" for indicator in sorted(map(in_words, self.indicators))]
+        given += [
+            f"{in_words(bijection)} permutes {_range_in_words(own)}" for bijection, own in self.bijections.items()
+        ]
+        given += [f"{in_words(symbol)} = {in_words(value)}" for symbol, value in self.parametrisation.items()]
+        given += _families_in_words(self.families)
+        given += [_bounds_in_words(index, own) for index, own in self.ranges.items()]
         return tuple(given)
+
+
+def signs_in_words(expressions: Iterable[Expr]) -> tuple[str, ...]:
+    """Which of the real symbols and arrays that occur are positive, and which are not negative."""
+    leaves = {leaf for each in expressions for leaf in each.free_symbols if not isinstance(leaf, Indexed)}
+    reals = sorted((leaf for leaf in leaves if not leaf.is_integer), key=str)
+    given = [f"{in_words(leaf)} > 0" for leaf in reals if leaf.is_positive]
+    given += [f"{in_words(leaf)} ≥ 0" for leaf in reals if leaf.is_nonnegative and not leaf.is_positive]
+    return tuple(dict.fromkeys(given))
+
+
+def _families_in_words(families: tuple[RandomFamily, ...]) -> list[str]:
+    """What is assumed of random components: which are independent, and their moments."""
+    given = [_family_in_words(family) for family in families]
+    pairs = itertools.combinations(families, 2)
+    return given + [f"{in_words(one.base)} and {in_words(other.base)} are independent" for one, other in pairs]
+
+
+def _family_in_words(family: RandomFamily) -> str:
+    moments = {
+        "mean": family.mean,
+        "standard deviation": family.deviation,
+        "skewness": family.skewness,
+        "kurtosis": family.kurtosis,
+    }
+    given = [f"{name} {in_words(value)}" for name, value in moments.items() if value is not None]
+    listed = f"{', '.join(given[:-1])} and {given[-1]}"
+    return f"the components of {in_words(family.base)} are independent and identically distributed with {listed}"
 
 
 def _fact_in_words(expression: Expr, value: Expr) -> str:
     if isinstance(expression, KroneckerDelta) and value == 0:
-        return f"{expression.args[0]} ≠ {expression.args[1]}"
-    return f"{expression} = {value}"
+        return f"{in_words(expression.args[0])} ≠ {in_words(expression.args[1])}"
+    return f"{in_words(expression)} = {in_words(value)}"
+
+
+def _bounds_in_words(index: Symbol, bounds: Range) -> str:
+    low, high = map(in_words, bounds)
+    return f"{low} ≤ {in_words(index)} ≤ {high}"
 
 
 def _range_in_words(bounds: Range) -> str:
-    return f"{bounds[0]}, …, {bounds[1]}"
+    return f"{in_words(bounds[0])}, …, {in_words(bounds[1])}"
 
 
 def _block_in_words(block: Block) -> str:
     places = ["any index" if bounds is None else f"an index in {_range_in_words(bounds)}" for bounds in block.ranges]
-    return f"{block.base} is {block.value} at {' and '.join(places)}"
+    return f"{in_words(block.base)} is {block.value} at {' and '.join(places)}"
 
 
 EMPTY_CONTEXT = Context()

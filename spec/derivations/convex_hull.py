@@ -97,6 +97,7 @@ CONSEQUENCES = (
         "Two tokens 0 and 1 that are their own queries, keys and values, doubled: f(2X) = 2e⁴/(1 + e⁴), 2 "
         "f(X) = 2e/(1 + e).",
         example=World(arrays={(x, (1,)): 0, (x, (2,)): 1}),
+        values=("1.96403", "1.46212"),
     ),
 )
 

@@ -8,6 +8,7 @@ from sympy import Expr, Integer, Sum, Symbol
 from veriformer.spec.cost import decoding, layer_loops, operations, parameters, scalar_loops, traffic
 from veriformer.spec.cost.count import Count
 from veriformer.spec.cost.machine import INPUTS, Machine, Table
+from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.formulas import index, positive, size
@@ -146,10 +147,10 @@ LAYERS = (
     ),
     Step(
         "Where the products of attention weigh as much as all linear maps of a layer",
-        operations.linear(6 * E, E, 6 * E, False).arithmetic + operations.linear(6 * E, 6 * E, E, False).arithmetic,
-        4 * operations.linear(6 * E, E, E, False).arithmetic + 2 * operations.linear(6 * E, E, 4 * E, False).arithmetic,
+        operations.linear(L, E, L, False).arithmetic + operations.linear(L, L, E, False).arithmetic,
+        4 * operations.linear(L, E, E, False).arithmetic + 2 * operations.linear(L, E, 4 * E, False).arithmetic,
         "At L = 6E, for F = 4E and H D = E: 4L²E = 24 L E². Below it the linear maps weigh more.",
-        display=r"L = 6E: \quad 4 L^2 E = 8 L E^2 + 16 L E^2",
+        where=(Definition(L, lambda: 6 * E),),
     ),
 )
 
@@ -253,6 +254,7 @@ PARAMETERS = (
         "6 + 6 layers, E = 512, F = 2048: 44,138,496 and 512 for each word. 37,000 words make 63,082,496, "
         "3 % less than the 65 million of the paper's table 3, which need about 40,700 words.",
         example=World(symbols={N: base.vocabulary}),
+        values=("63082496", "65000000"),
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Function, Integer, KroneckerDelta, exp, log, oo
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import (
     Derivation,
     Difference,
@@ -38,16 +39,13 @@ CONTEXT = Context(ranges={k: CLASSES, target: CLASSES}, bijections={renumbering:
 
 own = entry_of(z)
 p = weights(own, CLASSES)
+WEIGHTS = Definition(array("p"), p, (k,))
+P = WEIGHTS.name
 
 
 def surprise(logits: Entries, place: Expr) -> Expr:
     """ℓ_t = ln Σ_l e^(z_l) − z_t = −ln softmax(z)_t."""
     return log(total(lambda m: exp(logits(m)), "l", CLASSES)) - logits(place)
-
-
-def cross_entropy(distribution: Entries) -> Expr:
-    """CE(z, y) = Σ_k y_k ℓ_k."""
-    return total(lambda m: distribution(m) * surprise(own, m), "k", CLASSES)
 
 
 def smoothed(place: Expr) -> Expr:
@@ -60,31 +58,40 @@ def one_hot(place: Expr) -> Expr:
     return KroneckerDelta(place, target)
 
 
+SURPRISE = Definition(array("ell"), lambda place: surprise(own, place), (k,))
+SMOOTHED = Definition(y, smoothed, (k,))
+ell = SURPRISE.name
+
+
+def weighted_loss(distribution: Entries) -> Expr:
+    """Σ_j y_j ℓ_j, in terms of the name ℓ."""
+    return total(lambda m: distribution(m) * ell[m], "j", CLASSES)
+
+
 GRADIENT = (
     Step(
         "The loss of a class is minus the logarithm of its weight",
-        exp(-surprise(own, target)),
-        p(target),
+        exp(-ell[target]),
+        P[target],
         "e^(−ln S + z_t) = e^(z_t) / S.",
         context=CONTEXT,
-        display=r"e^{-\ell_t} = e^{z_t - \ln \sum_l e^{z_l}} = p_t",
+        where=(SURPRISE, WEIGHTS),
     ),
     Step(
         "The gradient for any targets",
-        Partial(cross_entropy(entry_of(y)), z[k]),
-        p(k) * total(entry_of(y), "j", CLASSES) - y[k],
+        Partial(weighted_loss(entry_of(y)), z[k]),
+        P[k] * total(entry_of(y), "j", CLASSES) - y[k],
         "∂ ln S/∂z_k = p_k, once for every y_j.",
         context=CONTEXT,
-        display=r"\frac{\partial}{\partial z_k} \sum_j y_j \Bigl(\ln \sum_l e^{z_l} - z_j\Bigr)"
-        r" = p_k \sum_j y_j - y_k",
+        where=(SURPRISE, WEIGHTS),
     ),
     Step(
         "The gradient for one class",
-        Partial(surprise(own, target), z[k]),
-        p(k) - KroneckerDelta(k, target),
+        Partial(ell[target], z[k]),
+        P[k] - KroneckerDelta(k, target),
         "The case y = one-hot(t), where Σ y = 1: p − y.",
         context=CONTEXT,
-        display=r"\frac{\partial \ell_t}{\partial z_k} = p_k - \delta_{kt}",
+        where=(SURPRISE, WEIGHTS),
     ),
     Step(
         "Smoothed targets sum to 1",
@@ -95,12 +102,11 @@ GRADIENT = (
     ),
     Step(
         "The gradient for smoothed targets",
-        Partial(cross_entropy(smoothed), z[k]),
-        p(k) - smoothed(k),
-        "By the two steps before.",
+        Partial(weighted_loss(entry_of(y)), z[k]),
+        P[k] - y[k],
+        "The gradient for any targets, with Σ y = 1 by the step before.",
         context=CONTEXT,
-        display=r"\frac{\partial}{\partial z_k} \sum_j y_j \ell_j = p_k - y_k, \qquad"
-        r" y_j = (1 - \epsilon)\,\delta_{jt} + \tfrac{\epsilon}{n}",
+        where=(SURPRISE, WEIGHTS, SMOOTHED),
     ),
     Difference(
         "Where Σ y is not 1, p − y is not the gradient",
@@ -108,6 +114,7 @@ GRADIENT = (
         p(k) - y[k],
         "Two classes with z = (0, 0) and y = (1, 1): the gradient is 0, and p − y = −1/2.",
         example=World(symbols={n: 2, k: 1}, arrays={(z, (1,)): 0, (z, (2,)): 0, (y, (1,)): 1, (y, (2,)): 1}),
+        values=("0", "-0.5"),
     ),
 )
 
@@ -118,7 +125,6 @@ SYMMETRIES = (
         exp(surprise(own, target)),
         "S gains the factor e^c and loses it to e^(−z_t − c). The exponential is one-to-one.",
         context=CONTEXT,
-        display=r"e^{\ell_t(z + c)} = e^{\ell_t(z)}",
     ),
     Step(
         "Renumbering the classes changes nothing",
@@ -138,11 +144,11 @@ def odds(place: Expr) -> Expr:
 VALUES = (
     Step(
         "The loss from differences of logits",
-        exp(surprise(own, target)),
+        exp(ell[target]),
         odds(target),
         "Divide S by e^(z_t).",
         context=CONTEXT,
-        display=r"e^{\ell_t} = \sum_l e^{z_l - z_t}",
+        where=(SURPRISE,),
     ),
     Inequality(
         "No loss is negative",
@@ -154,19 +160,19 @@ VALUES = (
     ),
     Step(
         "Equal logits cost ln n",
-        exp(surprise(lambda m: shift, target)),
+        exp(ell[target]),
         n,
         "S = n e^c.",
         context=CONTEXT,
-        display=r"z_l = c: \quad e^{\ell_t} = n",
+        where=(SURPRISE, Definition(z, lambda place: shift, (k,))),
     ),
     Step(
         "A target that leads equal rivals by g",
-        exp(surprise(lambda m: gap * KroneckerDelta(m, target), target)),
+        exp(ell[target]),
         1 + (n - 1) * exp(-gap),
         "The target contributes 1, each of its n − 1 rivals e^(−g).",
         context=CONTEXT,
-        display=r"z_l = g\,\delta_{lt}: \quad e^{\ell_t} = 1 + (n - 1)\,e^{-g}",
+        where=(SURPRISE, Definition(z, lambda place: gap * KroneckerDelta(place, target), (k,))),
     ),
     Limit(
         "A wide lead costs nothing",
@@ -183,26 +189,26 @@ VALUES = (
         "Weights differ by 1 at most: with logits softmax(z) the lead is at most 1, however large g is. "
         "Two classes and g = 20: 0.3133 and 2·10⁻⁹.",
         example=World(symbols={n: 2, gap: 20}),
+        values=("0.3133", "0.000000002"),
     ),
 )
 
 SMOOTHING = (
     Step(
         "Smoothing mixes the target's loss with the mean over all classes",
-        cross_entropy(smoothed),
-        (1 - share) * surprise(own, target) + share * total(lambda m: surprise(own, m), "k", CLASSES) / n,
-        "The loss is linear in y, and Σ_k δ_kt ℓ_k = ℓ_t.",
+        weighted_loss(entry_of(y)),
+        (1 - share) * ell[target] + share * total(lambda m: ell[m], "j", CLASSES) / n,
+        "The loss is linear in y, and Σ_j δ_jt ℓ_j = ℓ_t.",
         context=CONTEXT,
-        display=r"\sum_k \bigl((1 - \epsilon)\,\delta_{kt} + \tfrac{\epsilon}{n}\bigr) \ell_k"
-        r" = (1 - \epsilon)\,\ell_t + \tfrac{\epsilon}{n} \sum_k \ell_k",
+        where=(SURPRISE, SMOOTHED),
     ),
     Step(
         "Without smoothing only the target counts",
-        cross_entropy(one_hot),
-        surprise(own, target),
+        weighted_loss(one_hot),
+        ell[target],
         "The case ε = 0.",
         context=CONTEXT,
-        display=r"\sum_k \delta_{kt}\,\ell_k = \ell_t",
+        where=(SURPRISE,),
     ),
 )
 

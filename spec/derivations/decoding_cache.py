@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sympy import Expr, IndexedBase, Integer, KroneckerDelta, cos, exp, sin
 from veriformer.spec.derivations import layer_norm
 from veriformer.spec.derivations.context import Block, Context
+from veriformer.spec.derivations.definitions import written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, Range, total
@@ -124,6 +125,7 @@ UNCHANGED = (
         "Tokens 0 and 1 that are their own query, key and value: the first output is 0 without and 1/2 with the second "
         "token. What the next layer would have kept of it is stale.",
         example=World(arrays={(x, (1,)): 0, (x, (2,)): 1}),
+        values=("0", "0.5"),
     ),
 )
 
@@ -189,17 +191,15 @@ def bottom_right_margin(token: Expr, column: Expr, queries: Expr, keys: Expr) ->
 PLACES = (
     Step(
         "The mask of a step is the bottom right one",
-        bottom_right_margin(row, j, new, cached + new),
-        full_margin(cached + row, j),
+        written(lambda: bottom_right_margin(row, j, new, cached + new)),
+        written(lambda: full_margin(cached + row, j)),
         "Row r of the step is token P + r; L = R queries meet S = P + R keys, so that r + S − L = r + P.",
-        display=r"r + (P + R) - R - j = (P + r) - j",
     ),
     Step(
         "The top left mask is short of P keys",
-        full_margin(cached + row, j) - full_margin(row, j),
+        written(lambda: full_margin(cached + row, j) - full_margin(row, j)),
         cached,
         "Row r would see r keys instead of P + r: most of the cache is hidden as soon as P > 0.",
-        display=r"\bigl((P + r) - j\bigr) - (r - j) = P",
     ),
     Difference(
         "Positions that start anew in each step are wrong",
@@ -208,6 +208,7 @@ PLACES = (
         "Rotated keys may be kept if new tokens stand at P + r: the inner product depends on the distance. "
         "q = k = (1, 0) at frequency 1, a key kept at position 0, a new query: cos 1 at position P = 1, and 1 at 0.",
         example=World(symbols={length: 1, position: 0, key_position: 0}),
+        values=("0.54030", "1"),
     ),
 )
 

@@ -65,6 +65,6 @@ class Derivation:
     remarks: tuple[str, ...] = ()
     reason_without_law: str | None = None
 
-    def check(self) -> DerivationResult:
-        """Check every step. Failures are reported in the result, not raised."""
-        return DerivationResult(self.id, tuple(step.check() for step in self.steps))
+    def check(self, limit: float | None = None) -> DerivationResult:
+        """Check every step, each for at most `limit` seconds of processor time. Failures are reported, not raised."""
+        return DerivationResult(self.id, tuple(step.check(limit) for step in self.steps))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import mpmath
 import sympy
-from veriformer.spec.derivations.arithmetic import INTERVALS
+from veriformer.spec.derivations.arithmetic import FLOATS, INTERVALS, Arithmetic
 from veriformer.spec.derivations.evaluator import Evaluator, World
 from veriformer.spec.derivations.index_sums import Normaliser
+from veriformer.spec.derivations.printing import in_one_line
 from veriformer.spec.derivations.results import CheckResult
 from veriformer.spec.derivations.steps import Step
 
@@ -19,10 +21,12 @@ from veriformer.spec.derivations.steps import Step
 class Difference(Step):
     """left ≠ right, exhibited: an example in which exact enclosures of the two values are disjoint.
 
-    A failure to prove left = right refutes nothing; two values that differ do.
+    A failure to prove left = right refutes nothing; two values that differ do. Where `values` are given, the two sides
+    must round to them: they are what the justification says in words.
     """
 
     example: World = field(default_factory=World, kw_only=True)
+    values: tuple[str, ...] = field(default=(), kw_only=True)
     relation: ClassVar[str] = "≠"
 
     @property
@@ -38,13 +42,16 @@ class Difference(Step):
 
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """Evaluate both sides in interval arithmetic; the enclosures must be disjoint."""
+        for side, value in zip((self.left, self.right), self.values, strict=bool(self.values)):
+            if not _rounds_to(self._enclosure(side), value):
+                return CheckResult(False, 1, f"{in_one_line(side)} is not {value} in the example: {self.method}")
         proved = self._disjoint(self.left, self.right)
         detail = self.method if proved else f"both sides may be equal in the example: {self.method}"
         return CheckResult(proved, 1, detail)
 
     def evaluate_at_points(self) -> CheckResult:
         """The floating-point values must lie at the enclosures and differ."""
-        values = [float(Evaluator(self.example.copy()).value(side)) for side in (self.left, self.right)]
+        values = [float(self._evaluator(FLOATS).value(side)) for side in (self.left, self.right)]
         centres = [float(mpmath.mpf(self._enclosure(side).mid)) for side in (self.left, self.right)]
         agree = all(math.isclose(*pair, rel_tol=1e-9, abs_tol=1e-12) for pair in zip(values, centres, strict=True))
         passed = agree and values[0] != values[1]
@@ -59,11 +66,21 @@ class Difference(Step):
         return CheckResult(True, 2, "2 equal pairs are not told apart")
 
     def _enclosure(self, side: Any) -> Any:
-        return mpmath.iv.mpf(Evaluator(self.example.copy(), INTERVALS).value(sympy.sympify(side)))
+        return mpmath.iv.mpf(self._evaluator(INTERVALS).value(sympy.sympify(side)))
+
+    def _evaluator(self, arithmetic: Arithmetic) -> Evaluator:
+        return Evaluator(self.example.copy(), arithmetic, self.where)
 
     def _disjoint(self, left: Any, right: Any) -> bool:
         one, other = self._enclosure(left), self._enclosure(right)
         return bool(one.b < other.a or other.b < one.a)
+
+
+def _rounds_to(enclosure: Any, value: str) -> bool:
+    """Whether every number of the enclosure rounds to the decimals shown."""
+    half = mpmath.iv.mpf(10) ** Decimal(value).as_tuple().exponent / 2
+    distance = abs(enclosure - mpmath.iv.mpf(value))
+    return bool(distance.b <= half.b)
 
 
 def _shown(enclosure: Any) -> str:

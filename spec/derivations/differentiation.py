@@ -77,6 +77,8 @@ def _chain_rule(expression: Expr, variable: Expr) -> Expr:
         outer = sympy.cos(inner)
     elif isinstance(expression, sympy.cos):
         outer = -sympy.sin(inner)
+    elif isinstance(expression, sympy.erf):
+        outer = 2 * sympy.exp(-(inner**2)) / sympy.sqrt(sympy.pi)
     else:
         raise DerivationError(f"no rule of differentiation is known for {expression}")
     return outer * differentiate(inner, variable)

@@ -7,7 +7,7 @@ are sums over all outcomes of a discrete law. This is the independent witness of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import sympy
 from sympy import Indexed, KroneckerDelta, Sum
 from veriformer.spec.derivations.arithmetic import FLOATS, Arithmetic, Dual, as_dual
+from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.expressions import (
     DerivationError,
     Expectation,
@@ -23,6 +24,7 @@ from veriformer.spec.derivations.expressions import (
     Remainder,
     Variance,
 )
+from veriformer.spec.derivations.printing import in_words
 
 Bound = Mapping[Any, int]
 Entry = tuple[Any, tuple[int, ...]]
@@ -49,13 +51,13 @@ class World:
 
     def in_words(self) -> tuple[str, ...]:
         """The values given, one phrase each."""
-        given = [f"{symbol} = {value}" for symbol, value in self.symbols.items()]
-        given += [f"{base}{list(indices)} = {value}" for (base, indices), value in self.arrays.items()]
+        given = [f"{in_words(symbol)} = {value}" for symbol, value in self.symbols.items()]
+        given += [f"{in_words(base[indices])} = {value}" for (base, indices), value in self.arrays.items()]
         for function, images in self.permutations.items():
-            given += [f"{function}({place}) = {image}" for place, image in images.items()]
+            given += [f"{in_words(function)}({place}) = {image}" for place, image in images.items()]
         for base, law in self.laws.items():
             outcomes = ", ".join(f"{outcome:g} with probability {weight:g}" for outcome, weight in law)
-            given.append(f"components of {base} are {outcomes}")
+            given.append(f"components of {in_words(base)} are {outcomes}")
         return tuple(given)
 
     def entry(self, key: Entry) -> Any:
@@ -71,15 +73,18 @@ class World:
 
 
 class Evaluator:
-    """The value of an expression in a world, in a given arithmetic."""
+    """The value of an expression in a world, in a given arithmetic; names have the values of what they stand for."""
 
-    def __init__(self, world: World, arithmetic: Arithmetic = FLOATS) -> None:
+    def __init__(self, world: World, arithmetic: Arithmetic = FLOATS, definitions: Sequence[Definition] = ()) -> None:
         self.world = world
         self.arithmetic = arithmetic
+        self.definitions = {definition.name: definition for definition in definitions}
 
     def value(self, expression: Any, bound: Bound | None = None) -> Any:
         """Evaluate; DerivationError where the expression contains a function without a meaning here."""
         bound = bound or {}
+        if self.definitions and (definition := self._definition_of(expression)) is not None:
+            return self._meaning(definition, expression, bound)
         handler = _HANDLERS.get(type(expression))
         if handler is not None:
             return handler(self, expression, bound)
@@ -87,12 +92,23 @@ class Evaluator:
             return bound[expression] if expression in bound else self._symbol(expression)
         if expression.is_Rational:
             return self.arithmetic.fraction(int(expression.p), int(expression.q))
+        if expression is sympy.pi:
+            return self.arithmetic.pi
         if expression.func in self.world.permutations:
             return self.world.permutations[expression.func][self.value(expression.args[0], bound)]
         function = self.arithmetic.functions.get(type(expression).__name__)
         if function is None:
             raise DerivationError(f"the evaluator has no meaning for {expression}")
         return function(self.value(expression.args[0], bound))
+
+    def _definition_of(self, expression: Any) -> Definition | None:
+        return self.definitions.get(expression.base if isinstance(expression, Indexed) else expression)
+
+    def _meaning(self, definition: Definition, expression: Any, bound: Bound) -> Any:
+        placeholders, body = definition.body
+        indices = expression.indices if placeholders else ()
+        values = {own: self.value(index, bound) for own, index in zip(placeholders, indices, strict=True)}
+        return self.value(body, values)
 
     def _symbol(self, symbol: Any) -> Any:
         if symbol not in self.world.symbols:

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy
 from sympy import Dummy, Expr, Function, Sum, Symbol
+from sympy.printing.pretty.stringpict import prettyForm, stringPict
 
 Range = tuple[Any, Any]
 
@@ -51,6 +52,11 @@ class Partial(Function):  # type: ignore[misc]
         body = rf"\frac{{\partial}}{{\partial {variable}}} \left({function}\right)"
         return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
 
+    def _pretty(self, printer: Any) -> Any:
+        function, variable = (printer._print(argument) for argument in self.args)
+        operator = prettyForm("∂") / prettyForm(*stringPict.next("∂", variable))
+        return prettyForm(*stringPict.next(operator, " ", prettyForm(*function.parens())))
+
 
 class Quotient(Function):  # type: ignore[misc]
     """⌊n / d⌋ for integers n ≥ 0 and d ≥ 1."""
@@ -94,9 +100,11 @@ def total(summand: Callable[[Any], Expr], index: str, bounds: Range) -> Expr:
     while name in taken:
         name += "'"
     bound = Symbol(name, integer=True)
-    return Sum(body.xreplace({placeholder: bound}), (bound, *bounds))
+    summand_of_bound = body.xreplace({placeholder: bound})
+    with sympy.evaluate(True):  # else SymPy writes a factor 1 before the summand
+        return Sum(summand_of_bound, (bound, *bounds))
 
 
 def entries(side: Any) -> list[Any]:
-    """The scalar entries of a side of an equation, which is a scalar or a matrix, row by row."""
-    return list(side) if isinstance(side, sympy.MatrixBase) else [side]
+    """The scalar entries of a side of an equation, which is a scalar, a matrix or a product of such, row by row."""
+    return list(sympy.Matrix(side)) if isinstance(side, sympy.MatrixBase | sympy.MatrixExpr) else [side]

@@ -102,6 +102,7 @@ POSITIONS = (
         2 * (x[1] * w_1[1, 1] + b_1[1]),
         "One unit, x = W = b = 1, all positive: 3 and 4.",
         example=World(arrays={(x, (1,)): 1, (w_1, (1, 1)): 1, (b_1, (1,)): 1}),
+        values=("3", "4"),
     ),
 )
 
@@ -126,6 +127,7 @@ GATED = (
         -silu(x[1]),
         "silu(−1) = −0.2689 and −silu(1) = −0.7311. So exchanging gate and branch shows.",
         example=World(arrays={(x, (1,)): 1}),
+        values=("-0.2689", "-0.7311"),
     ),
     Step(
         "A gate whose matrix is zero lets nothing through",

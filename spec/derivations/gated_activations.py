@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Expr, Integer, erf, exp, oo, sqrt
+from sympy import Expr, Integer, erf, exp, oo, pi, sqrt
 from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial
@@ -94,12 +94,40 @@ BOUNDS = (
         "Both terms of the derivative are positive at x > 0.",
         certificate=logistic(beta * above) + beta * above * exp(-beta * above) * logistic(beta * above) ** 2,
     ),
+    Inequality(
+        "The gate Φ is not negative either",
+        gelu(above),
+        Integer(0),
+        "erf t ≥ 0 for t ≥ 0; for −x it is x − f(x), of the next step, with the sign changed.",
+        certificate=gelu(above),
+    ),
+    Inequality(
+        "Nor is the gate Φ above one",
+        above,
+        gelu(above),
+        "1 − Φ(x) = (1 − erf(x/√2))/2, and erf t ≤ 1.",
+        certificate=above * (1 - erf(above / sqrt(2))) / 2,
+    ),
+    Step(
+        "The derivative of x Φ(x)",
+        Partial(gelu(x), x),
+        normal(x) + x * exp(-(x**2) / 2) / sqrt(2 * pi),
+        "The product rule; Φ′ is the normal density.",
+    ),
+    Inequality(
+        "Nor is that one: the result increases there too",
+        Partial(gelu(above), above),
+        Integer(0),
+        "Both terms are positive at x > 0.",
+        certificate=normal(above) + above * exp(-(above**2) / 2) / sqrt(2 * pi),
+    ),
     Difference(
         "It does not increase everywhere",
         2 * x * logistic(2 * x),
         x * logistic(x),
         "SiLU at −2 is −0.2384 and at −1 it is −0.2689: below its minimum near −1.278 it falls.",
         example=World(symbols={x: -1}),
+        values=("-0.2384", "-0.2689"),
     ),
 )
 

@@ -163,6 +163,7 @@ TILING = (
         Quotient(head, group_size),
         "H = 4, G = 2, γ = 2: query head 1 reads head 1 when tiled and head 0 when repeated.",
         example=World(symbols={head: 1, groups: 2, group_size: 2}),
+        values=("1", "0"),
     ),
 )
 

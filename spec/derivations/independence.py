@@ -85,12 +85,14 @@ QUERIES = (
         OTHER_QUERY,
         "Row i of the weights is a function of query i; the derivative carries δ_ij = 0.",
     ),
+    vanishing("masks of other queries", bias[b, h, j, k], OTHER_QUERY, "Row i of the weights reads row i of the mask."),
     Difference(
         "It does depend on its own keys",
         attention(lambda row, m: x[m], lambda m, c: m, up_to(2))(Integer(1), Integer(1)),
         attention(lambda row, m: 2 * x[m], lambda m, c: m, up_to(2))(Integer(1), Integer(1)),
         "So the zeros above are not those of a constant: logits 0 and 1 with values 1 and 2, then the logits doubled.",
         example=World(arrays={(x, (1,)): 0, (x, (2,)): 1}),
+        values=("1.73106", "1.88080"),
     ),
 )
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import sympy
 from sympy import Expr
+from veriformer.spec.derivations.definitions import evaluated
 from veriformer.spec.derivations.index_sums import Normaliser
 from veriformer.spec.derivations.nonnegativity import manifestly_nonnegative
 from veriformer.spec.derivations.perturbation import perturbations
@@ -28,7 +29,7 @@ class Inequality(Step):
 
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """The difference equals the certificate, and the certificate is non-negative by its form."""
-        if not self.accepts(self.left - self.right, self.certificate, normaliser):
+        if not self.accepts(self._difference(), self._certificate(), normaliser):
             return CheckResult(False, 1, f"{self.prover.name} does not prove left − right = {self.certificate}")
         if not manifestly_nonnegative(self._constrained(), self.context):
             return CheckResult(False, 1, f"{self.certificate} is not non-negative by its form")
@@ -42,8 +43,8 @@ class Inequality(Step):
         """Altered certificates must be rejected, and neither −certificate nor certificate − 1 may pass "
         "as ≥ 0."""
         rejected = 0
-        for name, altered in perturbations(self.certificate, self.context):
-            if self.accepts(self.left - self.right, altered, normaliser):
+        for name, altered in perturbations(self._certificate(), self.context):
+            if self.accepts(self._difference(), altered, normaliser):
                 return CheckResult(False, rejected, f"the prover also accepts {altered} ({name})")
             rejected += 1
         for altered in (-self._constrained(), self._constrained() - 1):
@@ -52,6 +53,12 @@ class Inequality(Step):
             rejected += 1
         return CheckResult(True, rejected, f"{rejected} altered certificates are rejected")
 
+    def _difference(self) -> Expr:
+        return self.proved_left - self.proved_right
+
+    def _certificate(self) -> Expr:
+        return evaluated(self.certificate, self.where)
+
     def _constrained(self) -> Expr:
-        certificate = sympy.sympify(self.certificate).xreplace(dict(self.context.parametrisation))
+        certificate = self._certificate().xreplace(dict(self.context.parametrisation))
         return sympy.expand(certificate) if self.context.parametrisation else certificate

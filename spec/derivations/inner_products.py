@@ -55,6 +55,7 @@ BASIS = (
         example=World(
             arrays={(query, (1, 1)): 1, (query, (1, 2)): 0, (key, (1, 1)): 0, (key, (1, 2)): 1},
         ),
+        values=("1", "0"),
     ),
     Step(
         "One vector added to every key moves a row of scores by one number",

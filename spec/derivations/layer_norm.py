@@ -96,6 +96,7 @@ INVARIANCES = (
             symbols={d: 3, i: 3, epsilon: Fraction(1, 100000)},
             arrays={(x, (m,)): m for m in (1, 2, 3)},
         ),
+        values=("1.2247", "0.3062"),
     ),
 )
 

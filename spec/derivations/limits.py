@@ -26,7 +26,7 @@ class Limit(Step):
     @property
     def statement(self) -> str:
         """The statement in one line of plain text."""
-        return f"{self.left} → {self.right} as {self.variable} → {self.point}"
+        return f"{super().statement} as {self.variable} → {self.point}"
 
     @property
     def method(self) -> str:
@@ -41,20 +41,20 @@ class Limit(Step):
     def try_alterations(self, normaliser: Normaliser) -> CheckResult:
         """Other limits must be rejected; an infinite limit is altered to finite ones and to the opposite "
         "one."""
-        if self.right not in (sympy.oo, -sympy.oo):
+        if self.proved_right not in (sympy.oo, -sympy.oo):
             return super().try_alterations(normaliser)
         accepted = [
             other
-            for other in (sympy.Integer(0), sympy.Integer(1), -self.right)
-            if self.accepts(self.left, other, normaliser)
+            for other in (sympy.Integer(0), sympy.Integer(1), -self.proved_right)
+            if self.accepts(self.proved_left, other, normaliser)
         ]
         detail = f"the limit is also accepted as {accepted}" if accepted else "3 altered limits are rejected"
         return CheckResult(not accepted, 3 - len(accepted), detail)
 
     def evaluate_at_points(self) -> CheckResult:
         """Evaluation along a sequence towards the point: the distance to the limit must shrink."""
-        world = WorldSampler(self._all_entries(), self.context, Random(self.name)).draw()
-        evaluator = Evaluator(world)
+        world = WorldSampler(self.proved_entries(), self.context, Random(self.name)).draw()
+        evaluator = Evaluator(world, definitions=self.where)
         distances = []
         for parameter in self._approach():
             world.symbols[self.variable] = parameter

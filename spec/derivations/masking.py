@@ -116,6 +116,7 @@ SCALING = (
         exp(mask_value) / (1 + exp(mask_value)),
         "Two equal scores, d_k = 64, M = −10: masked before the scaling, 22 % of the weight leaks to the masked key.",
         example=World(symbols={mask_value: -10, width: 64}),
+        values=("0.22270", "0.00005"),
     ),
 )
 
@@ -136,13 +137,13 @@ RENORMALISING = (
             symbols={kept: 1, padding: 1},
             arrays={(x, (1,)): 0, (x, (2,)): 0, (keep, (1,)): 1, (keep, (2,)): 0},
         ),
+        values=("0.5", "1"),
     ),
     Step(
         "An empty row has no value: the weight depends on the way there",
         approach * exp(first) / (approach * exp(first) + ratio * approach * exp(second)),
         exp(first) / (exp(first) + ratio * exp(second)),
         "Let both masks of a row tend to 0, as t and as c t. The weight does not depend on t, but on c.",
-        display=r"\frac{t\,e^{x}}{t\,e^{x} + c\,t\,e^{y}} = \frac{e^{x}}{e^{x} + c\,e^{y}}",
     ),
     Difference(
         "So no value of an empty row is the limit of masked rows",
@@ -151,6 +152,7 @@ RENORMALISING = (
         "Equal logits: c = 1 gives 1/2, c = 2 gives 1/3. What an empty row returns is a convention "
         "(literally it is 0/0).",
         example=World(symbols={first: 0, second: 0}),
+        values=("0.5", "0.3333"),
     ),
 )
 

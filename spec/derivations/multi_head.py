@@ -99,6 +99,7 @@ LAYOUT = (
         "(value 2); read without "
         "transposing it is head 0 of token 1 (value 1). The shapes agree, so nothing complains.",
         example=TWO_HEADS,
+        values=("1", "2"),
     ),
 )
 
@@ -130,6 +131,7 @@ SUM = (
                 (w_output, (1, 0, 0)): 3,
             }
         ),
+        values=("2", "3"),
     ),
     Step(
         "One head is attention with projected inputs",

@@ -12,7 +12,7 @@ def manifestly_nonnegative(expression: Expr, context: Context = EMPTY_CONTEXT) -
     """Whether the expression is ≥ 0 by one of the rules below; False means only that no rule applies.
 
     Numbers ≥ 0, symbols and arrays declared so, 0/1 arrays and δ, e^x and even powers of real x, powers of what is
-    ≥ 0, sums and products of what is ≥ 0, and 1 − e^(−t) for t ≥ 0.
+    ≥ 0, sums and products of what is ≥ 0, and for t ≥ 0 also erf t, 1 − erf t and 1 − e^(−t).
     """
     if expression.is_number:
         return bool(expression >= 0)
@@ -24,6 +24,8 @@ def manifestly_nonnegative(expression: Expr, context: Context = EMPTY_CONTEXT) -
         return True
     if isinstance(expression, sympy.exp):
         return is_real_by_form(expression.args[0])
+    if isinstance(expression, sympy.erf):
+        return manifestly_nonnegative(expression.args[0], context)
     if expression.is_Pow:
         even = expression.exp.is_Integer and expression.exp % 2 == 0 and is_real_by_form(expression.base)
         return bool(even) or (manifestly_nonnegative(expression.base, context) and is_real_by_form(expression.exp))
@@ -31,7 +33,7 @@ def manifestly_nonnegative(expression: Expr, context: Context = EMPTY_CONTEXT) -
         return manifestly_nonnegative(expression.function, context)
     if expression.is_Add:
         parts = expression.args
-        return all(manifestly_nonnegative(part, context) for part in parts) or _is_one_minus_decay(expression, context)
+        return all(manifestly_nonnegative(part, context) for part in parts) or _is_one_minus(expression, context)
     return expression.is_Mul and all(manifestly_nonnegative(factor, context) for factor in expression.args)
 
 
@@ -53,7 +55,9 @@ def is_real_by_form(expression: Expr) -> bool:
     )
 
 
-def _is_one_minus_decay(expression: Expr, context: Context) -> bool:
-    """1 − e^(−t) ≥ 0 for t ≥ 0."""
-    decay = 1 - expression
-    return isinstance(decay, sympy.exp) and manifestly_nonnegative(sympy.expand(-decay.args[0]), context)
+def _is_one_minus(expression: Expr, context: Context) -> bool:
+    """1 − e^(−t) ≥ 0 and 1 − erf t ≥ 0 for t ≥ 0."""
+    rest = 1 - expression
+    if isinstance(rest, sympy.erf):
+        return manifestly_nonnegative(rest, context)
+    return isinstance(rest, sympy.exp) and manifestly_nonnegative(sympy.expand(-rest.args[0]), context)

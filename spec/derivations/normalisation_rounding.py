@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, IndexedBase, sqrt
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import Definition, written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import total
@@ -20,6 +21,7 @@ to_upper, to_lower = IndexedBase("s", nonnegative=True), IndexedBase("t", nonneg
 CONTEXT = Context(ranges={i: ENTRIES})
 
 mean = total(lambda m: entry[m], "j", ENTRIES) / n
+square = real("q")
 mean_square = total(lambda m: entry[m] ** 2, "j", ENTRIES) / n
 exact_variance = total(lambda m: (entry[m] - mean) ** 2, "j", ENTRIES) / n
 
@@ -62,6 +64,7 @@ VARIANCE = (
         exact_variance * (1 + share),
         "Vectors far from zero: (3, 5) has variance 1 and mean square 17, of which a share is 17 times as much.",
         example=World(symbols={n: 2, share: 1}, arrays={(entry, (1,)): 3, (entry, (2,)): 5}),
+        values=("18", "2"),
     ),
 )
 
@@ -78,10 +81,11 @@ ROOTS = (
 RELATIVE = (
     Step(
         "RMS norm: a share of the mean square is a share of every entry",
-        entry[i] / sqrt(mean_square * (1 + share)),
-        entry[i] / sqrt(mean_square) / sqrt(1 + share),
+        written(lambda: entry[i] / sqrt(square * (1 + share))),
+        written(lambda: entry[i] / sqrt(square) / sqrt(1 + share)),
         "Nothing is subtracted, so that nothing cancels: with ρ = γ(n) + 5u the share is 1/√(1 − ρ) − 1 at most.",
         context=CONTEXT,
+        where=(Definition(square, lambda: mean_square),),
     ),
     Step(
         "The operations after it multiply one by one",
@@ -92,7 +96,7 @@ RELATIVE = (
     ),
     Step(
         "Layer norm: a wrong mean moves every entry by the same",
-        (entry[i] - mean - mean_error) - (entry[i] - mean),
+        written(lambda: (entry[i] - (mean + mean_error)) - (entry[i] - mean)),
         -mean_error,
         "Absolute, not relative: an entry near the mean keeps no digit. Divided by the deviation it is e/√(var + eps).",
         context=CONTEXT,

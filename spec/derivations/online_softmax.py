@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sympy import Expr, Integer, Symbol, exp, log, oo
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import Definition, written
 from veriformer.spec.derivations.derivation import (
     Derivation,
     Difference,
@@ -28,7 +29,6 @@ output, other_output, third_output = real("a"), real("b"), real("c")
 lse, other_lse, third_lse = real("alpha"), real("beta"), real("gamma")
 pivot, new_pivot, shift = real("m"), real("m'"), real("t")
 KEYS, WHOLE, FIRST, SECOND = up_to(S), up_to(first + second), up_to(first), (first + 1, first + second)
-ORIGIN = Integer(0)
 VALUES = Context(ranges={e: up_to(d_v)})
 SPLIT = Context(ranges={e: up_to(d_v)}, splits={WHOLE: first})
 NEWEST = Context(ranges={e: up_to(d_v)}, splits={up_to(first + 1): first})
@@ -61,11 +61,17 @@ def attended(keys: Range, keep: Entries = everything) -> Pair:
     return Pair(weighted_values(keys, keep) / mass(keys, keep), log(mass(keys, keep)))
 
 
-def merge(one: Pair, other: Pair, reference: Expr = ORIGIN) -> Pair:
-    """((e^α a + e^β b)/(e^α + e^β), ln(e^α + e^β)), all exponents taken relative to a reference value."""
-    weight, other_weight = exp(one.lse - reference), exp(other.lse - reference)
+def merge(one: Pair, other: Pair) -> Pair:
+    """((e^α a + e^β b)/(e^α + e^β), ln(e^α + e^β))."""
+    weight, other_weight = exp(one.lse), exp(other.lse)
     both = weight + other_weight
-    return Pair((weight * one.output + other_weight * other.output) / both, reference + log(both))
+    return Pair((weight * one.output + other_weight * other.output) / both, log(both))
+
+
+def merge_relative(one: Pair, other: Pair, reference: Expr) -> Pair:
+    """The same with all exponents taken relative to a reference value m, which is added to the log-sum-exp again."""
+    merged = merge(Pair(one.output, one.lse - reference), Pair(other.output, other.lse - reference))
+    return Pair(merged.output, reference + merged.lse)
 
 
 def of_part(part: Expr) -> Pair:
@@ -85,7 +91,15 @@ def relative_values(keys: Range, reference: Expr) -> Expr:
 
 ONE, OTHER, THIRD = Pair(output, lse), Pair(other_output, other_lse), Pair(third_output, third_lse)
 MERGED = merge(ONE, OTHER)
-SHOWN = r"\frac{e^{\alpha} a + e^{\beta} b}{e^{\alpha} + e^{\beta}}"
+LATER = merge(OTHER, THIRD)
+of_first, of_second, of_all = real("lambda_1"), real("lambda_2"), real("lambda")
+LSE_FIRST = Definition(of_first, lambda: attended(FIRST).lse)
+LSE_SECOND = Definition(of_second, lambda: attended(SECOND).lse)
+LSE_ALL = Definition(of_all, lambda: attended(WHOLE).lse)
+merged_output, merged_lse = real("o_1"), real("lambda_1")
+later_output, later_lse = real("o_2"), real("lambda_2")
+FIRST_TWO = (Definition(merged_output, lambda: MERGED.output), Definition(merged_lse, lambda: MERGED.lse))
+LAST_TWO = (Definition(later_output, lambda: LATER.output), Definition(later_lse, lambda: LATER.lse))
 
 UNION = (
     Step(
@@ -98,19 +112,18 @@ UNION = (
     ),
     Step(
         "Two parts: the log-sum-exp",
-        exp(merge(attended(FIRST), attended(SECOND)).lse),
-        exp(attended(WHOLE).lse),
+        exp(merge(Pair(output, of_first), Pair(other_output, of_second)).lse),
+        exp(of_all),
         "A sum over all keys is the sum over the first part plus the sum over the second.",
         context=SPLIT,
-        display=r"e^{\lambda_{1..P}} + e^{\lambda_{P+1..P+R}} = e^{\lambda_{1..P+R}}"
-        r" = \sum_{j=1}^{P+R} e^{s_j}",
+        where=(LSE_FIRST, LSE_SECOND, LSE_ALL),
     ),
     Step(
         "Any two sets of keys, adjacent or not: the output",
         merge(attended(KEYS, entry_of(member)), attended(KEYS, entry_of(other_member))).output,
         attended(KEYS, lambda j: member[j] + other_member[j]).output,
         "A and C say which keys belong to which part. A key of both counts twice: the sets must be disjoint.",
-        context=Context(ranges=VALUES.ranges, indicators=frozenset({member, other_member})),
+        context=VALUES,
     ),
     Step(
         "Any number of parts at once",
@@ -119,7 +132,7 @@ UNION = (
         attended(KEYS, lambda j: total(lambda p: part_of[p, j], "p", up_to(parts))).output,
         "C[p, j] is 1 where key j belongs to part p. In a partition every key is in one part, Σ_p C[p, j] = 1, and the "
         "right-hand side is attention over all keys.",
-        context=Context(ranges=VALUES.ranges, indicators=frozenset({part_of})),
+        context=VALUES,
     ),
 )
 
@@ -129,8 +142,7 @@ STREAM = (
         attended((first + 1, first + 1)).output,
         value[first + 1, e],
         "Its weight is 1.",
-        context=NEWEST,
-        display=r"\frac{e^{s_{P+1}}\,V_{P+1,e}}{e^{s_{P+1}}} = V_{P+1,e}",
+        context=VALUES,
     ),
     Step(
         "One more key: the output",
@@ -141,11 +153,11 @@ STREAM = (
     ),
     Step(
         "One more key: the log-sum-exp",
-        exp(merge(attended(FIRST), Pair(value[first + 1, e], score[first + 1])).lse),
-        exp(attended(up_to(first + 1)).lse),
+        exp(merge(Pair(output, of_first), Pair(value[first + 1, e], score[first + 1])).lse),
+        exp(of_all),
         "The sum grows by one term.",
         context=NEWEST,
-        display=r"e^{\lambda_{1..P}} + e^{s_{P+1}} = e^{\lambda_{1..P+1}}",
+        where=(LSE_FIRST, Definition(of_all, lambda: attended(up_to(first + 1)).lse)),
     ),
     Step(
         "A running denominator, moved to another reference value",
@@ -168,47 +180,41 @@ STREAM = (
 ALGEBRA = (
     Step(
         "Merging is commutative: the output",
-        MERGED.output,
-        merge(OTHER, ONE).output,
+        written(lambda: merge(ONE, OTHER).output),
+        written(lambda: merge(OTHER, ONE).output),
         "Addition is.",
-        display=SHOWN + r" = \frac{e^{\beta} b + e^{\alpha} a}{e^{\beta} + e^{\alpha}}",
     ),
     Step(
         "Merging is commutative: the log-sum-exp",
-        exp(MERGED.lse),
-        exp(merge(OTHER, ONE).lse),
+        written(lambda: exp(merge(ONE, OTHER).lse)),
+        written(lambda: exp(merge(OTHER, ONE).lse)),
         "Addition is.",
-        display=r"e^{\alpha} + e^{\beta} = e^{\beta} + e^{\alpha}",
     ),
     Step(
         "Merging is associative: the output",
-        merge(MERGED, THIRD).output,
-        merge(ONE, merge(OTHER, THIRD)).output,
+        merge(Pair(merged_output, merged_lse), THIRD).output,
+        merge(ONE, Pair(later_output, later_lse)).output,
         "Both are (e^α a + e^β b + e^γ c)/(e^α + e^β + e^γ).",
-        display=r"\frac{(e^{\alpha} + e^{\beta})\,o + e^{\gamma} c}{(e^{\alpha} + e^{\beta}) + e^{\gamma}}"
-        r" = \frac{e^{\alpha} a + (e^{\beta} + e^{\gamma})\,o'}{e^{\alpha} + (e^{\beta} + e^{\gamma})}, \quad "
-        rf"o = {SHOWN}, \quad o' = \frac{{e^{{\beta}} b + e^{{\gamma}} c}}{{e^{{\beta}} + e^{{\gamma}}}}",
+        where=(*FIRST_TWO, *LAST_TWO),
     ),
     Step(
         "Merging is associative: the log-sum-exp",
-        exp(merge(MERGED, THIRD).lse),
-        exp(merge(ONE, merge(OTHER, THIRD)).lse),
+        exp(merge(Pair(merged_output, merged_lse), THIRD).lse),
+        exp(merge(ONE, Pair(later_output, later_lse)).lse),
         "Both are e^α + e^β + e^γ.",
-        display=r"(e^{\alpha} + e^{\beta}) + e^{\gamma} = e^{\alpha} + (e^{\beta} + e^{\gamma})",
+        where=(FIRST_TWO[1], LAST_TWO[1]),
     ),
     Step(
         "A part merged with itself: the output",
-        merge(ONE, ONE).output,
+        written(lambda: merge(ONE, ONE).output),
         output,
         "So merging is no union of sets that overlap.",
-        display=r"\frac{e^{\alpha} a + e^{\alpha} a}{e^{\alpha} + e^{\alpha}} = a",
     ),
     Step(
         "A part merged with itself: the log-sum-exp",
-        exp(merge(ONE, ONE).lse),
-        exp(lse + log(2)),
+        written(lambda: exp(merge(ONE, ONE).lse)),
+        written(lambda: exp(lse + log(2))),
         "Every key counts twice.",
-        display=r"e^{\alpha} + e^{\alpha} = e^{\alpha + \ln 2}",
     ),
 )
 
@@ -235,7 +241,6 @@ EMPTY = (
         (output + exp(shift) * other_output) / (1 + exp(shift)),
         "Let both log-sum-exps tend to −∞ at the fixed distance t. The output depends on t but not on α: it is 0/0 in "
         "the end. That it be (0, −∞) is a convention, the one that keeps merging associative.",
-        display=r"\frac{e^{\alpha} a + e^{\alpha+t} b}{e^{\alpha} + e^{\alpha+t}} = \frac{a + e^t b}{1 + e^t}",
     ),
 )
 
@@ -244,17 +249,15 @@ lead = Symbol("t", nonnegative=True)
 NUMERICS = (
     Step(
         "The reference value cancels: the output",
-        merge(ONE, OTHER, pivot).output,
+        merge_relative(ONE, OTHER, pivot).output,
         MERGED.output,
         "Subtracting the larger of the two log-sum-exps is exact, as subtracting the maximum is in softmax.",
-        display=r"\frac{e^{\alpha-m} a + e^{\beta-m} b}{e^{\alpha-m} + e^{\beta-m}} = " + SHOWN,
     ),
     Step(
         "The reference value cancels: the log-sum-exp",
-        exp(merge(ONE, OTHER, pivot).lse),
-        exp(MERGED.lse),
+        written(lambda: exp(merge_relative(ONE, OTHER, pivot).lse)),
+        written(lambda: exp(merge(ONE, OTHER).lse)),
         "m + ln(e^(α−m) + e^(β−m)) = ln(e^α + e^β).",
-        display=r"e^{m + \ln(e^{\alpha-m} + e^{\beta-m})} = e^{\alpha} + e^{\beta}",
     ),
     Inequality(
         "With the larger one subtracted nothing overflows",
@@ -275,21 +278,18 @@ NUMERICS = (
         merge(Pair(output, lse + shift), Pair(other_output, other_lse + shift)).output,
         MERGED.output,
         "e^t cancels.",
-        display=r"\frac{e^{\alpha+t} a + e^{\beta+t} b}{e^{\alpha+t} + e^{\beta+t}} = " + SHOWN,
     ),
     Step(
         "A constant added to all logits is added to the log-sum-exp",
-        exp(merge(Pair(output, lse + shift), Pair(other_output, other_lse + shift)).lse),
-        exp(MERGED.lse + shift),
+        written(lambda: exp(merge(Pair(output, lse + shift), Pair(other_output, other_lse + shift)).lse)),
+        written(lambda: exp(merge(ONE, OTHER).lse + shift)),
         "ln(e^t x) = t + ln x.",
-        display=r"e^{\alpha+t} + e^{\beta+t} = (e^{\alpha} + e^{\beta})\,e^{t}",
     ),
     Step(
         "Only the difference of the log-sum-exps matters to the output",
         MERGED.output,
         other_output + (output - other_output) / (1 + exp(other_lse - lse)),
         "The output lies between the two, at the weight 1/(1 + e^(β−α)).",
-        display=SHOWN + r" = b + \frac{a - b}{1 + e^{\beta - \alpha}}",
     ),
     Difference(
         "The mean of the outputs is not the merged output",
@@ -297,6 +297,7 @@ NUMERICS = (
         (output + other_output) / 2,
         "Outputs 1 and 0, log-sum-exps 1.1 and 0: the merged output is 0.7503, the mean 1/2.",
         example=World(symbols={output: 1, other_output: 0, lse: Fraction(11, 10), other_lse: 0}),
+        values=("0.7503", "0.5"),
     ),
 )
 

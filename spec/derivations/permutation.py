@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sympy import Expr, Function, IndexedBase, Integer, KroneckerDelta
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import Entry, World
 from veriformer.spec.derivations.expressions import total
@@ -37,6 +38,9 @@ TWICE_PERMUTED = Context(ranges=RANGES, bijections={pi: TOKENS, rho: TOKENS})
 def rows_permuted(base: IndexedBase) -> Entries:
     """The array with its rows permuted: row i is row π(i) of the original."""
     return lambda row, *rest: base[(pi(row), *rest)]
+
+
+REORDERED = Definition(array("Q'"), rows_permuted(query), (i, index("c")))
 
 
 def attend(q: Entries, k: Entries, v: Entries) -> Entries:
@@ -94,10 +98,11 @@ KEYS_AND_VALUES = (
     ),
     Step(
         "Permuting the queries permutes the outputs",
-        attend(rows_permuted(query), entry_of(key), entry_of(value))(i, e),
+        attend(entry_of(REORDERED.name), entry_of(key), entry_of(value))(i, e),
         attend(entry_of(query), entry_of(key), entry_of(value))(pi(i), e),
         "Output i is a function of query i and of nothing else about the queries.",
         context=PERMUTED,
+        where=(REORDERED,),
     ),
     Difference(
         "Permuting the keys without the values is another function",
@@ -105,6 +110,7 @@ KEYS_AND_VALUES = (
         attention(lambda row, m: x[m], lambda m, c: f[m], up_to(2))(Integer(1), Integer(1)),
         "Two keys with the logits 0 and 1 and the values 0 and 1, the keys exchanged.",
         example=World(arrays={(x, (1,)): 0, (x, (2,)): 1, (f, (1,)): 0, (f, (2,)): 1}, permutations={pi: {1: 2, 2: 1}}),
+        values=("0.2689", "0.7311"),
     ),
 )
 
@@ -133,6 +139,7 @@ SELF_ATTENTION = (
         small(entry_of(x))(Integer(1), Integer(1)),
         "Two tokens 0 and 1, exchanged: the first output changes from 1/2 to e/(1 + e).",
         example=TWO_TOKENS,
+        values=("0.7311", "0.5"),
     ),
     Step(
         "The mean of the outputs is invariant",
@@ -149,6 +156,7 @@ SELF_ATTENTION = (
         "itself, so its output "
         "is 1 and no longer e/(1 + e).",
         example=TWO_TOKENS,
+        values=("1", "0.7311"),
     ),
     Step(
         "Unless the mask is permuted with the tokens",

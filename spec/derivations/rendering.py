@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
+from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation
 from veriformer.spec.derivations.limits import Limit
+from veriformer.spec.derivations.printing import as_latex, drawn
 from veriformer.spec.derivations.results import DerivationResult, StepResult
 from veriformer.spec.derivations.steps import Step
 
@@ -23,7 +26,10 @@ def render_markdown(derivation: Derivation, result: DerivationResult | None = No
     lines += ["**Assumptions**", "", *(f"- {assumption}" for assumption in derivation.assumptions), ""]
     lines += ["**Sources**", "", *(f"- {source.citation}" for source in derivation.sources), ""]
     for number, step in enumerate(derivation.steps, 1):
-        lines += [f"## {number}. {step.name}", "", f"$$ {step_latex(step)} $$", "", f"{step.why}", ""]
+        lines += [f"## {number}. {step.name}", "", f"$$ {step_latex(step)} $$", ""]
+        for definition in step.where:
+            lines += ["where", "", f"$$ {definition_latex(definition)} $$", ""]
+        lines += [f"{step.why}", ""]
         if step.hypotheses:
             lines += [f"*Given:* {'; '.join(f'`{given}`' for given in step.hypotheses)}.", ""]
         lines += [f"*Proof:* {step.method}.{_checks_sentence(_result_of(number, result))}", ""]
@@ -34,30 +40,26 @@ def render_markdown(derivation: Derivation, result: DerivationResult | None = No
     return "\n".join(lines)
 
 
-def render_text(derivation: Derivation, result: DerivationResult | None = None, width: int = 100) -> str:
-    """The same for a terminal: formulas in Unicode, or on one line where they would be wider than `width`."""
+def render_text(
+    derivation: Derivation, result: DerivationResult | None = None, width: int = 100, first: Sequence[str] = ()
+) -> str:
+    """The same for a terminal: formulas in Unicode, or on one line where they would be wider than `width`.
+
+    The steps named in `first` come first, under their numbers, the others after them.
+    """
     lines = [derivation.title, "═" * min(len(derivation.title), width)]
     lines += _wrapped(f"{derivation.id}: {derivation.scope.meaning}", width)
     lines += ["", "Assumptions", *_bullets(derivation.assumptions, width)]
-    lines += [
-        "",
-        "Sources",
-        *_bullets([source.citation for source in derivation.sources], width),
-    ]
-    for number, step in enumerate(derivation.steps, 1):
-        checked = _result_of(number, result)
-        mark = "" if checked is None else "✓ " if checked.holds else "✗ "
-        lines += [
-            "",
-            *_wrapped(f"{mark}{number}. {step.name}", width),
-            "",
-            textwrap.indent(step_text(step, width - 4), "    "),
-        ]
-        lines += [
-            "",
-            *_wrapped(step.why, width),
-            *_wrapped(f"Proof: {step.method}.{_checks_sentence(checked)}", width),
-        ]
+    lines += ["", "Sources", *_bullets([source.citation for source in derivation.sources], width)]
+    numbered = list(enumerate(derivation.steps, 1))
+    named = [(number, step) for number, step in numbered if step.name in first]
+    for number, step in named:
+        lines += _step_lines(number, step, _result_of(number, result), width)
+    if named:
+        lines += ["", "The other steps"]
+    for number, step in numbered:
+        if (number, step) not in named:
+            lines += _step_lines(number, step, _result_of(number, result), width)
     if derivation.remarks:
         lines += ["", "Remarks", *_bullets(derivation.remarks, width)]
     if derivation.reason_without_law:
@@ -65,36 +67,48 @@ def render_text(derivation: Derivation, result: DerivationResult | None = None, 
     return "\n".join(lines) + "\n"
 
 
+def _step_lines(number: int, step: Step, checked: StepResult | None, width: int) -> list[str]:
+    mark = "" if checked is None else "✓ " if checked.holds else "✗ "
+    lines = ["", *_wrapped(f"{mark}{number}. {step.name}", width), ""]
+    lines += [textwrap.indent(step_text(step, width - 4), "    ")]
+    for definition in step.where:
+        lines += ["", "where", "", textwrap.indent(definition_text(definition, width - 4), "    ")]
+    given = _wrapped(f"Given: {'; '.join(step.hypotheses)}.", width) if step.hypotheses else []
+    proof = _wrapped(f"Proof: {step.method}.{_checks_sentence(checked)}", width)
+    return [*lines, "", *_wrapped(step.why, width), *given, *proof]
+
+
 def step_latex(step: Step) -> str:
-    """The statement of a step in LaTeX."""
-    if step.display is not None:
-        return step.display
-    left, right = (sympy.latex(sympy.sympify(side)) for side in (step.left, step.right))
+    """The statement of a step in LaTeX: the sides as they are written."""
+    left, right = (as_latex(side, step.as_written) for side in (step.left, step.right))
     if isinstance(step, Limit):
         return rf"\lim_{{{sympy.latex(step.variable)} \to {sympy.latex(step.point)}}} {left} = {right}"
     return f"{left} {_RELATIONS[step.relation]} {right}"
 
 
+def definition_latex(definition: Definition) -> str:
+    """What a name stands for, in LaTeX."""
+    return f"{as_latex(definition.left)} = {as_latex(definition.right)}"
+
+
 def step_text(step: Step, width: int = 96) -> str:
     """The statement of a step in Unicode art, or on one line where that would be too wide."""
-    sides = [sympy.pretty(sympy.sympify(side), use_unicode=True, wrap_line=False) for side in (step.left, step.right)]
-    joined = _side_by_side(sides[0], f" {step.relation} ", sides[1])
+    joined = drawn(step.left, step.relation, step.right, step.as_written)
     if isinstance(step, Limit):
-        joined += f"\n({step.variable} → {step.point})"
-    if max(map(len, joined.splitlines())) <= width:
-        return joined
-    return "\n".join(textwrap.wrap(step.statement, width, subsequent_indent="  "))
+        joined += f"\n({sympy.pretty(step.variable)} → {sympy.pretty(step.point)})"
+    return _fitting(joined, step.statement, width)
 
 
-def _side_by_side(left: str, relation: str, right: str) -> str:
-    from sympy.printing.pretty.stringpict import prettyForm, stringPict
+def definition_text(definition: Definition, width: int = 96) -> str:
+    """What a name stands for, in Unicode art or on one line."""
+    joined = drawn(definition.left, "=", definition.right)
+    return _fitting(joined, f"{definition.left} = {definition.right}", width)
 
-    blocks: list[Any] = []
-    for text in (left, relation, right):
-        rows = text.splitlines()
-        wide = max(map(len, rows))
-        blocks.append(stringPict("\n".join(row.ljust(wide) for row in rows), baseline=len(rows) // 2))
-    return "\n".join(line.rstrip() for line in str(prettyForm(*stringPict.next(*blocks))).splitlines())
+
+def _fitting(drawn: str, statement: str, width: int) -> str:
+    if max(map(len, drawn.splitlines())) <= width:
+        return drawn
+    return "\n".join(textwrap.wrap(statement, width, subsequent_indent="  "))
 
 
 def _result_of(number: int, result: DerivationResult | None) -> StepResult | None:

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from sympy import Expr, IndexedBase, Integer, KroneckerDelta, Rational, oo, sin, sqrt
 from veriformer.spec.derivations.context import Block, Context
+from veriformer.spec.derivations.definitions import Definition, written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
@@ -32,6 +33,10 @@ def network(row: Expr, read: Entries) -> Expr:
     )
 
 
+f = array("f")
+SUBLAYER = Definition(f, lambda row: network(row, OWN), (i,))
+
+
 def identity_plus(jacobian: IndexedBase, row: Expr, column: Expr, factor: Expr | int = 1) -> Expr:
     """The entry of I + t J."""
     return KroneckerDelta(row, column) + factor * jacobian[row, column]
@@ -52,12 +57,12 @@ def both(row: Expr, column: Expr) -> Expr:
 KEPT = (
     Step(
         "The Jacobian of a residual layer is I + ∂f",
-        Partial(x[i] + network(i, OWN), x[k]),
-        KroneckerDelta(i, k) + Partial(network(i, OWN), x[k]),
-        "The derivative of a sum. The sublayer here is any network with one hidden layer.",
+        Partial(x[i] + f[i], x[k]),
+        KroneckerDelta(i, k) + Partial(f[i], x[k]),
+        "The derivative of a sum. The sublayer is a network with one hidden layer of sines; of its form only that it "
+        "can be differentiated is used.",
         context=ENTRIES,
-        display=r"\frac{\partial}{\partial x_k} \bigl(x_i + f_i(x)\bigr)"
-        r" = \delta_{ik} + \frac{\partial f_i(x)}{\partial x_k}",
+        where=(SUBLAYER,),
     ),
     Step(
         "One layer more: the identity term stays, with coefficient 1",
@@ -70,18 +75,18 @@ KEPT = (
     ),
     Step(
         "So the output is the input plus what each layer adds",
-        x[i] + total(lambda m: contribution[m, i], "l", up_to(depth)) + contribution[depth + 1, i],
+        written(lambda: (x[i] + total(lambda m: contribution[m, i], "l", up_to(depth))) + contribution[depth + 1, i]),
         x[i] + total(lambda m: contribution[m, i], "l", up_to(depth + 1)),
         "By induction: no layer replaces what came before it.",
         context=NEWEST,
-        display=r"\Bigl(x_i + \sum_{l=1}^{n} f_{l,i}\Bigr) + f_{n+1,i} = x_i + \sum_{l=1}^{n+1} f_{l,i}",
     ),
     Step(
         "A residual layer whose sublayer is zero is the identity",
-        x[i] + network(i, OWN),
+        x[i] + f[i],
         x[i],
         "W = 0: for instance with the last projection initialised to zero.",
         context=ZERO_SUBLAYER,
+        where=(SUBLAYER,),
     ),
 )
 
@@ -105,9 +110,9 @@ SIZE = (
 )
 
 
-def pre_norm(row: Expr, added: Expr) -> Expr:
-    """(x + c)_i + f_i(LN(x + c)): the sublayer reads the normalised vector."""
-    return x[row] + added + network(row, lambda m: normalised(lambda n: x[n] + added, m))
+def pre_norm(row: Expr, vector: Entries = OWN) -> Expr:
+    """z_i + f_i(LN(z)): the sublayer reads the normalised vector."""
+    return vector(row) + network(row, lambda m: normalised(vector, m))
 
 
 def pre_norm_jacobian(row: Expr, column: Expr) -> Expr:
@@ -118,8 +123,8 @@ def pre_norm_jacobian(row: Expr, column: Expr) -> Expr:
 PRE_NORM = (
     Step(
         "Pre-norm: a constant added to all components passes unchanged",
-        pre_norm(i, shift),
-        pre_norm(i, Integer(0)) + shift,
+        pre_norm(i, lambda m: x[m] + shift),
+        pre_norm(i) + shift,
         "The norm removes it from what the sublayer reads, the residual connection hands it on. So it does through any "
         "number of layers and whatever the sublayers are.",
         context=ENTRIES,
@@ -151,21 +156,26 @@ def post_norm_jacobian(row: Expr, column: Expr) -> Expr:
     return total(lambda m: sharp(row, m) * identity_plus(sublayer, m, column), "m", COMPONENTS)
 
 
+N = array("N")
+NORM_JACOBIAN = Definition(N, sharp, (i, k))
+PROJECTOR = Definition(array("P"), projector, (i, k))
+
 POST_NORM = (
     Step(
         "Post-norm: the norm's Jacobian multiplies the identity too",
-        post_norm_jacobian(i, k),
-        sharp(i, k) + total(lambda m: sharp(i, m) * sublayer[m, k], "m", COMPONENTS),
+        total(lambda m: N[i, m] * identity_plus(sublayer, m, k), "m", COMPONENTS),
+        N[i, k] + total(lambda m: N[i, m] * sublayer[m, k], "m", COMPONENTS),
         "The chain rule for LN(x + f(x)): N (I + J) = N + N J. The term without a sublayer is N, not I.",
         context=ENTRIES,
-        display=r"\sum_m N_{im}(\delta_{mk} + J_{mk}) = N_{ik} + \sum_m N_{im} J_{mk}",
+        where=(NORM_JACOBIAN,),
     ),
     Step(
         "At ε = 0 the norm's Jacobian is a projector over √v",
-        sqrt(variance(OWN)) * sharp(i, k),
-        projector(i, k),
+        sqrt(variance(OWN)) * N[i, k],
+        PROJECTOR.name[i, k],
         "N = (I − 11ᵀ/d − ŷŷᵀ/d)/√v.",
         context=ENTRIES,
+        where=(NORM_JACOBIAN, PROJECTOR),
     ),
     Step(
         "The projector applied twice is the projector",
@@ -253,6 +263,7 @@ OUTPUTS = (
             symbols={d: 3, i: 3, epsilon: Fraction(1, 100000)},
             arrays={(x, (m,)): m for m in (1, 2, 3)},
         ),
+        values=("1.2247", "3"),
     ),
 )
 

@@ -17,7 +17,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class StepResult:
-    """The three checks of a step, and how long they took."""
+    """The three checks of a step, and how much processor time they took."""
 
     step: str
     statement: str
@@ -75,7 +75,7 @@ class DerivationResult:
 
     @property
     def seconds(self) -> float:
-        """The time all checks took."""
+        """The processor time that all checks took."""
         return sum(step.seconds for step in self.steps)
 
     @property

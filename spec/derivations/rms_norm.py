@@ -7,6 +7,7 @@ from fractions import Fraction
 from sympy import Expr, Function, Integer, KroneckerDelta, sqrt
 from veriformer.spec.derivations import layer_norm
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
@@ -74,14 +75,15 @@ SIZE = (
             symbols={d: 3, i: 3, epsilon: Fraction(1, 100000)},
             arrays={(x, (1,)): 1, (x, (2,)): 2, (x, (3,)): 2},
         ),
+        values=("1.1547", "0.5547"),
     ),
 )
 
 SYMMETRIES = (
     Step(
         "It is odd",
-        normalised(lambda m: -x[m], i),
-        -normalised(own, i),
+        written(lambda: normalised(lambda m: -x[m], i)),
+        written(lambda: -normalised(own, i)),
         "Squares do not see the sign. In particular R(0) = 0, where ε > 0.",
         context=CONTEXT,
     ),
@@ -121,11 +123,12 @@ CENTRE = (
         "Adding a constant to all components does change the output",
         normalised(own, i),
         normalised(lambda m: x[m] + 1, i),
-        "The vectors (1, 2, 2) and (2, 3, 3) with ε = 1: third component 1 and 0.9608.",
+        "The vectors (1, 2, 2) and (2, 3, 3) with ε = 1: third component 1 and 1.0392.",
         example=World(
             symbols={d: 3, i: 3, epsilon: 1},
             arrays={(x, (1,)): 1, (x, (2,)): 2, (x, (3,)): 2},
         ),
+        values=("1", "1.0392"),
     ),
     Step(
         "On centred vectors it is layer normalisation",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sympy import Expr, ImmutableMatrix, IndexedBase, Integer, KroneckerDelta, Symbol, cos, sin
+from sympy import Expr, ImmutableMatrix, IndexedBase, Integer, KroneckerDelta, MatAdd, MatMul, Symbol, cos, sin
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Quotient, Range, Remainder, total
@@ -85,28 +86,25 @@ RELATIVE = (
 GROUP = (
     Step(
         "Turning twice is turning by the sum",
-        rotation(m) * turned(n, x),
-        turned(m + n, x),
+        MatMul(rotation(m), rotation(n), pair(x)),
+        MatMul(rotation(m + n), pair(x)),
         "The addition theorems of sine and cosine.",
-        display=r"R_k(m)\,R_k(n)\,x_k = R_k(m+n)\,x_k",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
     Step(
         "Turning back gives the vector back",
-        rotation(-m) * turned(m, x),
+        MatMul(rotation(-m), rotation(m), pair(x)),
         pair(x),
         "R_{−m} R_m = R_0, and R_0 is the identity: position 0 changes nothing.",
-        display=r"R_k(-m)\,R_k(m)\,x_k = x_k",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
     Step(
         "Turning is linear",
-        rotation(m) * (a * pair(x) + b * pair(z)),
-        a * turned(m, x) + b * turned(m, z),
+        MatMul(rotation(m), MatAdd(a * pair(x), b * pair(z))),
+        MatAdd(a * turned(m, x), b * turned(m, z)),
         "It is multiplication by a matrix.",
-        display=r"R_k(m)\,(a\,x_k + b\,z_k) = a\,R_k(m)\,x_k + b\,R_k(m)\,z_k",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
@@ -168,7 +166,20 @@ def places(
     )
 
 
+PAIR = Context(ranges={k: PAIRS})
+MATRIX = Definition(array("R"), matrix_entry, (k, l, s, t))
+BLOCK = ImmutableMatrix(2, 2, lambda row, column: MATRIX.name[k, k, row, column])
+
 STORAGE = (
+    Step(
+        "The entries of the matrix in pair coordinates are those of the blocks",
+        BLOCK,
+        rotation(m),
+        "δ_st cos mθ_k + (s − t) sin mθ_k for s and t of 0 and 1; between pairs the entries are 0.",
+        prover=TRIGONOMETRY,
+        context=PAIR,
+        where=(MATRIX,),
+    ),
     *places("First of an interleaved pair", 2 * within, Integer(2), within, Integer(0), Context()),
     *places("Second of an interleaved pair", 2 * within + 1, Integer(2), within, Integer(1), Context()),
     *places("First half", within, pairs_count, Integer(0), within, IN_RANGE),
@@ -198,6 +209,7 @@ STORAGE = (
         "q = k = (1, 0, 0, 0) with θ_0 = 1: the query turns into (cos m, sin m, 0, 0), the key into "
         "(cos n, 0, sin n, 0). Their inner product is 1 at m = n = 0 and cos² 1 at m = n = 1.",
         example=World(symbols={m: 0, n: 0}),
+        values=("1", "0.29193"),
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, IndexedBase, Integer, Rational, Symbol
 from veriformer.spec.derivations.context import Context, RandomFamily
+from veriformer.spec.derivations.definitions import written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Limit, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Expectation, total
@@ -121,8 +122,8 @@ INDEPENDENT = (
     ),
     Step(
         "Equal terms, one after the other: errors up to a power of two",
-        (power - 1) / 3 + power,
-        (4 * power - 1) / 3,
+        written(lambda: (power - 1) / 3 + power),
+        written(lambda: (4 * power - 1) / 3),
         "A sum between 2^j and 2^(j+1) takes 2^j additions of 1, each wrong by half of the last digit there, u 2^j, at "
         "most: u 4^j in all. By induction, with p = 4^J, all of them up to 2^J are wrong by less than u 4^J / 3.",
     ),
@@ -140,6 +141,7 @@ INDEPENDENT = (
         8 * 10 * unit,
         "A hundred equal errors add up to 100u, more than 8 · √100 u.",
         example=World(symbols={unit: 1}),
+        values=("100", "80"),
     ),
 )
 

@@ -93,6 +93,7 @@ EXTREMES = (
         exp(scale * logit) / (exp(scale * sink) + exp(scale * logit)),
         "z = 0, σ = 1, scale 2.",
         example=World(symbols={logit: 0, sink: 1, scale: 2}),
+        values=("0.26894", "0.11920"),
     ),
 )
 

@@ -9,12 +9,16 @@ from sympy import (
     IndexedBase,
     Integer,
     KroneckerDelta,
+    MatMul,
     Rational,
+    Transpose,
     cos,
     eye,
     sin,
 )
+from veriformer.spec.derivations.apart import Apart
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Range, total
@@ -24,6 +28,7 @@ from veriformer.spec.derivations.provers import TRIGONOMETRY
 pairs_count = size("m")
 k, l = index("k"), index("l")  # noqa: E741
 i, j, shift, a, b = real("i"), real("j"), real("Delta"), real("a"), real("b")
+whole = index("Delta")
 frequency = IndexedBase("omega", positive=True)
 PAIRS: Range = (Integer(0), pairs_count - 1)
 PAIR_INDICES = Context(ranges={k: PAIRS, l: PAIRS})
@@ -89,10 +94,9 @@ INNER_PRODUCT = (
     ),
     Step(
         "It does not depend on the sign of i − j",
-        correlation(-shift),
-        total(lambda n: cos(shift * frequency[n]), "k", PAIRS),
+        written(lambda: correlation(-shift)),
+        correlation(shift),
         "The cosine is even. So the inner product is a function of |i − j|.",
-        display=r"\sum_{k=0}^{m-1} \cos(-\Delta\,\omega_k) = \sum_{k=0}^{m-1} \cos(\Delta\,\omega_k)",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
@@ -132,35 +136,60 @@ INNER_PRODUCT = (
     ),
 )
 
+DISTANCE = 2 * (pairs_count - correlation(shift))
+
+DISTINCT = (
+    Inequality(
+        "Two positions are at least as far apart as each of their pairs",
+        DISTANCE,
+        2 * (1 - cos(shift * frequency[l])),
+        "Every pair adds 2 (1 − cos ω_k Δ) = 4 sin²(ω_k Δ/2) to the squared distance.",
+        certificate=total(
+            lambda n: (1 - KroneckerDelta(n, l)) ** 2 * 4 * sin(shift * frequency[n] / 2) ** 2, "k", PAIRS
+        ),
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Apart(
+        "Different positions have different encodings",
+        2 * (1 - cos(whole)),
+        Integer(0),
+        "The first pair has ω_0 = 1. 1 − cos Δ is 0 at multiples of 2π only, and no whole number but 0 is one: every "
+        "whole position has an encoding of its own, beyond 10000 · 2π too.",
+        variable=whole,
+    ),
+    Difference(
+        "Though some come close in the first pair",
+        2 * (1 - cos(whole)),
+        Integer(0),
+        "710 is nearly 113 · 2π: there the first pairs are 0.00006 apart, squared 3.6·10⁻⁹. The other pairs tell them.",
+        example=World(symbols={whole: 710}),
+        values=("0.0000000036", "0"),
+    ),
+)
+
 ROTATION = (
     Step(
         "Moving by Δ rotates every pair",
         encoding(i + shift),
-        rotation(shift) * encoding(i),
+        MatMul(rotation(shift), encoding(i)),
         "The addition theorems of sine and cosine. R(Δ) does not contain the position i.",
-        display=(
-            r"\begin{pmatrix}\sin\omega_k(i+\Delta)\\ \cos\omega_k(i+\Delta)\end{pmatrix} = "
-            r"\begin{pmatrix}\cos\omega_k\Delta & \sin\omega_k\Delta\\ -\sin\omega_k\Delta & \cos\omega_k\Delta"
-            r"\end{pmatrix}\begin{pmatrix}\sin\omega_k i\\ \cos\omega_k i\end{pmatrix}"
-        ),
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
     Step(
         "R is orthogonal",
-        rotation(a).T * rotation(a),
+        MatMul(Transpose(rotation(a)), rotation(a)),
         ImmutableMatrix(eye(2)),
         "Its columns have norm 1 and are perpendicular.",
-        display=r"R_k(a)^{\top} R_k(a) = I",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
     Step(
         "Moves compose",
-        rotation(a) * rotation(b),
+        MatMul(rotation(a), rotation(b)),
         rotation(a + b),
         "Moving by b and then by a is moving by a + b.",
-        display=r"R_k(a)\,R_k(b) = R_k(a+b)",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
@@ -169,9 +198,6 @@ ROTATION = (
         block_product(a, b),
         KroneckerDelta(k, l) * rotation(a + b),
         "In pair coordinates the matrix is δ_kl R_k[s, t]: its product sums over the pair q in between and over u.",
-        display=(
-            r"\sum_{q=0}^{m-1}\sum_{u} \delta_{kq} R_k(a)_{su}\, \delta_{ql} R_q(b)_{ut} = \delta_{kl}\, R_k(a+b)_{st}"
-        ),
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
@@ -186,6 +212,7 @@ ODD_WIDTH = (
         "positions (0, 5) and "
         "(1, 6) are equally far apart, yet their inner products differ.",
         example=World(symbols={i: 0, j: 5}),
+        values=("0.28366", "0.34003"),
     ),
 )
 
@@ -211,7 +238,7 @@ DERIVATION = Derivation(
             "Relative positions can be computed with linear transformations",
         ),
     ),
-    steps=INNER_PRODUCT + ROTATION + ODD_WIDTH,
+    steps=INNER_PRODUCT + DISTINCT + ROTATION + ODD_WIDTH,
     remarks=(
         "The inner product does not decrease monotonically with the distance.",
         "After the projections W_Q and W_K the inner product is in general no longer a function of i − j alone.",

@@ -110,6 +110,7 @@ LIMITS = (
         capped(z + bias),
         "z = 0, b = 1, c = 1: 1, or tanh 1.",
         example=World(symbols={z: 0, bias: 1, cap: 1}),
+        values=("1", "0.76159"),
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Function, IndexedBase, Integer, KroneckerDelta, Rational, Symbol, exp, oo
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import Definition, written
 from veriformer.spec.derivations.derivation import (
     Derivation,
     Difference,
@@ -15,7 +16,17 @@ from veriformer.spec.derivations.derivation import (
 )
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
-from veriformer.spec.derivations.formulas import array, entry_of, index, positive, real, size, up_to, weights
+from veriformer.spec.derivations.formulas import (
+    Entries,
+    array,
+    entry_of,
+    index,
+    positive,
+    real,
+    size,
+    up_to,
+    weights,
+)
 
 n = size("n")
 ROW = up_to(n)
@@ -27,11 +38,18 @@ CONTEXT = Context(ranges={i: ROW, j: ROW, k: ROW, best: ROW}, bijections={permut
 HALF = Rational(1, 2)
 
 p = weights(entry_of(x), ROW)
+WEIGHTS = Definition(array("p"), p, (i,))
+P = WEIGHTS.name
 
 
 def jacobian(row: Expr, column: Expr) -> Expr:
-    """J = diag(p) − ppᵀ."""
-    return p(row) * (KroneckerDelta(row, column) - p(column))
+    """J = diag(p) − ppᵀ, in terms of the name p."""
+    return P[row] * (KroneckerDelta(row, column) - P[column])
+
+
+def quadratic_form(of: Entries) -> Expr:
+    """Σ_i Σ_k of(i, k)."""
+    return total(lambda r: total(lambda s: of(r, s), "k", ROW), "i", ROW)
 
 
 IDENTITIES = (
@@ -77,49 +95,44 @@ IDENTITIES = (
 JACOBIAN = (
     Step(
         "The Jacobian",
-        Partial(p(i), x[k]),
+        Partial(P[i], x[k]),
         jacobian(i, k),
         "The quotient rule; J = diag(p) − p pᵀ.",
-        display=r"J_{ik} = \frac{\partial p_i}{\partial x_k} = p_i\,(\delta_{ik} - p_k), \qquad "
-        r"p_i = \frac{e^{x_i}}{\sum_l e^{x_l}}",
         context=CONTEXT,
+        where=(WEIGHTS,),
     ),
     Step(
         "The Jacobian is symmetric",
         jacobian(i, k),
         jacobian(k, i),
         "p_i p_k is symmetric, and δ_ik p_i = δ_ik p_k.",
-        display=r"p_i\,(\delta_{ik} - p_k) = p_k\,(\delta_{ki} - p_i)",
         context=CONTEXT,
+        where=(WEIGHTS,),
     ),
     Step(
         "The Jacobian annihilates constants",
         total(lambda m: jacobian(i, m), "k", ROW),
         Integer(0),
         "The derivative of shift invariance: J 1 = 0. So J is singular.",
-        display=r"\sum_{k=1}^{n} p_i\,(\delta_{ik} - p_k) = 0",
         context=CONTEXT,
+        where=(WEIGHTS,),
     ),
     Step(
         "vᵀJv is a variance",
-        total(lambda r: total(lambda s: direction[r] * jacobian(r, s) * direction[s], "k", ROW), "i", ROW),
-        total(lambda r: total(lambda s: p(r) * p(s) * (direction[r] - direction[s]) ** 2, "k", ROW), "i", ROW) / 2,
+        quadratic_form(lambda r, s: direction[r] * jacobian(r, s) * direction[s]),
+        quadratic_form(lambda r, s: P[r] * P[s] * (direction[r] - direction[s]) ** 2) / 2,
         "Expand the square: each of the two squares gives Σ p v², the cross term −(Σ p v)².",
-        display=r"\sum_{i,k} v_i\,p_i(\delta_{ik} - p_k)\,v_k = \tfrac12 \sum_{i,k} p_i\,p_k\,(v_i - v_k)^2",
         context=CONTEXT,
+        where=(WEIGHTS,),
     ),
     Inequality(
         "The Jacobian is positive semidefinite",
-        total(lambda r: total(lambda s: direction[r] * jacobian(r, s) * direction[s], "k", ROW), "i", ROW),
+        quadratic_form(lambda r, s: direction[r] * jacobian(r, s) * direction[s]),
         Integer(0),
         "By the step before: weights times squares.",
-        display=r"v^{\top} J v = \sum_{i,k} v_i\,p_i(\delta_{ik} - p_k)\,v_k \geq 0",
         context=CONTEXT,
-        certificate=total(
-            lambda r: total(lambda s: p(r) * p(s) * (direction[r] - direction[s]) ** 2 / 2, "k", ROW),
-            "i",
-            ROW,
-        ),
+        where=(WEIGHTS,),
+        certificate=quadratic_form(lambda r, s: P[r] * P[s] * (direction[r] - direction[s]) ** 2 / 2),
     ),
 )
 
@@ -130,10 +143,10 @@ BOUND = (
     Step(
         "The absolute row sum of the Jacobian",
         total(lambda m: (2 * KroneckerDelta(i, m) - 1) * jacobian(i, m), "k", ROW),
-        2 * p(i) * (1 - p(i)),
-        "On the diagonal |J_ii| = J_ii, beside it |J_ik| = −J_ik = p_i p_k.",
+        2 * P[i] * (1 - P[i]),
+        "On the diagonal |J_ii| = J_ii, beside it |J_ik| = −J_ik = p_i p_k: the factor 2δ_ik − 1 takes the magnitudes.",
         context=CONTEXT,
-        display=r"\sum_{k=1}^{n} |J_{ik}| = \sum_{k=1}^{n} (2\delta_{ik} - 1) J_{ik} = 2 p_i (1 - p_i)",
+        where=(WEIGHTS,),
     ),
     Inequality(
         "The largest weight has the largest row sum",
@@ -170,17 +183,17 @@ def rivals(*winners: Expr) -> Expr:
 
 
 sharpened = weights(lambda m: beta * x[m], ROW)
+SHARPENED = Definition(P, sharpened, (i,))
 TIE = Context(ranges={best: ROW, tied: ROW}, facts={KroneckerDelta(best, tied): Integer(0), x[tied]: x[best]})
 
 SATURATION = (
     Step(
         "How a growing scale β moves the weights",
-        Partial(sharpened(i), beta),
-        sharpened(i) * (x[i] - total(lambda m: sharpened(m) * x[m], "j", ROW)),
+        Partial(P[i], beta),
+        P[i] * (x[i] - total(lambda m: P[m] * x[m], "j", ROW)),
         "Weights of logits above the weighted mean grow, the others shrink.",
-        display=r"\frac{\partial p_i}{\partial \beta} = p_i \Bigl(x_i - \sum_j p_j x_j\Bigr), \qquad "
-        r"p_i = \frac{e^{\beta x_i}}{\sum_l e^{\beta x_l}}",
         context=CONTEXT,
+        where=(SHARPENED,),
     ),
     Step(
         "The largest weight",
@@ -233,10 +246,9 @@ SATURATION = (
     ),
     Limit(
         "With two equal maxima the gradient does not vanish",
-        2 * beta * HALF * (1 - HALF),
+        written(lambda: 2 * beta * HALF * (1 - HALF)),
         oo,
         "‖βJ‖_∞ = 2β p_b (1 − p_b) with p_b → 1/2 grows without bound: saturation needs a unique maximum.",
-        display=r"\lim_{\beta \to \infty} 2 \beta \cdot \tfrac12 \left(1 - \tfrac12\right) = \infty",
         variable=beta,
         point=oo,
     ),
@@ -251,6 +263,7 @@ EXHIBITS = (
         exp(left) / (exp(left) + exp(right)),
         "Softmax is invariant under shifts, not under scaling. Two logits 1 and 0, doubled.",
         example=World(symbols={left: 1, right: 0}),
+        values=("0.8808", "0.7311"),
     ),
 )
 

@@ -26,6 +26,10 @@ GENERAL = Context(
 )
 ZERO_MEAN = Context(
     ranges={i: components},
+    families=(RandomFamily(query, ZERO, deviation), RandomFamily(key, ZERO, deviation)),
+)
+FOUR_MOMENTS = Context(
+    ranges={i: components},
     families=(
         RandomFamily(query, ZERO, deviation, skewness_q, kurtosis_q),
         RandomFamily(key, ZERO, deviation, skewness_k, kurtosis_k),
@@ -108,7 +112,7 @@ SUMS = (
         "ways). "
         "Divided by the squared variance this is 3 + (κ_q κ_k − 3)/d_k: wide logits are nearly Gaussian.",
         MOMENT_ALGEBRA,
-        ZERO_MEAN,
+        FOUR_MOMENTS,
     ),
 )
 
@@ -129,7 +133,7 @@ NEGATIVE_CASE = (
         d_k * (kurtosis_q - 1) * deviation**4,
         "Var(q²) = E[q⁴] − E[q²]² = (κ − 1)σ⁴, and the squares of different components are independent.",
         MOMENT_ALGEBRA,
-        ZERO_MEAN,
+        FOUR_MOMENTS,
     ),
     Difference(
         "When k = q: the variance is another one",
@@ -139,6 +143,7 @@ NEGATIVE_CASE = (
         "= 7/3; "
         "with d_k = 2 the two variances are 24 and 18. They agree only when κ = 2.",
         example=World(symbols={d_k: 2}, laws={query: SKEWED, key: SKEWED}),
+        values=("24", "18"),
     ),
 )
 
@@ -170,4 +175,5 @@ DERIVATION = Derivation(
         "The standard deviation of an unscaled logit is √d_k σ², which is why the factor is 1/√d_k and not 1/d_k.",
         "Trained queries and keys are neither independent nor of equal variance; the law describes initialisation.",
     ),
+    reason_without_law="That logits are divided by √d_k is a definition; this says why it was chosen.",
 )

@@ -40,6 +40,7 @@ COUNTING = (
         total(lambda m: x[m], "j", (i - left + 1, i)),
         "What a query at 2 with l = 1 sums up: keys 1 and 2, or key 2 alone.",
         example=World(symbols={i: 2, left: 1}, arrays={(x, (1,)): 1, (x, (2,)): 1}),
+        values=("2", "1"),
     ),
 )
 
@@ -67,7 +68,6 @@ COMBINING = (
         attention(score, entry_of(value), KEYS, entry_of(causal))(i, e),
         "Both are C[i, j] = 1 for j ≤ i, and C · C = C.",
         context=MASKS,
-        display=r"\operatorname{attention}(C \cdot C)_{ie} = \operatorname{attention}(C)_{ie}",
     ),
 )
 

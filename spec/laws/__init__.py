@@ -20,6 +20,7 @@ from veriformer.spec.laws import (
     normalisation,
     relative_positions,
     rotary,
+    single_head,
     sinks,
     softcap,
     softmax,
@@ -34,6 +35,7 @@ __all__ = ["LAWS", "LawStatement", "Property", "Tier"]
 _PLAIN = "scaled_dot_product_attention"
 _GROUPED = "grouped_query_attention"
 _WEIGHTS = "attention_weights"
+_SINGLE_HEAD = "single_head_attention"
 _MULTI_HEAD = "multi_head_attention"
 _BACKWARD = "scaled_dot_product_attention_backward"
 _AVERAGING = (_PLAIN, _GROUPED)
@@ -49,12 +51,24 @@ _LAYERS = ("encoder_layer", "decoder_layer")
 _MODELS = ("encoder", "encoder_decoder", "language_model", "decode_step")
 _BLACK_BOX = "model"
 _COMPOSED = (*_LAYERS, *_MODELS, _BLACK_BOX)
-_WITHOUT_EXAMPLES = (_GROUPED, _BACKWARD, _ROTARY, _ALIBI, _BUCKET, *_POSITION_WISE, *_TRAINING, _MERGE, *_COMPOSED)
+_WITHOUT_EXAMPLES = (
+    _SINGLE_HEAD,
+    _GROUPED,
+    _BACKWARD,
+    _ROTARY,
+    _ALIBI,
+    _BUCKET,
+    *_POSITION_WISE,
+    *_TRAINING,
+    _MERGE,
+    *_COMPOSED,
+)
 _FLOAT = (
     "softmax",
     *_PER_HEAD,
     _BACKWARD,
     _MERGE,
+    _SINGLE_HEAD,
     _MULTI_HEAD,
     "layer_norm",
     *_POSITION_WISE,
@@ -83,7 +97,8 @@ _PER_HEAD_LOGIT_LAWS = (
 
 _STATEMENTS = (
     *state(interface.EVERY_OPERATION, *_ALL),
-    *state(interface.EVERY_FLOAT_OPERATION, *_FLOAT),
+    *state(interface.EVERY_FLOAT_OPERATION, *(name for name in _FLOAT if name != _BLACK_BOX)),
+    *state(interface.EVERY_MODEL, _BLACK_BOX),
     *state((interface.RESULT_KEPT,), *(name for name in _FLOAT if name not in _WITHOUT_OWN_RESULT)),
     *state((interface.BOOLEAN,), "causal_mask", "padding_mask"),
     *state((interface.INPUTS_UNCHANGED, interface.MEMORY_LAYOUT), _BUCKET),
@@ -97,6 +112,7 @@ _STATEMENTS = (
     *state((masking.NO_SHARE,), *_AVERAGING),
     *state((attention.ALL_KEYS_TWICE, attention.VALUE_WIDTH), *_AVERAGING, _MULTI_HEAD),
     *state((*windows.WINDOW_LAWS, *softcap.SOFTCAP_LAWS, *sinks.SINK_LAWS), *_AVERAGING),
+    *state((*windows.WINDOW_LAWS_OF_WEIGHTS, *softcap.SOFTCAP_LAWS_OF_WEIGHTS, *sinks.SINK_LAWS_OF_WEIGHTS), _WEIGHTS),
     *state(merging.MERGE_LAWS, _MERGE),
     *state(masking.MASK_LAWS, *_ATTENTION),
     *state(masking.CAUSAL_LAWS, *_ATTENTION),
@@ -104,6 +120,7 @@ _STATEMENTS = (
     *state(symmetry.HEADS, *_PER_HEAD),
     *state(backward.BACKWARD_LAWS, _BACKWARD),
     *state(heads.GROUPED_LAWS, _GROUPED),
+    *state(single_head.SINGLE_HEAD_LAWS, _SINGLE_HEAD),
     *state(heads.MULTI_HEAD_LAWS, _MULTI_HEAD),
     *state(other.CAUSAL_MASK_LAWS, "causal_mask"),
     *state(other.PADDING_MASK_LAWS, "padding_mask"),

@@ -13,7 +13,9 @@ SCALE = Property(
     statement="Logits are divided by the square root of the query/key width.",
     formula="f(Q, K, V) = softmax(Q Kᵀ / √D) V",
     source=f"{VASWANI}, equation 1 and footnote 4; seed document 004, footnote on scaling",
-    derivation="variance_scaling",
+    reason="the definition; the derivation says why it is √D",
+    motivation="variance_scaling",
+    steps=("Division by √d_k",),
 )
 EXPLICIT_SCALE = Property(
     key="explicit_scale",
@@ -45,6 +47,7 @@ SINGLE_KEY = Property(
     formula="S = 1: f(q, k, v) = v",
     source="seed document 003: where each row sums to 1 (hence a₁₁ = 1)",
     derivation="convex_hull",
+    steps=("A single key gives its value",),
 )
 SINGLE_QUERY = Property(
     key="single_query",
@@ -52,6 +55,7 @@ SINGLE_QUERY = Property(
     formula="L = 1: f(q, K, V) = softmax(q Kᵀ / √D) V",
     source=f"{VASWANI}, equation 1",
     derivation="permutation",
+    steps=("Permuting the queries permutes the outputs",),
 )
 LARGE_LOGITS = Property(
     key="large_logits",
@@ -59,6 +63,7 @@ LARGE_LOGITS = Property(
     formula="|logits| > 88: f is finite and equals the formula, because softmax(x) = softmax(x − max x)",
     source="Milakov & Gimelshein 2018, section 2 (safe softmax)",
     derivation="softmax",
+    steps=("Adding a constant to all logits changes nothing",),
 )
 FAINT_KEY = Property(
     key="scale.faint_key",
@@ -66,6 +71,7 @@ FAINT_KEY = Property(
     formula="V = 0 but for V[j]: f(Q, K, V)[i] = e^(z_j − max z) V[j] / Σ e^(z − max z), e^(−64) as well as e^(−1)",
     source=f"{VASWANI}, equation 1; a share δ of the logits is a share δ (max z − z_j) of the output",
     derivation="attention_rounding",
+    steps=("The output where only one key has a value, and it lies d below the other",),
 )
 HULL = Property(
     key="values.hull",
@@ -73,6 +79,7 @@ HULL = Property(
     formula="min_j V[j, c] ≤ f(Q, K, V)[i, c] ≤ max_j V[j, c]",
     source=SEED_HULL,
     derivation="convex_hull",
+    steps=("A half-space that contains all values contains the output",),
 )
 CONSTANT_VALUES = Property(
     key="values.constant",
@@ -80,6 +87,7 @@ CONSTANT_VALUES = Property(
     formula="V[j] = v for all j: f(Q, K, V)[i] = v",
     source=SEED_HULL,
     derivation="convex_hull",
+    steps=("Equal values are reproduced",),
 )
 LINEAR_IN_VALUES = Property(
     key="values.linear",
@@ -87,6 +95,7 @@ LINEAR_IN_VALUES = Property(
     formula="f(Q, K, a V + b W) = a f(Q, K, V) + b f(Q, K, W)",
     source="seed document 002: f(ax + by) = af(x) + bf(y), true of the values only",
     derivation="convex_hull",
+    steps=("The output is linear in the values",),
 )
 EQUAL_KEYS = Property(
     key="keys.equal",
@@ -94,13 +103,15 @@ EQUAL_KEYS = Property(
     formula="K[j] = k for all j: weights = 1/S",
     source=f"{VASWANI}, equation 1",
     derivation="convex_hull",
+    steps=("Equal keys give the mean of the values, whatever the query",),
 )
 KEY_SHIFT = Property(
     key="keys.shift",
     statement="One vector added to every key changes nothing.",
     formula="f(Q, K + 1 cᵀ, V) = f(Q, K, V): each row of logits moves by q·c / √D",
     source="shift invariance of softmax, equation 1 of Vaswani et al. 2017",
-    derivation="softmax",
+    derivation="inner_products",
+    steps=("One vector added to every key moves a row of scores by one number",),
 )
 COMPONENT_ORDER = Property(
     key="components.permutation",
@@ -108,6 +119,10 @@ COMPONENT_ORDER = Property(
     formula="f(Q P, K P, V) = f(Q, K, V) for every signed permutation P, because P Pᵀ = 1",
     source="the inner product in equation 1 of Vaswani et al. 2017",
     derivation="inner_products",
+    steps=(
+        "Components of queries and keys in another order have the same inner products",
+        "Components reflected in both have the same inner products",
+    ),
 )
 VALUE_COMPONENTS = Property(
     key="values.components",
@@ -115,6 +130,7 @@ VALUE_COMPONENTS = Property(
     formula="f(Q, K, V P) = f(Q, K, V) P for every permutation P",
     source="the weights in equation 1 of Vaswani et al. 2017 do not depend on the component",
     derivation="inner_products",
+    steps=("A linear map of the values is one of the output",),
 )
 DUPLICATED_KEY = Property(
     key="keys.duplicated",
@@ -122,6 +138,7 @@ DUPLICATED_KEY = Property(
     formula="f(Q, [K; K_j], [V; V_j]) = f(Q, K, V; bias[:, j] = log 2)",
     source="e^(z + log 2) = 2 e^z in equation 1 of Vaswani et al. 2017",
     derivation="masking",
+    steps=("A key that occurs twice has a bias of log 2",),
     features=("bias",),
 )
 ALL_KEYS_TWICE = Property(
@@ -130,13 +147,14 @@ ALL_KEYS_TWICE = Property(
     formula="f(Q, [K; K], [V; V]) = f(Q, K, V)",
     source="numerator and denominator of equation 1 of Vaswani et al. 2017 both double",
     derivation="masking",
+    steps=("When every key occurs twice nothing changes",),
 )
 BIAS_VALUE = Property(
     key="bias.value",
     statement="A bias is added to the scaled logits, itself unscaled.",
     formula="f(Q, K, V; bias = B) = softmax(Q Kᵀ / √D + B) V",
     source="seed document 001 prints (QKᵀ + M)/√d_k, which is right for M ∈ {0, −∞} only",
-    derivation="masking",
+    reason="the definition",
     features=("bias",),
 )
 BIAS_ROW_SHIFT = Property(
@@ -144,7 +162,8 @@ BIAS_ROW_SHIFT = Property(
     statement="Adding one number to the whole row of a query's bias changes nothing.",
     formula="f(…; bias = B + c 1ᵀ) = f(…; bias = B)",
     source="shift invariance of softmax",
-    derivation="softmax",
+    derivation="masking",
+    steps=("Adding a constant to a whole row of the bias changes nothing",),
     features=("bias",),
 )
 

@@ -13,6 +13,7 @@ GRAD_VALUE = Property(
     formula="dV = Pᵀ dO",
     source=DAO,
     derivation=DERIVATION,
+    steps=("The gradient of the values: dV = Pᵀ G",),
 )
 GRAD_QUERY = Property(
     key="grad_query",
@@ -20,6 +21,10 @@ GRAD_QUERY = Property(
     formula="dQ = s · dS K, dS = P ∘ (dO Vᵀ − rowsum(P ∘ dO Vᵀ)), s = 1/√D",
     source=DAO,
     derivation=DERIVATION,
+    steps=(
+        "The gradient of the queries: dQ = σ dS K",
+        "The gradient of the logits: dS = P ∘ (dP − D)",
+    ),
 )
 GRAD_KEY = Property(
     key="grad_key",
@@ -27,6 +32,10 @@ GRAD_KEY = Property(
     formula="dK = s · dSᵀ Q, dS = P ∘ (dO Vᵀ − rowsum(P ∘ dO Vᵀ)), s = 1/√D",
     source=DAO,
     derivation=DERIVATION,
+    steps=(
+        "The gradient of the keys: dK = σ dSᵀ Q",
+        "The gradient of the logits: dS = P ∘ (dP − D)",
+    ),
 )
 EXPLICIT_SCALE = Property(
     key="explicit_scale",
@@ -34,6 +43,10 @@ EXPLICIT_SCALE = Property(
     formula="dQ = s · dS K, dK = s · dSᵀ Q with P = softmax(s Q Kᵀ)",
     source=DAO,
     derivation=DERIVATION,
+    steps=(
+        "The gradient of the queries: dQ = σ dS K",
+        "The gradient of the keys: dK = σ dSᵀ Q",
+    ),
     features=("scale",),
 )
 VALUE_WIDTH = Property(
@@ -49,6 +62,7 @@ FAINT_KEY = Property(
     formula="dV[j] = Σ_i e^(z_ij − max z_i) dO[i] / Σ e^(z_i − max z_i), e^(−64) as well as e^(−1)",
     source=f"{DAO}; a share δ of the logits is a share δ (max z − z_j) of the gradient",
     derivation="attention_rounding",
+    steps=("The output where only one key has a value, and it lies d below the other",),
 )
 LARGE_LOGITS = Property(
     key="large_logits",
@@ -56,6 +70,7 @@ LARGE_LOGITS = Property(
     formula="|logits| > 88: dQ, dK and dV are finite and equal the formula",
     source="Milakov & Gimelshein 2018, section 2 (safe softmax)",
     derivation="softmax",
+    steps=("Adding a constant to all logits changes nothing",),
 )
 MANY_KEYS = Property(
     key="many_keys",
@@ -63,6 +78,7 @@ MANY_KEYS = Property(
     formula="K[j] = k for all j: dQ = s (Σ_j dS[:, j]) k = 0, however large Σ_j exp(S[i, j] − max) = S is",
     source="each row of dS sums to zero; differentiating x / Σx through (Σx)² overflows float16 once Σx ≥ 256",
     derivation=DERIVATION,
+    steps=("Every row of dS sums to 0",),
 )
 SINGLE_KEY = Property(
     key="single_key",
@@ -70,6 +86,10 @@ SINGLE_KEY = Property(
     formula="S = 1: dQ = 0, dK = 0, dV = Σ_i dO[i]",
     source="P = 1 whatever the logits, so dS = 0",
     derivation=DERIVATION,
+    steps=(
+        "Every row of dS sums to 0",
+        "The gradients of the values sum to those of the outputs",
+    ),
 )
 EQUAL_VALUES = Property(
     key="values.equal",
@@ -77,6 +97,7 @@ EQUAL_VALUES = Property(
     formula="V[j] = v for all j: dQ = 0 and dK = 0",
     source="the output is v whatever the weights; each row of dS is P ∘ (c − c)",
     derivation=DERIVATION,
+    steps=("The gradient of the logits: dS = P ∘ (dP − D)",),
 )
 LINEAR = Property(
     key="grad_output.linear",
@@ -84,6 +105,7 @@ LINEAR = Property(
     formula="g(a dO + b dO′) = a g(dO) + b g(dO′), g = (dQ, dK, dV)",
     source="a backward pass is a product with a transposed Jacobian",
     derivation=DERIVATION,
+    steps=("The gradients are linear in G",),
 )
 KEYS_SUM = Property(
     key="keys.sum_to_zero",
@@ -91,6 +113,7 @@ KEYS_SUM = Property(
     formula="Σ_j dK[j] = s Σ_i (Σ_j dS[i, j]) Q[i] = 0",
     source="one vector added to all keys changes no weight: softmax ignores a shift of its row",
     derivation=DERIVATION,
+    steps=("So the gradients of the keys sum to 0",),
 )
 VALUES_SUM = Property(
     key="values.sum",
@@ -98,6 +121,7 @@ VALUES_SUM = Property(
     formula="Σ_j dV[j] = Σ_i dO[i]",
     source="the weights of each query sum to one",
     derivation=DERIVATION,
+    steps=("The gradients of the values sum to those of the outputs",),
 )
 EQUAL_SHARES = Property(
     key="equal_shares",
@@ -105,6 +129,7 @@ EQUAL_SHARES = Property(
     formula="Σ_i Q[i] · dQ[i] = Σ_j K[j] · dK[j] = Σ_ij S[i, j] dS[i, j]",
     source="the logits depend on products of both only: t Q and K/t give the same for every t",
     derivation=DERIVATION,
+    steps=("Queries and keys have equal shares: Σ Q ∘ dQ = Σ K ∘ dK",),
 )
 LOGITS = (
     GRAD_VALUE,
@@ -129,6 +154,10 @@ MASK_VALUE = Property(
     formula="dS and dV with P = softmax over the visible keys, 0 elsewhere",
     source=f"{DAO}; Vaswani et al. 2017, section 3.2.3",
     derivation=DERIVATION,
+    steps=(
+        "The gradient of the logits: dS = P ∘ (dP − D)",
+        "The gradient of the values: dV = Pᵀ G",
+    ),
     features=("mask",),
     conventions=("mask_polarity",),
 )
@@ -138,6 +167,10 @@ MASKED_KEYS = Property(
     formula="mask[:, j] False: dK[j] = 0 and dV[j] = 0",
     source="P[:, j] = 0 is a factor of both",
     derivation=DERIVATION,
+    steps=(
+        "A key hidden from every query has no gradient",
+        "Nor has its value",
+    ),
     features=("mask",),
 )
 MASKED_CONTENT = Property(
@@ -145,7 +178,11 @@ MASKED_CONTENT = Property(
     statement="What stands in a masked key or value, if finite, changes no gradient.",
     formula="mask[:, j] False: dQ, dK, dV are the same for every K[j], V[j]",
     source="P[:, j] = 0 is a factor of every term with K[j] or V[j]",
-    derivation=DERIVATION,
+    derivation="masking",
+    steps=(
+        "The content of a masked key does not matter",
+        "The content of a masked value does not matter",
+    ),
     features=("mask",),
 )
 BROADCAST = Property(
@@ -173,6 +210,10 @@ FUTURE = Property(
     formula="dO[i] = 0 for i ≥ n: dK[j] = 0 and dV[j] = 0 for every j that no i < n sees",
     source="Vaswani et al. 2017, section 3.2.3: prevent leftward information flow",
     derivation=DERIVATION,
+    steps=(
+        "With a causal mask a loss on a prefix sends no gradient to later keys",
+        "Nor to later values",
+    ),
     features=("is_causal",),
 )
 UNEQUAL_LENGTHS = Property(
@@ -180,7 +221,7 @@ UNEQUAL_LENGTHS = Property(
     statement="With L ≠ S the causal flag follows one alignment, in the backward pass too.",
     formula="visible: j ≤ i (top-left) or j ≤ i + S − L (bottom-right)",
     source="docs/interface.md, convention causal_alignment",
-    derivation="causality",
+    reason="a convention: nothing says where the diagonal of an oblong mask begins",
     features=("is_causal",),
     conventions=("causal_alignment",),
 )
@@ -189,7 +230,7 @@ EXPLICIT_CAUSAL = Property(
     statement="The causal flag gives the gradients of the explicit triangular mask.",
     formula="g(…; is_causal) = g(…; mask = causal_mask(L, S))",
     source="seed document 000, worked example 3",
-    derivation="causality",
+    reason="the definition of the flag",
     features=("is_causal", "mask"),
     conventions=("causal_alignment",),
 )
@@ -199,6 +240,7 @@ WITH_PADDING = Property(
     formula="g(…; is_causal, mask = M) = g(…; mask = causal_mask ∧ M)",
     source="seed document 000, worked example 3, step 4",
     derivation="causality",
+    steps=("Causal and padding mask together are the product of their indicators",),
     features=("is_causal", "mask"),
     conventions=("causal_with_mask",),
 )
@@ -219,6 +261,11 @@ BATCH_INDEPENDENCE = Property(
     formula="g(inputs)[b] is the same for every inputs[b′], b′ ≠ b",
     source="the formula has no term in which two samples meet",
     derivation="independence",
+    steps=(
+        "No dependence on queries of another batch entry",
+        "No dependence on keys of another batch entry",
+        "No dependence on values of another batch entry",
+    ),
 )
 HEAD_INDEPENDENCE = Property(
     key="heads.independence",
@@ -226,6 +273,11 @@ HEAD_INDEPENDENCE = Property(
     formula="g(inputs)[:, h] is the same for every inputs[:, h′], h′ ≠ h",
     source="Vaswani et al. 2017, section 3.2.2: heads are computed in parallel",
     derivation="independence",
+    steps=(
+        "No dependence on queries of another head",
+        "No dependence on keys of another head",
+        "No dependence on values of another head",
+    ),
 )
 QUERY_PERMUTATION = Property(
     key="queries.permutation",
@@ -233,6 +285,7 @@ QUERY_PERMUTATION = Property(
     formula="g(P Q, K, V, P dO) = (P dQ, dK, dV)",
     source="each query is answered alone, and sums over queries have no order",
     derivation="permutation",
+    steps=("Permuting the queries permutes the outputs",),
 )
 KEY_PERMUTATION = Property(
     key="keys.permutation",
@@ -240,6 +293,7 @@ KEY_PERMUTATION = Property(
     formula="g(Q, P K, P V, dO) = (dQ, P dK, P dV)",
     source="a sum does not depend on the order of its terms",
     derivation="permutation",
+    steps=("Permuting keys and values together changes nothing",),
 )
 SYMMETRY = (BATCH_INDEPENDENCE, HEAD_INDEPENDENCE, QUERY_PERMUTATION, KEY_PERMUTATION)
 

@@ -29,6 +29,12 @@ ZERO = Property(
     formula="f(0) = 0",
     source="zero times a finite gate",
     derivation="gated_activations",
+    steps=(
+        "The gate is not negative, so the result has the sign of the entry",
+        "The gate is not above one, so the result does not go beyond the entry",
+        "The gate Φ is not negative either",
+        "Nor is the gate Φ above one",
+    ),
 )
 REFLECTION = Property(
     key="reflection",
@@ -36,6 +42,10 @@ REFLECTION = Property(
     formula="f(x) − f(−x) = x",
     source="the gates of x and −x sum to one: Φ(x) + Φ(−x) = 1, σ(x) + σ(−x) = 1",
     derivation="gated_activations",
+    steps=(
+        "x σ(β x): what an entry gets beyond its mirror image is the entry",
+        "x Φ(x): what an entry gets beyond its mirror image is the entry",
+    ),
 )
 BETWEEN = Property(
     key="between",
@@ -43,6 +53,12 @@ BETWEEN = Property(
     formula="min(0, x) ≤ f(x) ≤ max(0, x)",
     source="the gate lies between 0 and 1",
     derivation="gated_activations",
+    steps=(
+        "The gate is not negative, so the result has the sign of the entry",
+        "The gate is not above one, so the result does not go beyond the entry",
+        "The gate Φ is not negative either",
+        "Nor is the gate Φ above one",
+    ),
 )
 INCREASING = Property(
     key="increasing",
@@ -50,6 +66,12 @@ INCREASING = Property(
     formula="0 ≤ x ≤ z: f(x) ≤ f(z)",
     source="the gate increases",
     derivation="gated_activations",
+    steps=(
+        "The derivative of x σ(β x)",
+        "It is not negative where x is not: the result increases there",
+        "The derivative of x Φ(x)",
+        "Nor is that one: the result increases there too",
+    ),
 )
 TAILS = Property(
     key="tails",
@@ -57,6 +79,12 @@ TAILS = Property(
     formula="f(x) − x → 0 for x → ∞, f(x) → 0 for x → −∞",
     source="the gate tends to 1 on the right, and to 0 faster than x grows on the left",
     derivation="gated_activations",
+    steps=(
+        "x σ(x) vanishes on the left",
+        "x σ(x) becomes x on the right",
+        "x Φ(x) vanishes on the left",
+        "x Φ(x) becomes x on the right",
+    ),
 )
 ELEMENTWISE = Property(
     key="elementwise",
@@ -87,6 +115,7 @@ OUTPUT_BIAS = Property(
     formula="W_2 = 0: f(x) = b_2",
     source=f"{VASWANI}, equation 2",
     derivation="feed_forward",
+    steps=("Where the second matrix is zero its bias is left",),
 )
 HIDDEN_ORDER = Property(
     key="hidden.permutation",
@@ -94,6 +123,7 @@ HIDDEN_ORDER = Property(
     formula="f(x; W_1 P, b_1 P, Pᵀ W_2) = f(x; W_1, b_1, W_2)",
     source="a sum does not depend on the order of its terms",
     derivation="feed_forward",
+    steps=("The order of the hidden units does not matter",),
 )
 HIDDEN_SUM = Property(
     key="hidden.sum",
@@ -101,6 +131,7 @@ HIDDEN_SUM = Property(
     formula="f(x) = Σ_units activation(⟨x, w_1⟩ + b_1) w_2 + b_2",
     source="a matrix product is a sum over the inner index",
     derivation="feed_forward",
+    steps=("Two parts of the hidden units add up to the whole",),
 )
 HOMOGENEITY = Property(
     key="relu_homogeneity",
@@ -108,6 +139,7 @@ HOMOGENEITY = Property(
     formula="α > 0: f(α x) = α f(x)",
     source="max(0, α z) = α max(0, z)",
     derivation="feed_forward",
+    steps=("ReLU without biases: scaling the input scales the result",),
 )
 POSITIONS = Property(
     key="batch.independence",
@@ -115,6 +147,7 @@ POSITIONS = Property(
     formula="f(x)[r] = f(x[r])",
     source=f"{VASWANI}: applied to each position separately and identically",
     derivation="feed_forward",
+    steps=("No dependence on another position",),
 )
 
 GATED_VALUE = Property(
@@ -131,6 +164,7 @@ UP_LINEAR = Property(
     formula="f(x; W_up + W′) = f(x; W_up) + f(x; W′)",
     source=f"{SHAZEER}: the gate alone passes through the activation",
     derivation="feed_forward",
+    steps=("A gated network is linear in the branch that is not activated",),
 )
 UP_SIGN = Property(
     key="up_branch.sign",
@@ -138,6 +172,7 @@ UP_SIGN = Property(
     formula="f(x; −W_up) = −f(x; W_up)",
     source=f"{SHAZEER}: the gate alone passes through the activation",
     derivation="feed_forward",
+    steps=("Negating that branch negates the result",),
 )
 ZERO_GATE = Property(
     key="zero_gate",
@@ -145,6 +180,7 @@ ZERO_GATE = Property(
     formula="W_gate = 0: f(x) = 0",
     source="activation(0) = 0",
     derivation="feed_forward",
+    steps=("A gate whose matrix is zero lets nothing through",),
 )
 GATED_HIDDEN_ORDER = Property(
     key="hidden.permutation",
@@ -152,6 +188,7 @@ GATED_HIDDEN_ORDER = Property(
     formula="f(x; W_gate P, W_up P, Pᵀ W_down) = f(x; W_gate, W_up, W_down)",
     source="a sum does not depend on the order of its terms",
     derivation="feed_forward",
+    steps=("The order of the hidden units does not matter here either",),
 )
 GATED_HIDDEN_SUM = Property(
     key="hidden.sum",
@@ -159,6 +196,7 @@ GATED_HIDDEN_SUM = Property(
     formula="f(x) = Σ_units activation(⟨x, w_gate⟩) ⟨x, w_up⟩ w_down",
     source="a matrix product is a sum over the inner index",
     derivation="feed_forward",
+    steps=("Two parts of the hidden units add up to the whole",),
 )
 GATED_POSITIONS = Property(
     key="batch.independence",
@@ -166,6 +204,7 @@ GATED_POSITIONS = Property(
     formula="f(x)[r] = f(x[r])",
     source=SHAZEER,
     derivation="feed_forward",
+    steps=("No dependence on another position",),
 )
 
 _ACTIVATION_LAWS = (ZERO, REFLECTION, BETWEEN, INCREASING, TAILS, ELEMENTWISE)

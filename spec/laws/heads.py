@@ -13,6 +13,7 @@ REPEATED_HEADS = Property(
     formula="f(Q, K, V) = f(Q, repeat_each(K, H/G), repeat_each(V, H/G))",
     source=AINSLIE,
     derivation="grouped_query",
+    steps=("Grouped attention is attention with each key/value head repeated γ times",),
     conventions=("kv_grouping",),
 )
 ONE_HEAD_EACH = Property(
@@ -21,6 +22,7 @@ ONE_HEAD_EACH = Property(
     formula="G = H: f(Q, K, V) = attention(Q, K, V)",
     source=AINSLIE,
     derivation="grouped_query",
+    steps=("As many groups as heads: head h reads head h",),
 )
 SHARED_HEAD = Property(
     key="shared_head",
@@ -28,6 +30,7 @@ SHARED_HEAD = Property(
     formula="G = 1: f(Q, K, V)[h] = attention(Q_h, K_0, V_0)",
     source="Shazeer 2019 (multi-query attention)",
     derivation="grouped_query",
+    steps=("One group (multi-query): every head reads head 0",),
 )
 SUM_OF_HEADS = Property(
     key="sum_of_heads",
@@ -35,6 +38,7 @@ SUM_OF_HEADS = Property(
     formula="Concat(head_1, …, head_H) W_O = Σ_h head_h W_O^(h)",
     source=f"{VASWANI}; seed document 003: all these projections are summed",
     derivation="multi_head",
+    steps=("Concatenate and project: a sum over heads",),
 )
 ONE_HEAD = Property(
     key="one_head",
@@ -42,6 +46,7 @@ ONE_HEAD = Property(
     formula="H = 1: f(x, c) = attention(x W_Q, c W_K, c W_V) W_O",
     source=VASWANI,
     derivation="multi_head",
+    steps=("One head is attention with projected inputs",),
 )
 HEAD_ORDER = Property(
     key="heads.permutation",
@@ -49,6 +54,7 @@ HEAD_ORDER = Property(
     formula="f with W_Q, W_K, W_V columns and W_O rows reordered by head = f",
     source=VASWANI,
     derivation="multi_head",
+    steps=("Permuting the heads together with the blocks of W_O changes nothing",),
 )
 PROJECTION_BIASES = Property(
     key="biases",
@@ -63,6 +69,7 @@ GROUPED_WEIGHTS = Property(
     formula="f(…; num_kv_heads = G) = f with W_K, W_V repeated H/G times by head",
     source=AINSLIE,
     derivation="grouped_query",
+    steps=("Grouped attention is attention with each key/value head repeated γ times",),
     features=("num_kv_heads",),
 )
 

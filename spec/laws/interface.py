@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from veriformer.spec.laws.law import Property
 
 INTERFACE = "the interface of an implementation under test (docs/interface.md)"
@@ -72,8 +74,12 @@ MEMORY_LAYOUT = Property(
     reason="the formula speaks of values; strides exist in the program only",
 )
 
+# What calls a model makes the tokens itself, and makes them contiguous.
+MEMORY_LAYOUT_OF_MODELS = replace(MEMORY_LAYOUT, tier="should")
+
 EVERY_OPERATION = (SIGNATURE, SHAPE, SAME_CALL, HISTORY)
 EVERY_FLOAT_OPERATION = (DTYPE, INPUTS_UNCHANGED, MEMORY_LAYOUT)
+EVERY_MODEL = (DTYPE, INPUTS_UNCHANGED, MEMORY_LAYOUT_OF_MODELS)
 
 WORKED_EXAMPLES = Property(
     key="worked_examples",

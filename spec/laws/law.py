@@ -14,8 +14,10 @@ Tier = Literal["must", "should"]
 class Property:
     """What one or several operations must satisfy; stated of an operation it becomes a law.
 
-    `derivation` names the derivation that proves it. A property that nothing can prove because it is part of the
-    interface itself carries `reason` instead; exactly one of the two is given.
+    `derivation` names the derivation that proves it, `steps` the steps there. A definition, a
+    convention or a part of the interface, which nothing can prove, carries `reason` instead; exactly one of the two is
+    given.
+    `motivation` names a derivation that says why such a choice was made, and `steps` the steps there.
     """
 
     key: str
@@ -23,7 +25,9 @@ class Property:
     formula: str
     source: str
     derivation: str | None = None
+    steps: tuple[str, ...] = ()
     reason: str | None = None
+    motivation: str | None = None
     tier: Tier = "must"
     features: tuple[str, ...] = ()
     conventions: tuple[str, ...] = ()
@@ -31,6 +35,15 @@ class Property:
     def __post_init__(self) -> None:
         if (self.derivation is None) == (self.reason is None):
             raise ValueError(f"property {self.key!r} needs a derivation or a reason for having none, and not both")
+        if self.derivation is not None and self.motivation is not None:
+            raise ValueError(f"property {self.key!r} is derived: what only motivates a choice does not belong to it")
+        if bool(self.background) != bool(self.steps):
+            raise ValueError(f"property {self.key!r} names a derivation without its steps, or steps without one")
+
+    @property
+    def background(self) -> str | None:
+        """The derivation that `steps` belong to: the one that proves the property, or says why it was chosen."""
+        return self.derivation or self.motivation
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ IDENTITY = Property(
     formula="norm_first, f_k = 0: f(x) = x",
     source=f"{XIONG}; He et al. 2016b, section 2",
     derivation="residual",
+    steps=("A residual layer whose sublayer is zero is the identity",),
 )
 SHIFT = Property(
     key="pre_norm.shift",
@@ -38,6 +39,7 @@ SHIFT = Property(
     formula="norm_first: f(x + c 1ᵀ) = f(x) + c 1ᵀ, c a number for each position",
     source=f"{XIONG}; norm(x + c 1) = norm(x)",
     derivation="residual",
+    steps=("Pre-norm: a constant added to all components passes unchanged",),
 )
 OWN_NORM = Property(
     key="pre_norm.own_norm",
@@ -45,6 +47,7 @@ OWN_NORM = Property(
     formula="norm_first, f_k = 0: f(x) does not depend on gamma_k, beta_k",
     source="docs/interface.md: norms are numbered in the order of their sublayers",
     derivation="residual",
+    steps=("A residual layer whose sublayer is zero is the identity",),
 )
 NORMS_ALONE = Property(
     key="post_norm.norms_alone",
@@ -52,6 +55,7 @@ NORMS_ALONE = Property(
     formula="post-norm, f_k = 0: f(x) = … norm_2(norm_1(x))",
     source=VASWANI,
     derivation="residual",
+    steps=("A residual layer whose sublayer is zero is the identity",),
     conventions=("layer_norm_eps",),
 )
 ZERO_MEAN = Property(
@@ -59,14 +63,16 @@ ZERO_MEAN = Property(
     statement="A post-norm layer whose last norm has unit gain and no shift returns vectors of mean zero.",
     formula="post-norm, gamma_last = 1, beta_last = 0: mean f(x)[i] = 0",
     source=f"{VASWANI}; {BA}",
-    derivation="layer_norm",
+    derivation="residual",
+    steps=("A post-norm layer's outputs have mean 0 before gain and offset",),
 )
 UNIT_VARIANCE = Property(
     key="post_norm.unit_variance",
     statement="A post-norm layer whose last norm has unit gain returns vectors of variance one, less eps's part.",
     formula="post-norm, gamma_last = 1, v the variance of what it normalises: var f(x)[i] = v / (v + eps)",
     source=f"{VASWANI}; {BA}",
-    derivation="layer_norm",
+    derivation="residual",
+    steps=("A post-norm layer's outputs have variance v/(v + ε) before gain and offset",),
     conventions=("layer_norm_eps",),
 )
 LAST_NORM = Property(
@@ -74,7 +80,7 @@ LAST_NORM = Property(
     statement="Gain and shift of the last sublayer's norm are the last thing that a post-norm layer applies.",
     formula="post-norm: f(x; gamma_last, beta_last) = f(x; 1, 0) ⊙ gamma_last + beta_last",
     source="docs/interface.md: norms are numbered in the order of their sublayers",
-    derivation="layer_norm",
+    reason="the definition of a post-norm layer",
 )
 NORM_EPS = Property(
     key="eps",
@@ -82,6 +88,7 @@ NORM_EPS = Property(
     formula="x = √eps · z: the variance under each root is eps (var z + 1)",
     source="Ba, Kiros & Hinton 2016 have no eps; every library adds it, of different sizes by default",
     derivation="layer_norm",
+    steps=("Scaling by α is scaling ε by 1/α²",),
     conventions=("layer_norm_eps",),
 )
 ACTIVATION = Property(
@@ -98,6 +105,7 @@ POSITION_WISE = Property(
     formula="attention = 0: f(x)[i] = f(x[i])",
     source="Vaswani et al. 2017, section 3.3: applied to each position separately and identically",
     derivation="feed_forward",
+    steps=("No dependence on another position",),
 )
 NO_BIAS = Property(
     key="biases",
@@ -112,13 +120,15 @@ HEAD_ORDER = Property(
     formula="f(x; heads in the order π) = f(x)",
     source="Vaswani et al. 2017, section 3.2.2: a sum over heads",
     derivation="multi_head",
+    steps=("Permuting the heads together with the blocks of W_O changes nothing",),
 )
 SINGLE_TOKEN = Property(
     key="single_token",
     statement="A token that sees only itself has all its weight on itself, whatever queries and keys are.",
     formula="L = 1: f(x) does not depend on W_Q, b_Q, W_K, b_K of the self-attention",
     source="softmax of one logit is 1",
-    derivation="softmax",
+    derivation="convex_hull",
+    steps=("A single key gives its value",),
 )
 BATCH_INDEPENDENCE = Property(
     key="batch.independence",
@@ -126,6 +136,12 @@ BATCH_INDEPENDENCE = Property(
     formula="f(inputs)[b] = f(inputs[b])",
     source="the formula has no term in which two samples meet",
     derivation="independence",
+    steps=(
+        "No dependence on queries of another batch entry",
+        "No dependence on keys of another batch entry",
+        "No dependence on values of another batch entry",
+        "No dependence on masks of another batch entry",
+    ),
 )
 BATCH_PERMUTATION = Property(
     key="batch.permutation",
@@ -133,6 +149,12 @@ BATCH_PERMUTATION = Property(
     formula="f(inputs[π]) = f(inputs)[π], π a permutation of the batch",
     source="the formula has no term in which two samples meet",
     derivation="independence",
+    steps=(
+        "No dependence on queries of another batch entry",
+        "No dependence on keys of another batch entry",
+        "No dependence on values of another batch entry",
+        "No dependence on masks of another batch entry",
+    ),
 )
 PADDING_CONTENT = Property(
     key="padding.content",
@@ -140,6 +162,10 @@ PADDING_CONTENT = Property(
     formula="f(x; padding_mask)[i], i real, is the same for every x[j], j padded",
     source="Vaswani et al. 2017, section 3.2.3 (illegal connections are set to −∞)",
     derivation="masking",
+    steps=(
+        "The content of a masked key does not matter",
+        "The content of a masked value does not matter",
+    ),
     features=("padding_mask",),
 )
 PADDING_REMOVED = Property(
@@ -148,6 +174,7 @@ PADDING_REMOVED = Property(
     formula="f(pad(x); padding_mask)[: n] = f(x), n the real length",
     source="the sum over keys splits into real and padded, and the padded part is zero",
     derivation="masking",
+    steps=("Removing masked keys changes nothing",),
     features=("padding_mask",),
 )
 LEFT_PADDING = Property(
@@ -156,6 +183,7 @@ LEFT_PADDING = Property(
     formula="f(pad(x); padding_mask)[L − n :] = f(x), n the real length",
     source="the sum over keys splits into real and padded, and the padded part is zero; no term knows a position",
     derivation="masking",
+    steps=("Removing masked keys changes nothing",),
     features=("padding_mask",),
 )
 NO_PADDING = Property(
@@ -173,6 +201,7 @@ TOKENS = Property(
     formula="f(P x) = P f(x)",
     source="seed document 004: self-attention is permutation-equivariant; the rest acts on each position alone",
     derivation="permutation",
+    steps=("Self-attention is equivariant",),
 )
 
 NO_FUTURE = Property(
@@ -181,6 +210,10 @@ NO_FUTURE = Property(
     formula="f(x)[i] is the same for every x[j], j > i",
     source="Vaswani et al. 2017, section 3.1: position i can depend only on positions that are not later",
     derivation="causality",
+    steps=(
+        "The output does not depend on a later token, projections included",
+        "A stack of causal layers is causal",
+    ),
 )
 PREFIX = Property(
     key="causal.prefix",
@@ -188,6 +221,10 @@ PREFIX = Property(
     formula="f(x)[: n] = f(x[: n])",
     source="Vaswani et al. 2017, section 3.1",
     derivation="causality",
+    steps=(
+        "The outputs of a prefix are those of the prefix alone",
+        "A stack of causal layers is causal",
+    ),
 )
 MEMORY_ORDER = Property(
     key="memory.permutation",
@@ -195,20 +232,22 @@ MEMORY_ORDER = Property(
     formula="f(x, P m) = f(x, m)",
     source="a sum does not depend on the order of its terms",
     derivation="permutation",
+    steps=("Permuting keys and values together changes nothing",),
 )
 MEMORY_SINGLE = Property(
     key="memory.single_token",
     statement="A memory of one token has all the weight, whatever queries and keys are.",
     formula="S = 1: f(x, m) does not depend on W_Q, b_Q, W_K, b_K of the cross-attention",
     source="softmax of one logit is 1",
-    derivation="softmax",
+    derivation="convex_hull",
+    steps=("A single key gives its value",),
 )
 MEMORY_AS_GIVEN = Property(
     key="memory.as_given",
     statement="The memory is projected as it is given: no norm of the layer is applied to it.",
     formula="f(x, 2 m; W_K, W_V) = f(x, m; 2 W_K, 2 W_V), the weights being those of the cross-attention",
     source=f"{VASWANI}: the decoder attends to the output of the encoder stack",
-    derivation="multi_head",
+    reason="the definition: the memory has passed its own norm",
 )
 MEMORY_CONTENT = Property(
     key="memory.padding_content",
@@ -216,6 +255,10 @@ MEMORY_CONTENT = Property(
     formula="f(x, m; memory_padding_mask) is the same for every m[j], j padded",
     source="Vaswani et al. 2017, section 3.2.3 (illegal connections are set to −∞)",
     derivation="masking",
+    steps=(
+        "The content of a masked key does not matter",
+        "The content of a masked value does not matter",
+    ),
     features=("memory_padding_mask",),
 )
 MEMORY_REMOVED = Property(
@@ -224,6 +267,7 @@ MEMORY_REMOVED = Property(
     formula="f(x, pad(m); memory_padding_mask) = f(x, m)",
     source="the sum over keys splits into real and padded, and the padded part is zero",
     derivation="masking",
+    steps=("Removing masked keys changes nothing",),
     features=("memory_padding_mask",),
 )
 

@@ -22,6 +22,7 @@ SHIFT = Property(
     formula="f(z + c 1ᵀ, t) = f(z, t), c one number for each position",
     source=f"{SOFTMAX_LOSS}: softmax is invariant to adding the same scalar to all of its inputs",
     derivation="cross_entropy",
+    steps=("Adding a constant to all logits changes nothing",),
 )
 UNIFORM = Property(
     key="uniform",
@@ -29,6 +30,7 @@ UNIFORM = Property(
     formula="z_ik = c_i: f(z, t) = ln N",
     source="an even distribution over N classes gives each the probability 1/N",
     derivation="cross_entropy",
+    steps=("Equal logits cost ln n",),
 )
 LEAD = Property(
     key="lead",
@@ -36,6 +38,10 @@ LEAD = Property(
     formula="z_i = g one-hot(t_i): f(z, t) = ln(1 + (N − 1) e^(−g)) → 0 as g → ∞",
     source="the logits go through one softmax: a second one would keep the loss above ln(1 + (N − 1)/e)",
     derivation="cross_entropy",
+    steps=(
+        "A target that leads equal rivals by g",
+        "A wide lead costs nothing",
+    ),
 )
 NONNEGATIVE = Property(
     key="nonnegative",
@@ -43,6 +49,7 @@ NONNEGATIVE = Property(
     formula="f(z, t) ≥ 0",
     source="a probability is at most one",
     derivation="cross_entropy",
+    steps=("No loss is negative",),
 )
 IGNORE_VALUE = Property(
     key="ignore.value",
@@ -58,6 +65,7 @@ IGNORE_NO_INFLUENCE = Property(
     formula="t_i = j: ∂f(z, t; ignore_index = j) / ∂z_ik = 0",
     source=INTERFACE,
     derivation="cross_entropy",
+    steps=("An ignored position contributes nothing",),
     features=("ignore_index",),
 )
 SAMPLES = Property(
@@ -66,6 +74,7 @@ SAMPLES = Property(
     formula="f(z[π], t[π]) = f(z, t), π a permutation of the batch",
     source="a sum does not depend on the order of its terms",
     derivation="cross_entropy",
+    steps=("The order of the positions does not matter",),
 )
 POSITIONS = Property(
     key="positions.permutation",
@@ -73,6 +82,10 @@ POSITIONS = Property(
     formula="f(P z, P t) = f(z, t), P a permutation of all B L positions",
     source="one mean over all positions, not a mean of means",
     derivation="cross_entropy",
+    steps=(
+        "What a position contributes to the mean",
+        "The order of the positions does not matter",
+    ),
 )
 CLASSES = Property(
     key="classes.permutation",
@@ -80,6 +93,7 @@ CLASSES = Property(
     formula="f(z P, π(t)) = f(z, t)",
     source="a sum does not depend on the order of its terms",
     derivation="cross_entropy",
+    steps=("Renumbering the classes changes nothing",),
 )
 SMOOTHING_VALUE = Property(
     key="smoothing.value",
@@ -87,6 +101,7 @@ SMOOTHING_VALUE = Property(
     formula="f(z, t; ε) = (1 − ε) f(z, t) + ε (1/N) Σ_k f(z, k)",
     source=SMOOTHING,
     derivation="cross_entropy",
+    steps=("Smoothing mixes the target's loss with the mean over all classes",),
     features=("label_smoothing",),
 )
 SMOOTHING_ZERO = Property(
@@ -95,6 +110,7 @@ SMOOTHING_ZERO = Property(
     formula="f(z, t; ε = 0) = f(z, t)",
     source=SMOOTHING,
     derivation="cross_entropy",
+    steps=("Without smoothing only the target counts",),
     features=("label_smoothing",),
 )
 SMOOTHING_IGNORED = Property(
@@ -104,6 +120,38 @@ SMOOTHING_IGNORED = Property(
     source=f"{INTERFACE}; {SMOOTHING}",
     reason="the definitions of the two parameters together",
     features=("ignore_index", "label_smoothing"),
+)
+REDUCTION_MEAN = Property(
+    key="reduction.mean",
+    statement="The mean is what nobody needs to ask for.",
+    formula='f(z, t; reduction = "mean") = f(z, t)',
+    source=INTERFACE,
+    reason="the definition of the parameter",
+    features=("reduction",),
+)
+REDUCTION_SUM = Property(
+    key="reduction.sum",
+    statement="Summed losses are divided by nothing.",
+    formula='f(z, t; reduction = "sum") = Σ_(t_i ≠ j) ℓ_i, j = ignore_index where it is given',
+    source="seed document 000, line 350: cross-entropy summed across positions",
+    reason="the definition of the parameter: minus the logarithm of the probability of all targets together",
+    features=("reduction",),
+)
+REDUCTION_NONE = Property(
+    key="reduction.none",
+    statement="Losses that are not reduced come one for each position.",
+    formula='f(z, t; reduction = "none")_bi = ln Σ_k e^(z_bik) − z_bi,t_bi',
+    source=SOFTMAX_LOSS,
+    reason="the definition",
+    features=("reduction",),
+)
+REDUCTION_IGNORED = Property(
+    key="reduction.none.ignored",
+    statement="An ignored target has the loss 0 where losses are not reduced.",
+    formula='t_bi = j: f(z, t; ignore_index = j, reduction = "none")_bi = 0',
+    source="PyTorch's documentation of cross_entropy (ignore_index does not contribute); docs/interface.md",
+    reason="the definitions of the two parameters together: the entries then add up to the sum",
+    features=("reduction", "ignore_index"),
 )
 
 CROSS_ENTROPY_LAWS = (
@@ -121,4 +169,8 @@ CROSS_ENTROPY_LAWS = (
     SMOOTHING_VALUE,
     SMOOTHING_ZERO,
     SMOOTHING_IGNORED,
+    REDUCTION_MEAN,
+    REDUCTION_SUM,
+    REDUCTION_NONE,
+    REDUCTION_IGNORED,
 )

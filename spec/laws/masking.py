@@ -12,7 +12,7 @@ POLARITY = Property(
     statement="A boolean mask is True where a query may attend.",
     formula="mask[i, j] True for one j only: f(…)[i] = V[j]",
     source="Phuong & Hutter 2022, algorithm 4 (Mask = 1: attend)",
-    derivation="masking",
+    reason="a convention: libraries differ in what True means",
     features=("mask",),
     conventions=("mask_polarity",),
 )
@@ -22,6 +22,10 @@ MASK_VALUE = Property(
     formula="f(…; mask)[i] = Σ_visible e^z V / Σ_visible e^z",
     source=f"{VASWANI}: set to −∞ in the input of the softmax; {SEED_MASK}",
     derivation="masking",
+    steps=(
+        "The other keys share the row among themselves",
+        "Masking after softmax, then renormalising",
+    ),
     features=("mask",),
 )
 MASKED_CONTENT = Property(
@@ -30,6 +34,10 @@ MASKED_CONTENT = Property(
     formula="mask[:, j] False: f is the same for every K[j], V[j]",
     source=f"{VASWANI}; {SEED_MASK}",
     derivation="masking",
+    steps=(
+        "The content of a masked key does not matter",
+        "The content of a masked value does not matter",
+    ),
     features=("mask",),
 )
 LOW_LOGITS = Property(
@@ -38,6 +46,7 @@ LOW_LOGITS = Property(
     formula="z_visible < −10⁴: f(…; mask)[i] = Σ_visible e^z V / Σ_visible e^z, where a fill of −10⁴ would win the row",
     source=f"{VASWANI}: set to −∞, which is below every number",
     derivation="masking",
+    steps=("One number added to every visible logit changes no weight",),
     features=("mask",),
 )
 NO_SHARE = Property(
@@ -46,6 +55,7 @@ NO_SHARE = Property(
     formula="V[j] = 0 for all j that i may see: f(…; mask)[i] = 0",
     source=f"{VASWANI}; {SEED_MASK}: e^(−∞) = 0",
     derivation="masking",
+    steps=("A masked key has weight 0",),
     features=("mask",),
 )
 NONFINITE = Property(
@@ -64,6 +74,7 @@ REMOVED_KEYS = Property(
     formula="f(Q, K, V; mask) = f(Q, K[kept], V[kept])",
     source="the sum over keys splits into kept and masked, and the masked part is zero",
     derivation="masking",
+    steps=("Removing masked keys changes nothing",),
     features=("mask",),
 )
 PADDING = Property(
@@ -72,6 +83,7 @@ PADDING = Property(
     formula="f(Q, pad(K), pad(V); padding mask)[b] = f(Q_b, K_b, V_b)",
     source="seed document 000, worked example 3, step 4",
     derivation="masking",
+    steps=("Removing masked keys changes nothing",),
     features=("mask",),
 )
 LEFT_PADDING = Property(
@@ -80,6 +92,7 @@ LEFT_PADDING = Property(
     formula="f(Q, [pad; K], [pad; V]; mask hides the padding) = f(Q, K, V)",
     source="the sum over keys splits into kept and masked, and the masked part is zero",
     derivation="masking",
+    steps=("Removing masked keys changes nothing",),
     features=("mask",),
 )
 PACKED = Property(
@@ -88,6 +101,7 @@ PACKED = Property(
     formula="f([Q; Q′], [K; K′], [V; V′]; mask = blocks) = [f(Q, K, V); f(Q′, K′, V′)]",
     source="Krell et al. 2021, section 3.2.2 (packed sequences)",
     derivation="masking",
+    steps=("Removing masked keys changes nothing",),
     features=("mask",),
 )
 COMPOSITION = Property(
@@ -96,6 +110,7 @@ COMPOSITION = Property(
     formula="f(…; mask = M, bias = where(N, 0, −∞)) = f(…; mask = M ∧ N)",
     source="seed document 000: combine causal and padding masks by addition",
     derivation="masking",
+    steps=("Two masks combine by adding, or by the product of the booleans",),
     features=("mask", "bias"),
 )
 ADDITIVE = Property(
@@ -104,6 +119,7 @@ ADDITIVE = Property(
     formula="f(…; mask = M) = f(…; bias = where(M, 0, −∞))",
     source=SEED_MASK,
     derivation="masking",
+    steps=("An additive mask multiplies the exponentials",),
     features=("mask", "bias"),
 )
 BROADCAST = Property(
@@ -119,7 +135,9 @@ EMPTY_ROW = Property(
     statement="A query that may see no key gets what the convention says.",
     formula="no visible j: f(…)[i] = 0, NaN, or the mean of all values",
     source="docs/interface.md, convention empty_row",
-    derivation="masking",
+    reason="a convention; the derivation shows that no value follows from the formula",
+    motivation="masking",
+    steps=("So no value of an empty row is the limit of masked rows",),
     tier="should",
     features=("mask",),
     conventions=("empty_row",),
@@ -130,6 +148,7 @@ EMPTY_ROW_LOCAL = Property(
     formula="f(…)[i] for a row with visible keys does not depend on the mask of row i′ ≠ i",
     source="each row has its own softmax",
     derivation="independence",
+    steps=("No dependence on masks of other queries",),
     features=("mask",),
 )
 
@@ -139,6 +158,10 @@ FUTURE = Property(
     formula="f(…; is_causal)[i] is the same for every K[j], V[j] with j > i (+ S − L when bottom-right)",
     source=f"{VASWANI}; seed document 003: only attend to current and previous tokens",
     derivation="causality",
+    steps=(
+        "The output does not depend on a later key",
+        "The output does not depend on a later value",
+    ),
     features=("is_causal",),
     conventions=("causal_alignment",),
 )
@@ -147,7 +170,8 @@ OWN_POSITION = Property(
     statement="Under the causal flag the first query of a sequence sees the first key and no other.",
     formula="L = S: f(…; is_causal)[0] = V[0]",
     source="seed document 003: current and previous tokens; document 001 omits the current one",
-    derivation="causality",
+    derivation="convex_hull",
+    steps=("A single key gives its value",),
     features=("is_causal",),
 )
 PREFIX = Property(
@@ -156,6 +180,7 @@ PREFIX = Property(
     formula="f(Q, K, V; is_causal)[: L − t] = f(Q[: L − t], K[: S − t], V[: S − t]; is_causal)",
     source=VASWANI,
     derivation="causality",
+    steps=("The outputs of a prefix are those of the prefix alone",),
     features=("is_causal",),
 )
 UNEQUAL_LENGTHS = Property(
@@ -163,7 +188,9 @@ UNEQUAL_LENGTHS = Property(
     statement="With L ≠ S the causal flag follows one alignment, always the same.",
     formula="visible: j ≤ i (top-left) or j ≤ i + S − L (bottom-right)",
     source="docs/interface.md, convention causal_alignment",
-    derivation="causality",
+    reason="a convention: nothing says where the diagonal of an oblong mask begins",
+    motivation="causality",
+    steps=("The two alignments differ by S − L",),
     features=("is_causal",),
     conventions=("causal_alignment",),
 )
@@ -172,7 +199,7 @@ EXPLICIT_CAUSAL = Property(
     statement="The causal flag equals the explicit triangular mask.",
     formula="f(…; is_causal) = f(…; mask = causal_mask(L, S))",
     source=SEED_MASK,
-    derivation="causality",
+    reason="the definition of the flag",
     features=("is_causal", "mask"),
     conventions=("causal_alignment",),
 )
@@ -182,6 +209,7 @@ WITH_PADDING = Property(
     formula="f(…; is_causal, mask = M) = f(…; mask = causal_mask ∧ M)",
     source="seed document 000, worked example 3, step 4",
     derivation="causality",
+    steps=("Causal and padding mask together are the product of their indicators",),
     features=("is_causal", "mask"),
     conventions=("causal_with_mask",),
 )

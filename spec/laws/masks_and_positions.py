@@ -12,7 +12,7 @@ CAUSAL_MASK_VALUE = Property(
     statement="A query may see its own position and every earlier one, and no later one.",
     formula="mask[i, j] = (j ≤ i), or (j ≤ i + S − L) when bottom-right",
     source=f"{VASWANI_MASK}; seed document 000, worked example 3",
-    derivation="causality",
+    reason="the definition",
     conventions=("causal_alignment",),
 )
 CAUSAL_MASK_DIAGONAL = Property(
@@ -20,14 +20,14 @@ CAUSAL_MASK_DIAGONAL = Property(
     statement="In a square mask every query may see itself.",
     formula="L = S: mask[i, i] = True",
     source="seed document 003: current and previous tokens",
-    derivation="causality",
+    reason="the definition, with j = i",
 )
 CAUSAL_MASK_PREFIX = Property(
     key="prefix",
     statement="The mask of a shorter sequence is the corner of the mask of a longer one.",
     formula="mask(L, L)[: n, : n] = mask(n, n)",
     source=VASWANI_MASK,
-    derivation="causality",
+    reason="the definition: j ≤ i does not name the lengths",
 )
 PADDING_MASK_VALUE = Property(
     key="value",
@@ -48,7 +48,7 @@ PADDING_MASK_SAMPLES = Property(
     statement="Reordering the lengths reorders the rows alike.",
     formula="mask(lengths[π]) = mask(lengths)[π]",
     source="each row depends on its own length only",
-    derivation="independence",
+    reason="the definition: a row is a function of its own length",
 )
 SINUSOID_VALUES = Property(
     key="values",
@@ -64,6 +64,7 @@ SINUSOID_INNER_PRODUCT = Property(
     formula="⟨PE[i], PE[j]⟩ = Σ_k cos(ω_k (i − j))",
     source="seed document 004, footnote on the inner product",
     derivation="sinusoid_relative_position",
+    steps=("The inner product of two positions",),
 )
 SINUSOID_SHIFT = Property(
     key="shift_by_rotation",
@@ -71,6 +72,10 @@ SINUSOID_SHIFT = Property(
     formula="PE[p + Δ] = R(Δ) PE[p], R(Δ) block-diagonal and orthogonal",
     source=f"{VASWANI_POSITION}: PE(pos + k) is a linear function of PE(pos)",
     derivation="sinusoid_relative_position",
+    steps=(
+        "Moving by Δ rotates every pair",
+        "R is orthogonal",
+    ),
     conventions=("sinusoidal_layout",),
 )
 SINUSOID_NORM = Property(
@@ -79,6 +84,7 @@ SINUSOID_NORM = Property(
     formula="‖PE[p]‖² = d_model / 2",
     source="cos² + sin² = 1 in each pair",
     derivation="sinusoid_relative_position",
+    steps=("Every encoding has squared norm d/2",),
 )
 SINUSOID_PREFIX = Property(
     key="prefix",
@@ -101,6 +107,7 @@ LAYER_NORM_ZERO_MEAN = Property(
     formula="gamma = 1, beta = 0: Σ_c y_c = 0",
     source="Ba, Kiros & Hinton 2016, section 3",
     derivation="layer_norm",
+    steps=("The output has mean 0",),
 )
 LAYER_NORM_SHIFT = Property(
     key="shift",
@@ -108,20 +115,22 @@ LAYER_NORM_SHIFT = Property(
     formula="f(x + c 1) = f(x)",
     source="Ba, Kiros & Hinton 2016, section 5.1 (re-centring of each case)",
     derivation="layer_norm",
+    steps=("Adding a constant to all components changes nothing",),
 )
 LAYER_NORM_POSITIONS = Property(
     key="batch.independence",
     statement="A vector's result does not depend on the other vectors.",
     formula="f(x)[r] = f(x[r])",
     source="mean and variance are those of one vector",
-    derivation="independence",
+    derivation="decoding_cache",
+    steps=("So does a norm",),
 )
 LAYER_NORM_AFFINE = Property(
     key="gain_and_shift",
     statement="Gain and shift act on each component after normalisation.",
     formula="f(x; gamma, beta) = f(x; 1, 0) · gamma + beta",
     source="Ba, Kiros & Hinton 2016, equation 4",
-    derivation="layer_norm",
+    reason="the definition",
 )
 
 CAUSAL_MASK_LAWS = (CAUSAL_MASK_VALUE, CAUSAL_MASK_DIAGONAL, CAUSAL_MASK_PREFIX)

@@ -12,7 +12,7 @@ MERGE_VALUE = Property(
     statement="The parts are averaged with the exponentials of their log-sum-exps.",
     formula="lse = ln(e^a + e^b), output = e^(a − lse) output_a + e^(b − lse) output_b",
     source=f"{MILAKOV}; {DAO}",
-    derivation="online_softmax",
+    reason="the definition",
 )
 MERGE_UNION = Property(
     key="union",
@@ -20,6 +20,10 @@ MERGE_UNION = Property(
     formula="merge(f(Q, K_a, V_a), f(Q, K_b, V_b)) = f(Q, [K_a; K_b], [V_a; V_b])",
     source=f"{MILAKOV}; {DAO}",
     derivation="online_softmax",
+    steps=(
+        "Two parts: the output",
+        "Any two sets of keys, adjacent or not: the output",
+    ),
 )
 MERGE_ANY_SPLIT = Property(
     key="any_split",
@@ -27,6 +31,7 @@ MERGE_ANY_SPLIT = Property(
     formula="merge(f(K[:m]), f(K[m:])) = merge(f(K[:n]), f(K[n:]))",
     source=DAO,
     derivation="online_softmax",
+    steps=("Two parts: the output",),
 )
 MERGE_COMMUTATIVE = Property(
     key="commutative",
@@ -34,6 +39,10 @@ MERGE_COMMUTATIVE = Property(
     formula="merge(a, b) = merge(b, a)",
     source=MILAKOV,
     derivation="online_softmax",
+    steps=(
+        "Merging is commutative: the output",
+        "Merging is commutative: the log-sum-exp",
+    ),
 )
 MERGE_ASSOCIATIVE = Property(
     key="associative",
@@ -41,6 +50,10 @@ MERGE_ASSOCIATIVE = Property(
     formula="merge(merge(a, b), c) = merge(a, merge(b, c))",
     source=MILAKOV,
     derivation="online_softmax",
+    steps=(
+        "Merging is associative: the output",
+        "Merging is associative: the log-sum-exp",
+    ),
 )
 MERGE_EMPTY_PART = Property(
     key="empty_part",
@@ -48,6 +61,10 @@ MERGE_EMPTY_PART = Property(
     formula="merge(a, (0, −∞)) = merge((0, −∞), a) = a",
     source="ln(e^a + 0) = a; vllm-project/vllm#39148",
     derivation="online_softmax",
+    steps=(
+        "An empty part changes no output",
+        "An empty part changes no log-sum-exp",
+    ),
 )
 MERGE_BOTH_EMPTY = Property(
     key="both_empty",
@@ -62,6 +79,10 @@ MERGE_LARGE = Property(
     formula="|lse| > 88: e^(a − max) and e^(b − max) are at most 1",
     source=MILAKOV,
     derivation="online_softmax",
+    steps=(
+        "The reference value cancels: the output",
+        "With the larger one subtracted nothing overflows",
+    ),
 )
 MERGE_NATURAL = Property(
     key="natural_logarithm",
@@ -69,6 +90,7 @@ MERGE_NATURAL = Property(
     formula="merge((o, a), (o, a)) = (o, a + ln 2); with base 2 it would be a + 1",
     source="docs/interface.md; vllm-project/vllm#28840",
     derivation="online_softmax",
+    steps=("A part merged with itself: the log-sum-exp",),
 )
 MERGE_SHIFT = Property(
     key="shift",
@@ -76,13 +98,18 @@ MERGE_SHIFT = Property(
     formula="merge((o_a, a + c), (o_b, b + c)) = (output, lse + c)",
     source="shift invariance of softmax",
     derivation="online_softmax",
+    steps=(
+        "A constant added to all logits leaves the output",
+        "A constant added to all logits is added to the log-sum-exp",
+    ),
 )
 MERGE_CONVEX = Property(
     key="convex",
     statement="Each component of the output lies between those of the two parts.",
     formula="min(o_a, o_b) ≤ output ≤ max(o_a, o_b)",
     source="the weights e^(a − lse) and e^(b − lse) are positive and sum to one",
-    derivation="convex_hull",
+    derivation="online_softmax",
+    steps=("Only the difference of the log-sum-exps matters to the output",),
 )
 
 MERGE_LAWS = (

@@ -55,6 +55,10 @@ PADDING_CONTENT = Property(
     formula="f(tokens; mask)[b, i], mask[b, i] True, is the same for every tokens[b, j] with mask[b, j] False",
     source=f"{_VASWANI}.2.3; each sample has one real token at least",
     derivation="masking",
+    steps=(
+        "The content of a masked key does not matter",
+        "The content of a masked value does not matter",
+    ),
     features=("padding_mask",),
 )
 PADDING_REMOVED = Property(
@@ -63,6 +67,7 @@ PADDING_REMOVED = Property(
     formula="f(pad(tokens); mask)[b, : l_b] = f(tokens_b)",
     source=f"{_VASWANI}.2.3; positions count columns from 0",
     derivation="masking",
+    steps=("Removing masked keys changes nothing",),
     features=("padding_mask",),
 )
 PADDING_LEFT = Property(
@@ -71,6 +76,7 @@ PADDING_LEFT = Property(
     formula="f(left_pad(tokens); mask)[b, L − l_b :] = f(tokens_b), positions relative",
     source="Su et al. 2021, section 3.2 (only differences of positions enter)",
     derivation="rotary",
+    steps=("A common shift changes nothing",),
     features=("padding_mask",),
 )
 FUTURE = Property(
@@ -79,13 +85,15 @@ FUTURE = Property(
     formula="f(tokens)[i] is the same for every tokens[j] with j > i",
     source=f"{_VASWANI}.2.3; Radford et al. 2018, section 3.1",
     derivation="causality",
+    steps=("A stack of causal layers is causal",),
 )
 PREFIX = Property(
     key="causal.prefix",
     statement="Cutting the end off a sequence does not change what came before the cut.",
     formula="f(tokens)[: L − t] = f(tokens[: L − t])",
     source=f"{_VASWANI}.2.3",
-    derivation="causality",
+    derivation="decoding_cache",
+    steps=("Appending tokens changes no earlier output of a causal layer",),
 )
 TOKEN_ORDER = Property(
     key="tokens.permutation",
@@ -93,6 +101,7 @@ TOKEN_ORDER = Property(
     formula="P[i] = p for all i: f(tokens[π]) = f(tokens)[π]",
     source="seed document 004: self-attention is permutation-equivariant; every other part works on one position",
     derivation="permutation",
+    steps=("Self-attention is equivariant",),
 )
 VOCABULARY = Property(
     key="vocabulary.permutation",
@@ -122,6 +131,10 @@ SOURCE_CONTENT = Property(
     formula="f(source, target; source mask) is the same for every source[b, j] with mask[b, j] False",
     source=f"{_VASWANI}.2.3: the decoder attends to the encoder's output",
     derivation="masking",
+    steps=(
+        "The content of a masked key does not matter",
+        "The content of a masked value does not matter",
+    ),
     features=("source_padding_mask",),
 )
 SOURCE_REMOVED = Property(
@@ -130,6 +143,7 @@ SOURCE_REMOVED = Property(
     formula="f(pad(source), target; mask)[b] = f(source_b, target_b)",
     source=f"{_VASWANI}.2.3; positions count columns from 0",
     derivation="masking",
+    steps=("Removing masked keys changes nothing",),
     features=("source_padding_mask",),
 )
 TARGET_CONTENT = Property(
@@ -138,6 +152,10 @@ TARGET_CONTENT = Property(
     formula="f(source, target; target mask)[b, i], mask[b, i] True, is the same for every target[b, j] in the padding",
     source=f"{_VASWANI}.2.3",
     derivation="masking",
+    steps=(
+        "The content of a masked key does not matter",
+        "The content of a masked value does not matter",
+    ),
     features=("target_padding_mask",),
 )
 SOURCE_ORDER = Property(
@@ -146,6 +164,10 @@ SOURCE_ORDER = Property(
     formula="P_source[i] = p for all i: f(source[π], target) = f(source, target)",
     source="attention to a memory is a sum over its positions",
     derivation="permutation",
+    steps=(
+        "Permuting keys and values together changes nothing",
+        "Self-attention is equivariant",
+    ),
 )
 TARGET_FUTURE = Property(
     key="target.no_future_leak",
@@ -153,13 +175,15 @@ TARGET_FUTURE = Property(
     formula="f(source, target)[i] is the same for every target[j] with j > i",
     source=f"{_VASWANI}.2.3: masking of illegal connections",
     derivation="causality",
+    steps=("A stack of causal layers is causal",),
 )
 TARGET_PREFIX = Property(
     key="target.prefix",
     statement="Cutting the end off the target does not change what came before the cut.",
     formula="f(source, target)[: L − t] = f(source, target[: L − t])",
     source=f"{_VASWANI}.2.3",
-    derivation="causality",
+    derivation="decoding_cache",
+    steps=("Appending tokens changes no earlier output of a causal layer",),
 )
 WHOLE_SOURCE = Property(
     key="source.last_token",
@@ -175,6 +199,7 @@ PREFILL = Property(
     formula="f(b, cache of f(a, None)) = f(a ⧺ b, None)[|a| :], for every cut",
     source=_CACHE_SOURCE,
     derivation="decoding_cache",
+    steps=("Two steps are one",),
 )
 ONE_TOKEN = Property(
     key="token_by_token",
@@ -182,6 +207,7 @@ ONE_TOKEN = Property(
     formula="f(t_i, cache of t_0 … t_{i−1}) = f(t_0 … t_{L−1}, None)[i]",
     source=_CACHE_SOURCE,
     derivation="decoding_cache",
+    steps=("A new token's output in the full pass is attention to cached and new keys",),
 )
 CHUNKS = Property(
     key="chunks",
@@ -189,13 +215,14 @@ CHUNKS = Property(
     formula="f(c_1, None), f(c_2, cache), … = f(c_1 ⧺ c_2 ⧺ …, None)",
     source=_CACHE_SOURCE,
     derivation="decoding_cache",
+    steps=("Two steps are one",),
 )
 SAME_AS_MODEL = Property(
     key="language_model",
     statement="Decoding a whole sequence without a cache is the language model.",
     formula="f(tokens, None) = language_model(tokens)",
     source=_CACHE_SOURCE,
-    derivation="decoding_cache",
+    reason="the definition: a pass that starts from no cache is the full pass",
 )
 CACHE_KEPT = Property(
     key="cache.kept",
@@ -211,12 +238,62 @@ CACHES_APART = Property(
     source="docs/interface.md: an operation keeps no state that a later call can see",
     reason="purity is a promise of the program; the formula cannot express hidden state",
 )
+POSITIONS_VALUE = Property(
+    key="positions.value",
+    statement="Positions that are given take the place of those that are counted.",
+    formula="f(…; positions = p): learned rows P[p], rotary angles p ω; which keys are later is told by columns",
+    source="docs/interface.md; Hugging Face's position_ids",
+    reason="the definition of the parameter",
+    features=("positions",),
+)
+POSITIONS_DEFAULT = Property(
+    key="positions.default",
+    statement="Positions count on from the cache where none are given.",
+    formula="f(…; positions = S − T, …, S − 1) = f(…)",
+    source="docs/interface.md: positions count columns from 0",
+    reason="the definition of the parameter",
+    features=("positions",),
+)
+POSITIONS_SHARED = Property(
+    key="positions.shared",
+    statement="Positions given once are those of every sample.",
+    formula="f(…; positions = p (T,)) = f(…; positions = 1 pᵀ (B, T))",
+    source="docs/interface.md",
+    reason="the definition of the parameter",
+    features=("positions",),
+)
+CHAIN_PADDING_VALUE = Property(
+    key="padding.value",
+    statement="What the padding mask hides, of earlier calls too, no real token sees.",
+    formula="f(…; mask) = the formula over the visible keys j ≤ i with mask[b, j]",
+    source="docs/interface.md; Hugging Face's attention_mask, which covers the cache too",
+    reason="the definition of the parameter: the mask covers all columns so far",
+    features=("padding_mask",),
+)
+CHAIN_ALL_REAL = Property(
+    key="padding.all_real",
+    statement="A padding mask that hides nothing is as good as none.",
+    formula="f(…; mask = True everywhere) = f(…)",
+    source="docs/interface.md, padding_mask",
+    reason="the definition of the parameter: where nothing is hidden, every key is summed over",
+    features=("padding_mask",),
+)
+CHAIN_PADDING_POSITIONS = Property(
+    key="padding.positions",
+    statement="Where positions count real tokens only, padding changes nothing, in front or in between.",
+    formula="f(padded; mask, positions[b, i] = Σ_(j < i) mask[b, j])[b, real] = f(tokens_b, None)",
+    source="Radford et al. 2019 and Su et al. 2021: positions enter by what is added, or by the rotation, alone",
+    derivation="masking",
+    steps=("Removing masked keys changes nothing",),
+    features=("positions", "padding_mask"),
+)
 GREEDY = Property(
     key="greedy",
     statement="Greedy generation with the cache chooses tokens that are greedy without it.",
     formula="t_{i+1} = argmax f(t_i, cache): f(t_0 … t_i, None)[i, t_{i+1}] = max f(t_0 … t_i, None)[i]",
     source=_CACHE_SOURCE,
     derivation="decoding_cache",
+    steps=("A new token's output in the full pass is attention to cached and new keys",),
 )
 
 PERMUTED_POSITIONS = Property(
@@ -283,5 +360,23 @@ ENCODER_DECODER_LAWS = (
     WHOLE_SOURCE,
     *_LOGITS,
 )
-DECODING_LAWS = (GPT, LLAMA, PREFILL, ONE_TOKEN, CHUNKS, SAME_AS_MODEL, CACHE_KEPT, CACHES_APART, GREEDY, VOCABULARY)
+DECODING_LAWS = (
+    GPT,
+    LLAMA,
+    PREFILL,
+    ONE_TOKEN,
+    CHUNKS,
+    SAME_AS_MODEL,
+    CACHE_KEPT,
+    CACHES_APART,
+    GREEDY,
+    VOCABULARY,
+    POSITIONS_VALUE,
+    POSITIONS_DEFAULT,
+    POSITIONS_SHARED,
+    PADDING_CONTENT,
+    CHAIN_PADDING_VALUE,
+    CHAIN_ALL_REAL,
+    CHAIN_PADDING_POSITIONS,
+)
 MODEL_LAWS = (BOX_CONTENT, BOX_REMOVED, BOX_LEFT, NO_PADDING, DECLARED_CAUSAL, PERMUTED_POSITIONS)

@@ -13,6 +13,7 @@ LAYER_NORM_VARIANCE = Property(
     formula="gamma = 1, beta = 0, v = var x: var y = v / (v + eps), with divisor E",
     source=BA,
     derivation="layer_norm",
+    steps=("The output has variance v/(v + ε)",),
     conventions=("layer_norm_eps",),
 )
 LAYER_NORM_EPS = Property(
@@ -21,6 +22,7 @@ LAYER_NORM_EPS = Property(
     formula="x = √eps · z: y = (z − mean z) / √(var z + 1) · gamma + beta",
     source="Ba, Kiros & Hinton 2016 have no eps; every library adds it",
     derivation="layer_norm",
+    steps=("Scaling by α is scaling ε by 1/α²",),
     conventions=("layer_norm_eps",),
 )
 LAYER_NORM_LARGE_MEAN = Property(
@@ -29,6 +31,7 @@ LAYER_NORM_LARGE_MEAN = Property(
     formula="f(x + c 1) = f(x), c beyond the root of the largest whole number that the dtype counts to",
     source=f"{BA}; mean(x²) − (mean x)² loses all digits there (Higham 2002, section 1.9)",
     derivation="layer_norm",
+    steps=("Adding a constant to all components changes nothing",),
     tier="should",
 )
 
@@ -46,6 +49,7 @@ RMS_NORM_MEAN_SQUARE = Property(
     formula="unit gain, v = mean x²: mean y² = v / (v + eps)",
     source=ZHANG,
     derivation="rms_norm",
+    steps=("The output has mean square q/(q + ε)",),
     conventions=("rms_norm_gain",),
 )
 RMS_NORM_SCALE = Property(
@@ -54,6 +58,7 @@ RMS_NORM_SCALE = Property(
     formula="α > 0: f(α x; α² eps) = f(x; eps)",
     source="Zhang & Sennrich 2019, section 4 (re-scaling invariance)",
     derivation="rms_norm",
+    steps=("Scaling by α is scaling ε by 1/α²",),
 )
 RMS_NORM_EPS = Property(
     key="eps",
@@ -61,6 +66,7 @@ RMS_NORM_EPS = Property(
     formula="x = √eps · z: y = z / √(mean z² + 1) · gain",
     source="Zhang & Sennrich 2019 have no eps; every library adds it",
     derivation="rms_norm",
+    steps=("Scaling by α is scaling ε by 1/α²",),
     conventions=("rms_norm_gain",),
 )
 RMS_NORM_ODD = Property(
@@ -69,6 +75,7 @@ RMS_NORM_ODD = Property(
     formula="f(−x) = −f(x)",
     source="a square does not see the sign",
     derivation="rms_norm",
+    steps=("It is odd",),
 )
 RMS_NORM_PERMUTATION = Property(
     key="permutation",
@@ -76,6 +83,7 @@ RMS_NORM_PERMUTATION = Property(
     formula="f(x[π]; gamma[π]) = f(x; gamma)[π]",
     source="a mean does not depend on the order of its terms",
     derivation="rms_norm",
+    steps=("Permuting the components permutes the output",),
 )
 RMS_NORM_REFLECTION = Property(
     key="reflection",
@@ -83,6 +91,7 @@ RMS_NORM_REFLECTION = Property(
     formula="unit gain, Q = I − 2 u uᵀ / ⟨u, u⟩: f(x Q) = f(x) Q",
     source="only the length of the vector enters the divisor",
     derivation="rms_norm",
+    steps=("It commutes with reflections",),
     conventions=("rms_norm_gain",),
 )
 RMS_NORM_CONSTANT = Property(
@@ -91,6 +100,7 @@ RMS_NORM_CONSTANT = Property(
     formula="x = c 1: y = c / √(c² + eps) · gain",
     source="Zhang & Sennrich 2019, section 4: re-centring is left out",
     derivation="rms_norm",
+    steps=("A vector of equal components keeps them",),
     conventions=("rms_norm_gain",),
 )
 RMS_NORM_ZERO = Property(
@@ -99,13 +109,14 @@ RMS_NORM_ZERO = Property(
     formula="eps > 0: f(0) = 0",
     source="0 / √eps = 0",
     derivation="rms_norm",
+    steps=("It is odd",),
 )
 RMS_NORM_GAIN = Property(
     key="gain",
     statement="The gain acts on each component after normalisation.",
     formula="f(x; gamma) = f(x; unit gain) · gain",
     source=ZHANG,
-    derivation="rms_norm",
+    reason="the definition",
     conventions=("rms_norm_gain",),
 )
 RMS_NORM_POSITIONS = Property(
@@ -114,6 +125,7 @@ RMS_NORM_POSITIONS = Property(
     formula="f(x)[r] = f(x[r])",
     source="the mean square is that of one vector",
     derivation="rms_norm",
+    steps=("No dependence on another vector",),
 )
 
 LAYER_NORM_STATISTICS = (LAYER_NORM_VARIANCE, LAYER_NORM_EPS, LAYER_NORM_LARGE_MEAN)

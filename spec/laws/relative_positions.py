@@ -24,6 +24,7 @@ ALIBI_GEOMETRIC = Property(
     formula="bias[h + 1] = 2^(−8/H) bias[h], m_0 = 2^(−8/H)",
     source=f"{PRESS}: a geometric sequence that starts at 2^(−8/n) and has this as its ratio",
     derivation="alibi",
+    steps=("The slopes form a geometric sequence",),
 )
 ALIBI_ANY_HEADS = Property(
     key="slopes.any_head_count",
@@ -38,13 +39,14 @@ ALIBI_TRANSLATION = Property(
     formula="bias[h, r + 1, j + 1] = bias[h, r, j]",
     source=f"{PRESS}: the penalty is a function of the distance",
     derivation="alibi",
+    steps=("Moving query and key together changes nothing",),
 )
 ALIBI_DIAGONAL = Property(
     key="own_position",
     statement="A query's own position has no bias.",
     formula="bias[h, r, i] = 0, i = r + S − L",
     source=f"{PRESS}: the distance is zero there",
-    derivation="alibi",
+    reason="the definition: −m · 0",
 )
 ALIBI_MONOTONE = Property(
     key="monotone",
@@ -52,13 +54,14 @@ ALIBI_MONOTONE = Property(
     formula="bias[h, r, j] < bias[h, r, j + 1] for j < i",
     source=f"{PRESS}: a penalty that grows with the distance",
     derivation="alibi",
+    steps=("One key nearer is one slope more",),
 )
 ALIBI_LAST_QUERIES = Property(
     key="last_queries",
     statement="Fewer queries than keys are the last ones: their bias is the last rows of the square one.",
     formula="bias(L, S) = bias(S, S)[:, S − L :]",
     source="docs/interface.md: i = r + S − L, as decoding with cached keys needs it",
-    derivation="alibi",
+    reason="the definition: the last query stands at the last key",
 )
 ALIBI_ROW_SHIFT = Property(
     key="row_shift",
@@ -66,6 +69,7 @@ ALIBI_ROW_SHIFT = Property(
     formula="softmax_{j ≤ i}(bias[h, r, j]) = softmax_{j ≤ i}(m_h j)",
     source="softmax is invariant to a constant added to a row; the paper's code adds m_h j",
     derivation="alibi",
+    steps=("The bias weighs keys as slope times key position does",),
 )
 
 BUCKET_VALUE = Property(

@@ -21,6 +21,7 @@ NORM = Property(
     formula="y_a² + y_b² = x_a² + x_b²",
     source="cos² + sin² = 1 in each pair",
     derivation="rotary",
+    steps=("Every pair keeps its length",),
     conventions=("rotary_pairing",),
 )
 RELATIVE = Property(
@@ -29,6 +30,7 @@ RELATIVE = Property(
     formula="⟨R_{m+c} q, R_{n+c} k⟩ = ⟨R_m q, R_n k⟩",
     source=RELATIVE_SOURCE,
     derivation="rotary",
+    steps=("A common shift changes nothing",),
 )
 ADDITIVE = Property(
     key="additive",
@@ -36,6 +38,7 @@ ADDITIVE = Property(
     formula="R_m R_n x = R_{m+n} x",
     source="rotations of one plane add their angles",
     derivation="rotary",
+    steps=("Turning twice is turning by the sum",),
 )
 POSITION_ZERO = Property(
     key="position_zero",
@@ -43,6 +46,7 @@ POSITION_ZERO = Property(
     formula="R_0 x = x",
     source="cos 0 = 1 and sin 0 = 0",
     derivation="rotary",
+    steps=("Turning back gives the vector back",),
 )
 LINEAR = Property(
     key="linear",
@@ -50,6 +54,7 @@ LINEAR = Property(
     formula="R_m(2x + 3z) = 2 R_m x + 3 R_m z",
     source=f"{SU}: multiplication by a rotation matrix",
     derivation="rotary",
+    steps=("Turning is linear",),
 )
 BASE = Property(
     key="base",

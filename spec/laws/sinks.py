@@ -11,7 +11,7 @@ SINKS_VALUE = Property(
     statement="A sink adds its exponential to the denominator of every row of its head.",
     formula="w_ij = e^(z_ij) / (e^(σ_h) + Σ_j' e^(z_ij'))",
     source=GPT_OSS,
-    derivation="sinks",
+    reason="the definition",
     features=("sinks",),
 )
 SINKS_EXTRA_KEY = Property(
@@ -20,6 +20,7 @@ SINKS_EXTRA_KEY = Property(
     formula="f(Q, K, V; sinks = σ) = f(Q, [K; 0], [V; 0]; bias = [0, σ])",
     source=GPT_OSS,
     derivation="sinks",
+    steps=("A sink is one key more, of logit σ and value zero",),
     features=("sinks", "bias"),
 )
 SINKS_BELOW_ONE = Property(
@@ -28,6 +29,7 @@ SINKS_BELOW_ONE = Property(
     formula="V = 1: f(…; sinks = σ)[i] = 1 − e^σ / (e^σ + Σ_j e^(z_ij))",
     source="Miller 2023 (softmax plus one), σ = 0",
     derivation="sinks",
+    steps=("The weights of the keys sum to one minus the sink's",),
     features=("sinks",),
 )
 SINKS_NEGLIGIBLE = Property(
@@ -36,6 +38,7 @@ SINKS_NEGLIGIBLE = Property(
     formula="σ → −∞: f(…; sinks = σ) → f(…)",
     source=GPT_OSS,
     derivation="sinks",
+    steps=("A sink of −∞ is none",),
     features=("sinks",),
 )
 SINKS_EMPTY_ROW = Property(
@@ -44,6 +47,7 @@ SINKS_EMPTY_ROW = Property(
     formula="no visible j: f(…; sinks)[i] = 0, whatever the convention for rows without sinks",
     source="the sum over no keys; docs/interface.md",
     derivation="sinks",
+    steps=("A query that sees no key returns zero",),
     features=("sinks", "mask"),
 )
 SINKS_UNSCALED = Property(
@@ -68,6 +72,11 @@ SINKS_HEADS = Property(
     formula="f(Q[π], K[π], V[π]; sinks[π]) = f(Q, K, V; sinks)[π]",
     source=GPT_OSS,
     derivation="independence",
+    steps=(
+        "No dependence on queries of another head",
+        "No dependence on keys of another head",
+        "No dependence on values of another head",
+    ),
     features=("sinks",),
 )
 ALL_TOGETHER = Property(
@@ -90,3 +99,5 @@ SINK_LAWS = (
     SINKS_HEADS,
     ALL_TOGETHER,
 )
+# One key more would be one weight more.
+SINK_LAWS_OF_WEIGHTS = tuple(law for law in SINK_LAWS if law is not SINKS_EXTRA_KEY)

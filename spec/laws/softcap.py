@@ -29,6 +29,7 @@ SOFTCAP_LARGE = Property(
     formula="c → ∞: c tanh(z / c) → z",
     source=GEMMA,
     derivation="softcap",
+    steps=("A large cap is none",),
     features=("softcap",),
 )
 SOFTCAP_BOUNDED = Property(
@@ -37,6 +38,7 @@ SOFTCAP_BOUNDED = Property(
     formula="e^(−2c) ≤ w_ij / w_ij' ≤ e^(2c), so 1 / (1 + (S − 1) e^(2c)) ≤ w_ij ≤ 1 / (1 + (S − 1) e^(−2c))",
     source=GEMMA,
     derivation="softcap",
+    steps=("So no weight exceeds another by more than e^(2c)",),
     features=("softcap",),
 )
 SOFTCAP_AFTER_SCALE = Property(
@@ -61,6 +63,10 @@ SOFTCAP_BEFORE_MASK = Property(
     formula="mask[i, j] False: w_ij = 0, not e^(−c) / Σ",
     source=f"{ORDER}; onnx/onnx#7867",
     derivation="softcap",
+    steps=(
+        "Applied before the mask it leaves a masked key the weight zero",
+        "Applied after the mask it would give a masked key weight",
+    ),
     features=("softcap", "mask"),
     conventions=("softcap_order",),
 )
@@ -74,3 +80,5 @@ SOFTCAP_LAWS = (
     SOFTCAP_BEFORE_BIAS,
     SOFTCAP_BEFORE_MASK,
 )
+# The bound is read off by values.
+SOFTCAP_LAWS_OF_WEIGHTS = tuple(law for law in SOFTCAP_LAWS if law is not SOFTCAP_BOUNDED)

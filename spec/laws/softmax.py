@@ -13,6 +13,7 @@ NONNEGATIVE = Property(
     formula="p_i ≥ 0",
     source=SOURCE,
     derivation="softmax",
+    steps=("Weights are not negative",),
 )
 ROWS_SUM_TO_ONE = Property(
     key="rows_sum_to_one",
@@ -20,6 +21,7 @@ ROWS_SUM_TO_ONE = Property(
     formula="Σ_j p_ij = 1",
     source=SOURCE,
     derivation="softmax",
+    steps=("The weights of a row sum to 1",),
 )
 VALUE = Property(
     key="value",
@@ -34,6 +36,7 @@ SHIFT = Property(
     formula="softmax(x + c) = softmax(x)",
     source="e^c cancels in the fraction",
     derivation="softmax",
+    steps=("Adding a constant to all logits changes nothing",),
 )
 PERMUTATION = Property(
     key="permutation",
@@ -41,6 +44,7 @@ PERMUTATION = Property(
     formula="softmax(P x) = P softmax(x)",
     source="a sum does not depend on the order of its terms",
     derivation="softmax",
+    steps=("Permuting the logits permutes the weights",),
 )
 MINUS_INFINITY = Property(
     key="minus_infinity",
@@ -48,6 +52,10 @@ MINUS_INFINITY = Property(
     formula="x_i = −∞: softmax(x)_i = 0, and the rest is softmax of the rest",
     source="Vaswani et al. 2017, section 3.2.3; seed document 001: −∞ makes softmax output 0",
     derivation="masking",
+    steps=(
+        "A logit of −∞ gives weight 0",
+        "The other keys share the row among themselves",
+    ),
 )
 ROWS = Property(
     key="batch.independence",
@@ -55,6 +63,7 @@ ROWS = Property(
     formula="softmax(x)[r] = softmax(x[r])",
     source="the sum runs over one row",
     derivation="independence",
+    steps=("No dependence on other queries of the same sequence",),
 )
 
 DISTRIBUTION = (NONNEGATIVE, ROWS_SUM_TO_ONE)

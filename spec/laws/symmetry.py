@@ -10,6 +10,12 @@ BATCH_INDEPENDENCE = Property(
     formula="f(inputs)[b] = f(inputs[b])",
     source="the formula has no term in which two samples meet",
     derivation="independence",
+    steps=(
+        "No dependence on queries of another batch entry",
+        "No dependence on keys of another batch entry",
+        "No dependence on values of another batch entry",
+        "No dependence on masks of another batch entry",
+    ),
 )
 BATCH_PERMUTATION = Property(
     key="batch.permutation",
@@ -17,6 +23,12 @@ BATCH_PERMUTATION = Property(
     formula="f(inputs[π]) = f(inputs)[π], π a permutation of the batch",
     source="the formula has no term in which two samples meet",
     derivation="independence",
+    steps=(
+        "No dependence on queries of another batch entry",
+        "No dependence on keys of another batch entry",
+        "No dependence on values of another batch entry",
+        "No dependence on masks of another batch entry",
+    ),
 )
 HEAD_INDEPENDENCE = Property(
     key="heads.independence",
@@ -24,6 +36,11 @@ HEAD_INDEPENDENCE = Property(
     formula="f(Q, K, V)[h] = f(Q_h, K_h, V_h)",
     source="Vaswani et al. 2017, section 3.2.2: heads are computed in parallel",
     derivation="independence",
+    steps=(
+        "No dependence on queries of another head",
+        "No dependence on keys of another head",
+        "No dependence on values of another head",
+    ),
 )
 HEAD_PERMUTATION = Property(
     key="heads.permutation",
@@ -31,6 +48,11 @@ HEAD_PERMUTATION = Property(
     formula="f(Q[π], K[π], V[π]) = f(Q, K, V)[π], π a permutation of the heads",
     source="Vaswani et al. 2017, section 3.2.2",
     derivation="independence",
+    steps=(
+        "No dependence on queries of another head",
+        "No dependence on keys of another head",
+        "No dependence on values of another head",
+    ),
 )
 QUERY_PERMUTATION = Property(
     key="queries.permutation",
@@ -38,6 +60,7 @@ QUERY_PERMUTATION = Property(
     formula="f(P Q, K, V) = P f(Q, K, V)",
     source="each query is answered alone",
     derivation="permutation",
+    steps=("Permuting the queries permutes the outputs",),
 )
 KEY_PERMUTATION = Property(
     key="keys.permutation",
@@ -45,6 +68,7 @@ KEY_PERMUTATION = Property(
     formula="f(Q, P K, P V) = f(Q, K, V)",
     source="a sum does not depend on the order of its terms",
     derivation="permutation",
+    steps=("Permuting keys and values together changes nothing",),
 )
 TOKEN_PERMUTATION = Property(
     key="tokens.permutation",
@@ -52,6 +76,7 @@ TOKEN_PERMUTATION = Property(
     formula="f(P X, P X, P X) = P f(X, X, X)",
     source="seed document 004: self-attention is permutation-equivariant (000 and 001 wrongly say invariant)",
     derivation="permutation",
+    steps=("Self-attention is equivariant",),
 )
 
 SAMPLES = (BATCH_INDEPENDENCE, BATCH_PERMUTATION)

@@ -12,7 +12,7 @@ WINDOW_VALUE = Property(
     statement="Under a window the softmax is over the keys near the query's position.",
     formula="visible: i − left ≤ j ≤ i + right (exclusive counting: i − left < j)",
     source=f"{BELTAGY}; Jiang et al. 2023, section 2",
-    derivation="windows",
+    reason="the definition",
     features=("window",),
     conventions=("window_counting",),
 )
@@ -31,6 +31,7 @@ WINDOW_WIDE = Property(
     formula="left, right ≥ L + S: f(…; window = (left, right)) = f(…)",
     source=BELTAGY,
     derivation="windows",
+    steps=("A window that holds every key changes nothing",),
     features=("window",),
 )
 WINDOW_UNLIMITED = Property(
@@ -47,6 +48,7 @@ WINDOW_MASK = Property(
     formula="f(…; window = (l, r)) = f(…; mask[i, j] = (i − l ≤ j ≤ i + r))",
     source=BELTAGY,
     derivation="windows",
+    steps=("Windowed weights are masked weights, renormalised",),
     features=("window", "mask"),
     conventions=("window_counting",),
 )
@@ -55,7 +57,8 @@ WINDOW_OWN = Property(
     statement="The narrowest window shows each query the key at its own position and no other.",
     formula="L = S: f(Q, K, V; window = (0, 0)) = V (exclusive counting: window = (1, 0))",
     source=BELTAGY,
-    derivation="convex_hull",
+    derivation="windows",
+    steps=("The narrowest window returns the query's own value",),
     features=("window",),
     conventions=("window_counting",),
 )
@@ -65,6 +68,10 @@ WINDOW_NO_LEAK = Property(
     formula="j < i − left: f(…; window = (left, right))[i] is the same for every K[j], V[j]",
     source=BELTAGY,
     derivation="masking",
+    steps=(
+        "The content of a masked key does not matter",
+        "The content of a masked value does not matter",
+    ),
     features=("window",),
 )
 WINDOW_CAUSAL = Property(
@@ -73,6 +80,7 @@ WINDOW_CAUSAL = Property(
     formula="visible: i − left ≤ j ≤ min(i, i + right)",
     source="Jiang et al. 2023, section 2",
     derivation="windows",
+    steps=("Window and mask apply in either order",),
     features=("window", "is_causal"),
 )
 WINDOW_AS_CAUSAL = Property(
@@ -81,6 +89,7 @@ WINDOW_AS_CAUSAL = Property(
     formula="f(…; window = (None, 0)) = f(…; is_causal)",
     source="j ≤ i is both",
     derivation="windows",
+    steps=("The causal flag beside the window (∞, 0) changes nothing",),
     features=("window", "is_causal"),
     conventions=("causal_alignment",),
 )
@@ -90,6 +99,7 @@ WINDOW_MASKED = Property(
     formula="f(…; window, mask = M) = f(…; mask = band ∧ M)",
     source="seed document 000: masks are combined before the softmax",
     derivation="windows",
+    steps=("Window and mask apply in either order",),
     features=("window", "mask"),
 )
 
@@ -105,3 +115,5 @@ WINDOW_LAWS = (
     WINDOW_AS_CAUSAL,
     WINDOW_MASKED,
 )
+# Weights have no values that a window of the own position would return.
+WINDOW_LAWS_OF_WEIGHTS = tuple(law for law in WINDOW_LAWS if law is not WINDOW_OWN)

@@ -13,7 +13,7 @@ from veriformer.spec.operations.attention import (
 )
 from veriformer.spec.operations.backward import SCALED_DOT_PRODUCT_ATTENTION_BACKWARD
 from veriformer.spec.operations.feed_forward import FEED_FORWARD, GATED_FEED_FORWARD, GELU, SILU
-from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
+from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION, SINGLE_HEAD_ATTENTION
 from veriformer.spec.operations.layers import DECODER_LAYER, ENCODER_LAYER
 from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
 from veriformer.spec.operations.merging import MERGE_ATTENTION
@@ -36,6 +36,7 @@ _CATALOGUE = (
     GROUPED_QUERY_ATTENTION,
     ATTENTION_WEIGHTS,
     SCALED_DOT_PRODUCT_ATTENTION_BACKWARD,
+    SINGLE_HEAD_ATTENTION,
     MULTI_HEAD_ATTENTION,
     CAUSAL_MASK,
     PADDING_MASK,

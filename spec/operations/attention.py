@@ -64,9 +64,10 @@ ATTENTION_WEIGHTS = Operation(
     name="attention_weights",
     prefix="weights",
     summary="The weights with which attention averages the values.",
-    parameters=(QUERY, KEY, *LOGIT_FEATURES),
+    parameters=(QUERY, KEY, *LOGIT_FEATURES, *MODERN_FEATURES),
     result="(B, H, L, S)",
-    formula="softmax(scale · Q Kᵀ + bias, over the visible keys), scale = 1/√D",
+    formula="softmax(cap(scale · Q Kᵀ) + bias, over the visible keys and the sink), scale = 1/√D; the sink's own"
+    " weight is left out",
     source=f"{VASWANI}, equation 1",
-    conventions=("layout", *MASK_CONVENTIONS, "softmax_dtype", "numerics"),
+    conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "softmax_dtype", "numerics"),
 )

@@ -27,8 +27,10 @@ CROSS_ENTROPY = Operation(
         Parameter("targets", "(B, L)", "int", "positional", "the class of each position, already shifted"),
         Parameter("ignore_index", "", "scalar", "feature", "targets of this value are not counted; None by default"),
         Parameter("label_smoothing", "", "scalar", "feature", "ε, spread evenly over all N classes; 0 by default"),
+        Parameter("reduction", "", "scalar", "feature", '"mean" by default, "sum", or "none": ignored ones 0'),
     ),
-    result="scalar",
-    formula="Σ_kept −Σ_k y_k ln softmax(z)_k / number of kept targets, y = (1 − ε) one-hot(target) + ε/N",
+    result="scalar, or (B, L) under reduction none",
+    formula="Σ_kept ℓ / number of kept targets, ℓ = −Σ_k y_k ln softmax(z)_k, y = (1 − ε) one-hot(target) + ε/N;"
+    " Σ_kept ℓ under reduction sum; each ℓ under none",
     source="Goodfellow, Bengio & Courville 2016, section 6.2.2.3; Szegedy et al. 2016, section 7 (smoothing)",
 )

@@ -9,6 +9,7 @@ from veriformer.spec.worked_examples import (
     seed_000_practice,
     seed_000_shapes,
     seed_000_traces,
+    seed_000_training,
     seed_001_cat,
     seed_001_masks,
     seed_001_positions,
@@ -18,11 +19,13 @@ from veriformer.spec.worked_examples import (
     seed_002_numbers,
     seed_002_shapes,
     seed_002_traces,
+    seed_002_training,
     seed_003,
     seed_003_traces,
     seed_004,
     seed_004_layers,
     seed_004_traces,
+    seed_004_training,
 )
 from veriformer.spec.worked_examples.example import WorkedExample
 
@@ -33,6 +36,7 @@ _MODULES = (
     seed_000_traces,
     seed_000_masks,
     seed_000_padding,
+    seed_000_training,
     seed_001_cat,
     seed_001_masks,
     seed_001_positions,
@@ -42,11 +46,13 @@ _MODULES = (
     seed_002_numbers,
     seed_002_shapes,
     seed_002_traces,
+    seed_002_training,
     seed_003,
     seed_003_traces,
     seed_004,
     seed_004_layers,
     seed_004_traces,
+    seed_004_training,
 )
 
 WORKED_EXAMPLES: tuple[WorkedExample, ...] = tuple(example for module in _MODULES for example in module.EXAMPLES)

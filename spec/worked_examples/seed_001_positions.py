@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sympy
-from veriformer.spec.worked_examples.exact_arithmetic import sinusoids
+from veriformer.spec.worked_examples.exact_arithmetic import matrix, product, scale, sinusoids, softmax, transpose
 from veriformer.spec.worked_examples.example import Execution, WorkedExample
 from veriformer.spec.worked_examples.printed import claim, number, numbers, rows
 from veriformer.spec.worked_examples.shapes import product_shape, shape
@@ -14,6 +14,8 @@ _TABLE = sinusoids(_POSITIONS, 4)
 _WIDE_TABLE = tuple(row[:4] for row in sinusoids(_POSITIONS, 512))
 _WIDTH = sympy.Integer(512)
 _HEADS = sympy.Integer(8)
+_QUERY = matrix("2 2 2 2")
+_LOGITS = scale(product(_QUERY, transpose((*_QUERY, *matrix("-2 -2 -2 -2")))), sympy.Rational(1, 2))[0]
 
 
 def _attention_parameters(heads: sympy.Expr, head_width: sympy.Expr) -> sympy.Expr:
@@ -65,6 +67,30 @@ _SINUSOIDS = (
         exact=sympy.Integer(len(range(0, 512, 2)) - 1),
         verdict=Verdict.WRONG,
         note="The index runs from 0 to d_model/2 − 1.",
+    ),
+)
+
+_WAVES = (
+    WorkedExample(
+        id="seed_001.saturated_though_scaled",
+        document="001",
+        line=49,
+        title="Scaled logits of (2, 2, 2, 2) with its like and its opposite, and the slope of softmax",
+        fragment="$\\sqrt{d_k}$ = scaling factor to prevent softmax saturation",
+        printed=None,
+        exact=(*_LOGITS, sympy.Mul(*softmax(_LOGITS))),
+        verdict=Verdict.NOT_GIVEN,
+        note="The components have the variance 4: the logits' deviation grows with it, whatever √d_k divides them by.",
+    ),
+    WorkedExample(
+        id="seed_001.wavelengths",
+        document="001",
+        line=179,
+        title="The wavelengths of the first and the last pair at width 512",
+        fragment="Low dimensions: rapid oscillation (capture local position)",
+        printed=None,
+        exact=tuple(2 * sympy.pi * sympy.Integer(10000) ** sympy.Rational(pair, 256) for pair in (0, 255)),
+        verdict=Verdict.NOT_GIVEN,
     ),
 )
 
@@ -132,4 +158,4 @@ _DIMENSIONS = (
     ),
 )
 
-EXAMPLES: tuple[WorkedExample, ...] = (*_SINUSOIDS, *_DIMENSIONS)
+EXAMPLES: tuple[WorkedExample, ...] = (*_WAVES, *_SINUSOIDS, *_DIMENSIONS)

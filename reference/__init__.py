@@ -15,6 +15,7 @@ from veriformer.reference.attention import (
 from veriformer.reference.backward import gradient_of_logits, scaled_dot_product_attention_backward
 from veriformer.reference.blocked import blocked_attention
 from veriformer.reference.blocks import KeysAndValues, ModelConventions
+from veriformer.reference.caches import DecodingCache
 from veriformer.reference.configuration import TransformerConfiguration, configure
 from veriformer.reference.embedding import token_embedding
 from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
@@ -37,10 +38,11 @@ from veriformer.reference.normalisation import layer_norm, rms_norm
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
 from veriformer.reference.relative_positions import alibi_bias, alibi_slopes, relative_position_bucket
 from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_frequencies
+from veriformer.reference.single_head import SingleHeadWeights, single_head_attention
 from veriformer.reference.sinks import softmax_beside_sinks
 from veriformer.reference.softcap import soft_cap
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
-from veriformer.reference.transformer import DecodingCache, decode_step, encoder, encoder_decoder, language_model
+from veriformer.reference.transformer import decode_step, encoder, encoder_decoder, language_model
 from veriformer.reference.weights import FeedForwardWeights, GatedFeedForwardWeights, MultiHeadWeights
 from veriformer.reference.windows import window_mask, within_window
 
@@ -57,6 +59,7 @@ __all__ = [
     "ModelConventions",
     "MultiHeadWeights",
     "NormWeights",
+    "SingleHeadWeights",
     "TransformerConfiguration",
     "TransformerWeights",
     "activate",
@@ -97,6 +100,7 @@ __all__ = [
     "scaled_dot_product_attention",
     "scaled_dot_product_attention_backward",
     "silu",
+    "single_head_attention",
     "sinusoidal_frequencies",
     "sinusoidal_positions",
     "soft_cap",

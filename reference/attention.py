@@ -87,20 +87,37 @@ def attention_weights(
     bias: Float[Array, "#B #H #L #S"] | Float[Array, "#L #S"] | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    sinks: Float[Array, " H"] | None = None,
     causal_alignment: CausalAlignment = "top_left",
     empty_row: EmptyRow = "zeros",
+    window_counting: WindowCounting = "inclusive",
 ) -> Float64[Array, "B H L S"]:
     """Compute the weights with which attention averages the values.
 
     w_ij = exp(logit_ij) / Σ_{j' visible} exp(logit_ij') where key j is visible to query i, else 0
 
-    Shapes: query (B, H, L, D), key (B, H, S, D), mask and bias broadcastable to (B, H, L, S), to (B, H, L, S).
-    Raises: ValueError as `attention_logits`, `visible_keys` and `masked_softmax` do.
+    With sinks the denominator has e^sink as well, see `softmax_beside_sinks`: a row sums to less than one.
+
+    Shapes: query (B, H, L, D), key (B, H, S, D), mask and bias broadcastable to (B, H, L, S), window (left, right),
+    sinks (H,), to (B, H, L, S).
+    Raises: ValueError as `attention_logits`, `visible_keys`, `masked_softmax` and `softmax_beside_sinks` do.
     Source: Vaswani et al. 2017, section 3.2.1, equation 1.
     Conventions: those of `visible_keys` and `masked_softmax`; masked_nonfinite as in `scaled_dot_product_attention`.
     """
-    logits = attention_logits(query, key, bias=bias, scale=scale)
-    visible = visible_keys(logits.shape, mask=mask, bias=bias, is_causal=is_causal, causal_alignment=causal_alignment)
+    logits = attention_logits(query, key, bias=bias, scale=scale, softcap=softcap)
+    visible = visible_keys(
+        logits.shape,
+        mask=mask,
+        bias=bias,
+        is_causal=is_causal,
+        window=window,
+        causal_alignment=causal_alignment,
+        window_counting=window_counting,
+    )
+    if sinks is not None:
+        return softmax_beside_sinks(logits, visible, sinks)
     return masked_softmax(logits, visible, empty_row)
 
 

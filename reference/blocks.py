@@ -81,19 +81,20 @@ class Model:
         positions: Float[Array, "max_length E"] | None,
         norm: Any,
         *,
-        start: int = 0,
+        places: Int[Array, "*B L"] | None = None,
     ) -> Float64[Array, "B L E"]:
-        """Look up tokens and add the vectors of the positions start, start + 1, …, which rotary ones lack.
+        """Look up tokens and add the vectors of their places, 0, 1, … unless given, which rotary positions lack.
 
-        x[b, i] = norm(s · table[tokens[b, i]] + p[start + i]), s = √E where the embedding is scaled, else 1
+        x[b, i] = norm(s · table[tokens[b, i]] + p[places[i]]), s = √E where the embedding is scaled, else 1
         """
         scaled = self.config.scale_embedding
         x = token_embedding(tokens, table, scale_by_sqrt_d_model=scaled)
-        end = start + x.shape[1]
+        places = np.arange(x.shape[1]) if places is None else places
         if self.config.positions == "sinusoidal":
-            x = x + sinusoidal_positions(end, x.shape[2], layout=self.conventions.sinusoidal_layout)[start:]
+            end = int(places.max(initial=-1)) + 1
+            x = x + sinusoidal_positions(end, x.shape[2], layout=self.conventions.sinusoidal_layout)[places]
         elif self.config.positions == "learned":
-            x = x + _rows(positions, start, end, x.shape[2])
+            x = x + _rows(positions, places, x.shape[2])
         return self.normalise(x, norm)
 
     def attend(
@@ -104,21 +105,19 @@ class Model:
         mask: Bool[Array, "#B 1 #L T"] | None,
         *,
         past: KeysAndValues | None = None,
-        rotary: bool = False,
+        places: Int[Array, "*B L"] | None = None,
     ) -> tuple[Float64[Array, "B L E"], KeysAndValues]:
         """Attend to the context after what is past; return the output, and past and present keys and values.
 
-        Rotary positions count on from the past's length.
+        Queries and keys are turned by their places where these are given, which is where positions are rotary.
         """
         config = self.config
         query = split_heads(_project(x, weights.w_q, weights.b_q), config.num_heads)
         key = split_heads(_project(context, weights.w_k, weights.b_k), config.num_kv_heads)
         value = split_heads(_project(context, weights.w_v, weights.b_v), config.num_kv_heads)
-        if rotary:
-            start = 0 if past is None else past.key.shape[2]
-            positions = np.arange(start, start + x.shape[1])
+        if places is not None:
             query, key = (
-                rotary_embedding(a, positions, base=config.rotary_base, pairing=self.conventions.rotary_pairing)
+                rotary_embedding(a, places, base=config.rotary_base, pairing=self.conventions.rotary_pairing)
                 for a in (query, key)
             )
         if past is not None:
@@ -147,16 +146,19 @@ class Model:
         return np.asarray(x @ as_axes("unembedding", unembedding, "E N", sizes))
 
 
-def _rows(positions: Float[Array, "max_length E"] | None, start: int, end: int, width: int) -> Float64[Array, "rows E"]:
+def _rows(
+    positions: Float[Array, "max_length E"] | None, places: Int[Array, "*B L"], width: int
+) -> Float64[Array, "*B L E"]:
     if positions is None:
         raise ValueError("positions is None, and they are learned; pass a table of shape (max_length, E)")
     table = as_axes("positions", positions, "max_length E", {"E": width})
-    if end > len(table):
+    last = int(places.max(initial=-1))
+    if last >= len(table):
         raise ValueError(
-            f"the sequence must not be longer than the {len(table)} rows of positions; got {end} tokens; "
-            "cut it, or give the table more rows"
+            f"the sequence must not be longer than the {len(table)} rows of positions; got position {last}; "
+            "count from 0, and cut it, or give the table more rows"
         )
-    return table[start:end]
+    return table[places]
 
 
 def _project(

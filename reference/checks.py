@@ -105,3 +105,34 @@ def as_integers(name: str, numbers: Any) -> Int[Array, "*shape"]:
     if array.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold integers; got dtype {array.dtype}; convert it to an integer dtype")
     return array.astype(np.int64, copy=False)
+
+
+def as_tokens(name: str, tokens: Any, axes: str = "B L") -> Int[Array, "B L"]:
+    """Return `tokens` as an array of integers with two axes; ValueError when they are of another kind or shape."""
+    shape = f"({', '.join(axes.split())})"
+    try:
+        array = np.asarray(tokens)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must be integers of shape {shape}; got rows of unequal lengths; pad them to one length, and pass "
+            "padding_mask where the operation takes one"
+        ) from error
+    if array.dtype.kind not in "iu" or array.ndim != 2:
+        raise ValueError(
+            f"{name} must be integers of shape {shape}; got {array.dtype} of shape {array.shape}; "
+            "pass the numbers of the tokens, one row for each sequence"
+        )
+    return array
+
+
+def as_positions(positions: Any, shape: tuple[int, ...]) -> Int[Array, "*B T"]:
+    """Return the positions of tokens of a shape (B, T), as (T,) or (B, T); ValueError when they do not fit."""
+    array = as_integers("positions", positions)
+    if array.shape not in (shape, shape[1:]):
+        raise ValueError(
+            f"positions must have shape (T,) or (B, T) = {shape}; got {array.shape}; "
+            "pass one for each token of the call"
+        )
+    if np.any(array < 0):
+        raise ValueError(f"positions must not be negative; got {int(array.min())}; count them from 0")
+    return array

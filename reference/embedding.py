@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from veriformer.reference.array_types import Array, Float, Float64, Int
-from veriformer.reference.checks import as_axes
+from veriformer.reference.checks import as_axes, as_tokens
 
 
 def token_embedding(
@@ -21,12 +21,7 @@ def token_embedding(
     """
     sizes: dict[str, int] = {}
     rows = as_axes("table", table, "N E", sizes)
-    numbers = np.asarray(tokens)
-    if numbers.dtype.kind not in "iu" or numbers.ndim != 2:
-        raise ValueError(
-            f"tokens must be integers of shape (B, L); got {numbers.dtype} of shape {numbers.shape}; "
-            "pass the numbers of the tokens"
-        )
+    numbers = as_tokens("tokens", tokens)
     # NumPy would count negative numbers from the end.
     wrong = numbers[(numbers < 0) | (numbers >= sizes["N"])]
     if wrong.size:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from veriformer.reference.array_types import Array, Float, Float64, Int
-from veriformer.reference.checks import as_axes
+from veriformer.reference.checks import as_axes, require_choice
 from veriformer.reference.softmax import log_sum_exp
+
+Reduction = Literal["mean", "sum", "none"]
 
 
 def cross_entropy(
@@ -14,16 +18,19 @@ def cross_entropy(
     *,
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-) -> Float64[Array, " "]:
+    reduction: Reduction = "mean",
+) -> Float64[Array, " "] | Float64[Array, "B L"]:
     """Average how improbable the model found the tokens that came, over the targets that are not ignored.
 
     ℓ = lse(z) − Σ_k y_k z_k,  y = (1 − ε) one-hot(t) + ε/N,  lse(z) = ln Σ_k e^(z_k)
-    loss = Σ_(t ≠ ignore_index) ℓ / #(t ≠ ignore_index)
+    loss = Σ_(t ≠ ignore_index) ℓ / #(t ≠ ignore_index), or the sum alone, or each ℓ, 0 where t = ignore_index
 
-    ℓ = −Σ_k y_k ln softmax(z)_k because Σ_k y_k = 1. An ignored target need not be a class.
+    ℓ = −Σ_k y_k ln softmax(z)_k because Σ_k y_k = 1. An ignored target need not be a class. A class whose logit is −∞
+    has the probability 0: it adds nothing where its weight y_k is 0, and makes the loss +∞ elsewhere.
 
-    Shapes: logits (B, L, N), targets (B, L) to a number, ().
-    Raises: ValueError when the shapes differ, a kept target is no class, none is kept, or ε lies outside [0, 1].
+    Shapes: logits (B, L, N), targets (B, L) to a number, (), and under reduction "none" to (B, L).
+    Raises: ValueError when the shapes differ, a kept target is no class, none is kept of which a mean is asked, ε lies
+    outside [0, 1], or the reduction is unknown.
     Source: Goodfellow, Bengio & Courville 2016, section 6.2.2.3; Szegedy et al. 2016, section 7 (smoothing).
     Conventions: none. The target has its own part of ε, as in torch and keras; fairseq spreads ε over the N − 1
     other classes.
@@ -32,14 +39,41 @@ def cross_entropy(
     numbers = as_axes("logits", logits, "B L N", sizes)
     classes = _as_targets(targets, numbers.shape)
     _require_fraction(label_smoothing)
+    require_choice("reduction", reduction, Reduction)
     kept = np.ones(classes.shape, dtype=bool) if ignore_index is None else classes != ignore_index
-    _require_classes(classes[kept], sizes["N"])
+    _require_classes(classes[kept], sizes["N"], mean=reduction == "mean")
     # Selected first, so that nothing at an ignored target reaches the sum.
     shown = numbers[kept]
-    at_target = np.take_along_axis(shown, classes[kept][:, None], axis=-1)[:, 0]
-    normaliser = log_sum_exp(shown)
-    surprise, spread = normaliser - at_target, (normaliser[:, None] - shown).mean(axis=-1)
-    return np.asarray(np.mean((1.0 - label_smoothing) * surprise + label_smoothing * spread))
+    unit = _unit(shown)
+    losses = _losses(shown, classes[kept], label_smoothing, unit)
+    with np.errstate(over="ignore"):
+        if reduction == "mean":
+            return np.asarray(np.mean(losses) / unit)
+        if reduction == "sum":
+            return np.asarray(np.sum(losses) / unit)
+        scattered = np.zeros(classes.shape)
+        scattered[kept] = losses / unit
+        return scattered
+
+
+def _unit(logits: Float64[Array, "n N"]) -> float:
+    """Return a power of two in which differences and sums of the logits stay below the end of float64's range."""
+    largest = np.abs(logits[np.isfinite(logits)]).max(initial=0.0)
+    return 2.0**-100 if largest > 2.0**900 else 1.0
+
+
+def _losses(
+    logits: Float64[Array, "n N"], targets: Int[Array, " n"], label_smoothing: float, unit: float
+) -> Float64[Array, " n"]:
+    """Return the loss of each row, times `unit`; a class of no weight is left out, since 0 · ∞ is no number."""
+    normaliser = log_sum_exp(logits) * unit
+    surprise = normaliser - np.take_along_axis(logits, targets[:, None], axis=-1)[:, 0] * unit
+    if label_smoothing == 0.0:
+        return np.asarray(surprise)
+    spread = (normaliser[:, None] - logits * unit).mean(axis=-1)
+    return np.asarray(
+        spread if label_smoothing == 1.0 else (1.0 - label_smoothing) * surprise + label_smoothing * spread
+    )
 
 
 def _as_targets(targets: Int[Array, "B L"], shape: tuple[int, ...]) -> Int[Array, "B L"]:
@@ -57,8 +91,8 @@ def _require_fraction(label_smoothing: float) -> None:
         raise ValueError(f"label_smoothing must lie between 0 and 1; got {label_smoothing}; pass a share such as 0.1")
 
 
-def _require_classes(kept: Int[Array, " n"], count: int) -> None:
-    if kept.size == 0:
+def _require_classes(kept: Int[Array, " n"], count: int, *, mean: bool) -> None:
+    if mean and kept.size == 0:
         raise ValueError("at least one target must be kept; got none; a mean over nothing has no value")
     wrong = kept[(kept < 0) | (kept >= count)]
     if wrong.size:

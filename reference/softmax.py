@@ -25,7 +25,13 @@ def softmax(x: Float[Array, "*rows n"]) -> Float64[Array, "*rows n"]:
     logits = as_float64("x", x)
     if logits.ndim == 0:
         raise ValueError("x must have at least one axis, the one to normalise over; got a scalar; pass a vector")
-    return _normalised(logits - logits.max(axis=-1, keepdims=True, initial=-np.inf))
+    return _normalised(_below(logits, logits.max(axis=-1, keepdims=True, initial=-np.inf)))
+
+
+def _below(logits: Float64[Array, "*rows n"], highest: Float64[Array, "*rows 1"]) -> Float64[Array, "*rows n"]:
+    """Return the logits less the highest of their row; a difference beyond the range is −∞, whose exponential is 0."""
+    with np.errstate(over="ignore"):
+        return np.asarray(logits - highest)
 
 
 def _normalised(shifted: Float64[Array, "*rows n"]) -> Float64[Array, "*rows n"]:
@@ -62,8 +68,7 @@ def masked_softmax(
     empty = ~visible.any(axis=-1, keepdims=True)
     # Equal logits make an empty row uniform, and spare the 0/0 of a row of −∞.
     shown = np.where(visible, numbers, np.where(empty, 0.0, -np.inf))
-    shown -= shown.max(axis=-1, keepdims=True, initial=-np.inf)
-    weights = _normalised(shown)
+    weights = _normalised(_below(shown, shown.max(axis=-1, keepdims=True, initial=-np.inf)))
     if empty_row == "mean_of_values" or not empty.any():
         return weights
     return np.where(empty, 0.0 if empty_row == "zeros" else np.nan, weights)
@@ -87,4 +92,4 @@ def log_sum_exp(x: Float[Array, "*rows n"]) -> Float64[Array, "*rows"]:
     highest = logits.max(axis=-1, keepdims=True, initial=-np.inf)
     shift = np.where(np.isneginf(highest), 0.0, highest)
     with np.errstate(divide="ignore"):
-        return np.asarray(shift[..., 0] + np.log(np.exp(logits - shift).sum(axis=-1)))
+        return np.asarray(shift[..., 0] + np.log(np.exp(_below(logits, shift)).sum(axis=-1)))

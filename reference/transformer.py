@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from veriformer.reference.array_types import Array, Bool, Float64, Int
 from veriformer.reference.blocks import STANDARD, KeysAndValues, Model, ModelConventions
+from veriformer.reference.caches import DecodingCache, require_fitting_cache
+from veriformer.reference.checks import as_positions, as_tokens
 from veriformer.reference.configuration import TransformerConfiguration
 from veriformer.reference.layers import residual
 from veriformer.reference.masks import causal_mask
 from veriformer.reference.model_weights import HasTransformerWeights
 
 Vectors = Float64[Array, "B L E"]
-
-
-@dataclass(frozen=True)
-class DecodingCache:
-    """What decoding remembers of the tokens so far: the keys and values of every layer.
-
-    Shapes: one (B, G, S, D) pair for each layer, S the number of tokens so far.
-    Raises: nothing.
-    Source: Shazeer 2019, section 2.4.
-    """
-
-    layers: tuple[KeysAndValues, ...]
-
-    @property
-    def length(self) -> int:
-        """How many tokens the cache holds."""
-        return int(self.layers[0].key.shape[2])
 
 
 def encoder(
@@ -54,6 +38,7 @@ def encoder(
     Conventions: gelu_form, sinusoidal_layout, rotary_pairing, layer_norm_eps, rms_norm_gain.
     """
     model = Model(config, conventions)
+    tokens = as_tokens("tokens", tokens)
     x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm)
     mask = _keys(padding_mask, "padding_mask", tokens)
     for layer in weights.layers:
@@ -83,6 +68,7 @@ def encoder_decoder(
     Conventions: gelu_form, sinusoidal_layout, layer_norm_eps.
     """
     model = Model(config, conventions)
+    source, target = as_tokens("source", source, "B S"), as_tokens("target", target)
     source_mask = _keys(source_padding_mask, "source_padding_mask", source)
     x = model.embed(source, weights.embedding, weights.encoder_positions, weights.encoder_embedding_norm)
     for layer in weights.encoder_layers:
@@ -118,6 +104,7 @@ def language_model(
     algorithm 10.
     Conventions: gelu_form, rotary_pairing, sinusoidal_layout, layer_norm_eps, rms_norm_gain.
     """
+    tokens = as_tokens("tokens", tokens)
     mask = _visible(padding_mask, "padding_mask", tokens)
     logits, _ = _continue(tokens, None, weights, Model(config, conventions), mask)
     return logits
@@ -129,21 +116,33 @@ def decode_step(
     weights: HasTransformerWeights,
     config: TransformerConfiguration,
     *,
+    positions: Int[Array, " T"] | Int[Array, "B T"] | None = None,
+    padding_mask: Bool[Array, "B S"] | None = None,
     conventions: ModelConventions = STANDARD,
 ) -> tuple[Float64[Array, "B T N"], DecodingCache]:
     """Continue a sequence by some tokens, with the keys and values of those before from the cache.
 
     logits = language_model(all tokens so far)[last T]; cache None starts a sequence
 
-    The cache is not changed: two continuations of one cache know nothing of each other.
+    The cache is not changed: two continuations of one cache know nothing of each other. Positions count on from the
+    cache's columns unless they are given; which keys are later is a matter of columns in either case. Rows at padded
+    tokens mean nothing.
 
-    Shapes: tokens (B, T) to logits (B, T, N) and the cache that holds T tokens more.
-    Raises: ValueError when an array does not fit the configuration, or the whole is longer than learned positions.
+    Shapes: tokens (B, T), positions (T,) or (B, T), padding_mask (B, S), True at real tokens, S the columns of cache
+    and tokens together, to logits (B, T, N) and the cache that holds T tokens more.
+    Raises: ValueError when an array does not fit the configuration, the cache is one of another batch or another
+    model, a position is negative or beyond the learned ones, or the mask is not of all columns.
     Source: Shazeer 2019, section 2.4; Pope et al. 2022, section 2.1 (prefill and decode).
     Conventions: as `language_model`.
     """
-    visible = np.ones((1, 1, 1, 1), dtype=bool)
-    return _continue(tokens, cache, weights, Model(config, conventions), visible)
+    tokens = as_tokens("tokens", tokens)
+    if cache is not None:
+        require_fitting_cache(cache, len(tokens), len(weights.layers), config)
+    start = 0 if cache is None else cache.length
+    columns = np.broadcast_to(0, (len(tokens), start + tokens.shape[1]))
+    visible = _visible(padding_mask, "padding_mask, of all columns so far,", columns)
+    places = None if positions is None else as_positions(positions, tokens.shape)
+    return _continue(tokens, cache, weights, Model(config, conventions), visible, places)
 
 
 def _continue(
@@ -152,28 +151,38 @@ def _continue(
     weights: HasTransformerWeights,
     model: Model,
     visible: Bool[Array, "#B 1 #L #S"],
+    places: Int[Array, "*B T"] | None = None,
 ) -> tuple[Float64[Array, "B T N"], DecodingCache]:
     start = 0 if cache is None else cache.length
-    x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm, start=start)
+    places = np.arange(start, start + tokens.shape[1]) if places is None else places
+    x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm, places=places)
     mask = _causal(tokens.shape[1], start) & visible
     known = []
     for number, layer in enumerate(weights.layers):
         past = None if cache is None else cache.layers[number]
-        x, keys_and_values = _layer(x, layer, model, mask, past)
+        x, keys_and_values = _layer(x, layer, model, mask, past, places)
         known.append(keys_and_values)
     x = model.normalise(x, weights.final_norm)
     return model.unembed(x, weights.embedding, weights.unembedding), DecodingCache(tuple(known))
 
 
 def _layer(
-    x: Vectors, weights: Any, model: Model, mask: Any, past: KeysAndValues | None = None
+    x: Vectors,
+    weights: Any,
+    model: Model,
+    mask: Any,
+    past: KeysAndValues | None = None,
+    places: Int[Array, "*B L"] | None = None,
 ) -> tuple[Vectors, KeysAndValues]:
     """Return what a layer makes of x, and the keys and values that it saw."""
     known: list[KeysAndValues] = []
-    rotary, first = model.config.positions == "rotary", model.config.norm_first
+    first = model.config.norm_first
+    turns = None
+    if model.config.positions == "rotary":
+        turns = np.arange(x.shape[1]) if places is None else places
 
     def attend(y: Vectors) -> Vectors:
-        output, keys_and_values = model.attend(y, y, weights.self_attention, mask, past=past, rotary=rotary)
+        output, keys_and_values = model.attend(y, y, weights.self_attention, mask, past=past, places=turns)
         known.append(keys_and_values)
         return output
 

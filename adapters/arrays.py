@@ -68,7 +68,7 @@ class ArrayFramework(Protocol):
         ...
 
     def call(self, function: Callable[..., Any], positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call an operation as this framework calls for: without gradients, and waiting for the result."""
+        """Call an operation as its users do, wait for the result, and cut it off from what was recorded."""
         ...
 
     def vector_jacobian_product(

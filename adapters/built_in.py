@@ -41,8 +41,10 @@ def _variant(name: str, packages: tuple[str, ...], summary: str) -> BuiltIn:
 
 
 def _environment(packages: tuple[str, ...]) -> dict[str, str]:
-    """Return the backend of Keras, which it reads when it is imported: the package named before it."""
-    return {"KERAS_BACKEND": packages[0]} if "keras" in packages else {}
+    """Return what packages read when they are imported: the backend of Keras is the package named before it."""
+    backend = {"KERAS_BACKEND": packages[0]} if "keras" in packages else {}
+    # TensorFlow logs each call that raises, a page for every law.
+    return {**backend, "TF_CPP_MIN_LOG_LEVEL": "3"} if "tensorflow" in packages else backend
 
 
 _TORCH, _JAX, _FLAX, _EQUINOX, _KERAS = ("torch",), ("jax",), ("jax", "flax"), ("jax", "equinox"), ("jax", "keras")
@@ -73,6 +75,9 @@ _CATALOGUE = (
     _variant("keras-scores", _KERAS, "the attention layers of Keras asked for their weights too, code of its own"),
     _variant("keras-smoothing", _KERAS, "CategoricalCrossentropy of Keras, which smooths labels"),
     _variant("keras-torch", ("torch", "keras"), "Keras on its PyTorch backend; not in one process with the others"),
+    _variant(
+        "keras-tensorflow", ("tensorflow", "keras"), "Keras on its TensorFlow backend; in a process of its own too"
+    ),
 )
 
 BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType({built_in.name: built_in for built_in in _CATALOGUE})

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from veriformer.adapters.errors import OperationRaised, UnjudgeableResult
+from veriformer.adapters.errors import (
+    AdapterError,
+    DifferentiationRefused,
+    OperationRaised,
+    UnjudgeableResult,
+    describe,
+)
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.results import OPAQUE, Result, Shape, read_results
 from veriformer.adapters.weights import arrays_in, convert_weights, plain_weights
@@ -21,6 +28,9 @@ _RESULTS_WITH_LAYOUT = ("output", "grad_query", "grad_key", "grad_value")
 _HEADS_AND_LENGTH = (0, 2, 1, 3)
 # A configuration has no arrays, and a cache is what the implementation itself returned.
 _AS_GIVEN = ("configuration", "cache")
+
+
+Answer = TypeVar("Answer")
 
 
 class Call(Protocol):
@@ -58,9 +68,10 @@ class PreparedCall:
         `expected_shapes` are canonical too, one for each array that is returned, and only complete an error's sentence;
         a result of another shape is returned like any other.
         OperationRaised when the operation ends with an exception (SystemExit and its like too; KeyboardInterrupt
-        passes), UnjudgeableResult when it returns no array of its framework with real numbers or bool in it.
+        passes), UnjudgeableResult when it returns no array of its framework with real numbers or bool in it,
+        WrongFramework when it has never answered and does so with another framework's arrays.
         """
-        return self._read(self._returned(), expected_shapes)
+        return self._first_answer(lambda: self._read(self._returned(), expected_shapes))
 
     def run_again_on(
         self, other: PreparedCall, expected_shapes: Sequence[Shape] | None = None
@@ -70,14 +81,44 @@ class PreparedCall:
         What has another shape there, or is not there, stays. Returns the first result as it was read at once, and what
         the same object holds afterwards. Raises what `run` raises.
         """
-        returned = self._returned()
-        first = self._read(returned, expected_shapes)
-        values = other._arrays()
-        for name, own in self._arrays().items():
-            if name in values and tuple(values[name].shape) == tuple(own.shape):
-                self.implementation.framework.overwrite(own, values[name])
+        returned, first = self._first_answer(lambda: self._kept_and_read(expected_shapes))
+        self._overwrite_with(other)
         self._returned()
         return first, self._read(returned, expected_shapes)
+
+    def _overwrite_with(self, other: PreparedCall) -> None:
+        values = other._arrays()
+        for name, own in self._arrays().items():
+            try:
+                if name in values and tuple(values[name].shape) == tuple(own.shape):
+                    self.implementation.framework.overwrite(own, values[name])
+            except Exception as error:
+                # What was done to an argument may be anything; that it was done is another law's business.
+                raise self._unreadable(error) from error
+
+    def _kept_and_read(self, expected_shapes: Sequence[Shape] | None) -> tuple[object, Result]:
+        returned = self._returned()
+        return returned, self._read(returned, expected_shapes)
+
+    def _first_answer(self, answer: Callable[[], Answer]) -> Answer:
+        """Return an answer; where an operation gives none, and never did, ask whose arrays it takes."""
+        taken, name = self.implementation.arrays_taken, self.operation.name
+        taken.refuse(self.implementation.derived.get(name, name))
+        try:
+            answered = answer()
+        except (OperationRaised, UnjudgeableResult) as error:
+            if name not in self.implementation.derived:
+                function = self.implementation.operations[name]
+                with self.implementation.importing():
+                    taken.doubt(name, self.implementation.framework, function, *self._split(), error)
+            raise
+        taken.answered.add(name)
+        return answered
+
+    def _split(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments by position and those by name."""
+        arguments = dict(self.framework_arguments)
+        return tuple(arguments.pop(name, None) for name in self.operation.positional), arguments
 
     def _read(self, returned: object, expected_shapes: Sequence[Shape] | None) -> Result:
         parts = self._parts_with_layout
@@ -89,17 +130,31 @@ class PreparedCall:
     def arguments_now(self) -> dict[str, np.ndarray]:
         """Return what the framework's arrays hold at this moment, as handed over, weights as "weights.w_q".
 
-        Two readings around a call differ when the operation changed its inputs.
+        Two readings around a call differ when the operation changed its inputs. What it deleted, or took out of the
+        weights, is not there any more. AdapterError where the weights cannot be gone through.
         """
-        return {name: self.implementation.framework.to_numpy(array) for name, array in self._arrays().items()}
+        read: dict[str, np.ndarray] = {}
+        for name, array in self._arrays().items():
+            with suppress(Exception):
+                read[name] = self.implementation.framework.to_numpy(array)
+        return read
 
     def _arrays(self) -> dict[str, Any]:
         """Return the framework's arrays among the arguments, weights as "weights.w_q"."""
-        return {
-            name: array
-            for argument, value in self.framework_arguments.items()
-            for name, array in arrays_in(argument, value, self.implementation.framework.is_array)
-        }
+        try:
+            return {
+                name: array
+                for argument, value in self.framework_arguments.items()
+                for name, array in arrays_in(argument, value, self.implementation.framework.is_array)
+            }
+        except Exception as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> AdapterError:
+        return AdapterError(
+            f"{self.operation.name} left its arguments so that they cannot be read or written ({describe(error)}); "
+            "leave them as they are"
+        )
 
     @property
     def _parts_with_layout(self) -> list[bool]:
@@ -110,13 +165,12 @@ class PreparedCall:
         return [exchanged and name in _RESULTS_WITH_LAYOUT for name in self.operation.results if name not in OPAQUE]
 
     def _returned(self) -> object:
-        arguments = dict(self.framework_arguments)
-        positional = tuple(arguments.pop(name, None) for name in self.operation.positional)
+        positional, arguments = self._split()
         function = self.implementation.operations[self.operation.name]
         try:
             with self.implementation.importing():
                 return self.implementation.framework.call(function, positional, arguments)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, DifferentiationRefused):
             raise
         except BaseException as error:
             raise OperationRaised(self.operation.name, error) from error

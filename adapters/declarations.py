@@ -17,16 +17,23 @@ from veriformer.spec.conventions import CONVENTIONS, Convention
 from veriformer.spec.operations import OPERATIONS
 
 
-def read_framework(found: object, name: str) -> ArrayFramework:
+def read_framework(found: object, name: str, home: object = None) -> ArrayFramework:
     """Return the framework that `found` names, numpy by default, on the device that it names, if it names one.
 
+    What an object does not name, the module that it was found in (`home`) names for it.
     LoadError for a framework that is not known, and for a device that the framework does not have here.
     """
-    received = attribute(found, "framework", name, "numpy")
+    received = attribute(found, "framework", name, attribute(home, "framework", name, "numpy"))
     if isinstance(received, str) and received in FRAMEWORKS:
-        return _on_device(framework(received), attribute(found, "device", name, None), name)
+        return _on_device(framework(received), _device(found, name, home), name)
     hint = suggestion(received, FRAMEWORKS) if isinstance(received, str) else ""
     raise LoadError(f"{name}: framework is {received!r}; set it to one of {listing(map(repr, FRAMEWORKS))}{hint}")
+
+
+def _device(found: object, name: str, home: object) -> object:
+    """Return the device that `found` names, or the module where its framework is named."""
+    of_home = None if attribute(found, "framework", name, None) else attribute(home, "device", name, None)
+    return attribute(found, "device", name, of_home)
 
 
 def _on_device(arrays: ArrayFramework, device: object, name: str) -> ArrayFramework:

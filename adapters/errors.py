@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import traceback
 
+from veriformer.adapters.private_names import with_own_names
+
 LONGEST_MESSAGE = 200
 
 
@@ -38,6 +40,10 @@ class NotDifferentiable(AdapterError):
     """Automatic differentiation cannot get from the result of a function back to its arguments."""
 
 
+class DifferentiationRefused(AdapterError):
+    """The framework refuses, aloud, to differentiate a function that nobody declared to be differentiable."""
+
+
 class UnsupportedDtype(AdapterError):
     """The framework has no arrays of the dtype asked for, here and now."""
 
@@ -70,28 +76,27 @@ class StateCorrupted(AdapterError):
 
 
 class OperationLost(AdapterError):
-    """The call ended its process, or had to be ended with it: trying it again costs much and tells nothing."""
+    """The call ended its process, or had to be ended with it; `how` completes a sentence about the operation."""
 
-    def __init__(self, sentence: str, elsewhere: str = "") -> None:
+    def __init__(self, sentence: str, elsewhere: str = "", how: str = "") -> None:
         super().__init__(sentence)
         self.elsewhere = elsewhere
+        self.how = how
 
 
 class OperationTimedOut(OperationLost):
     """The operation did not return in time."""
 
     def __init__(self, operation: str, seconds: float, elsewhere: str = "") -> None:
-        super().__init__(
-            f"{operation} did not return within {seconds:g} s; its process was ended (--time-limit allows more)",
-            elsewhere,
-        )
+        how = f"did not return within {seconds:g} s"
+        super().__init__(f"{operation} {how}; its process was ended (--time-limit allows more)", elsewhere, how)
 
 
 class OperationCrashed(OperationLost):
     """The operation ended its process, or cut it off; `how` completes the sentence."""
 
     def __init__(self, operation: str, how: str, elsewhere: str = "") -> None:
-        super().__init__(f"{operation} {how}; a call returns, or raises an exception", elsewhere)
+        super().__init__(f"{operation} {how}; a call returns, or raises an exception", elsewhere, how)
 
 
 class OperationNotTried(OperationLost):
@@ -104,9 +109,17 @@ class OperationNotTried(OperationLost):
         super().__init__(f"{operation} was not tried, since {why}", elsewhere)
 
 
+class WrongFramework(OperationNotTried):
+    """The operation fails on the arrays of the framework that was named, and answers on another's."""
+
+    def __init__(self, sentence: str, elsewhere: str = "") -> None:
+        OperationLost.__init__(self, sentence, elsewhere)
+
+
 def install_hint(framework: str) -> str:
     """Return the command that installs a framework."""
-    extra = "" if framework == "numpy" else f"[{framework}]"
+    # Keras alone is checked on TensorFlow.
+    extra = {"numpy": "", "tensorflow": "[keras-tensorflow]"}.get(framework, f"[{framework}]")
     return f"pip install 'veriformer{extra}'"
 
 
@@ -114,8 +127,8 @@ def formatted_traceback(error: BaseException) -> str:
     """Return the traceback of an error, that of the other process where it happened in one; empty where none tells."""
     elsewhere = getattr(error, "elsewhere", "")
     if isinstance(error, OperationLost | StateCorrupted) or (isinstance(elsewhere, str) and elsewhere):
-        return str(elsewhere)
-    return "".join(traceback.format_exception(error))
+        return with_own_names(str(elsewhere))
+    return with_own_names("".join(traceback.format_exception(error)))
 
 
 def describe(exception: BaseException) -> str:
@@ -123,7 +136,7 @@ def describe(exception: BaseException) -> str:
     if isinstance(exception, ForeignException):
         return exception.description
     lines = _message(exception).strip().splitlines()
-    first = lines[0].strip() if lines else ""
+    first = with_own_names(lines[0].strip()) if lines else ""
     if len(first) > LONGEST_MESSAGE:
         first = first[: LONGEST_MESSAGE - 1] + "…"
     return f"{type(exception).__name__}: {first}" if first else type(exception).__name__

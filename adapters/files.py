@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from hashlib import sha256
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import CodeType, ModuleType
 
 from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.import_errors import import_failed
+from veriformer.adapters.private_names import module_name
 from veriformer.adapters.siblings import SiblingImports
 from veriformer.adapters.spelling import closest
 
@@ -43,8 +43,7 @@ def load_file(place: str) -> tuple[ModuleType, SiblingImports]:
 
 
 def _new_module(path: Path) -> ModuleType:
-    digest = sha256(str(path).encode()).hexdigest()[:12]
-    name = f"_veriformer_{path.stem}_{digest}"
+    name = module_name(path)
     spec = spec_from_loader(name, _FreshLoader(name, str(path)), origin=str(path))
     if spec is None:
         raise LoadError(f"{path} cannot be loaded as a module; rename it to a plain name that ends in .py")

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from veriformer.adapters import signatures
 from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.arrays_taken import ArraysTaken
 from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
 from veriformer.adapters.siblings import SiblingImports
+from veriformer.adapters.stopwatch import Stopwatch
 from veriformer.spec.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -23,6 +25,16 @@ LIMITATIONS: Mapping[str, str] = MappingProxyType(
     {
         "value_width": "the values must be as wide as the queries and keys (Dv = D)",
         "left_padding": "a causal model takes padding on the right only",
+        "norm_first": "norms stand before the sublayers, or after the sums, whatever is asked for",
+        "activation": "a network has one activation, or some of those that the interface has",
+        "biases": "projections and networks have no biases, or always have them",
+        "num_kv_heads": "there are as many key/value heads as query heads",
+        "context": "queries, keys and values are projected from x, and the context is x itself",
+        "d_ff": "the hidden width of a network is a fixed multiple of E",
+        "eps": "norms have an eps of their own",
+        "more_queries_than_keys": "there are no more queries than keys (L ≤ S)",
+        "unequal_lengths": "there are as many queries as keys (L = S)",
+        "odd_width": "widths are even",
     }
 )
 
@@ -37,7 +49,8 @@ class Implementation:
     `source` is the file or import path, None for an object that was handed over; `files` are the file that holds it and
     those beside it which were imported with it. `derived` names the operations that
     come from differentiating another, and that other. `residence` is the worker in which it lives, None where it is
-    called in this process.
+    called in this process. `arrays_taken` remembers whose arrays its operations turned out to take. `stopwatch` times
+    the calls that laws and questions make.
     """
 
     name: str
@@ -54,6 +67,8 @@ class Implementation:
     siblings: SiblingImports | None = field(default=None, repr=False, compare=False)
     derived: Mapping[str, str] = field(default_factory=dict)
     residence: Residence | None = field(default=None, repr=False, compare=False)
+    arrays_taken: ArraysTaken = field(default_factory=ArraysTaken, repr=False, compare=False)
+    stopwatch: Stopwatch = field(default_factory=Stopwatch, repr=False, compare=False)
 
     def declares(self, operation: str) -> bool:
         """Return whether the implementation has the operation."""
@@ -94,6 +109,10 @@ class Implementation:
         """Let an operation that was given up in its worker, for hanging or ending the process, be called again."""
         if self.residence is not None:
             self.residence.supervisor.forgive(operation)
+
+    def not_survived(self, operation: str) -> str:
+        """Return what its process did not survive of an operation though a fresh one does; empty where nothing."""
+        return "" if self.residence is None else self.residence.supervisor.not_survived(operation)
 
     def printed(self) -> str:
         """Return what was printed in its worker since this was asked; nothing where it has none."""

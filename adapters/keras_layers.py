@@ -97,9 +97,14 @@ def token_embedding(tokens: Array, table: Array) -> Array:
     return layer(tokens)
 
 
-def cross_entropy(logits: Array, targets: Array, *, ignore_index: int | None = None) -> Array:
+_REDUCTIONS = {"mean": "sum_over_batch_size", "sum": "sum", "none": None}
+
+
+def cross_entropy(logits: Array, targets: Array, *, ignore_index: int | None = None, reduction: str = "mean") -> Array:
     """Average how improbable the model found the tokens that came, computed in float32 as Keras does by default."""
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=ignore_index)
+    loss = keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, ignore_class=ignore_index, reduction=_REDUCTIONS[reduction]
+    )
     return ops.cast(loss(targets, logits), _dtype(logits))
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +32,11 @@ def load(target: str | object) -> Implementation:
     LoadError, or its kind MissingFramework, in one sentence that says what was wrong and what to do; its `__cause__`
     keeps an exception that the implementation raised. KeyboardInterrupt passes.
     """
+    with compilation_cache.kept():
+        return _loaded(target)
+
+
+def _loaded(target: str | object) -> Implementation:
     if not isinstance(target, str):
         return _implementation(target, _name_of(target), None, None)
     if target in BUILT_IN:
@@ -40,9 +44,9 @@ def load(target: str | object) -> Implementation:
     place, _, object_path = target.partition(":")
     if _is_path(place):
         module, siblings = load_file(place)
-        return _implementation(object_in(module, object_path, place), target, place, siblings)
+        return _implementation(object_in(module, object_path, place), target, place, siblings, module)
     module = load_module(place, tuple(BUILT_IN))
-    return _implementation(object_in(module, object_path, place), target, target, None)
+    return _implementation(object_in(module, object_path, place), target, target, None, module)
 
 
 def load_again(implementation: Implementation) -> Implementation:
@@ -56,33 +60,17 @@ def load_again(implementation: Implementation) -> Implementation:
 
 
 def _built_in(built_in: BuiltIn) -> Implementation:
-    kept = compilation_cache.variables(built_in.packages)
-    with _environment({**built_in.environment, **kept}):
+    with compilation_cache.environment(built_in.environment):
         for package in built_in.packages:
             import_package(package)
-    if kept:
-        compilation_cache.ignore_unreadable_entries()
     return _implementation(import_module(built_in.module), built_in.name, built_in.module, None)
 
 
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for a while, and what they were afterwards."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def _implementation(found: object, name: str, source: str | None, siblings: SiblingImports | None) -> Implementation:
+def _implementation(
+    found: object, name: str, source: str | None, siblings: SiblingImports | None, home: ModuleType | None = None
+) -> Implementation:
     operations = declarations.read_operations(found, name)
-    arrays = declarations.read_framework(found, name)
+    arrays = declarations.read_framework(found, name, home)
     offered = with_derived(operations, found, arrays)
     return Implementation(
         name=name,
@@ -95,7 +83,7 @@ def _implementation(found: object, name: str, source: str | None, siblings: Sibl
         black_box=declarations.read_model_inputs(found, name),
         source=source,
         files=_files(source, siblings),
-        notices=notices(found, operations),
+        notices=notices(found, operations, home),
         siblings=siblings,
         derived=derived_from(offered),
     )

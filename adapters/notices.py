@@ -17,13 +17,16 @@ from veriformer.spec.operations import OPERATIONS
 _NAME_CUTOFF = 0.85
 
 
-def notices(found: object, operations: Callables) -> tuple[str, ...]:
-    """Return a sentence for each misspelt name, operation merely imported, or framework used and not declared."""
+def notices(found: object, operations: Callables, home: ModuleType | None = None) -> tuple[str, ...]:
+    """Return a sentence for each misspelt name, operation merely imported, or framework used and not declared.
+
+    `home` is the module that an object was found in.
+    """
     return (
         *_about_names(found, operations),
         *_about_keywords(operations),
         *_about_imports(found, operations),
-        *_about_framework(found),
+        *_about_framework(found, home),
     )
 
 
@@ -69,11 +72,12 @@ def _about_imports(found: object, operations: Callables) -> list[str]:
     ]
 
 
-def _about_framework(found: object) -> list[str]:
-    """Tell of a module that uses a framework and forgot to declare it."""
-    if not isinstance(found, ModuleType) or hasattr(found, "framework"):
+def _about_framework(found: object, home: ModuleType | None) -> list[str]:
+    """Tell of a module that uses a framework and forgot to declare it, for itself or for an object in it."""
+    module = found if isinstance(found, ModuleType) else home
+    if module is None or hasattr(found, "framework") or hasattr(module, "framework"):
         return []
-    used = {value.__name__.partition(".")[0] for value in vars(found).values() if isinstance(value, ModuleType)}
+    used = {value.__name__.partition(".")[0] for value in vars(module).values() if isinstance(value, ModuleType)}
     return [
         f"framework is not declared, so the operations are given numpy arrays; {name} is imported: "
         f'if they take its arrays, add framework = "{name}"'

@@ -10,6 +10,8 @@ from veriformer import reference
 from veriformer.adapters.numpy_models import decode_step, encoder, encoder_decoder, language_model
 from veriformer.reference.conventions import Activation
 from veriformer.reference.layer_weights import HasDecoderLayerWeights, HasEncoderLayerWeights
+from veriformer.reference.loss import Reduction
+from veriformer.reference.single_head import HasSingleHeadWeights
 from veriformer.reference.weights import HasFeedForwardWeights, HasGatedFeedForwardWeights, HasMultiHeadWeights
 
 __all__ = ["decode_step", "encoder", "encoder_decoder", "language_model"]
@@ -107,9 +109,22 @@ def attention_weights(
     bias: np.ndarray | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    sinks: np.ndarray | None = None,
 ) -> np.ndarray:
     """Compute the weights with which attention averages the values."""
-    result = reference.attention_weights(query, key, mask=mask, bias=bias, is_causal=is_causal, scale=scale)
+    result = reference.attention_weights(
+        query,
+        key,
+        mask=mask,
+        bias=bias,
+        is_causal=is_causal,
+        scale=scale,
+        window=window,
+        softcap=softcap,
+        sinks=sinks,
+    )
     return _like(query, result)
 
 
@@ -128,6 +143,13 @@ def scaled_dot_product_attention_backward(
         query, key, value, grad_output, mask=mask, is_causal=is_causal, scale=scale
     )
     return tuple(_like(query, gradient) for gradient in gradients)
+
+
+def single_head_attention(
+    x: np.ndarray, weights: HasSingleHeadWeights, *, mask: np.ndarray | None = None
+) -> np.ndarray:
+    """Attend from every position to every position that it may see, in one learned subspace."""
+    return _like(x, reference.single_head_attention(x, weights, mask=mask))
 
 
 def multi_head_attention(
@@ -198,10 +220,17 @@ def token_embedding(tokens: np.ndarray, table: np.ndarray, *, scale_by_sqrt_d_mo
 
 
 def cross_entropy(
-    logits: np.ndarray, targets: np.ndarray, *, ignore_index: int | None = None, label_smoothing: float = 0.0
+    logits: np.ndarray,
+    targets: np.ndarray,
+    *,
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    reduction: Reduction = "mean",
 ) -> np.ndarray:
-    """Average how improbable the model found the tokens that came."""
-    loss = reference.cross_entropy(logits, targets, ignore_index=ignore_index, label_smoothing=label_smoothing)
+    """Average how improbable the model found the tokens that came, add that up, or return each."""
+    loss = reference.cross_entropy(
+        logits, targets, ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction
+    )
     return _like(logits, loss)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -42,8 +43,13 @@ class NumPyArrays:
         return widened(np.asarray(value))
 
     def overwrite(self, array: np.ndarray, values: np.ndarray) -> None:
-        """Write the values of another array over an array."""
-        array[...] = values
+        """Write the values of another array over an array, if need be one that an operation has frozen."""
+        if not array.flags.writeable:
+            # A view of what is frozen itself stays so, and cannot be changed.
+            with suppress(ValueError):
+                array.setflags(write=True)
+        if array.flags.writeable:
+            array[...] = values
 
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is an array or one of NumPy's own scalars."""

@@ -59,9 +59,14 @@ def decode_step(
     cache: reference.DecodingCache | None,
     weights: HasTransformerWeights,
     config: reference.TransformerConfiguration,
+    *,
+    positions: np.ndarray | None = None,
+    padding_mask: np.ndarray | None = None,
 ) -> tuple[np.ndarray, reference.DecodingCache]:
     """Continue a sequence by some tokens, with the keys and values of those before."""
-    logits, extended = reference.decode_step(tokens, cache, weights, config)
+    logits, extended = reference.decode_step(
+        tokens, cache, weights, config, positions=positions, padding_mask=padding_mask
+    )
     return _as_weights(weights, logits), extended
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from veriformer.adapters.arrays import DTYPES, ArrayFramework
 from veriformer.adapters.errors import UnjudgeableResult, describe
+from veriformer.adapters.private_names import with_own_names
 from veriformer.spec.operations import Operation
 
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -122,4 +123,4 @@ def _described(returned: object) -> str:
 def _type_name(returned: object) -> str:
     kind = type(returned)
     package = kind.__module__.partition(".")[0]
-    return kind.__qualname__ if package == "builtins" else f"{package} {kind.__qualname__}"
+    return kind.__qualname__ if package == "builtins" else f"{with_own_names(package)} {kind.__qualname__}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,17 @@ from veriformer.spec.operations import OPERATIONS
 
 @dataclass(frozen=True)
 class Step:
-    """One call of `decode_step`: the next tokens (B, T), and the number of the step whose cache it continues."""
+    """One call of `decode_step`: the next tokens (B, T), and the number of the step whose cache it continues.
+
+    `keywords` are the optional arguments of this call alone, such as the positions of its tokens.
+    """
 
     tokens: np.ndarray
     after: int | None = None
+    keywords: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+_OF_A_STEP = ("tokens", "positions", "padding_mask")
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,8 @@ class PreparedSequence:
         """Return what the framework's arrays hold at this moment: tokens of each call, weights of all."""
         arrays = {name: array for call in self.calls for name, array in call.arguments_now().items()}
         for number, call in enumerate(self.calls):
-            arrays[f"tokens of call {number + 1}"] = call.arguments_now()["tokens"]
+            own = call.arguments_now()
+            arrays |= {f"{name} of call {number + 1}": own[name] for name in _OF_A_STEP if name in own}
         return arrays
 
 
@@ -67,23 +75,29 @@ def prepare_sequence(
     framework = implementation.framework
     if implementation.residence is not None:
         plain = plain_arguments(OPERATIONS["decode_step"], arguments)
-        told = {"steps": [(step.tokens, step.after) for step in steps], "arguments": plain}
+        told = {"steps": [(step.tokens, step.after, dict(step.keywords)) for step in steps], "arguments": plain}
         return implementation.residence.call("decode_step", {**told, "dtype": dtype, "strided": strided}, len(steps))
     first = prepare_here(
-        implementation, "decode_step", {**arguments, "tokens": steps[0].tokens}, dtype=dtype, strided=strided
+        implementation,
+        "decode_step",
+        {**arguments, "tokens": steps[0].tokens, **steps[0].keywords},
+        dtype=dtype,
+        strided=strided,
     )
+    shared = {name: value for name, value in first.framework_arguments.items() if name not in _OF_A_STEP}
     calls = [first]
     for step in steps[1:]:
-        tokens = framework.from_numpy(step.tokens, dtype)
-        tokens = framework.strided(tokens) if strided else tokens
-        calls.append(replace(first, framework_arguments={**first.framework_arguments, "tokens": tokens}))
+        own = {
+            name: framework.from_numpy(array, dtype) for name, array in {"tokens": step.tokens, **step.keywords}.items()
+        }
+        own = {name: framework.strided(array) if strided else array for name, array in own.items()}
+        calls.append(replace(first, framework_arguments={**shared, **own}))
     return PreparedSequence(tuple(calls), tuple(step.after for step in steps))
 
 
 def _together(results: Sequence[Result]) -> np.ndarray:
     """Return the logits of all calls along the axis of the tokens, or in one axis where they do not fit."""
     logits = [result.value.reshape(result.shapes[0]) for result in results]
-    first = logits[0].shape
-    if all(one.ndim == 3 and (one.shape[0], one.shape[2]) == (first[0], first[-1]) for one in logits):
+    if all(one.ndim == 3 for one in logits) and len({(one.shape[0], one.shape[2]) for one in logits}) == 1:
         return np.concatenate(logits, axis=1)
     return join(logits)

@@ -69,8 +69,12 @@ def unaccepted_call(function: Callable[..., Any], operation: Operation) -> str:
     try:
         signature.bind(*(None for _ in operation.positional), **keywords)
     except TypeError as error:
-        return str(error)
+        return "it is a class; give an instance of it, or a function" if _is_class(function) else str(error)
     return ""
+
+
+def _is_class(function: Callable[..., Any]) -> bool:
+    return inspect.isclass(function) or bool(getattr(function, "stands_for_class", False))
 
 
 def _absent_keywords(function: Callable[..., Any], operation: Operation) -> list[str]:

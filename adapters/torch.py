@@ -103,11 +103,23 @@ def token_embedding(tokens: Tensor, table: Tensor) -> Tensor:
     return functional.embedding(tokens, table)
 
 
-def cross_entropy(logits: Tensor, targets: Tensor, *, ignore_index: int = -100, label_smoothing: float = 0.0) -> Tensor:
+def cross_entropy(
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
     """Average how improbable the model found the tokens that came; torch ignores −100 unless told otherwise."""
-    return functional.cross_entropy(
-        logits.flatten(0, 1), targets.flatten(), ignore_index=ignore_index, label_smoothing=label_smoothing
+    loss = functional.cross_entropy(
+        logits.flatten(0, 1),
+        targets.flatten(),
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        reduction=reduction,
     )
+    return loss.view(targets.shape) if reduction == "none" else loss
 
 
 def rms_norm(x: Tensor, gamma: Tensor, *, eps: float) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from veriformer.adapters.arrays import DTYPES
-from veriformer.adapters.errors import LoadError, NotDifferentiable, describe
+from veriformer.adapters.errors import DifferentiationRefused, LoadError, NotDifferentiable, describe
 from veriformer.adapters.numpy_arrays import checked_dtype, simple_kind
 
 
@@ -50,15 +50,21 @@ class TorchArrays:
         return torch.from_numpy(np.array(array, dtype=np.float64, order="C")).to(getattr(torch, name)).to(self.device)
 
     def to_numpy(self, value: Any) -> np.ndarray:
-        """Return a copy as float64, bool or int64."""
+        """Return a copy as float64, bool or int64; ValueError for a tensor whose memory has been given back."""
+        if not _has_its_memory(value):
+            raise ValueError("its storage is smaller than the tensor")
         detached = value.detach().to("cpu")
         wide = torch.float64 if detached.is_floating_point() else torch.int64
         wide = torch.bool if detached.dtype == torch.bool else wide
         return np.array(detached.to(wide).numpy(), order="C", copy=True)
 
     def overwrite(self, array: Any, values: Any) -> None:
-        """Write the values of another tensor over a tensor."""
-        array.copy_(values)
+        """Write the values of another tensor over a tensor; ValueError where its memory has been given back."""
+        if not _has_its_memory(array):
+            raise ValueError("its storage is smaller than the tensor")
+        # An operation may have made it one to be differentiated.
+        with torch.no_grad():
+            array.copy_(values)
 
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is a tensor."""
@@ -79,9 +85,21 @@ class TorchArrays:
         return _transposed(buffer[..., ::2])
 
     def call(self, function: Callable[..., Any], positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call without recording gradients."""
-        with torch.no_grad():
-            return function(*positional, **keywords)
+        """Call as a user does, with gradients recorded, and cut the result off from its graph.
+
+        A program for inference may write over its parameters, or read them as NumPy's, which torch refuses while it
+        records: such a call is made again without gradients.
+        """
+        # Whatever mode the call leaves behind is put back.
+        with torch.set_grad_enabled(torch.is_grad_enabled()):
+            try:
+                returned = function(*positional, **keywords)
+            except RuntimeError as error:
+                if not _needs_no_grad(error):
+                    raise
+                with torch.no_grad():
+                    returned = function(*positional, **keywords)
+        return _cut_off(returned)
 
     def vector_jacobian_product(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
@@ -98,7 +116,14 @@ class TorchArrays:
         if result.shape != cotangent.shape:
             received, expected = tuple(result.shape), tuple(cotangent.shape)
             raise NotDifferentiable(f"the forward pass returned shape {received}, and its gradient has {expected}")
-        return tuple(torch.autograd.grad(result, leaves, cotangent.to(result.dtype), materialize_grads=True))
+        try:
+            return tuple(torch.autograd.grad(result, leaves, cotangent.to(result.dtype), materialize_grads=True))
+        except RuntimeError as error:
+            if "modified by an inplace operation" not in str(error):
+                raise
+            raise DifferentiationRefused(
+                "torch does not differentiate the forward pass, which writes over what gradients need"
+            ) from error
 
     def use_one_thread(self) -> None:
         """Set torch to one thread, for the whole process.
@@ -107,6 +132,32 @@ class TorchArrays:
         the work: attention on a few dozen numbers was measured at 5 µs with one thread and 10 ms with two.
         """
         torch.set_num_threads(1)
+
+
+def _has_its_memory(tensor: Any) -> bool:
+    """Return whether a tensor's storage reaches as far as the tensor does: reading beyond would end the process."""
+    if tensor.layout != torch.strided or tensor.device.type == "meta" or tensor.numel() == 0:
+        return True
+    last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return bool(tensor.untyped_storage().nbytes() >= (tensor.storage_offset() + last + 1) * tensor.element_size())
+
+
+def _needs_no_grad(error: RuntimeError) -> bool:
+    return torch.is_grad_enabled() and "requires grad" in str(error)
+
+
+def _cut_off(returned: Any) -> Any:
+    """Return the tensors of a result without their graphs, which keep all that was computed; the rest as it is.
+
+    A cache beside them stays the very object that was returned, for it may be one that a program uses twice.
+    """
+    if type(returned) in (tuple, list):
+        return type(returned)(map(_without_graph, returned))
+    return _without_graph(returned)
+
+
+def _without_graph(part: Any) -> Any:
+    return part.detach() if isinstance(part, torch.Tensor) and part.requires_grad else part
 
 
 def _transposed(tensor: Any) -> Any:

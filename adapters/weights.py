@@ -23,6 +23,17 @@ def plain_weights(weights: object) -> SimpleNamespace:
     return convert_weights(weights, lambda array: array)
 
 
+def converted(value: object, is_array: Callable[[Any], bool], convert: Callable[[Any], Any]) -> Any:
+    """Return an argument as it was handed over, with every array of it converted."""
+    if is_array(value):
+        return convert(value)
+    if isinstance(value, SimpleNamespace):
+        return SimpleNamespace(**{name: converted(inner, is_array, convert) for name, inner in vars(value).items()})
+    if isinstance(value, list):
+        return [converted(inner, is_array, convert) for inner in value]
+    return value
+
+
 def arrays_in(name: str, value: object, is_array: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
     """Yield every array of an argument with its dotted name: "query", "weights.w_q", "weights.layers.0.w_1"."""
     if is_array(value):

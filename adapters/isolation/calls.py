@@ -5,9 +5,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.errors import OperationLost, OperationNotTried
 from veriformer.adapters.isolation import messages
 from veriformer.adapters.isolation.frames import Frame, MalformedFrame
 from veriformer.adapters.isolation.supervisor import Supervisor
@@ -81,6 +84,31 @@ class RemoteCall:
             raise self.residence.supervisor.distrust(self.operation) from error
 
     def _ask(self, method: str, expected: Sequence[Shape] | None, calls: int, other: RemoteCall | None) -> Frame:
+        """Return the reply to a request; one that was not survived is put once more, to a fresh process."""
+        supervisor, before, lost = self.residence.supervisor, self._answered_before(), None
+        try:
+            frame = self._asked(method, expected, calls, other)
+            if not messages.tells_of_shortage(frame):
+                return self._without_error(frame)
+            how = messages.raised_words(frame)
+        except OperationNotTried:
+            raise
+        except OperationLost as error:
+            lost, how = error, error.how
+        if supervisor.renew(self.operation, before, lost):
+            frame, lost = self._asked(method, expected, calls, other), None
+            if not messages.tells_of_shortage(frame):
+                supervisor.note(self.operation, how, before)
+        if lost is not None:
+            raise lost
+        return self._without_error(frame)
+
+    def _answered_before(self) -> int:
+        """Return how many calls the process has answered in which this one will be made."""
+        self.residence.supervisor.loaded()
+        return self.residence.supervisor.answered
+
+    def _asked(self, method: str, expected: Sequence[Shape] | None, calls: int, other: RemoteCall | None) -> Frame:
         supervisor = self.residence.supervisor
         supervisor.loaded()
         message = {
@@ -89,11 +117,21 @@ class RemoteCall:
             "call": self._told(),
             "other": None if other is None else other._told(),
         }
-        frame = supervisor.ask(self.operation, message, calls)
+        first = supervisor.compiles and self._sizes not in supervisor.met
+        frame = supervisor.ask(self.operation, message, calls, first=first)
+        supervisor.met.add(self._sizes)
+        return frame
+
+    @cached_property
+    def _sizes(self) -> int:
+        """What a compiler begins anew for: the operation and its copy, shapes, dtypes, and what is no array."""
+        return hash((self.operation, self.residence.copy, _sizes_of(self.arguments)))
+
+    def _without_error(self, frame: Frame) -> Frame:
         try:
             error = messages.error_in(frame, self.operation)
         except MalformedFrame as malformed:
-            raise supervisor.distrust(self.operation) from malformed
+            raise self.residence.supervisor.distrust(self.operation) from malformed
         if error is not None:
             raise error
         return frame
@@ -104,3 +142,15 @@ class RemoteCall:
         known, self._generation = generation == self._generation, generation
         arguments = None if known else dict(self.arguments)
         return {"number": self._number, "copy": self.residence.copy, "arguments": arguments}
+
+
+def _sizes_of(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.name
+    if isinstance(value, SimpleNamespace):
+        return _sizes_of(vars(value))
+    if isinstance(value, Mapping):
+        return tuple((name, _sizes_of(inner)) for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(_sizes_of, value))
+    return repr(value)

@@ -44,6 +44,7 @@ class OperationElsewhere:
     def __init__(self, name: str, told: Any) -> None:
         self._name = name
         self._parameters = told["parameters"]
+        self.stands_for_class = bool(told["class"])
         if told["forward"] is not None:
             self.forward = OperationElsewhere(name, told["forward"])
         if self._parameters is not None:
@@ -145,7 +146,8 @@ def _signatures(function: Any) -> dict[str, Any]:
     forward = getattr(function, "forward", None)
     return {
         "parameters": _parameters(function),
-        "forward": {"parameters": _parameters(forward), "forward": None} if callable(forward) else None,
+        "class": inspect.isclass(function),
+        "forward": {"parameters": _parameters(forward), "class": False, "forward": None} if callable(forward) else None,
     }
 
 

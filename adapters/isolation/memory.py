@@ -6,7 +6,30 @@ import contextlib
 import resource
 from pathlib import Path
 
+from veriformer.adapters.errors import describe
+
 _SIZES = Path("/proc/self/statm")
+
+
+# Of the memory that calls may take, the part within which a process is short of it.
+_LAST_PART = 4
+# As frameworks say it whose exceptions are not Python's.
+_SHORTAGE = ("bad_alloc", "out of memory", "not enough memory", "cannot allocate memory", "can't allocate memory")
+
+
+def is_short(error: BaseException, more: int) -> bool:
+    """Return whether an exception comes of the limit on memory: by its kind, its words, or what this process takes."""
+    if isinstance(error, MemoryError):
+        return True
+    message = describe(error).lower()
+    if any(words in message for words in _SHORTAGE):
+        return True
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return soft != resource.RLIM_INFINITY and _SIZES.exists() and _taken() > soft - more // _LAST_PART
+
+
+def _taken() -> int:
+    return int(_SIZES.read_text().split()[0]) * resource.getpagesize()
 
 
 def limit_memory(more: int) -> None:
@@ -15,9 +38,8 @@ def limit_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if not _SIZES.exists():
         return
-    pages = int(_SIZES.read_text().split()[0])
     _, highest = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = pages * resource.getpagesize() + more
+    wanted = _taken() + more
     if highest != resource.RLIM_INFINITY:
         wanted = min(wanted, highest)
     with contextlib.suppress(ValueError, OSError):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.errors import (
     AdapterError,
+    DifferentiationRefused,
     ForeignException,
     LoadError,
     MissingFramework,
@@ -17,15 +18,17 @@ from veriformer.adapters.errors import (
     OperationRaised,
     StateCorrupted,
     UnsupportedDtype,
+    WrongFramework,
     describe,
 )
 from veriformer.adapters.isolation.frames import LONGEST_PAYLOAD, Frame, MalformedFrame
 from veriformer.adapters.results import Result, Shape
 
 _DTYPES = {"float64": np.float64, "bool": np.uint8, "int64": np.int64}
-_HIGHEST_RANK = 32
+# NumPy's own limit.
+_HIGHEST_RANK = 64
 _LONGEST_TEXT = 20_000
-_PLAIN = (LoadError, UnsupportedDtype, NotDifferentiable)
+_PLAIN = (LoadError, UnsupportedDtype, NotDifferentiable, DifferentiationRefused, WrongFramework)
 
 
 def of_results(results: Sequence[Result]) -> Frame:
@@ -59,6 +62,23 @@ def of_error(error: BaseException) -> Frame:
     if isinstance(error, MissingFramework):
         told["framework"] = error.name
     return Frame({"error": told})
+
+
+def of_shortage(error: BaseException) -> Frame:
+    """Return the reply that says which error there was for want of memory."""
+    told = of_error(error).header["error"]
+    return Frame({"error": {**told, "memory": True}})
+
+
+def tells_of_shortage(frame: Frame) -> bool:
+    """Return whether a reply tells of an error for want of memory."""
+    told = frame.header.get("error")
+    return isinstance(told, dict) and told.get("memory") is True
+
+
+def raised_words(frame: Frame) -> str:
+    """Return how a sentence about the operation goes on; MalformedFrame where the reply does not say what it raised."""
+    return f"raised {_text(frame.header['error'], 'cause')}"
 
 
 def results_in(frame: Frame, number: int) -> list[Result]:
@@ -133,7 +153,11 @@ def _arrays(described: Iterable[dict[str, Any]], payload: bytes) -> list[np.ndar
         end = start + math.prod(shape) * dtype.itemsize
         if end > len(payload):
             raise MalformedFrame("its arrays are longer than it is")
-        array = np.frombuffer(payload[start:end], dtype).reshape(shape)
+        try:
+            array = np.frombuffer(payload[start:end], dtype).reshape(shape)
+        except (ValueError, OverflowError) as error:
+            # An axis of length 0 hides how long the others are said to be.
+            raise MalformedFrame("an array has a shape that none can have") from error
         # Bytes that are neither 0 nor 1 are not left in an array of truth values.
         arrays.append(np.asarray(array != 0) if name == "bool" else array.copy())
         start = end

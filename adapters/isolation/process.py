@@ -9,6 +9,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from typing import Literal
@@ -22,7 +23,7 @@ _BETWEEN_LOOKS = 0.05
 # Output that a reply has overtaken is read, but a flood that a child keeps up is not waited for.
 _MOST_LATE_PIECES = 64
 _SECONDS_FOR_LAST_WORDS = 0.3
-_START = "import sys; sys.path[:] = {path!r}; from veriformer.adapters.isolation.worker import main; main({ends})"
+_START = "import sys; sys.path[:] = {path!r}; from veriformer.adapters.isolation.worker import main; main({arguments})"
 _WHERE_IT_STANDS = "Stack (most recent call first):"
 _WHERE_IT_ENDED = "Fatal Python error"
 _OUR_FRAMES = re.compile(r"^[^\n]*adapters.isolation.state\.py.*", re.MULTILINE | re.DOTALL)
@@ -45,9 +46,11 @@ class WorkerProcess:
         requests, self._requests = os.pipe()
         self._replies, replies = os.pipe()
         self._output, output = os.pipe()
-        ends = f"{requests}, {replies}"
+        # The system ends a process with the thread that started it, which only the main one outlives.
+        parent = os.getpid() if threading.current_thread() is threading.main_thread() else None
+        arguments = f"{requests}, {replies}, {parent}"
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _START.format(path=sys.path, ends=ends)],
+            [sys.executable, "-P", "-c", _START.format(path=sys.path, arguments=arguments)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -20,6 +20,11 @@ from veriformer.adapters.isolation.process import INTERFERED, WorkerLost, Worker
 
 MOST_HANGS = 2
 MOST_ENDS = 5
+# So many first calls are waited for in vain as long as one that compiles may take; after that none is compiling.
+MOST_COMPILATIONS_AWAITED = 2
+# A process that lasts for fewer calls is worth being replaced only so often: each costs what importing costs.
+FEW_CALLS = 20
+MOST_AFTER_FEW_CALLS = 3
 
 
 class Supervisor:
@@ -41,6 +46,14 @@ class Supervisor:
         self._hangs: Counter[str] = Counter()
         self._ends: Counter[str] = Counter()
         self._last_words: dict[str, str] = {}
+        # Calls that the present process has answered, and what earlier ones did not survive.
+        self.answered = 0
+        self.compiles = False
+        # The sizes that the present process has been called with, each of which a compiler may begin anew for.
+        self.met: set[int] = set()
+        self._awaited_in_vain = 0
+        self._not_survived: dict[str, str] = {}
+        self._after_few_calls: Counter[str] = Counter()
         self._unloadable: LoadError | None = None
         self._loading = False
         self._process: WorkerProcess | None = None
@@ -69,6 +82,7 @@ class Supervisor:
         try:
             # Counted from here: what this process did since that one was started is none of its fault.
             header = _answer(process.receive(self.limits.loading), 0).header
+            self.compiles = header.get("compiles") is True
         except BaseException as error:
             self.close()
             if not isinstance(error, WorkerLost):
@@ -77,28 +91,63 @@ class Supervisor:
             raise self._unloadable from None
         return header
 
-    def ask(self, operation: str, message: dict[str, Any], calls: int) -> Frame:
+    def ask(self, operation: str, message: dict[str, Any], calls: int, *, first: bool = False) -> Frame:
         """Return the reply to a request that makes so many calls of an operation.
+
+        The `first` call of a shape may take what loading may, since it may be compiled.
 
         OperationTimedOut or OperationCrashed when the worker was lost over it, OperationNotTried when that has happened
         too often; LoadError when a new worker cannot load the implementation any more.
         """
         self._refuse(operation)
         self.loaded()
-        seconds = calls * self.limits.seconds
+        awaited = first and self._awaited_in_vain < MOST_COMPILATIONS_AWAITED
+        seconds = calls * (max(self.limits.seconds, self.limits.loading) if awaited else self.limits.seconds)
         process, number = self._started(), self.next_number()
         try:
             forget, self._forgotten = self._forgotten, []
             told = {**message, "number": number, "operation": operation, "forget": forget, "seconds": seconds}
             process.send(request(told))
-            return _answer(process.receive(seconds), number)
+            answer = _answer(process.receive(seconds), number)
+            self.answered += calls if message["method"] != "arguments_now" else 0
+            return answer
         except WorkerLost as lost:
             self.close()
+            self._awaited_in_vain += awaited and lost.kind == "hang"
             raise self._counted(operation, lost, seconds) from None
         except BaseException:
             # An interrupted worker would answer the next question with the answer to this one.
             self.close()
             raise
+
+    def renew(self, operation: str, answered: int, lost: OperationLost | None) -> bool:
+        """Put a fresh process in the place of one that did not survive a call, if that is worth it; say whether it was.
+
+        Not where the process had `answered` no call, nor where few calls were too many for several processes. A loss
+        that is made up for is not counted.
+        """
+        after_few = 0 < answered < FEW_CALLS
+        if not answered or (after_few and self._after_few_calls[operation] >= MOST_AFTER_FEW_CALLS):
+            return False
+        self._after_few_calls[operation] += after_few
+        if lost is not None:
+            counter = self._hangs if isinstance(lost, OperationTimedOut) else self._ends
+            counter[operation] -= 1
+        self.close()
+        return True
+
+    def note(self, operation: str, how: str, calls: int) -> None:
+        """Keep what a process did not survive after so many calls, though a fresh one did."""
+        number = f"{calls:,} call{'' if calls == 1 else 's'}"
+        self._not_survived.setdefault(
+            operation,
+            f"{operation} {how} after {number} in one process, and answers the same call in a fresh one: calls leave "
+            "behind (in memory, perhaps) what their process does not survive",
+        )
+
+    def not_survived(self, operation: str) -> str:
+        """Return what a process did not survive of an operation; empty where there was nothing of the kind."""
+        return self._not_survived.get(operation, "")
 
     def distrust(self, operation: str) -> AdapterError:
         """End a worker whose reply makes no sense, and return the error that says so."""
@@ -126,6 +175,8 @@ class Supervisor:
     def _started(self) -> WorkerProcess:
         if self._process is None:
             self._process = WorkerProcess()
+            self.answered = 0
+            self.met.clear()
             self.generation += 1
             loading = {"target": self.target, "memory": self.limits.memory}
             self._process.send(request({"load": loading, "number": 0, "seconds": self.limits.loading}))
@@ -153,7 +204,9 @@ class Supervisor:
 
 def _answer(frame: Frame, number: int) -> Frame:
     """Return a reply; WorkerLost when it is that to another request."""
-    if frame.header.get("number") != number:
+    told = frame.header.get("number")
+    # Strictly: in Python, false is 0, and 1.0 is 1.
+    if type(told) is not int or told != number:
         raise WorkerLost("end", INTERFERED)
     return frame
 

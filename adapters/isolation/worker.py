@@ -13,17 +13,20 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.calling import Call, PreparedCall, prepare
-from veriformer.adapters.errors import StateCorrupted
+from veriformer.adapters.errors import OperationRaised, StateCorrupted
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.isolation import messages
 from veriformer.adapters.isolation.description import described
 from veriformer.adapters.isolation.frames import Frame, read_request, reply
-from veriformer.adapters.isolation.memory import limit_memory
+from veriformer.adapters.isolation.memory import is_short, limit_memory
+from veriformer.adapters.isolation.parent import end_with
 from veriformer.adapters.isolation.state import Watch, Watched
 from veriformer.adapters.loading import load
 from veriformer.adapters.sequences import Step, prepare_sequence
 
 _MOST_COPIES = 8
+# What compiles behind NumPy's arrays.
+_COMPILERS = frozenset({"jax", "torch", "numba", "tensorflow", "openvino", "tinygrad", "triton", "tvm", "onnxruntime"})
 # The suite ends a worker that is too slow. Where the suite is gone, the worker ends itself, so much later.
 _GRACE = 5.0
 
@@ -33,6 +36,7 @@ class Server:
 
     def __init__(self) -> None:
         self._target = ""
+        self._memory = 0
         self._watch = Watch()
         self._copies: OrderedDict[int, Implementation] = OrderedDict()
         self._prepared: OrderedDict[int, Call] = OrderedDict()
@@ -46,7 +50,8 @@ class Server:
             if self._watch.changed:
                 raise StateCorrupted(request["operation"], " and ".join(dict.fromkeys(self._watch.changed)))
         except BaseException as error:
-            return messages.of_error(error)
+            original = error.original if isinstance(error, OperationRaised) else error.__cause__ or error
+            return messages.of_shortage(error) if is_short(original, self._memory) else messages.of_error(error)
         else:
             return frame
 
@@ -57,8 +62,10 @@ class Server:
         # The first array brings with it what a framework sets up only then, which is not the implementation's.
         found.framework.from_numpy(np.zeros(1), found.dtypes[0])
         found.framework.use_one_thread()
+        self._memory = memory
         limit_memory(memory)
-        return Frame({"implementation": described(found)})
+        compiles = found.framework.name != "numpy" or not _COMPILERS.isdisjoint(sys.modules)
+        return Frame({"implementation": described(found), "compiles": compiles})
 
     def _copy(self, number: int) -> Implementation:
         """Return the implementation, or another copy of it, which is loaded when it is first asked for."""
@@ -101,8 +108,13 @@ def _prepared(implementation: Implementation, arguments: dict[str, Any]) -> Call
     return prepare_sequence(implementation, [Step(*step) for step in steps], **given)
 
 
-def main(requests: int, replies: int) -> None:
-    """Answer requests until the suite closes its end, and then end without further ado."""
+def main(requests: int, replies: int, parent: int | None) -> None:
+    """Answer requests until the suite closes its end, and then end without further ado.
+
+    Where the suite is killed this process ends too, whatever signals it ignores, if the system (Linux) can do that.
+    """
+    if parent is not None:
+        end_with(parent)
     for end in (requests, replies):
         # Programs that the implementation starts do not get them.
         os.set_inheritable(end, False)

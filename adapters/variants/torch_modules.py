@@ -42,9 +42,16 @@ def token_embedding(tokens: Tensor, table: Tensor) -> Tensor:
     return nn.Embedding.from_pretrained(table)(tokens)
 
 
-def cross_entropy(logits: Tensor, targets: Tensor, *, ignore_index: int = -100, label_smoothing: float = 0.0) -> Tensor:
+def cross_entropy(
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
     """Average how improbable the model found the tokens that came, with torch.nn.CrossEntropyLoss."""
-    loss = nn.CrossEntropyLoss(ignore_index=ignore_index, label_smoothing=label_smoothing)
+    loss = nn.CrossEntropyLoss(ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction)
     return loss(logits.transpose(1, 2), targets)
 
 

@@ -1,0 +1,33 @@
+"""How many calls of an implementation were made, and how long they took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+@dataclass
+class Stopwatch:
+    """The calls of an implementation and their seconds together; `heard` is called after each."""
+
+    clock: Callable[[], float] = time.perf_counter
+    calls: int = 0
+    seconds: float = 0.0
+    heard: Callable[[], None] = _nothing
+
+    @contextmanager
+    def timing(self, calls: int = 1) -> Iterator[None]:
+        """Time what is done in this context, which makes so many calls; one that raises counts like others."""
+        started = self.clock()
+        try:
+            yield
+        finally:
+            self.seconds += self.clock() - started
+            self.calls += calls
+            self.heard()

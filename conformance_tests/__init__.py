@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.comparing import compare_implementations
     from veriformer.conformance_tests.comparison import Comparison
     from veriformer.conformance_tests.identification import Identification, identify
-    from veriformer.conformance_tests.pytest_plugin import parametrize_with_laws
+    from veriformer.conformance_tests.parametrization import parametrize_with_laws
     from veriformer.conformance_tests.report import Report
     from veriformer.conformance_tests.runner import check
 
@@ -34,7 +34,7 @@ _HOMES = {
     "Report": "report",
     "identify": "identification",
     "Identification": "identification",
-    "parametrize_with_laws": "pytest_plugin",
+    "parametrize_with_laws": "parametrization",
 }
 
 

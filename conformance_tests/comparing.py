@@ -8,20 +8,27 @@ import time
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from random import Random
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.cases.batches import TakenOut
 from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.rarities.rarity import RareCase
 from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, Space
-from veriformer.conformance_tests.cases.strategies import own_space
+from veriformer.conformance_tests.cases.strategies import cases, own_space
 from veriformer.conformance_tests.comparison import Apart, Cause, Comparison, Meeting, OperationComparison
+from veriformer.conformance_tests.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.inference import Profile, examine
+from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import Law
 from veriformer.conformance_tests.meeting import Pair
-from veriformer.conformance_tests.runner import Progress, restricted
+from veriformer.conformance_tests.pace import Progress
+from veriformer.conformance_tests.report import Report
+from veriformer.conformance_tests.runner import Run, restricted
 from veriformer.conformance_tests.search import Search
 from veriformer.conformance_tests.selection import Effort, Selection
+from veriformer.conformance_tests.standing import told_by_calls
 from veriformer.conformance_tests.trial import Trial
 from veriformer.conformance_tests.verdict import Verdict
 from veriformer.spec.laws import LawStatement
@@ -31,6 +38,7 @@ from veriformer.spec.operations import OPERATIONS, Operation
 # A law is about one thing; here one search has to meet everything that an operation offers.
 _CASES_PER_EXAMPLE = 3
 _SHAPES_PER_COMPILATION = 2
+_CASES_TO_TELL = 12
 _AGREEMENT = Property(
     key="two_implementations_agree",
     statement="Two implementations return the same, each within its own rounding",
@@ -110,28 +118,60 @@ class _Comparing:
         reason = self._incomparable(operation.name)
         if reason:
             return replace(nothing, reason=reason)
-        pair = Pair(examine(self.first, operation), examine(self.second, operation))
+        pair = self._told(Pair(examine(self.first, operation), examine(self.second, operation)))
         for implementation in self.both:
             implementation.forgive(operation.name)
         met = _Meetings(pair, self._limits(pair), self.selection.examples_of(operation.name) * _CASES_PER_EXAMPLE)
-        judged = [meeting for meeting in met.explored() if meeting.judged]
+        explored = met.explored()
+        judged = [meeting for meeting in explored if meeting.judged]
+        unjudged = [meeting.unjudged for meeting in explored if meeting.unjudged]
         nothing = replace(
             nothing,
+            unjudged=len(unjudged),
+            unjudged_because=unjudged[0] if unjudged else "",
             conventions=pair.conventions,
             keywords=_apart(*(each.features(operation.name) for each in self.both)),
             limitations=_apart(*(_limitations(profile) for profile in (pair.first, pair.second))),
         )
         if not judged:
-            return replace(nothing, reason="neither returned a result for any case")
+            return replace(nothing, reason=_unjudged_words(unjudged, 0) or "neither returned a result for any case")
         parted = [meeting for meeting in judged if meeting.cause]
         return replace(
             nothing,
+            checks=self._checks(operation, [meeting.cause for meeting in parted if meeting.cause]),
             cases=len(judged),
             parted=len(parted),
+            reason="" if parted else _unjudged_words(unjudged, len(judged)),
             meetings=tuple(met.smallest(cause, parted) for cause in _telling(meeting.cause for meeting in parted)),
             contradicts=_any_of(meeting.contradicts for meeting in judged),
             largest_excess=max(meeting.excess for meeting in judged),
         )
+
+    def _told(self, pair: Pair) -> Pair:
+        """Return a pair of which calls on drawn cases tell what no question told."""
+        if not any(finding.unknown for profile in (pair.first, pair.second) for finding in profile.findings):
+            return pair
+        limits = self._limits(pair)
+        choice, random = cases(_space(pair), limits), Random(limits.seed)
+        drawn = [draw_inputs(limits.operation, choice.sample(random)) for _ in range(_CASES_TO_TELL)]
+        return Pair(told_by_calls(pair.first, drawn), told_by_calls(pair.second, drawn))
+
+    def _checks(self, operation: Operation, causes: Iterable[Cause]) -> tuple[Report | None, Report | None]:
+        """Return what the laws say of each implementation that is wrong, with the mistake that it makes.
+
+        What raises is described by its error, and has no mistake to look for.
+        """
+        right = {cause.side for cause in causes if not cause.raised}
+        wrong = (bool(right & {"second", "neither"}), bool(right & {"first", "neither"}))
+        first, second = (
+            self._check(one, operation) if is_wrong else None for one, is_wrong in zip(self.both, wrong, strict=True)
+        )
+        return first, second
+
+    def _check(self, implementation: Implementation, operation: Operation) -> Report:
+        selection = replace(self.selection, operations=(operation.name,), dtypes=None)
+        run = Run(implementation, selection, ExpectedFailures(()))
+        return run.diagnosed(run.report())
 
     def _incomparable(self, operation: str) -> str:
         """Return why there is no case that both take; empty where there may be one."""
@@ -194,13 +234,13 @@ class _Meetings:
         if first.lost:
             return first
         outcome = self._search(lambda meeting: meeting.cause != cause).run()
-        if outcome.case is None or isinstance(outcome.case, TakenOut):
+        if outcome.case is None or isinstance(outcome.case, TakenOut | RareCase):
             raise ValueError(f"no case of {self.limits.operation} has the cause {cause}")
         return self.pair.meet(outcome.case)
 
     def _search(self, holds: Callable[[Meeting], bool]) -> Search:
         def check(trial: Trial) -> Verdict:
-            if trial.case is None or isinstance(trial.case, TakenOut):
+            if trial.case is None or isinstance(trial.case, TakenOut | RareCase):
                 raise TypeError("two implementations are compared on cases only")
             meeting = self.pair.meet(trial.case)
             return Verdict(holds(meeting), "", "", excess=meeting.excess)
@@ -208,6 +248,15 @@ class _Meetings:
         subject = self.pair.subjects[0]
         law = Law(LawStatement(subject.operation, _AGREEMENT), _space(self.pair), check)
         return Search(law, subject, self.limits, self.limits.seed, self.examples)
+
+
+def _unjudged_words(unjudged: list[str], agreeing: int) -> str:
+    """Return why cases could not be judged, and how many others agree; empty where all could be."""
+    if not unjudged:
+        return ""
+    others = f"; {agreeing} other{' case agrees' if agreeing == 1 else ' cases agree'}" if agreeing else ""
+    number = f"{len(unjudged)} case{'' if len(unjudged) == 1 else 's'}"
+    return f"{number} could not be judged ({unjudged[0]}){others}"
 
 
 def _space(pair: Pair) -> Space:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.report import Report
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import Operation
 from veriformer.spec.porting import port_change
@@ -42,7 +43,7 @@ class Meeting:
     A result is None where that implementation raised; `errors` has the sentence. `excess` is the largest difference
     as a multiple of what the two tolerances allow together. Without a cause they agree, or neither returned anything;
     `contradicts` says which of two that agree does so against its own conventions. `lost` says that a call ended its
-    process, or had to be ended with it.
+    process, or had to be ended with it; `unjudged` why a call that did not end, or was not made, cannot be judged.
     """
 
     case: Case
@@ -56,11 +57,12 @@ class Meeting:
     cause: Cause | None = None
     contradicts: tuple[bool, bool] = (False, False)
     lost: bool = False
+    unjudged: str = ""
 
     @property
     def judged(self) -> bool:
-        """Whether at least one of the two returned something."""
-        return any(result is not None for result in self.results)
+        """Whether at least one of the two returned something, and both ended."""
+        return not self.unjudged and any(result is not None for result in self.results)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,9 @@ class OperationComparison:
     """One operation that both have.
 
     `meetings` holds the smallest case found for each cause; `parted` counts the cases on which the two part before
-    any was made small. `reason` says why nothing was compared. `keywords` and `limitations` are those that only the
+    any was made small. `reason` says why nothing was compared, or not all that should have been: of `unjudged` cases
+    a call did not end, for the reason `unjudged_because`. `checks` has for each of the two that is wrong what the
+    laws of the operation say of it alone, with its diagnosis. `keywords` and `limitations` are those that only the
     first has, and only the second: cases are drawn without them.
     """
 
@@ -107,6 +111,9 @@ class OperationComparison:
     keywords: Apart = ((), ())
     limitations: Apart = ((), ())
     reason: str = ""
+    unjudged: int = 0
+    unjudged_because: str = ""
+    checks: tuple[Report | None, Report | None] = (None, None)
 
     @property
     def agrees(self) -> bool:
@@ -164,17 +171,18 @@ class Comparison:
 
     @property
     def compared(self) -> tuple[OperationComparison, ...]:
-        """The operations of which at least one case could be compared."""
+        """The operations of which every case could be compared, or on which they part."""
         return tuple(operation for operation in self.operations if not operation.reason)
 
     @property
     def verdict(self) -> Literal["agree", "part", "error"]:
-        """Whether they agree in every operation both have; `error` where nothing could be compared."""
-        if not self.compared:
-            return "error"
-        return "agree" if all(operation.agrees for operation in self.compared) else "part"
+        """Whether they agree in every operation; `error` where nothing could be compared, or a call did not end."""
+        if not all(operation.agrees for operation in self.compared):
+            return "part"
+        undecided = any(operation.unjudged for operation in self.operations)
+        return "error" if undecided or not self.compared else "agree"
 
     @property
     def exit_status(self) -> int:
-        """0 they agree, 1 they part, 2 nothing could be compared."""
+        """0 they agree, 1 they part, 2 nothing could be compared, or not all because a call did not end."""
         return {"agree": 0, "part": 1, "error": 2}[self.verdict]

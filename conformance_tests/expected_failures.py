@@ -47,7 +47,8 @@ class ExpectedFailures:
     def read(cls, path: Path) -> ExpectedFailures:
         """Read a list; UnreadableList when there is none or a line has no reason."""
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            # Some editors begin a file with a byte-order mark.
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise UnreadableList(f"cannot read the expected failures in {path}: {error}") from error
         numbered = ((number, line.strip()) for number, line in enumerate(lines, 1))

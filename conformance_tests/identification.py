@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace
+from veriformer.conformance_tests.cases.strategies import cases, own_space
+from veriformer.conformance_tests.evidence import Evidence, asked_words
+from veriformer.conformance_tests.inference import WIDEST_FIRST, Profile, examine
+from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.selection import Selection, UnknownName, unknown
-from veriformer.conformance_tests.subject import Subject, standard_conventions
+from veriformer.conformance_tests.standing import told_by_calls
+from veriformer.conformance_tests.subject import Inputs, Subject, standard_conventions
 from veriformer.conformance_tests.witness import Identified, Witness
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS, Operation
 
 COULD_NOT_RUN = 2
+_CALLS = 12
 
 
 @dataclass(frozen=True)
@@ -89,4 +98,47 @@ def _identified(implementation: Implementation, operation: Operation) -> tuple[I
         return tuple(itself.identify("numerics") if item.convention == "numerics" else item for item in known)
     witness = Witness(Subject(implementation, operation, standard_conventions()))
     # All are asked in their order, whichever are wanted: later questions rely on earlier answers.
-    return tuple(witness.identify(name) for name in operation.conventions)
+    found = tuple(witness.identify(name) for name in operation.conventions)
+    if all(item.told == "told" for item in found):
+        return found
+    return _with_what_calls_tell(found, examine(implementation, operation))
+
+
+def _with_what_calls_tell(found: tuple[Identified, ...], profile: Profile) -> tuple[Identified, ...]:
+    """Return what is known, with what ordinary calls tell where no question did."""
+    drawn = list(_drawn(profile)) if any(finding.unknown for finding in profile.findings) else []
+    told = told_by_calls(profile, drawn) if drawn else profile
+    pairs = zip(profile.findings, told.findings, strict=True)
+    by_calls = {after.convention: after.value for before, after in pairs if before.unknown and not after.unknown}
+    return tuple(
+        _told(item, by_calls[item.convention], drawn) if item.told == "untold" and item.convention in by_calls else item
+        for item in found
+    )
+
+
+def _told(item: Identified, value: str, drawn: Sequence[Inputs]) -> Identified:
+    others = tuple(name for name in CONVENTIONS[item.convention].value_names if name != value)
+    asked = f"{len(drawn)} calls on drawn cases, the first with {asked_words(drawn[0].arguments())}"
+    came = f"more of the results are those of {value} than of any other value"
+    evidence = (*(one for one in item.evidence if value in one.fits), Evidence(asked, came, (value,), others))
+    return replace(item, value=value, how="inferred", told="told", reason="", fits=(value,), evidence=evidence)
+
+
+def _drawn(profile: Profile) -> Iterator[Inputs]:
+    """Yield the inputs of ordinary calls."""
+    subject, name = profile.subject, profile.subject.operation.name
+    implementation, space = subject.implementation, own_space(name)
+    limits = Limits(
+        operation=name,
+        dtypes=(min(implementation.dtypes, key=WIDEST_FIRST.index),),
+        features=subject.features,
+        architectures=implementation.architectures.get(name, ()),
+        left_padding=not implementation.limited(name, "left_padding"),
+        equal_widths=profile.equal_widths,
+        compiles_per_shape=implementation.framework.compiles_per_shape,
+    )
+    if isinstance(space, AttentionSpace):
+        # Rows without a key tell what becomes of them.
+        space = replace(space, window="sometimes", mask_kinds=(*MASK_KINDS, "empty_rows"))
+    choice, random = cases(space, limits), Random(limits.seed)
+    yield from (draw_inputs(name, choice.sample(random)) for _ in range(_CALLS))

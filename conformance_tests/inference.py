@@ -1,20 +1,20 @@
 """Which conventions an operation obeys: declared ones are taken at their word, the others are found by probing.
 
-A probe puts one question that tells the answers apart and compares what comes with the reference under each of
-them. What no answer reproduces stays at the standard value, and the laws then say what is wrong.
+A probe puts a question that tells the answers apart and compares what comes with the reference under each of
+them. Where the answers do not tell, several values stand: the convention is unknown, and laws judge under all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from veriformer import reference
 from veriformer.adapters.errors import AdapterError
 from veriformer.adapters.implementation import Implementation
-from veriformer.conformance_tests.cases.case import AttentionCase, MergeCase, RotaryCase
+from veriformer.conformance_tests.cases.case import AttentionCase, FeedForwardCase, MergeCase, RotaryCase
 from veriformer.conformance_tests.cases.layer_case import LayerCase
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.inputs.feed_forward import (
@@ -26,50 +26,40 @@ from veriformer.conformance_tests.inputs.feed_forward import (
 from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PositionInputs
 from veriformer.conformance_tests.inputs.vectors import RmsNormInputs
-from veriformer.conformance_tests.model_probes import model_questions
+from veriformer.conformance_tests.keys_seen import keys_seen, shows
+from veriformer.conformance_tests.model_probes import SHOWN, model_questions
 from veriformer.conformance_tests.numerics_probes import numerics_found
 from veriformer.conformance_tests.pairing import mixed_components, mixing_words, pairings_that_mix
+from veriformer.conformance_tests.profile import Finding as Finding
+from veriformer.conformance_tests.profile import Profile as Profile
+from veriformer.conformance_tests.profile import finding_of, values_standing
+from veriformer.conformance_tests.refusals.choices import fixed_choices
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, standard_conventions
+from veriformer.conformance_tests.telling_weights import telling_gelu
 from veriformer.conformance_tests.verdict import compare
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS, Operation
 
 Array = np.ndarray
+# The values that what came fits; None where the operation has nothing by which to ask.
+Fits = tuple[str, ...] | None
 ATTENTION = (
     "scaled_dot_product_attention",
     "grouped_query_attention",
     "attention_weights",
+    "single_head_attention",
     "multi_head_attention",
 )
 FORWARD = "scaled_dot_product_attention"
 BACKWARD = "scaled_dot_product_attention_backward"
 LAYERS = ("encoder_layer", "decoder_layer")
 FAILURES = (AdapterError, WrongShape)
+WIDEST_FIRST = ("float64", "float32", "float16", "bfloat16")
 _NAN_REACHES = {
     "ignored": "the output stays as it was",
     "value_propagates": "the output changes, though not by the hidden keys alone",
     "propagates": "the output changes, by the hidden keys alone too",
 }
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The value of one convention for one operation, and how it is known."""
-
-    operation: str
-    convention: str
-    value: str
-    how: str  # "declared", "inferred" or "standard"
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What was found out about an operation before its laws are tried."""
-
-    subject: Subject
-    findings: tuple[Finding, ...]
-    equal_widths: bool
-    refuses_bias_beside_mask: bool
 
 
 def examine(implementation: Implementation, operation: Operation) -> Profile:
@@ -83,7 +73,7 @@ def examine(implementation: Implementation, operation: Operation) -> Profile:
     findings = tuple(probe.find(name) for name in operation.conventions)
     equal_widths, refuses = probe.needs_equal_widths(), probe.refuses_bias_beside_mask()
     probe.subject.calls.clear()
-    return Profile(probe.subject, findings, equal_widths, refuses)
+    return Profile(probe.subject, findings, equal_widths, refuses, probe.fixed)
 
 
 def _as_derived(operation: Operation, profile: Profile) -> Profile:
@@ -107,11 +97,15 @@ class Probe:
         self.subject = subject
         self.operation = subject.operation
         self.dtype = subject.implementation.dtypes[0]
+        # In which values lie furthest apart, beside what rounding explains.
+        self.widest = min(subject.implementation.dtypes, key=WIDEST_FIRST.index)
         # A declared value may decide what an earlier question brings: tiled heads, what the layout's does.
         told = {name: subject.implementation.declared_convention(name, subject.operation.name) for name in CONVENTIONS}
         declared = {name: value for name, value in told.items() if value is not None}
         subject.conventions = {**subject.conventions, **declared}
-        self._questions: dict[str, Callable[[], str | None]] = {
+        # What is asked must be among what is offered.
+        self.fixed = fixed_choices(subject)
+        self._questions: dict[str, Callable[[], Fits]] = {
             "layout": self._layout,
             "causal_alignment": self._causal_alignment,
             "causal_with_mask": self._causal_with_mask,
@@ -131,20 +125,33 @@ class Probe:
         declared = self.subject.implementation.declared_convention(convention, self.operation.name)
         if declared is not None:
             return self._settle(convention, declared, "declared")
-        inferred = self._inferred(convention)
-        if inferred is not None:
-            return self._settle(convention, inferred, "inferred")
-        return self._settle(convention, CONVENTIONS[convention].standard, "standard")
+        found = finding_of(self.operation.name, convention, self._fitting(convention))
+        self._settle(convention, found.value, found.how)
+        return found
 
-    def _inferred(self, convention: str) -> str | None:
+    def _fitting(self, convention: str) -> Fits:
+        """Return the values that what came fits; None where there is nothing to ask."""
         question = self._questions.get(convention)
         if question is None:
             return None
         architectures = self.subject.implementation.architectures.get(self.operation.name, ())
-        of_models = model_questions(self.operation.name, convention, architectures, self.dtype)
+        of_models = model_questions(self.operation.name, convention, architectures, self.widest)
         if of_models is None:
             return question()
-        return self._which(convention, of_models) if of_models else None
+        return self._any_of(convention, of_models) if of_models else None
+
+    def _any_of(self, convention: str, questions: list[Any]) -> tuple[str, ...]:
+        """Return what fits by questions of which each may tell, asked until one does; what fits none is wrong."""
+        fits = set(CONVENTIONS[convention].value_names)
+        for inputs in questions:
+            fits = fits & set(self._which(convention, [inputs])) or fits
+            if len(values_standing(convention, fits)) == 1:
+                return tuple(fits)
+        shown = SHOWN[convention](questions[-1], self._output) if convention in SHOWN else None
+        if shown is not None:
+            self._note(questions[-1], shown[1], shown[0])
+            fits = fits & set(shown[0]) or fits
+        return tuple(name for name in CONVENTIONS[convention].value_names if name in fits)
 
     def _settle(self, convention: str, value: str, how: str) -> Finding:
         self.subject.conventions = {**self.subject.conventions, convention: value}
@@ -175,7 +182,7 @@ class Probe:
         case = AttentionCase(
             2, heads, kv_heads, queries, keys, 2, value_width, self.dtype, "integers", seed=7, **settings
         )
-        return draw_inputs(self.operation.name, case)
+        return draw_inputs(self.operation.name, self.fixed.choices.applied(case, None))
 
     def _output(self, inputs: Inputs) -> Array | None:
         try:
@@ -183,17 +190,15 @@ class Probe:
         except FAILURES:
             return None
 
-    def _which(self, convention: str, questions: Iterable[Inputs], *, empty_rows: bool = False) -> str | None:
-        """Return the one accepted value under which the reference reproduces every answer."""
-        candidates = set(CONVENTIONS[convention].inferred_values)
+    def _which(self, convention: str, questions: Iterable[Inputs], *, empty_rows: bool = False) -> tuple[str, ...]:
+        """Return the accepted values under which the reference reproduces every answer; none where one is missing."""
+        candidates = CONVENTIONS[convention].inferred_values
         for inputs in questions:
             output = self._output(inputs)
             if output is None:
-                return None
-            candidates = {value for value in candidates if self._matches(convention, value, inputs, output, empty_rows)}
-        # Several fit when the questions cannot tell them apart; the standard value stands first.
-        ordered = [value for value in CONVENTIONS[convention].value_names if value in candidates]
-        return ordered[0] if ordered else None
+                return ()
+            candidates = tuple(v for v in candidates if self._matches(convention, v, inputs, output, empty_rows))
+        return candidates
 
     def _matches(self, convention: str, value: str, inputs: Inputs, output: Array, empty_rows: bool = False) -> bool:
         expected = inputs.expected({**self.subject.conventions, convention: value})
@@ -208,21 +213,21 @@ class Probe:
     def _has(self, *features: str) -> bool:
         return all(feature in self.subject.features for feature in features)
 
-    def _layout(self) -> str | None:
-        subject = self.subject
-        found = None
+    def _layout(self) -> Fits:
+        subject, answered = self.subject, []
+        # Lengths, heads and widths all differ, so that no other order of axes can pass for this one.
+        inputs = self._inputs(5, 7)
         for value in CONVENTIONS["layout"].value_names:
             subject.conventions = {**subject.conventions, "layout": value}
-            # Lengths, heads and widths all differ, so that no other order of axes can pass for this one.
-            inputs = self._inputs(5, 7)
             output = self._output(inputs)
             if output is not None and self._matches("layout", value, inputs, output):
-                found = value
-                break
-        subject.conventions = {**subject.conventions, "layout": found or CONVENTIONS["layout"].standard}
-        return found
+                return (value,)
+            if output is not None:
+                answered.append(value)
+        # Whatever is wrong with the numbers, axes in another order do not fit each other.
+        return tuple(answered)
 
-    def _causal_alignment(self) -> str | None:
+    def _causal_alignment(self) -> Fits:
         lengths = ((3, 5), (5, 3), (4, 4))
         if self.operation.name == "causal_mask":
             return self._which("causal_alignment", (CausalMaskInputs(*pair) for pair in lengths))
@@ -233,47 +238,25 @@ class Probe:
         # Without limit to the left, a window of nothing to the right is the causal flag.
         causal: dict[str, Any] = {"is_causal": True} if self._has("is_causal") else {"window": (None, 0)}
         alignments: tuple[Any, ...] = CONVENTIONS["causal_alignment"].value_names
-        candidates = list(alignments)
+        told: list[list[Any]] = []
         for pair in lengths:
             inputs = self._inputs(*pair, **causal)
-            seen = self._keys_seen(inputs)
+            seen = keys_seen(inputs, self._output, self.subject.conventions)
             shown = {value: reference.causal_mask(*pair, causal_alignment=value) for value in alignments}
-            fits = [value for value in alignments if _shows(seen, shown[value])]
+            fits = [value for value in alignments if shows(seen, shown[value])]
             self._note(inputs, seen, fits)
-            candidates = [value for value in candidates if value in fits]
-        return candidates[0] if candidates else None
+            # More queries than keys, say, may be refused; what is answered tells.
+            told += [fits] if seen is not None else []
+        return tuple(value for value in alignments if all(value in fits for fits in told)) if told else ()
 
-    def _keys_seen(self, inputs: Any) -> Array | None:
-        """Return which keys each query's answer depends on, (L, S), by changing one key after the other.
-
-        This finds the alignment even where the values are wrong for another reason.
-        """
-        before = self._output(inputs)
-        if before is None:
-            return None
-        unseen = inputs.unseen_keys(self.subject.conventions)
-        columns = []
-        for key in range(inputs.key_length):
-            where = np.zeros_like(unseen)
-            where[..., key] = True
-            after = self._output(inputs.with_keys_replaced(where, 9.0))
-            if after is None:
-                return None
-            rest = tuple(axis for axis in range(before.ndim) if axis != inputs.result_axis("queries"))
-            changed = (before != after) & ~(np.isnan(before) & np.isnan(after))
-            if self.operation.name == "attention_weights":
-                # The weight of the only key that is seen is 1, whatever the key.
-                changed[..., key] |= before[..., key] != 0
-            columns.append(changed.any(axis=rest))
-        return np.stack(columns, axis=-1)
-
-    def _causal_with_mask(self) -> str | None:
+    def _causal_with_mask(self) -> Fits:
         if not self._has("is_causal", "mask"):
             return None
         # PyTorch refuses the two together in some of its kernels only, and the widths decide which one answers.
         if any(self._refuses_pair(width) for width in (2, 3)):
-            return "rejects"
-        return None if self._output(self._both_masks(2)) is None else "intersect"
+            return ("rejects",)
+        # A call that fails for another reason refuses nothing: what is refused is not drawn, and must be known.
+        return None if self._output(self._both_masks(2)) is None else ("intersect",)
 
     def _refuses_pair(self, value_width: int) -> bool:
         """Return whether mask and causal flag are refused together while each alone is answered."""
@@ -285,12 +268,12 @@ class Probe:
     def _both_masks(self, value_width: int) -> Any:
         return self._inputs(4, 4, value_width=value_width, is_causal=True, mask="padding")
 
-    def _window_counting(self) -> str | None:
+    def _window_counting(self) -> Fits:
         if not self._has("window"):
             return None
         return self._which("window_counting", [self._inputs(5, 5, window=(2, None)), self._inputs(6, 6, window=(1, 2))])
 
-    def _empty_row(self) -> str | None:
+    def _empty_row(self) -> Fits:
         if not self._has("mask"):
             return None
         inputs = self._inputs(3, 4, mask="empty_rows", mask_shape="lengths")
@@ -298,20 +281,21 @@ class Probe:
             return self._empty_row_of_gradients(inputs)
         return self._which("empty_row", [inputs], empty_rows=True)
 
-    def _empty_row_of_gradients(self, inputs: Inputs) -> str | None:
+    def _empty_row_of_gradients(self, inputs: Inputs) -> Fits:
         """Return what the output of a query without a visible key is, or may be by the gradients that it reaches."""
         implementation = self.subject.implementation
         if implementation.declares(FORWARD):
             findings = examine(implementation, OPERATIONS[FORWARD]).findings
-            return next(finding.value for finding in findings if finding.convention == "empty_row")
+            of_forward = next(finding for finding in findings if finding.convention == "empty_row")
+            return of_forward.standing or (of_forward.value,)
         output = self._output(inputs)
         if output is None:
-            return None
+            return ()
         if self._matches("empty_row", "zeros", inputs, output, empty_rows=True):
-            return "zeros"
-        return "nan" if np.isnan(output).any() else "mean_of_values"
+            return ("zeros",)
+        return ("nan",) if np.isnan(output).any() else ("mean_of_values",)
 
-    def _masked_nonfinite(self) -> str | None:
+    def _masked_nonfinite(self) -> Fits:
         if not self._has("mask"):
             return None
         inputs = self._inputs(3, 4, mask="padding", mask_shape="keys_only")
@@ -321,14 +305,14 @@ class Probe:
         hidden = inputs.unseen_keys(self.subject.conventions)
         clean = self._output(inputs)
         if clean is None:
-            return None
+            return ()
         found = self._passed_by_nan(clean, inputs, hidden)
         # One array is both keys and values there, so that what reaches the output may have come through either.
         either = self.operation.name == "multi_head_attention" and found == "propagates"
         reaches = "the output changes" if either else _NAN_REACHES[found]
         fits = ["value_propagates", found] if either else [found]
         self._note(inputs, f"with NaN in every hidden key and value {reaches}", fits)
-        return found
+        return (found,)
 
     def _passed_by_nan(self, clean: Array, inputs: Any, hidden: Array) -> str:
         if self._unchanged(clean, inputs.with_keys_replaced(hidden, np.nan)):
@@ -342,45 +326,50 @@ class Probe:
         output = self._output(inputs)
         return output is not None and bool(np.allclose(clean, output, rtol=0.0, atol=1e-2))
 
-    def _rotary_pairing(self) -> str | None:
+    def _rotary_pairing(self) -> Fits:
         # Four pairs at positions up to 9, where no two pairings agree; the keywords stay at what they are by default.
         case = RotaryCase(2, 3, 4, 8, self.dtype, "integers", furthest=9, seed=7)
         inputs = draw_inputs(self.operation.name, case)
         return self._which("rotary_pairing", [inputs]) or self._mixing_pairing(inputs)
 
-    def _mixing_pairing(self, inputs: Any) -> str | None:
+    def _mixing_pairing(self, inputs: Any) -> Fits:
         """Return the pairing by which components mix with which, so that no wrong angle hides it."""
         mixing = mixed_components(inputs, self._output)
-        fits = [] if mixing is None else pairings_that_mix(mixing)
+        fits = pairings_that_mix(mixing) if mixing is not None else []
         if mixing is not None:
             self._note(inputs, mixing_words(mixing), fits)
-        return fits[0] if fits else None
+        return tuple(fits)
 
-    def _sinusoidal_layout(self) -> str | None:
+    def _sinusoidal_layout(self) -> Fits:
         return self._which("sinusoidal_layout", [PositionInputs(5, 8, self.dtype)])
 
-    def _rms_norm_gain(self) -> str | None:
+    def _rms_norm_gain(self) -> Fits:
         x = np.array([[[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]], [[0.0, 4.0, 1.0], [-1.0, 2.0, -3.0]]])
         return self._which("rms_norm_gain", [RmsNormInputs(self.dtype, x, np.array([1.0, 2.0, 3.0]), 1e-3)])
 
-    def _gelu_form(self) -> str | None:
+    def _gelu_form(self) -> Fits:
         """Ask at entries where the forms differ most, on axes longer than one, in networks through unit matrices."""
         x = np.arange(-4.0, 5.0, 0.25).reshape(2, 3, 6)
         if self.operation.name == "gelu":
-            return self._which("gelu_form", [ActivationInputs("gelu", self.dtype, x)])
+            return self._which("gelu_form", [ActivationInputs("gelu", self.widest, x)])
         if self.operation.name in LAYERS:
-            return self._which("gelu_form", [self._layer(self.dtype, activation="gelu")])
+            layer = self._layer(self.widest, activation="gelu")
+            return self._any_of("gelu_form", [replace(layer, weights=telling_gelu(layer.weights, layer.dtype)), layer])
         identity = np.eye(x.shape[-1])
         gated = self.operation.name == "gated_feed_forward"
         weights = GatedMatrices(identity, identity, identity) if gated else FeedForwardMatrices(identity, identity)
-        return self._which("gelu_form", [FeedForwardInputs(self.operation.name, self.dtype, x, weights, "gelu")])
+        inputs = FeedForwardInputs(self.operation.name, self.widest, x, weights, "gelu")
+        if self.fixed.choices.offered:
+            network = FeedForwardCase(2, 3, 6, 12, "gelu", dtype=self.widest, palette="normal", seed=7)
+            inputs = draw_inputs(self.operation.name, self.fixed.choices.applied(network, None))
+        return self._which("gelu_form", [inputs])
 
     def _layer(self, dtype: str, **settings: Any) -> LayerInputs:
         memory = 3 if self.operation.name == "decoder_layer" else 0
         case = LayerCase(2, 2, 4, 4, 16, memory, True, dtype=dtype, palette="normal", seed=7, **settings)
-        return LayerInputs.draw(self.operation.name, case)
+        return LayerInputs.draw(self.operation.name, self.fixed.choices.applied(case, None))
 
-    def _softmax_dtype(self) -> str | None:
+    def _softmax_dtype(self) -> Fits:
         if "float64" not in self.subject.implementation.dtypes:
             return None
         if self.operation.name in LAYERS:
@@ -389,11 +378,7 @@ class Probe:
             return None
         return self._which("softmax_dtype", [replace(self._inputs(5, 7), dtype="float64")])
 
-    def _numerics(self) -> str | None:
-        return numerics_found(self.subject, self._output, self._note)
-
-
-def _shows(seen: Array | None, mask: Array) -> bool:
-    """Return whether the keys seen are those of the mask, in the rows that have any: others may average all."""
-    rows = mask.any(axis=-1)
-    return seen is not None and np.array_equal(seen[rows], mask[rows])
+    def _numerics(self) -> Fits:
+        # What is not known to be fused is judged as eager, which allows all that fused numerics do.
+        found = numerics_found(self.subject, self._output, self._note)
+        return None if found is None else (found,)

@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from veriformer.adapters.errors import AdapterError, OperationLost, OperationNotTried
+from veriformer.adapters.errors import AdapterError, OperationLost, OperationNotTried, OperationTimedOut
 from veriformer.conformance_tests.cases.case import Case
 from veriformer.conformance_tests.comparison import Array, Cause, ConventionPair, Meeting, Side
-from veriformer.conformance_tests.inference import Profile
+from veriformer.conformance_tests.inference import Finding, Profile
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape
 from veriformer.conformance_tests.verdict import compare
 
+# A call that did not end says nothing of what it would have returned.
+_UNFINISHED = (OperationTimedOut, OperationNotTried)
 # The operations whose expectation has the right value, and a bound, in the rows that see no key too.
 _EMPTY_ROWS_HAVE_VALUES = ("scaled_dot_product_attention", "grouped_query_attention", "attention_weights")
 _SIDES: Mapping[tuple[bool, bool], Side] = {
@@ -45,7 +47,7 @@ class Pair:
         masked = bool(common & {"mask", "bias"})
         needed = {"mask_polarity": "mask" in common, "causal_with_mask": "is_causal" in common and masked}
         return tuple(
-            ConventionPair(one.convention, one.value, other.value, (one.how, other.how))
+            ConventionPair(one.convention, one.value, other.value, (_how(one), _how(other)))
             for one, other in zip(self.first.findings, self.second.findings, strict=True)
             if needed.get(one.convention, True)
         )
@@ -70,6 +72,10 @@ class Pair:
         errors = _sentence(error), _sentence(other_error)
         lost = _lost(error) or _lost(other_error)
         meeting = Meeting(case, inputs.dtype, inputs.arguments(), (first, second), errors, lost=lost)
+        unjudged = [_sentence(each) for each in (error, other_error) if isinstance(each, _UNFINISHED)]
+        if unjudged:
+            # Nothing came, neither right nor wrong: no law sides with anybody.
+            return replace(meeting, unjudged=unjudged[0])
         if first is None and second is None:
             return meeting
         expected = self._expected(inputs)
@@ -112,6 +118,11 @@ class Pair:
         expected = {name: inputs.expected(conventions) for name, conventions in swaps.items()}
         alone = [name for name in swaps if _is_right(expected[name], first, wrong)]
         yield from alone or _that_matter(expected, inputs, others)
+
+
+def _how(finding: Finding) -> str:
+    """Return how a value is known; that which is taken of several that stand is not."""
+    return "standard" if finding.unknown else finding.how
 
 
 def _that_matter(expected: Mapping[str, Expected], inputs: Inputs, conventions: Conventions) -> Iterator[str]:

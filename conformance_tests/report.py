@@ -12,7 +12,7 @@ from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.inference import Finding
 from veriformer.spec.laws import LawStatement
 
-Status = Literal["passed", "failed", "not_declared", "error"]
+Status = Literal["passed", "failed", "not_declared", "error", "not_tried"]
 VerdictName = Literal["conforms", "violates", "error"]
 
 
@@ -24,7 +24,11 @@ class LawResult:
     implementation's own. `largest_excess` is the largest error met, as a fraction of what rounding explains; above
     one the law fails. `expected_failure` is the reason given for it in a list of expected failures. Where the call did
     not come back from its process, or did harm there, it was not `answered`, and tells nothing of what was computed.
-    `printed` begins what the implementation wrote meanwhile, or before, when the operation was examined.
+    `notices` say which choices the operation was found not to offer. `refused` has a sentence for each thing that it
+    was found to refuse in cases of the law, and how much the law is about it; `otherwise` is then what the law came to
+    without these.
+    `printed` begins what the implementation wrote meanwhile, or before, when the operation was examined. The search for
+    a smaller counterexample was `cut_short` where the calls were too slow to end it.
     """
 
     law: LawStatement
@@ -38,6 +42,10 @@ class LawResult:
     expected_failure: str | None = None
     answered: bool = True
     printed: str = ""
+    cut_short: bool = False
+    notices: tuple[str, ...] = ()
+    refused: Mapping[str, int] = field(default_factory=dict)
+    otherwise: LawResult | None = None
 
 
 @dataclass(frozen=True)
@@ -73,16 +81,23 @@ class Report:
             "failed": statuses["failed"],
             "not_declared": statuses["not_declared"],
             "errors": statuses["error"],
+            "not_tried": statuses["not_tried"],
             "cases": sum(result.cases for result in self.results),
         }
 
     @property
     def verdict(self) -> VerdictName:
-        """`error` when nothing could be judged, `violates` when a law fails unexpectedly, else `conforms`."""
-        if all(result.status == "not_declared" for result in self.results):
+        """What the results come to.
+
+        `error` when nothing could be judged, `violates` when a law fails unexpectedly, `error` again when laws were not
+        tried, of which nothing is known, else `conforms`.
+        """
+        if all(result.status in ("not_declared", "not_tried") for result in self.results):
             return "error"
         unexpected = [r for r in self.results if r.status in ("failed", "error") and r.expected_failure is None]
-        return "violates" if unexpected or self.stale else "conforms"
+        if unexpected or self.stale:
+            return "violates"
+        return "error" if self.counts["not_tried"] else "conforms"
 
     @property
     def conventions(self) -> dict[str, str]:
@@ -100,6 +115,11 @@ class Report:
         return found
 
     @property
+    def unknown(self) -> tuple[Finding, ...]:
+        """The conventions that nothing told, for each operation."""
+        return tuple(finding for finding in self.findings if finding.unknown)
+
+    @property
     def exit_status(self) -> int:
-        """0: every declared law holds; 1: a law is violated; 2: nothing could be judged."""
+        """0: every declared law holds; 1: a law is violated; 2: nothing could be judged, or not all."""
         return {"conforms": 0, "violates": 1, "error": 2}[self.verdict]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,10 +25,17 @@ from veriformer.conformance_tests.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.inference import Finding, Profile, examine
 from veriformer.conformance_tests.law import Law, laws, turns
 from veriformer.conformance_tests.ordering import most_revealing_first
+from veriformer.conformance_tests.pace import Pace, Progress
+from veriformer.conformance_tests.printing import captured, first_line, printed_sentences
+from veriformer.conformance_tests.refusals.known import KnownRefusals
+from veriformer.conformance_tests.refusals.reporting import described_once, unsaid, with_refusals, without_refusals
 from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.resuming.record import Record
 from veriformer.conformance_tests.search import Outcome, Search
 from veriformer.conformance_tests.selection import Effort, Selection
+from veriformer.conformance_tests.survival import Survival
+from veriformer.conformance_tests.told_by_laws import judged_under_others
+from veriformer.conformance_tests.unfinished import diagnoses_unfinished, ended_early, searches_unfinished
 from veriformer.spec.operations import OPERATIONS, Operation
 
 if TYPE_CHECKING:
@@ -37,19 +43,6 @@ if TYPE_CHECKING:
 
     from veriformer.conformance_tests.parallel.crew import Crew
     from veriformer.conformance_tests.resuming.record import RecordFile
-
-_LONGEST_OUTPUT = 10_000
-_LONGEST_LINE = 60
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run stands: told before each law, and where others try them, as their results come."""
-
-    implementation: str
-    law: str
-    done: int
-    total: int
 
 
 def check(
@@ -71,6 +64,7 @@ def check(
     workers: int = 0,
     executor: Executor | Crew | None = None,
     resume: Path | str | RecordFile | None = None,
+    budget: float | None = None,
 ) -> Report:
     """Check an implementation against the laws and return a report.
 
@@ -80,20 +74,22 @@ def check(
     behind the broken laws of each operation is looked for. With `isolate` a file or import path is loaded and called
     in a process of its own, where a call may take `time_limit` seconds and, beyond what loading took, `memory_limit`
     bytes. Laws are tried by `workers` processes of this machine or by `executor`, if either is given; then `target` is
-    a string. What passed is taken from the file `resume`, which is written as the run goes on. Raises LoadError when
+    a string. What passed is taken from the file `resume`, which is written as the run goes on. After `budget` seconds
+    the laws that are left are reported as not tried; the most revealing ones come first. Raises LoadError when
     the implementation cannot be loaded, UnknownName when an operation, law or tier does not exist, UnusableRecord when
-    `resume` is of another run, and WorkersError when laws cannot be handed out.
+    `resume` is of another run, WorkersError when laws cannot be handed out, and ValueError for a budget of no seconds.
     """
-    selection = Selection(operations, laws, dtypes, tier, seed)
+    selection, pace = Selection(operations, laws, dtypes, tier, seed), Pace(budget)
     implementation = _found(target, IsolationLimits(time_limit, memory_limit) if isolate else None)
     try:
         if dtypes is not None:
             implementation = restricted(implementation, dtypes)
         expected = expected_failures or ExpectedFailures(())
-        run = Run(implementation, selection, expected, progress, fail_fast=fail_fast, shrink=shrink)
+        run = Run(implementation, selection, expected, progress, fail_fast=fail_fast, shrink=shrink, pace=pace)
         with helped(run, target, workers, executor, resume):
             report = run.report()
-        return run.diagnosed(report) if diagnosis else report
+        # To look for a mistake takes calls too.
+        return run.diagnosed(report) if diagnosis and not pace.is_spent() else report
     finally:
         implementation.close()
 
@@ -143,6 +139,7 @@ class Run:
         *,
         fail_fast: bool = False,
         shrink: bool = True,
+        pace: Pace | None = None,
     ) -> None:
         self.implementation = implementation
         self.selection = selection
@@ -150,6 +147,7 @@ class Run:
         self.progress = progress or (lambda _: None)
         self.fail_fast = fail_fast
         self.shrink = shrink
+        self.pace = pace or Pace()
         self.profiles: dict[str, Profile] = {}
         # Of operations that were examined here, by a worker, or before the run was resumed.
         self.findings: dict[str, tuple[Finding, ...]] = {}
@@ -158,7 +156,11 @@ class Run:
         self.record = Record()
         self.trying: Trying = try_here
         self.kept_large: set[str] = set()
+        # Operations whose laws told conventions that were unknown.
+        self.told: set[str] = set()
         self._printed: dict[str, str] = {}
+        self._said: set[str] = set()
+        self.survival = Survival(implementation)
 
     def report(self) -> Report:
         """Try every selected law and return what came of it."""
@@ -166,19 +168,27 @@ class Run:
         chosen = [law for law in laws().values() if self.selection.includes(law.id)]
         self.implementation.framework.use_one_thread()
         tried = {result.law.id: result for result in self._results(most_revealing_first(chosen))}
-        results = tuple(tried[law.id] for law in chosen if law.id in tried)
-        name = self.implementation.name
+        tried |= judged_under_others(self, chosen, tried)
+        results = self._said_once(tried[law.id] for law in chosen if law.id in tried)
         # In the order of the catalogue, whichever was tried first.
-        findings = tuple(finding for operation in OPERATIONS for finding in self.findings.get(operation, ()))
+        findings = tuple(finding for operation in OPERATIONS for finding in self.findings_of(operation))
         return Report(
-            implementation=name,
+            implementation=self.implementation.name,
             framework=self.implementation.framework.name,
             seed=self.selection.seed,
             tier=self.selection.effort,
             results=results,
             findings=findings,
-            notices=(*self.implementation.notices, *_prints(results), *self._untried(len(chosen) - len(results))),
-            stale=self.expected.stale(name, results),
+            notices=(
+                *self.implementation.notices,
+                *unsaid(results),
+                *printed_sentences(results),
+                *searches_unfinished(results),
+                *ended_early(len(chosen) - len(results)),
+                *self.pace.not_tried(results),
+                *self.survival.notices(),
+            ),
+            stale=self.expected.stale(self.implementation.name, results),
             seconds=time.monotonic() - started,
             source=self.implementation.source,
             derived=self.implementation.derived,
@@ -188,7 +198,12 @@ class Run:
         """Return the report with what explains the broken laws."""
         started = time.monotonic()
         diagnoses = tuple(self.diagnoses(report.results))
-        return replace(report, diagnoses=diagnoses, seconds=report.seconds + time.monotonic() - started)
+        return replace(
+            report,
+            diagnoses=diagnoses,
+            notices=(*report.notices, *diagnoses_unfinished(diagnoses)),
+            seconds=report.seconds + time.monotonic() - started,
+        )
 
     def diagnoses(self, results: Iterable[LawResult]) -> Iterator[Diagnosis]:
         """Yield what explains the broken laws of each operation.
@@ -196,10 +211,11 @@ class Run:
         What was derived from an operation that breaks laws itself is left to that.
         """
         by_operation: dict[str, list[LawResult]] = {}
-        for result in (result for result in results if result.answered):
+        # What an operation refuses it does not compute wrongly.
+        for result in (result for result in map(without_refusals, results) if result.answered):
             by_operation.setdefault(result.law.operation.name, []).append(result)
         for operation, its in by_operation.items():
-            profile = self._broken_profile(operation, its)
+            profile = self.broken_profile(operation, its)
             origin = by_operation.get(self.implementation.derived.get(operation, ""), [])
             if profile is None or any(result.status in ("failed", "error") for result in origin):
                 continue
@@ -213,12 +229,21 @@ class Run:
         reason = not_declared(self.implementation, law)
         if reason:
             return LawResult(law.statement, "not_declared", reason=reason)
+        if self.pace.is_spent():
+            return self.pace.untried(law.statement)
         started = time.monotonic()
         with captured(self.implementation) as written:
-            profile = self._profile(law.statement.operation)
-            result = self._searched(law, profile)
-        printed = self._printed[law.statement.operation.name] or _first_line(written.getvalue())
+            profile = self.profile_of(law.statement.operation)
+            result = self.survival.beside(self.searched(law, profile))
+        printed = self._printed[law.statement.operation.name] or first_line(written.getvalue())
         return replace(result, seconds=time.monotonic() - started, printed=printed)
+
+    def said_before(self, result: LawResult) -> LawResult:
+        """Return a result without the refusals that an earlier one was the error of, for who has no report."""
+        if result.refused.keys() <= self._said:
+            return without_refusals(result)
+        self._said |= result.refused.keys()
+        return result
 
     def is_violation(self, result: LawResult) -> bool:
         """Return whether a law fails, or cannot be judged, and nobody expects that."""
@@ -230,57 +255,98 @@ class Run:
         left = [law for law in chosen if law.id not in self.record.results]
         self.findings.update(self.record.findings)
         for result in chain(known, self._tried(left, len(chosen))):
-            reason = self.expected.reason(self.implementation.name, result)
-            yield replace(result, expected_failure=reason)
+            yield self.with_reason(result)
             if self.fail_fast and self.is_violation(result):
-                return
+                explained = judged_under_others(self, chosen, {result.law.id: result})
+                yield from explained.values()
+                if not explained or any(map(self.is_violation, explained.values())):
+                    return
+
+    def with_reason(self, result: LawResult) -> LawResult:
+        """Return a result with the reason why its failure is expected, if it is."""
+        return replace(result, expected_failure=self.expected.reason(self.implementation.name, result))
+
+    def findings_of(self, operation: str) -> tuple[Finding, ...]:
+        """Return what is known of an operation: by its laws where these told, else as it was examined."""
+        return self.profiles[operation].findings if operation in self.told else self.findings.get(operation, ())
+
+    def _said_once(self, results: Iterable[LawResult]) -> tuple[LawResult, ...]:
+        """Return the results in which each refusal is the error of one law."""
+        return tuple(map(self.with_reason, described_once(list(results))))
 
     def _tried(self, laws: list[Law], total: int) -> Iterator[LawResult]:
         for result in self.trying(self, laws, total):
             self.record.add(result, self.findings.get(result.law.operation.name, ()))
             yield result
 
-    def _profile(self, operation: Operation) -> Profile:
+    def profile_of(self, operation: Operation) -> Profile:
+        """Return what was found out about an operation, which is examined when this is first asked."""
         if operation.name not in self.profiles:
             with captured(self.implementation) as written:
-                self.profiles[operation.name] = examine(self.implementation, operation)
+                self.profiles[operation.name] = self.refusing(examine(self.implementation, operation))
                 # Questions that hang are given up; they must not cost the laws their own tries.
                 self.implementation.forgive(operation.name)
-            self._printed[operation.name] = _first_line(written.getvalue())
+            self._printed[operation.name] = first_line(written.getvalue())
             self.findings[operation.name] = self.profiles[operation.name].findings
         return self.profiles[operation.name]
 
-    def _broken_profile(self, operation: str, results: Iterable[LawResult]) -> Profile | None:
+    def refusing(self, profile: Profile) -> Profile:
+        """Return a profile whose operation learns, at the first exception, what it refuses under its conventions."""
+        limits = self._limits(profile, self.selection.seed)
+        profile.subject.refusals = KnownRefusals(profile.subject, limits, profile.fixed.refusals)
+        return profile
+
+    def broken_profile(self, operation: str, results: Iterable[LawResult]) -> Profile | None:
         """Return the profile of an operation that breaks laws; one that others examined is examined here too."""
         if operation in self.findings and operation not in self.deadly and any(map(is_broken, results)):
-            return self._profile(OPERATIONS[operation])
+            return self.profile_of(OPERATIONS[operation])
         return self.profiles.get(operation)
 
-    def _searched(self, law: Law, profile: Profile) -> LawResult:
-        reason = not_offered(law, profile)
-        if reason:
-            return LawResult(law.statement, "not_declared", reason=reason)
+    def search(self, law: Law, profile: Profile) -> Search:
+        """Return the search of a case on which a law fails, under the conventions of a profile."""
         seed = self._seed(law)
         examples = self.selection.examples_of(law.statement.operation.name)
         limits = replace(self._limits(profile, seed), turn=turns()[law.id])
         search = Search(law, profile.subject, limits, seed, examples, self.selection.batches)
+        search.is_spent = self.pace.is_spent
+        return search
+
+    def searched(self, law: Law, profile: Profile, *, shrink: bool = True) -> LawResult:
+        """Return what comes of one law, under the conventions of a profile."""
+        reason = not_offered(law, profile)
+        if reason:
+            return LawResult(law.statement, "not_declared", reason=reason)
+        search = self.search(law, profile)
         # Where small cases have hung, they would hang again for every law.
-        shrink = self.shrink and profile.subject.operation.name not in self.kept_large
-        outcome = search.judge(None) if isinstance(law.space, NoSpace) else search.run(shrink=shrink)
+        shrink = shrink and self.shrink and profile.subject.operation.name not in self.kept_large
+        outcome = search.judge_once() if isinstance(law.space, NoSpace) else search.run(shrink=shrink)
         if search.gave_up:
             self.kept_large.add(profile.subject.operation.name)
+        result = replace(self._result(law, search, outcome), notices=profile.fixed.notices)
+        return with_refusals(law, result, search) if search.refused else result
+
+    def _result(self, law: Law, search: Search, outcome: Outcome) -> LawResult:
         tried = max(search.cases_tried, 1)
         if outcome.kind == "holds":
             return LawResult(law.statement, "passed", tried, largest_excess=search.largest_excess)
-        if outcome.kind == "not_offered":
+        if outcome.kind in ("not_offered", "refused"):
             return LawResult(law.statement, "not_declared", reason=outcome.error)
+        if outcome.kind == "not_tried":
+            return self.pace.untried(law.statement, search.cases_tried)
         return self._broken(law, search, outcome, tried)
 
     def _broken(self, law: Law, search: Search, outcome: Outcome, tried: int) -> LawResult:
         counterexample = None if outcome.fate == "not_tried" else search.counterexample(outcome)
         if counterexample is not None and outcome.kind == "fails":
             excess = counterexample.verdict.excess
-            return LawResult(law.statement, "failed", tried, largest_excess=excess, counterexample=counterexample)
+            return LawResult(
+                law.statement,
+                "failed",
+                tried,
+                largest_excess=excess,
+                counterexample=counterexample,
+                cut_short=search.cut_short,
+            )
         return LawResult(
             law.statement,
             "error",
@@ -289,6 +355,7 @@ class Run:
             reason=outcome.error,
             traceback=outcome.traceback,
             answered=outcome.fate == "answered",
+            cut_short=search.cut_short,
         )
 
     def _limits(self, profile: Profile, seed: int) -> Limits:
@@ -305,17 +372,14 @@ class Run:
             compiles_per_shape=self.implementation.framework.compiles_per_shape,
             bias_excludes_mask=profile.refuses_bias_beside_mask,
             pool=self.selection.pool,
+            reach=self.selection.reach,
             seed=seed,
+            fixed=profile.fixed.choices,
         )
 
     def _seed(self, law: Law) -> int:
         # From the law's id as well, so that a law sees the same cases whichever others are selected.
         return zlib.crc32(f"{self.selection.seed}:{law.id}".encode())
-
-    def _untried(self, number: int) -> list[str]:
-        if not number:
-            return []
-        return [f"the run ended at the first violation; {number} {'law was' if number == 1 else 'laws were'} not tried"]
 
 
 # How a run tries laws: here, or elsewhere; the number is that of all laws of the run, those that are known included.
@@ -325,34 +389,12 @@ Trying = Callable[[Run, list[Law], int], Iterator[LawResult]]
 def try_here(run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
     """Yield what comes of each law, tried in this process."""
     for done, law in enumerate(laws, total - len(laws)):
-        run.progress(Progress(run.implementation.name, law.id, done, total))
+        stands = Progress(run.implementation.name, law.id, done, total)
+        run.progress(stands)
+        run.pace.listen(run.implementation, laws[done - total :], run.selection, run.progress, stands)
         yield run.try_law(law)
 
 
 def is_broken(result: LawResult) -> bool:
     """Return whether a law fails or cannot be judged."""
     return result.status in ("failed", "error")
-
-
-@contextmanager
-def captured(implementation: Implementation) -> Iterator[io.StringIO]:
-    """Keep what the implementation prints, here or in its own process, out of the report, and give it."""
-    stream = io.StringIO()
-    with redirect_stdout(stream), redirect_stderr(stream):
-        yield stream
-    stream.write(implementation.printed())
-
-
-def _first_line(written: str) -> str:
-    text = written[:_LONGEST_OUTPUT].strip()
-    return text.splitlines()[0][:_LONGEST_LINE] if text else ""
-
-
-def _prints(results: Iterable[LawResult]) -> list[str]:
-    """Return a sentence for each operation that printed, with what it printed first in the order of the laws."""
-    by_law = {result.law.id: result for result in results}
-    first: dict[str, str] = {}
-    for law in most_revealing_first(laws()[identifier] for identifier in by_law):
-        if printed := by_law[law.id].printed:
-            first.setdefault(law.statement.operation.name, printed)
-    return [f"{name} printed while it was called, beginning with {printed!r}" for name, printed in first.items()]

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import chain, product
 from random import Random
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ import numpy as np
 from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import (
     AdapterError,
+    DifferentiationRefused,
     OperationLost,
     OperationNotTried,
     OperationRaised,
@@ -29,6 +31,8 @@ from veriformer.adapters.errors import (
 from veriformer.conformance_tests.cases.batches import AnyCase, Costly, TakenOut, batched, cases_in, reseeded
 from veriformer.conformance_tests.cases.case import AttentionCase, Batchable, Case
 from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.rarities import rare_cases
+from veriformer.conformance_tests.cases.rarities.rarity import RareCase
 from veriformer.conformance_tests.cases.sizes import AXES, SEPARATE_WIDTHS, shorter
 from veriformer.conformance_tests.cases.spaces import EXACT_PALETTES, AttentionSpace
 from veriformer.conformance_tests.cases.strategies import cases, resolved
@@ -36,21 +40,27 @@ from veriformer.conformance_tests.counterexample import Counterexample
 from veriformer.conformance_tests.drawing import find_case
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import Law
-from veriformer.conformance_tests.subject import Subject, WrongShape
+from veriformer.conformance_tests.subject import CallRefused, Refused, Subject, WrongShape
 from veriformer.conformance_tests.trial import NotOffered, Trial
 from veriformer.conformance_tests.verdict import Verdict, words
+from veriformer.conformance_tests.work import RUNAWAY_SECONDS, products_in
 
-# A counterexample is worth some seconds of shrinking, not a minute: frameworks that compile need a time limit.
-SHRINKING_SECONDS = 6.0
+# A counterexample is worth some seconds of shrinking, not a minute. They are counted, as cases that are judged and as
+# products that the calls take, so that a busy machine finds the case that an idle one finds.
+MOST_TRIED = 2_000
+MOST_TRIED_COMPILED = 120
+_MOST_PRODUCTS = 2_000_000_000
 # So many cases are drawn, of which so many are tried of each length: sizes and settings that take as much reading. Of
 # each size alone would be too few, because the plainest settings would use them up.
 _SWEPT_DRAWS = 1200
 _TRIED_ALIKE = 8
 # Where there are few different cases, some draws repeat one; after so many there are no others.
 _DRAWS_PER_CASE = 3
+# Where some cases are refused, so many times as many are looked through for others.
+_DRAWS_FOR_REFUSED = 8
 _PLAIN_SEEDS = 8
 
-Kind = Literal["holds", "fails", "errors", "not_offered"]
+Kind = Literal["holds", "fails", "errors", "not_offered", "refused", "not_tried"]
 # What became of the last call: its process was lost over it, it was not even tried, or it changed what is shared there.
 Fate = Literal["answered", "lost", "not_tried", "corrupted"]
 _FATES: tuple[tuple[type[AdapterError], Fate], ...] = (
@@ -73,6 +83,7 @@ class Outcome:
     error: str = ""
     traceback: str = ""
     fate: Fate = "answered"
+    refusal: Refused | None = None
 
     @property
     def comes_back(self) -> bool:
@@ -84,6 +95,7 @@ class Outcome:
 class Search:
     """One law tried on one operation.
 
+    Cases that ask for what the operation is known to refuse are counted in `refused`, and others take their places.
     It has no representation: Hypothesis prints what it calls, and every case and array would come with it.
     """
 
@@ -96,10 +108,16 @@ class Search:
     batches: int = 0
     cases_tried: int = 0
     largest_excess: float = 0.0
-    # Whether a call did not come back while the counterexample was made smaller.
+    refused: Counter[Refused] = field(default_factory=Counter)
+    # Whether a call did not come back while the counterexample was made smaller, or the clock ended that.
     gave_up: bool = False
+    cut_short: bool = False
+    # Whether the user's budget is spent, if there is one.
+    is_spent: Callable[[], bool] = lambda: False
     _known: dict[AnyCase, Outcome] = field(default_factory=dict)
     _wanted: Kind | None = None
+    _tried: int = 0
+    _products: int = 0
     _deadline: float = float("inf")
 
     def run(self, *, shrink: bool = True) -> Outcome:
@@ -114,6 +132,9 @@ class Search:
         if not shrink:
             return found
         small = self._swept(replace(self.limits, small=True))
+        if small is None and isinstance(found.case, RareCase):
+            # Ordinary cases of all sizes have been right; what is rare is small where it can be.
+            return self._narrowed(found)
         if small is None:
             others = (found, self._swept(self.limits), self._find(self.limits, self.examples))
             wanted = [other for other in others if other and other.kind == found.kind]
@@ -123,14 +144,36 @@ class Search:
     def _explored(self) -> Outcome:
         """Return the first outcome that the law does not hold on, small cases before large ones; else `holds`.
 
+        It is `not_tried` where the budget is spent before all cases were judged.
+
         Besides giving a person less to read, that shows whoever keeps tables from the calls before that they are short.
         """
-        for case in self._to_try():
+        to_try = self._to_try()
+        for case in chain(to_try, self._in_place_of_refused(to_try)):
+            if self.is_spent():
+                return Outcome("not_tried")
             if self._is_wanted(case):
                 return self._known[case]
+        if self.refused and not self.cases_tried:
+            return Outcome("refused", error=min(refusal.sentence for refusal in self.refused))
         return Outcome("holds")
 
+    def _in_place_of_refused(self, tried: list[AnyCase]) -> Iterator[AnyCase]:
+        """Yield a case for each that was refused: drawn further on, each as a call of its own."""
+        refused = sum(self._known[case].kind == "refused" for case in tried)
+        if not refused:
+            return
+        for case in self._drawn(self.limits, _DRAWS_FOR_REFUSED * len(tried)):
+            if case not in self._known:
+                yield case
+                refused -= self._known[case].kind != "refused"
+            if not refused:
+                return
+
     def _to_try(self) -> list[AnyCase]:
+        return [*self._ordinary(), *rare_cases(self.law.statement.claim.key, self.limits)]
+
+    def _ordinary(self) -> list[AnyCase]:
         drawn = self._drawn(self.limits, self.examples)
         if not (self.batches and self.law.batched):
             return sorted(drawn, key=_length)
@@ -191,6 +234,14 @@ class Search:
             outcome = next((self._known[case] for case in wanted), outcome)
         return outcome
 
+    def _narrowed(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of a rare case with as few changes, samples and rows as are wanted."""
+        tried: set[RareCase] = set()
+        while isinstance(outcome.case, RareCase) and outcome.case not in tried:
+            tried.add(outcome.case)
+            outcome = next((self._known[case] for case in outcome.case.narrower() if self._is_wanted(case)), outcome)
+        return outcome
+
     def _plainest(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the roundest values that fail at its sizes, which need another seed than others."""
         case: Any = outcome.case
@@ -205,14 +256,28 @@ class Search:
                 return self._known[plainer]
         return outcome
 
+    def judge_once(self) -> Outcome:
+        """Put to the operation a law that has no cases."""
+        outcome = self.judge(None)
+        self._count(outcome)
+        return outcome
+
     def judge(self, case: AnyCase | None) -> Outcome:
         """Put the law to one case, and keep the calls that were made for the counterexample."""
         self.subject.calls.clear()
         inputs = None if case is None else draw_inputs(self.subject.operation.name, case)
         try:
             verdict = self.law.check(Trial(self.subject, case, inputs))
-        except NotOffered as reason:
+        except (NotOffered, DifferentiationRefused) as reason:
             return Outcome("not_offered", case, error=str(reason))
+        except CallRefused as error:
+            return Outcome("refused", case, error=str(error), refusal=error.refusal)
+        except OperationRaised as error:
+            # Where a call raises for the first time, what it is that is refused is asked; the call is then not made.
+            known = self.subject.refusals
+            if known is not None and known.learn():
+                return self.judge(case)
+            return Outcome("errors", case, error=str(error), traceback=_traceback(error))
         except (AdapterError, WrongShape) as error:
             return Outcome("errors", case, error=str(error), traceback=_traceback(error), fate=_fate(error))
         return Outcome("holds" if verdict.holds else "fails", case, verdict)
@@ -226,6 +291,17 @@ class Search:
             self.judge(outcome.case)
         verdict = outcome.verdict or words("a result that can be judged", outcome.error, holds=False)
         return Counterexample(outcome.case, tuple(self.subject.calls), verdict, self._eager_allows(outcome))
+
+    def example_of(self, refusal: Refused) -> Outcome:
+        """Return the outcome of a small call that is refused, as it is when it is made all the same."""
+        small, whole = self._drawn(replace(self.limits, small=True), _SWEPT_DRAWS), list(self._known)
+        for case in sorted(small, key=_length) + whole:
+            if self.judge(case).refusal == refusal:
+                known, self.subject.refusals = self.subject.refusals, None
+                outcome = self.judge(case)
+                self.subject.refusals = known
+                return replace(outcome, refusal=refusal)
+        return Outcome("refused", error=refusal.sentence, refusal=refusal)
 
     def _eager_allows(self, outcome: Outcome) -> bool:
         """Return whether an implementation that fails as fused would hold as eager."""
@@ -247,23 +323,40 @@ class Search:
         """Return whether the law fails on a case in the way first seen; the memory makes shrinking repeatable."""
         outcome = self._known.get(case)
         if outcome is None:
-            if time.monotonic() > self._deadline:
+            if self._ends_shrinking():
                 return False
             outcome = self.judge(case)
             self._known[case] = outcome
             if self._wanted is None:
                 self._count(outcome)
-            elif not outcome.comes_back:
-                # A shorter counterexample is not worth another process, or other seconds of waiting.
-                self._deadline, self.gave_up = 0.0, True
-        if outcome.kind == "holds":
+            else:
+                self._count_shrinking(outcome)
+        if outcome.kind in ("holds", "refused"):
             return False
         if self._wanted is None:
             self._wanted = outcome.kind
-            self._deadline = time.monotonic() + SHRINKING_SECONDS
+            self._deadline = time.monotonic() + RUNAWAY_SECONDS
         return outcome.kind == self._wanted
 
+    def _ends_shrinking(self) -> bool:
+        """Return whether no more cases are judged for a smaller counterexample."""
+        if self._wanted is None:
+            return False
+        if not self.gave_up and time.monotonic() > self._deadline:
+            self.gave_up = self.cut_short = True
+        most = MOST_TRIED_COMPILED if self.limits.compiles_per_shape else MOST_TRIED
+        return self.is_spent() or self.gave_up or self._tried >= most or self._products >= _MOST_PRODUCTS
+
+    def _count_shrinking(self, outcome: Outcome) -> None:
+        self._tried += 1
+        self._products += sum(products_in(record.arguments) for record in self.subject.calls)
+        # A shorter counterexample is not worth another process, or other seconds of waiting.
+        self.gave_up = self.gave_up or not outcome.comes_back
+
     def _count(self, outcome: Outcome) -> None:
+        if outcome.refusal is not None:
+            self.refused[outcome.refusal] += 1
+            return
         self.cases_tried += cases_in(outcome.case)
         if outcome.verdict is not None:
             self.largest_excess = max(self.largest_excess, outcome.verdict.excess)

@@ -66,6 +66,11 @@ class Selection:
         return self.examples // 2 if operation in WHOLE_MODELS else self.examples
 
     @property
+    def reach(self) -> int:
+        """How dear the cases may be that are drawn on purpose."""
+        return tuple(EXAMPLES).index(self.effort)
+
+    @property
     def pool(self) -> int:
         """How many combinations of sizes each law is tried on, where every one is compiled."""
         return COMPILATIONS[self.effort]

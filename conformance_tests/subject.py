@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from veriformer.adapters.calling import Call, OneCall, Result, prepare
+from veriformer.adapters.errors import AdapterError
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.sequences import Step, prepare_sequence
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
@@ -75,6 +76,50 @@ class WrongShape(Exception):
         self.received = received
 
 
+class Refused(Protocol):
+    """What an operation refuses, and the sentence that says so."""
+
+    @property
+    def sentence(self) -> str:
+        """What is refused, as one sentence."""
+        ...
+
+    @property
+    def declared(self) -> bool:
+        """Whether the implementation says so itself, as a limitation."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """The sentence, with the exception that a call ended in."""
+        ...
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The keywords, and parts of the ids of laws, that stand for what is refused."""
+        ...
+
+
+class CallRefused(AdapterError):
+    """The call was not made, because the operation is known to refuse what it asks for."""
+
+    def __init__(self, refusal: Refused) -> None:
+        super().__init__(refusal.sentence)
+        self.refusal = refusal
+
+
+class Refusals(Protocol):
+    """What is known of an operation's refusals."""
+
+    def about(self, inputs: Inputs) -> Refused | None:
+        """Return what the operation refuses and these inputs ask for; None where they may be put to it."""
+        ...
+
+    def learn(self) -> bool:
+        """Ask, at the first exception, what is refused; return whether that is now known and was not before."""
+        ...
+
+
 @dataclass(frozen=True)
 class EarlierCache:
     """A cache as an argument: that which the call of this number returned, counted from 0 in the list of calls."""
@@ -104,12 +149,16 @@ class CallRecord:
 
 @dataclass
 class Subject:
-    """An operation of an implementation, called under its conventions; it remembers the calls of the last case."""
+    """An operation of an implementation, called under its conventions; it remembers the calls of the last case.
+
+    What it is known to refuse is not put to it: CallRefused.
+    """
 
     implementation: Implementation
     operation: Operation
     conventions: Mapping[str, str]
     calls: list[CallRecord] = field(default_factory=list)
+    refusals: Refusals | None = field(default=None, repr=False, compare=False)
 
     @property
     def features(self) -> frozenset[str]:
@@ -136,7 +185,8 @@ class Subject:
         )
 
     def run(self, prepared: Call, inputs: Inputs) -> Result:
-        """Make a prepared call, remember it, and return what came back, whatever its shape."""
+        """Make a prepared call, remember it, and return what came back, whatever its shape; CallRefused."""
+        self._not_refused(inputs)
         if steps_of(inputs):
             return self._run_steps(prepared, inputs)
         origin = self.implementation.derived.get(inputs.operation, "")
@@ -144,7 +194,8 @@ class Subject:
             inputs.operation, inputs.dtype, inputs.arguments(), None, derived_from=origin, inputs=inputs
         )
         self.calls.append(record)
-        result = prepared.run(result_shapes(inputs))
+        with self.implementation.stopwatch.timing():
+            result = prepared.run(result_shapes(inputs))
         self.calls[-1] = replace(record, result=result.value, shapes=result.shapes)
         return result
 
@@ -153,9 +204,10 @@ class Subject:
         start, shared = len(self.calls), inputs.arguments()
         for step in steps_of(inputs):
             cache = None if step.after is None else EarlierCache(start + step.after)
-            arguments = {"tokens": step.tokens, "cache": cache, **shared}
+            arguments = {"tokens": step.tokens, "cache": cache, **shared, **step.keywords}
             self.calls.append(CallRecord(inputs.operation, inputs.dtype, arguments, None, inputs=inputs))
-        result = prepared.run(result_shapes(inputs))
+        with self.implementation.stopwatch.timing(len(steps_of(inputs))):
+            result = prepared.run(result_shapes(inputs))
         if result.value.ndim == 3 and result.shapes == result_shapes(inputs):
             at = 0
             for number, step in enumerate(steps_of(inputs), start):
@@ -168,14 +220,17 @@ class Subject:
         """Call, overwrite the arguments with others of their shapes, and call again on the same arrays.
 
         Returns the first result as it was at once, and as it stands after the second call. Chains of calls have no
-        such pair: TypeError.
+        such pair: TypeError. CallRefused where either is refused.
         """
         if steps_of(inputs) or steps_of(others):
             raise TypeError(f"{inputs.operation} is a chain of calls")
+        self._not_refused(inputs)
+        self._not_refused(others)
         prepared, overwriting = self._prepare_one(inputs), self._prepare_one(others)
         records = [CallRecord(i.operation, i.dtype, i.arguments(), None) for i in (inputs, others)]
         self.calls.extend(records)
-        first, afterwards = prepared.run_again_on(overwriting, result_shapes(inputs))
+        with self.implementation.stopwatch.timing(2):
+            first, afterwards = prepared.run_again_on(overwriting, result_shapes(inputs))
         self.calls[-2:] = [replace(records[0], result=first.value, shapes=first.shapes), records[1]]
         return first.value, afterwards.value
 
@@ -186,9 +241,16 @@ class Subject:
             raise WrongShape(inputs.operation, result_shapes(inputs), result.shapes)
         return self._ungrouped(result.value, inputs)
 
+    def _not_refused(self, inputs: Inputs) -> None:
+        refusal = None if self.refusals is None else self.refusals.about(inputs)
+        if refusal is not None:
+            raise CallRefused(refusal)
+
     @property
     def _tiles(self) -> bool:
-        return self.conventions.get("kv_grouping", "repeat_each") == "tile"
+        """Whether heads are reordered around the call: what is declared of all operations bears on few of them."""
+        declared = self.conventions.get("kv_grouping", "repeat_each")
+        return declared == "tile" and "kv_grouping" in self.operation.conventions
 
     def _regrouped(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Reorder query heads for an implementation that declares that head h reads key/value head h mod G."""

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 from veriformer.conformance_tests.evidence import Evidence, asked_words, difference_words, entry_words, keys_words
-from veriformer.conformance_tests.inference import FAILURES, FORWARD, LAYERS, Probe
+from veriformer.conformance_tests.inference import FAILURES, FORWARD, LAYERS, Fits, Probe
 from veriformer.conformance_tests.inputs.vectors import LayerNormInputs
+from veriformer.conformance_tests.profile import finding_of
 from veriformer.conformance_tests.selection import WHOLE_MODELS
 from veriformer.conformance_tests.subject import Inputs, Subject
 from veriformer.conformance_tests.verdict import compare
@@ -69,7 +70,7 @@ class Witness(Probe):
         """Return what is known of a convention, and let every later call obey it."""
         self.evidence, self.refusals = [], []
         declared = self.subject.implementation.declared_convention(convention, self.operation.name)
-        found = self._inferred(convention)
+        found = self._fitting(convention)
         fits = self._fit_all(convention)
         value, how = self._value(convention, declared, found, fits)
         told, reason = self._judged(convention, declared, fits)
@@ -85,17 +86,17 @@ class Witness(Probe):
         names = CONVENTIONS[convention].value_names
         return tuple(name for name in names if all(name in evidence.fits for evidence in self.evidence))
 
-    def _value(
-        self, convention: str, declared: str | None, found: str | None, fits: tuple[str, ...]
-    ) -> tuple[str, str]:
+    def _value(self, convention: str, declared: str | None, found: Fits, fits: tuple[str, ...]) -> tuple[str, str]:
         if declared is not None:
             return declared, "declared"
-        accepted = CONVENTIONS[convention].inferred_values
-        if convention == "numerics" and found in fits:
-            return found, "inferred"
-        if found is None or found not in accepted or found not in fits:
+        if convention == "numerics" and "fused" in fits:
+            return "fused", "inferred"
+        if not set(fits) & set(CONVENTIONS[convention].inferred_values):
             return CONVENTIONS[convention].standard, "standard"
-        return found, "inferred" if fits == (found,) or found != CONVENTIONS[convention].standard else "standard"
+        # What a check infers may be one of several that the evidence fits, as it allows what the others do.
+        its = found if found is not None and len(found) == 1 and found[0] in fits else fits
+        finding = finding_of(self.operation.name, convention, its)
+        return finding.value, finding.how
 
     def _judged(self, convention: str, declared: str | None, fits: tuple[str, ...]) -> tuple[Told, str]:
         if declared is not None and fits and declared not in fits:
@@ -148,27 +149,36 @@ class Witness(Probe):
         self._record(inputs, words, tuple(fits), None)
 
     def _record(self, inputs: Inputs, came: str, fits: tuple[str, ...], result: Array | None) -> None:
+        self.evidence.append(self._evidence(inputs, came, fits, result))
+
+    def _evidence(self, inputs: Inputs, came: str, fits: tuple[str, ...], result: Array | None) -> Evidence:
         excludes = tuple(name for name in self._names if name not in fits)
         arguments = inputs.arguments()
         asked = f"{asked_words(arguments)}, in {inputs.dtype}"
-        self.evidence.append(Evidence(asked, came, fits, excludes, arguments, result))
+        return Evidence(asked, came, fits, excludes, arguments, result)
 
-    def _inferred(self, convention: str) -> str | None:
+    def _fitting(self, convention: str) -> Fits:
         self._names = CONVENTIONS[convention].value_names
-        return super()._inferred(convention)
+        return super()._fitting(convention)
 
-    def _which(self, convention: str, questions: Iterable[Inputs], *, empty_rows: bool = False) -> str | None:
+    def _any_of(self, convention: str, questions: list[Any]) -> tuple[str, ...]:
+        fits = super()._any_of(convention, questions)
+        # What fits no value is wrong for another reason, where another answer fits one.
+        self.evidence = [evidence for evidence in self.evidence if evidence.fits] or self.evidence
+        return fits
+
+    def _which(self, convention: str, questions: Iterable[Inputs], *, empty_rows: bool = False) -> tuple[str, ...]:
+        before = self.evidence
         for inputs in questions:
             output = self._output(inputs)
             if output is None:
-                self.evidence = []
-                return None
-            self._compare(convention, inputs, output, empty_rows)
-        fits = self._fit_all(convention)
-        accepted = [name for name in fits if name in CONVENTIONS[convention].inferred_values]
-        return accepted[0] if accepted else None
+                self.evidence = before
+                return ()
+            self.evidence = [*self.evidence, self._compared(convention, inputs, output, empty_rows)]
+        asked = self.evidence[len(before) :]
+        return tuple(name for name in self._names if all(name in evidence.fits for evidence in asked))
 
-    def _compare(self, convention: str, inputs: Inputs, output: Array, empty_rows: bool) -> None:
+    def _compared(self, convention: str, inputs: Inputs, output: Array, empty_rows: bool) -> Evidence:
         names = [name for name in self._names if name != "rejects"]
         expected = {name: inputs.expected({**self.subject.conventions, convention: name}) for name in names}
         fits = tuple(name for name in names if self._matches(convention, name, inputs, output, empty_rows))
@@ -180,9 +190,9 @@ class Witness(Probe):
             came += f"; rounding in {inputs.dtype} explains {expected['input'].allowed.max():.2g}"
         else:
             came = entry_words(output, {name: expected[name].value for name in names}, judged)
-        self._record(inputs, came, fits, output)
+        return self._evidence(inputs, came, fits, output)
 
-    def _call_under_each(self, convention: str, inputs: Inputs) -> str | None:
+    def _call_under_each(self, convention: str, inputs: Inputs) -> Fits:
         before, came, fits = self.subject.conventions, [], []
         expected = inputs.expected(before)
         allowed = expected.allowed + expected.allowed.max()
@@ -200,19 +210,20 @@ class Witness(Probe):
         self.subject.conventions = before
         if answered:
             self._record(inputs, "; ".join(came), tuple(fits), None)
-        return fits[0] if fits else None
+        return tuple(fits)
 
-    def _mask_polarity(self) -> str | None:
+    def _mask_polarity(self) -> Fits:
         if not self._has("mask"):
             return None
         inputs = self._inputs(3, 4, mask="padding", mask_shape="keys_only")
         # Neither it nor its opposite hides every key of a row.
-        mask = np.array([[True, True, True, False], [True, False, False, False]])[:, None, None]
+        keys = inputs.mask.shape[-1]
+        mask = (np.arange(keys) < np.array([[keys - 1], [1]])).reshape(inputs.mask.shape)
         return self._call_under_each("mask_polarity", replace(inputs, mask=mask))
 
-    def _causal_with_mask(self) -> str | None:
+    def _causal_with_mask(self) -> Fits:
         found = super()._causal_with_mask()
-        if found == "intersect":
+        if found == ("intersect",):
             # Query 1 sees other keys by both together than by either alone.
             both = replace(self._both_masks(2), mask=np.array([True, False, True, True])[None, None, None])
             return self._which("causal_with_mask", [both])
@@ -226,30 +237,30 @@ class Witness(Probe):
             self._record(self._both_masks(value_width), came, ("rejects",), None)
         return refuses
 
-    def _mixing_pairing(self, inputs: Any) -> str | None:
+    def _mixing_pairing(self, inputs: Any) -> Fits:
         # That the vectors are turned in another way than any known does not tell: only which components are.
         of_the_formula, self.evidence = self.evidence, []
         found = super()._mixing_pairing(inputs)
-        if found is None:
+        if not found:
             self.evidence = of_the_formula + self.evidence
         return found
 
-    def _softcap_order(self) -> str | None:
+    def _softcap_order(self) -> Fits:
         if not self._has("softcap", "mask"):
             return None
         return self._which("softcap_order", [self._inputs(3, 5, softcap=2.0, mask="padding")])
 
-    def _layer_norm_eps(self) -> str | None:
+    def _layer_norm_eps(self) -> Fits:
         if self.operation.name in LAYERS:
             return self._which("layer_norm_eps", [self._layer(self.dtype, eps=0.5)])
         x = np.array([[[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]]])
         gamma, beta = np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, -1.0])
         return self._which("layer_norm_eps", [LayerNormInputs(self.dtype, x, gamma, beta, 0.5)])
 
-    def _empty_row_of_gradients(self, inputs: Any) -> str | None:
+    def _empty_row_of_gradients(self, inputs: Any) -> Fits:
         found = super()._empty_row_of_gradients(inputs)
         forward = self.subject.implementation.declares(FORWARD)
-        if found is not None:
-            told = f"as {FORWARD} does" if forward else f"the gradients are those of {found}"
-            self._record(inputs, told, (found,), None)
+        if found:
+            told = f"as {FORWARD} does" if forward else f"the gradients are those of {found[0]}"
+            self._record(inputs, told, found, None)
         return found

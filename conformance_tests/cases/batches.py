@@ -16,6 +16,7 @@ from veriformer.conformance_tests.cases.case import (
     VectorCase,
 )
 from veriformer.conformance_tests.cases.layer_case import LayerCase
+from veriformer.conformance_tests.cases.rarities.rarity import RareCase
 from veriformer.conformance_tests.cases.regimes import Regime
 
 # A call costs as much again, in a law's own arithmetic, where it works on about so many numbers.
@@ -57,7 +58,7 @@ class TakenOut:
         return f"{which} of: {self.whole.describe()}"
 
 
-AnyCase = Case | TakenOut
+AnyCase = Case | TakenOut | RareCase
 
 
 def batched(case: Case, others: Iterable[Case]) -> Case:
@@ -87,9 +88,11 @@ def regime_of(case: Any) -> Regime:
 
 def reseeded(case: AnyCase, seed: int) -> AnyCase:
     """Return a case of the same sizes with other values."""
-    return (
-        replace(case, whole=replace(case.whole, seed=seed)) if isinstance(case, TakenOut) else replace(case, seed=seed)
-    )
+    if isinstance(case, TakenOut):
+        return replace(case, whole=replace(case.whole, seed=seed))
+    if isinstance(case, RareCase):
+        return replace(case, whole=replace(case.whole, seed=seed))
+    return replace(case, seed=seed)
 
 
 def _alike(case: Any, other: Any) -> bool:

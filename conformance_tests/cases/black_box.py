@@ -50,6 +50,9 @@ class BoxSpace:
     least_length: int = 1
 
 
+_LONGEST = 33
+
+
 def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
     """Return cases of `model`; ValueError without a declaration of what it takes."""
     box = limits.black_box
@@ -60,7 +63,11 @@ def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
     if limits.compiles_per_shape and not limits.small:
         sizes = choices.sampled_from([_POOL[at % len(_POOL)] for at in limits.places])
     else:
-        sizes = choices.tuples(choices.integers(1, 3), choices.integers(1, 3 if limits.small else 9))
+        few = choices.integers(1, 3)
+        # Most are small; the longest that the model takes is among the others, but no call of minutes.
+        lengths = choices.sampled_from((*range(1, 10), *range(1, 10), 12, 16, 17, min(longest, _LONGEST)))
+        batches = choices.sampled_from((1, 2, 3, 1, 2, 3, 5))
+        sizes = choices.tuples(few, few) if limits.small else choices.tuples(batches, lengths)
     paddings = {"never": (False,), "sometimes": (False, True), "always": (True,)}[space.padding]
     padded = choices.sampled_from(paddings if "padding_mask" in limits.features else (False,))
     return choices.builds(

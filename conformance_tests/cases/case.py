@@ -16,6 +16,7 @@ from veriformer.conformance_tests.cases.regimes import Regime
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
 MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "empty_rows"]
 IgnoreKind = Literal["none", "outside", "minus_one", "inside"]
+Reduction = Literal["mean", "sum", "none"]
 Window = tuple[int | None, int | None]
 EmptyParts = Literal["none", "one", "both"]
 Activation = Literal["relu", "gelu", "silu"]
@@ -27,7 +28,8 @@ class AttentionCase:
     """One call of an attention operation.
 
     Sizes are those of the interface: `kv_heads` divides `heads`. `biases` says whether the projections of
-    multi-head attention have biases; `bias` is the additive bias of the logits.
+    multi-head attention have biases, `itself` that context and x are one array; `bias` is the additive bias of the
+    logits.
     """
 
     batch: int
@@ -46,6 +48,7 @@ class AttentionCase:
     is_causal: bool = False
     scale: float | None = None
     biases: bool = False
+    itself: bool = False
     window: Window | None = None
     softcap: float | None = None
     sinks: bool = False
@@ -202,6 +205,7 @@ class LossCase:
     amplitude: int = 1
     ignore: IgnoreKind = "none"
     label_smoothing: float | None = None
+    reduction: Reduction | None = None
     seed: int = 0
 
     @property
@@ -216,6 +220,8 @@ class LossCase:
             settings.append(f"ignored value {self.ignore.replace('_', ' ')}")
         if self.label_smoothing is not None:
             settings.append(f"label smoothing {self.label_smoothing:g}")
+        if self.reduction is not None:
+            settings.append(f"reduction {self.reduction}")
         return ", ".join(settings)
 
 

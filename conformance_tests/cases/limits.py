@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from veriformer.adapters.model_declarations import BlackBox
 from veriformer.conformance_tests.cases import choices
+from veriformer.conformance_tests.cases.fixed import FixedChoices
 
 # Float16 holds logits up to 65504; larger amplitudes would ask of it what no kernel can give.
 LARGEST_AMPLITUDE = {"float16": 8, "bfloat16": 100, "float32": 100, "float64": 100}
@@ -20,8 +21,10 @@ class Limits:
     and draws the smallest sizes only, to find a counterexample that can be read. `turn` is the law's place among those
     of its operation: laws take turns at the rare entries of a pool, so that every run meets all of them.
     `causal_excludes_mask` keeps the causal flag away from masks and biases, `bias_excludes_mask` these two apart.
+    `reach` is the dearest of the cases drawn on purpose: 0 in a quick run, 2 in a thorough one.
     `architectures` are those that the implementation has of an operation on whole models, `black_box` is
-    what its `model` takes; without `left_padding` their padding stands on the right.
+    what its `model` takes; `fixed` are
+    the choices that the operation does not offer; without `left_padding` their padding stands on the right.
     """
 
     operation: str
@@ -38,6 +41,8 @@ class Limits:
     small: bool = False
     seed: int = 0
     turn: int | None = None
+    fixed: FixedChoices = field(default_factory=FixedChoices)
+    reach: int = 0
 
     @property
     def places(self) -> tuple[int, ...]:

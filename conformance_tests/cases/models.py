@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 How = Literal["never", "sometimes", "always"]
 Side = Literal["none", "right", "left"]
 Values = Literal["bits", "integers", "normal"]
+# Positions given to decoding: none, one for each column of all samples, or of each sample.
+Positions = Literal["none", "shared", "each"]
 
 _MOST_TOKENS = 7
 _SIZES_TO_CHOOSE_FROM = 24
@@ -49,6 +51,7 @@ class ModelCase:
     cuts: tuple[int, ...] = ()
     padding: Side = "none"
     source_padding: Side = "none"
+    positions: Positions = "none"
     eps: float = 1e-3
     rotary_base: float = 10.0
     dtype: str = "float32"
@@ -69,6 +72,7 @@ class ModelCase:
         sizes += [f"layers {self.layers}", f"E = {self.width}", heads, f"F = {self.hidden}", f"N = {self.vocabulary}"]
         padded = (("padding", self.padding), ("source padding", self.source_padding))
         settings = [f"{name} {side}" for name, side in padded if side != "none"]
+        settings += [f"positions {self.positions}"] if self.positions != "none" else []
         settings += [f"cut before {', '.join(map(str, self.cuts))}"] if self.cuts else []
         return ", ".join([*sizes, *settings, f"eps {self.eps:g}", self.dtype])
 
@@ -78,7 +82,8 @@ class ModelSpace:
     """Cases of whole Transformers.
 
     `padding` is that of the tokens, or of the target; `sides` are where it may stand. `cuts` are how often decoding is
-    interrupted: once, anywhere, before every token. `spare_tokens` of the vocabulary, its last, do not occur.
+    interrupted: once, anywhere, before every token; with `positions` those of its tokens are given. `spare_tokens` of
+    the vocabulary, its last, do not occur.
     """
 
     architectures: tuple[str, ...] = ()
@@ -86,6 +91,7 @@ class ModelSpace:
     sides: tuple[Side, ...] = ("right", "left")
     source_padding: How = "never"
     cuts: Literal["none", "one", "any", "all"] = "none"
+    positions: How = "never"
     least_batch: int = 1
     least_length: int = 1
     least_source: int = 1
@@ -169,12 +175,21 @@ def _case(
         else (),
         padding=padding,
         source_padding=source_padding,
+        positions=_positions(space, limits, 0 if limits.compiles_per_shape else seed),
         eps=values[1][0],
         rotary_base=values[1][1],
         dtype=dtype,
         palette=values[0],
         seed=seed,
     )
+
+
+def _positions(space: ModelSpace, limits: Limits, seed: int) -> Positions:
+    """Return how positions are given to decoding; it follows from the case's seed."""
+    if space.positions == "never" or limits.operation != "decode_step" or "positions" not in limits.features:
+        return "none"
+    kinds: tuple[Positions, ...] = ("shared", "each") if space.positions == "always" else ("none", "shared", "each")
+    return kinds[seed % len(kinds)]
 
 
 def _cuts(space: ModelSpace, length: int, seed: int) -> tuple[int, ...]:

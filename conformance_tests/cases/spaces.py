@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from veriformer.conformance_tests.cases.black_box import BoxSpace
-from veriformer.conformance_tests.cases.case import Activation, EmptyParts, IgnoreKind, MaskKind, MaskShape, Palette
+from veriformer.conformance_tests.cases.case import (
+    Activation,
+    EmptyParts,
+    IgnoreKind,
+    MaskKind,
+    MaskShape,
+    Palette,
+    Reduction,
+)
 from veriformer.conformance_tests.cases.layer_case import PaddingSide
 from veriformer.conformance_tests.cases.models import ModelSpace
 
@@ -14,6 +22,8 @@ How = Literal["never", "sometimes", "always"]
 EVERY_PALETTE: tuple[Palette, ...] = ("bits", "integers", "normal", "offset", "repeated")
 EXACT_PALETTES: tuple[Palette, ...] = ("bits", "integers")
 MASK_SHAPES: tuple[MaskShape, ...] = ("full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only")
+REDUCTIONS: tuple[Reduction | None, ...] = (None, "mean", "sum", "none")
+MASK_SHAPES_OF_ONE_HEAD: tuple[MaskShape, ...] = ("full", "shared_by_batch", "lengths", "keys_only")
 IGNORE_KINDS: tuple[IgnoreKind, ...] = ("outside", "minus_one", "inside")
 MASK_KINDS: tuple[MaskKind, ...] = ("random", "padding", "left_padding", "one_visible")
 
@@ -99,12 +109,14 @@ class PositionSpace:
 class LossSpace:
     """Cases of `cross_entropy`; where a target is ignored another is kept, so that there are two at least.
 
-    Smoothed cases stay small: torch sums over all classes and positions before it divides, and float16 ends at 65504.
+    A reduction of None is that of nobody who asks. Smoothed cases stay small: torch sums over all classes and positions
+    before it divides, and float16 ends at 65504.
     """
 
     ignore: How = "never"
     smoothing: How = "never"
     shares: tuple[float, ...] = (0.1, 0.25, 0.5)
+    reductions: tuple[Reduction | None, ...] = (None,)
     palettes: tuple[Palette, ...] = EVERY_PALETTE
     amplitudes: tuple[int, ...] = (1, 4)
     least_batch: int = 1

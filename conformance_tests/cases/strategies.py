@@ -35,6 +35,8 @@ from veriformer.conformance_tests.cases.sizes import (
     smallest_first,
 )
 from veriformer.conformance_tests.cases.spaces import (
+    MASK_SHAPES_OF_ONE_HEAD,
+    REDUCTIONS,
     AlibiSpace,
     AttentionSpace,
     BucketSpace,
@@ -71,7 +73,8 @@ def cases(space: Space, limits: Limits) -> choices.Choice[Any]:
     drawn = _DRAWN.get(type(space))
     if drawn is None:
         raise TypeError(f"no cases are drawn from {type(space).__name__}")
-    return drawn(space, limits)
+    choice: choices.Choice[Any] = drawn(space, limits)
+    return choice.map(lambda case: limits.fixed.applied(case, space)) if limits.fixed.offered else choice
 
 
 def resolved(space: Space, operation: str) -> Space:
@@ -84,6 +87,9 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
     how: How = "sometimes" if extras else "never"
     own: dict[str, Space] = {
         "softmax": VectorSpace(),
+        "single_head_attention": AttentionSpace(
+            mask=how, lengths="equal", heads=1, biases="never", mask_shapes=MASK_SHAPES_OF_ONE_HEAD
+        ),
         "layer_norm": VectorSpace(least_width=2),
         "rms_norm": VectorSpace(),
         "gelu": VectorSpace(),
@@ -94,7 +100,7 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
         "padding_mask": PaddingMaskSpace(),
         "sinusoidal_positions": PositionSpace(),
         "token_embedding": EmbeddingSpace(scaled=how),
-        "cross_entropy": LossSpace(ignore=how, smoothing=how),
+        "cross_entropy": LossSpace(ignore=how, smoothing=how, reductions=REDUCTIONS if extras else (None,)),
         "rotary_embedding": RotarySpace(),
         "alibi_bias": AlibiSpace(),
         "relative_position_bucket": BucketSpace(),
@@ -105,7 +111,7 @@ def own_space(operation: str, *, extras: bool = True) -> Space:
         "encoder_decoder": ModelSpace(padding=how, source_padding=how),
         "language_model": ModelSpace(padding=how),
         "model": BoxSpace(padding=how),
-        "decode_step": ModelSpace(cuts="any"),
+        "decode_step": ModelSpace(cuts="any", padding=how, positions=how),
     }
     return own.get(operation, AttentionSpace(mask=how, causal=how, bias=how, scale=how))
 

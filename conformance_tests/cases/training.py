@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from veriformer.conformance_tests.cases import choices
-from veriformer.conformance_tests.cases.case import EmbeddingCase, IgnoreKind, LossCase, Palette
+from veriformer.conformance_tests.cases.case import EmbeddingCase, IgnoreKind, LossCase, Palette, Reduction
 from veriformer.conformance_tests.cases.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE, IGNORE_KINDS, EmbeddingSpace, LossSpace
 
@@ -28,7 +28,7 @@ _FREE_EMBEDDINGS: tuple[Embedding, ...] = tuple(
     product((1, 2, 3), (1, 2, 3, 5, 9), (1, 2, 3, 5, 8, 17, 65), (1, 2, 3, 4, 7, 16))
 )
 
-Options = tuple[IgnoreKind, float | None]
+Options = tuple[IgnoreKind, float | None, Reduction | None]
 Compiled = tuple[tuple[int, int, int], Options, str]
 
 
@@ -63,11 +63,12 @@ def _options(space: LossSpace, limits: Limits) -> list[Options]:
     shares: tuple[float | None, ...] = (None,) if space.smoothing != "always" else ()
     if space.smoothing != "never" and "label_smoothing" in limits.features:
         shares += space.shares
-    return list(product(kinds, shares))
+    reductions = tuple(one for one in space.reductions if one is None or "reduction" in limits.features)
+    return list(product(kinds, shares, reductions))
 
 
 def _loss_case(space: LossSpace, given: Compiled, regime: tuple[int, Palette], seed: int) -> LossCase:
-    (batch, length, classes), (ignore, smoothing), dtype = given
+    (batch, length, classes), (ignore, smoothing, reduction), dtype = given
     amplitude, palette = regime
     length = max(length, space.least_length)
     return LossCase(
@@ -80,6 +81,7 @@ def _loss_case(space: LossSpace, given: Compiled, regime: tuple[int, Palette], s
         amplitude=min(amplitude, LARGEST_AMPLITUDE[dtype]),
         ignore=ignore,
         label_smoothing=smoothing,
+        reduction=reduction,
         seed=seed,
     )
 

@@ -24,6 +24,11 @@ def round_to_dtype(values: Array, dtype: str) -> Array:
     return np.where(np.isfinite(values), rounded, values)
 
 
+def smallest_normal(dtype: str) -> float:
+    """Return the smallest positive number that a dtype holds with all digits."""
+    return float(2.0 ** _SMALLEST_EXPONENT[dtype])
+
+
 def fill(generator: np.random.Generator, shape: tuple[int, ...], palette: Palette, amplitude: int = 1) -> Array:
     """Return an array of the given regime.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import islice
@@ -24,23 +23,29 @@ from veriformer.conformance_tests.diagnosis.observation import (
 )
 from veriformer.conformance_tests.diagnosis.pairs import Changes, Effects
 from veriformer.conformance_tests.diagnosis.promises import OF_STATE, is_promise
+from veriformer.conformance_tests.diagnosis.work import Work
 from veriformer.conformance_tests.families import Point
 from veriformer.conformance_tests.inference import Profile
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.report import LawResult
 from veriformer.conformance_tests.search import Search as LawSearch
+from veriformer.conformance_tests.standing import others_standing
 from veriformer.conformance_tests.subject import Inputs, Subject
 from veriformer.spec.laws.law import LawStatement
 
 # Calls taken from counterexamples, and calls drawn.
 _MOST_OBSERVATIONS = 64
 _MOST_DRAWS = 120
+# Where every call is of another shape, and compiled for it.
 _MOST_COMPILED_DRAWS = 12
+_COMPILED_CONFIRMATIONS = 8
 _MOST_ANSWERS_TO_DEVIATE = 24
+# Combinations of values that stand under which mistakes are looked for as under the first.
+_MOST_STANDING = 6
 _MOST_REPEATED = 12
-_SECONDS_TO_REPEAT = 0.15
-_SECONDS_TO_SEPARATE = 0.2
+_STEPS_TO_REPEAT = 30_000
+_STEPS_TO_SEPARATE = 40_000
 # 16 roundings of bfloat16, beside the largest result: where memory says in which order to add, sums in 16 bits come
 # out less far apart than this.
 _MORE_THAN_HALVES_ROUND = 2.0**-4
@@ -48,10 +53,10 @@ _WIDEST = ("float64", "float32", "bfloat16", "float16")
 
 
 class Until(NamedTuple):
-    """When each search for what one operation does must have ended, in seconds of the processor from the first."""
+    """When each search for what one operation does must have ended, in steps of work from the first."""
 
-    alone: float = 1.0
-    in_pairs: float = 1.5
+    alone: int = 200_000
+    in_pairs: int = 700_000
 
 
 UNTIL = Until()
@@ -66,6 +71,9 @@ class Calls:
         self.only_moderate = self.keeps_something = self.wrong_from_the_first_call = False
         self.broken = broken
         self.base = base
+        self.work = Work()
+        other_values = (base.changes_to(values) for values in others_standing(profile))
+        self.unknown = list(islice(filter(None, other_values), _MOST_STANDING))
         self._effects = Effects()
         widest = min(limits.dtypes, key=_WIDEST.index)
         self.limits = replace(limits, dtypes=(widest,))
@@ -77,14 +85,13 @@ class Calls:
         large numbers may overflow in an order of steps of which a formula knows nothing: then the moderate ones are,
         unless two mistakes explain them all.
         """
-        started = time.process_time()
-        everything = self._elimination(self._observations(), started + UNTIL.alone)
+        everything = self._elimination(self._observations(), UNTIL.alone)
         found, elimination = self._searched(everything, Elimination.alone)
         if not found and not self.afresh and self._depends_on_calls_before():
             self.afresh = self.keeps_something = True
-            everything = self._elimination(self._observations(), started + UNTIL.in_pairs)
+            everything = self._elimination(self._observations(), UNTIL.in_pairs)
             found, elimination = self._searched(everything, Elimination.alone)
-        everything.end = started + UNTIL.in_pairs
+        everything.end = UNTIL.in_pairs
         if found and self.only_moderate:
             return self._beside_what_moderate_calls_show(everything) or (found, elimination)
         return (found, elimination) if found else self._searched(everything, Elimination.in_pairs)
@@ -119,11 +126,16 @@ class Calls:
 
     def _elimination(self, observations: list[Observation], end: float) -> Elimination:
         draws, declared = self._draws(), self._declared()
-        elimination = Elimination(self.base, observations, draws, self._observe, end, declared, self._effects)
+        elimination = Elimination(
+            self.base, observations, draws, self._observe, self.work, end, declared, self._effects
+        )
+        elimination.unknown = self.unknown
+        if self.limits.compiles_per_shape:
+            elimination.confirmations = _COMPILED_CONFIRMATIONS
         # A law may see what is too little beside rounding to name it; if other calls do not, the formula is right.
         answered = 0
         for inputs in self._draws():
-            if elimination.deviates or answered == _MOST_ANSWERS_TO_DEVIATE or time.process_time() > end:
+            if elimination.deviates or answered == _MOST_ANSWERS_TO_DEVIATE or self.work.over(end):
                 break
             if (observation := self._observe(inputs)) is not None:
                 observations.append(observation)
@@ -142,10 +154,11 @@ class Calls:
     def separating(self, standing: Sequence[Changes]) -> str:
         """Return what an input is like on which two of the changes differ; empty where none was drawn."""
         free = replace(self.limits, features=frozenset(self.subject.operation.features))
-        end = time.process_time() + _SECONDS_TO_SEPARATE
+        end = self.work.done + _STEPS_TO_SEPARATE
         for description, inputs in self._drawn(free):
-            if time.process_time() > end:
+            if self.work.over(end):
                 break
+            self.work.compute(self.work.largest, len(standing))
             results = [result_at(self.base.changed(*changes), arguments_of(inputs)) for changes in standing]
             if differ(results):
                 return description
@@ -176,11 +189,11 @@ class Calls:
         """Return whether a program just loaded answers otherwise than it did; see too whether it is wrong by itself."""
         if not self.loads_again:
             return False
-        end = time.process_time() + _SECONDS_TO_REPEAT
+        end = self.work.done + _STEPS_TO_REPEAT
         for inputs in self._calls_that_broke_laws()[:_MOST_REPEATED]:
-            if time.process_time() > end:
+            if self.work.over(end):
                 break
-            before, after = observed(self.subject, inputs, self.base), self._observed_afresh(inputs)
+            before, after = self._observed_of(self.subject, inputs), self._observed_afresh(inputs)
             if before is not None and after is not None and not before.agrees(after.output):
                 return True
             self.wrong_from_the_first_call |= after is not None and after.deviates
@@ -196,7 +209,7 @@ class Calls:
         """Observe a call; where answers depend on those before, that of a program which has just been loaded."""
         if self.afresh and self.loads_again:
             return self._observed_afresh(inputs)
-        return observed(self.subject, inputs, self.base)
+        return self._observed_of(self.subject, inputs)
 
     @property
     def loads_again(self) -> bool:
@@ -209,7 +222,12 @@ class Calls:
         return replace(self.subject, implementation=load_again(self.subject.implementation), calls=[])
 
     def _observed_afresh(self, inputs: Inputs) -> Observation | None:
-        return observed(self.copy(), inputs, self.base)
+        return self._observed_of(self.copy(), inputs)
+
+    def _observed_of(self, subject: Subject, inputs: Inputs) -> Observation | None:
+        found = observed(subject, inputs, self.base)
+        self.work.observe(self.work.largest if found is None else found.steps)
+        return found
 
     def _calls_that_broke_laws(self) -> list[Inputs]:
         """Return the inputs of the calls that a formula may explain, the smallest first."""
@@ -252,6 +270,7 @@ class Calls:
             for law, choice in choices:
                 search = LawSearch(law, self.subject, self.limits, self.limits.seed, 1)
                 search.judge(choice.sample(random))
+                self.work.observe(self.work.largest)
                 yield self.subject.calls[-1].inputs if self.subject.calls else None
 
     def _drawn(self, limits: Limits) -> Iterator[tuple[str, Inputs]]:

@@ -22,10 +22,12 @@ from veriformer.conformance_tests.diagnosis.named_by_laws import (
 from veriformer.conformance_tests.diagnosis.pairs import Changes
 from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, ONLY_OF_LARGE_NUMBERS, is_promise
 from veriformer.conformance_tests.diagnosis.remainder import unexplained
+from veriformer.conformance_tests.diagnosis.speaking_against import spoken_against
 from veriformer.conformance_tests.families import Point, family_of
 from veriformer.conformance_tests.inference import Profile
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.report import LawResult
+from veriformer.spec.laws import LAWS
 
 PAIR = 0.9
 # What explains the calls with moderate numbers and not those with large ones.
@@ -46,18 +48,35 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
     if all(result.counterexample and result.counterexample.eager_allows for result in broken):
         # Roundings that were declared or inferred not to be made: no formula is wrong.
         return Diagnosis(operation, "unknown", (), names)
+    against = spoken_against(profile.subject, broken, limits)
+    if not any(result.status in ("passed", "failed") for result in results if not _of_signature(result)):
+        # No call gave an answer: what could not be judged speaks for no mistake.
+        return _named_by_signature(operation, broken, against)
     family = family_of(operation)
     if family is None:
-        return _named_by_laws(operation, broken, frozenset())
+        return _named_by_laws(operation, broken, against)
     made = Calls(profile, broken, limits, family.under(profile.subject.conventions))
     standing, elimination = made.explained()
     if standing:
-        return _reproduced(made, standing, elimination)
+        found = _reproduced(made, standing, elimination)
+        return replace(found, cut_short=made.work.cut_short)
     if not elimination.observations and all(result.status == "error" for result in broken):
-        # No call gave an answer: what could not be judged speaks for no mistake.
         return None
-    named = _named_by_laws(operation, broken, _refuted(made, elimination))
-    return replace(named, calls=len(elimination.observations), excluded=elimination.tried)
+    named = _named_by_laws(operation, broken, against | _refuted(made, elimination))
+    return replace(
+        named, calls=len(elimination.observations), excluded=elimination.tried, cut_short=made.work.cut_short
+    )
+
+
+def _of_signature(result: LawResult) -> bool:
+    return result.law.claim.key == "signature"
+
+
+def _named_by_signature(operation: str, broken: Sequence[LawResult], against: Collection[str]) -> Diagnosis | None:
+    """Return the mistake in a signature for which every call was refused; None where it is not to blame."""
+    suspects = suspects_by_laws(operation, [one.law.id for one in broken if _of_signature(one)], against)
+    names = tuple(result.law.id for result in broken)
+    return Diagnosis(operation, "named_by_laws", suspects, names) if suspects else None
 
 
 def _reproduced(made: Calls, standing: Sequence[Changes], elimination: Elimination) -> Diagnosis:
@@ -131,6 +150,9 @@ def _beside_what_is_left(made: Calls, suspects: tuple[Suspect, ...]) -> tuple[Su
     }
     operation = made.subject.operation.name
     own_words = [law for law in telling(made.broken) if law in left]
+    if any(LAWS[law].claim.key == "memory_layout" for law in own_words) and not made.reading_layouts(formula):
+        # What is wrong may round worse than what is right: the laws allow what the right formula's roundings are.
+        own_words = [law for law in own_words if LAWS[law].claim.key != "memory_layout"]
     # Where answers depend on calls before, other laws may be broken for that.
     own_words = [law for law in own_words if is_promise(law)] or own_words or made.reading_layouts(formula)
     others = suspects_by_laws(operation, own_words, _no_suspects_beside(made, formula))

@@ -33,7 +33,7 @@ class Diagnosis:
     laws that it breaks are broken; "unknown" where nothing that is known explains it. What was computed in vain is
     counted too. `laws` are the broken laws. `separated_by` describes an input on which the remaining suspects would
     differ, if one was found. `unexplained` are the broken laws that no program with the first suspect was seen to
-    break, where it is named by laws.
+    break, where it is named by laws. The search was `cut_short` where the calls were too slow to end it.
     """
 
     operation: str
@@ -44,3 +44,4 @@ class Diagnosis:
     excluded: int = 0
     separated_by: str = ""
     unexplained: tuple[str, ...] = ()
+    cut_short: bool = False

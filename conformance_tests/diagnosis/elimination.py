@@ -6,13 +6,13 @@ apart; only then the implementation is called again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from veriformer.conformance_tests.diagnosis.observation import Array, Observation, arguments_of, calm, result_at
 from veriformer.conformance_tests.diagnosis.pairs import Changes, Effect, Effects, likeliest_first
+from veriformer.conformance_tests.diagnosis.work import Work
 from veriformer.conformance_tests.families.family import Change, Point
 from veriformer.conformance_tests.subject import Inputs
 from veriformer.spec.conventions import CONVENTIONS
@@ -21,8 +21,8 @@ Observe = Callable[[Inputs], Observation | None]
 # Calls that every explanation must stand before it is believed, beyond those that broke laws.
 _CONFIRMATIONS = 24
 _MOST_TO_CONFIRM = 60
-_SECONDS_TO_CONFIRM = 0.05
-# Where calls are compiled they may take no more than this part of the time: the search needs the rest.
+_STEPS_TO_CONFIRM = 10_000
+# Of large models calls may take no more than this part of the work: the search needs the rest.
 _PART_TO_CONFIRM = 0.4
 # Calls on which the effect of every single change is known before pairs are tried: those of about so many entries
 # first, of which fewer are explained by chance than of the smallest.
@@ -30,35 +30,38 @@ _FIRST = 6
 _TELLING_SIZE = 30
 # So many must be explained before a pair is tried under other conventions as well.
 _CALLS_THAT_SPEAK_FOR_A_PAIR = 2
-# When, of the time that is left, to have learned those, and to have tried mistakes beside another value of a
+# When, of the work that is left, to have learned those, and to have tried mistakes beside another value of a
 # convention; and how much of it telling apart what explains everything may take.
 _EFFECTS_UNTIL = 0.5
 _CONVENTIONS_UNTIL = 0.6
 _PART_FOR_SEPARATION = 0.5
-_LEAST_FOR_SEPARATION = 0.2
-_SECONDS_FOR_OTHERS = 0.2
+_LEAST_FOR_SEPARATION = 40_000
+_STEPS_FOR_OTHERS = 40_000
 
 
 @dataclass
 class Elimination:
     """The search among the points around `base`, the reference under the implementation's conventions.
 
-    It ends when the processor time of this process reaches `end`, in seconds. `known` are effects already computed.
-    `doubtful` are calls that went wrong where rounding says too little to tell one wrong formula from another, but
-    enough to tell it from the right one.
+    It ends when `work` reaches `end`, in steps. `known` are effects already computed. `doubtful` are calls that went
+    wrong where rounding says too little to tell one wrong formula from another, but enough to tell it from the right
+    one. `confirmations` are how many calls that no law asked for every explanation must stand.
     """
 
     base: Point
     observations: list[Observation]
     draws: Iterator[Inputs]
     observe: Observe
+    work: Work
     end: float
     declared: Collection[str] = ()
     known: Effects = field(default_factory=Effects)
     doubtful: list[Observation] = field(default_factory=list)
+    confirmations: int = _CONFIRMATIONS
+    # What the other values change that stand for conventions which nothing told.
+    unknown: Sequence[Changes] = ()
     tried: int = 0
     _started: float = field(init=False, default=float("inf"))
-    _seconds_for_effects: float = field(init=False, default=0.0)
     _in_turn: list[int] = field(init=False, default_factory=list)
 
     @property
@@ -68,11 +71,12 @@ class Elimination:
 
     def alone(self) -> list[Changes]:
         """Return the single mistakes that explain every call, beside another convention if need be; empty if none."""
-        return self._standing([self._singles(), self.base.repeated_changes(), self._beside_conventions()])
+        kinds = [self._singles(), self.base.repeated_changes(), self._under_what_stands(), self._beside_conventions()]
+        return self._standing(kinds)
 
     def in_pairs(self) -> list[Changes]:
         """Return the pairs of mistakes that explain every call, once no single one does; empty where none does."""
-        self._started = time.process_time()
+        self._started = self.work.done
         return self._standing(map(self._and_conventions, self._pairs()))
 
     def _standing(self, kinds: Iterable[Iterable[Changes]]) -> list[Changes]:
@@ -87,12 +91,12 @@ class Elimination:
         found: list[Changes] = []
         end = float("inf")
         for changes in candidates:
-            if self._passed(1.0) or time.process_time() > end:
+            if self._passed(1.0) or self.work.over(end):
                 break
             self.tried += 1
             if not any(set(changes) >= set(one) for one in found) and self.explains(changes):
                 found.append(self._needed(changes))
-                end = min(end, time.process_time() + _SECONDS_FOR_OTHERS)
+                end = min(end, self.work.done + _STEPS_FOR_OTHERS)
         return found
 
     def _needed(self, changes: Changes) -> Changes:
@@ -108,25 +112,37 @@ class Elimination:
         if self._first_unexplained(changes) is not None:
             return False
         point = self.base.changed(*changes)
+        self.work.compute(self.work.largest, len(self.doubtful))
         return all(observation.is_nearer(point) for observation in self.doubtful)
 
-    def _passed(self, part: float, ahead: float = 0.0) -> bool:
-        """Return whether more than a part of the time is over, counted from when single mistakes explain nothing.
+    def _passed(self, part: float, ahead: int = 0) -> bool:
+        """Return whether more than a part of the work is done, counted from when single mistakes explain nothing.
 
-        Or whether it will be, so many seconds `ahead`.
+        Or whether it will be, so many steps `ahead`.
         """
-        now = time.process_time() + ahead
-        return now > min(self._started, self.end) + part * max(self.end - self._started, 0.0)
+        return self.work.over(min(self._started, self.end) + part * max(self.end - self._started, 0.0), ahead)
 
     def _singles(self) -> list[Changes]:
-        return [(change,) for change in self.base.single_changes()]
+        """Return the changes of one decision; to follow a value of a convention that stands is none."""
+        standing = {change for changes in self.unknown for change in changes}
+        return [(change,) for change in self.base.single_changes() if change not in standing]
+
+    def _under_what_stands(self) -> Iterator[Changes]:
+        """Yield each single mistake under the other values that stand, as under the one that laws judged by."""
+        for values in self.unknown:
+            under = self.base.changed(*values)
+            if self.explains(values):
+                # No formula is wrong.
+                return
+            units = (*((change,) for change in under.single_changes()), *under.repeated_changes())
+            yield from ((*values, *changes) for changes in units if not _names(values) & _names(changes))
 
     def _beside_conventions(self) -> Iterator[Changes]:
         """Yield mistakes with another value of one convention: a mistake can hide what was to be inferred.
 
         The value may wait for what the mistake makes of a call: rows are empty, perhaps, since a mask is inverted.
         """
-        self._started = time.process_time()
+        self._started = self.work.done
         mistakes, swaps = self._mistakes(), self._swaps()
         first = self._first_calls(mistakes)
         for changes in mistakes:
@@ -214,29 +230,31 @@ class Elimination:
     def _first_calls(self, units: Sequence[Changes]) -> int:
         """Return on how many of the calls the effect of every change alone is known, or becomes known in time."""
         for number in range(min(_FIRST, len(self.observations))):
-            known = (units[-1], self.observations[number]) in self.known.of_changes
-            if number and not known and self._passed(_EFFECTS_UNTIL, ahead=self._seconds_for_effects):
+            observation = self.observations[number]
+            known = (units[-1], observation) in self.known.of_changes
+            if number and not known and self._passed(_EFFECTS_UNTIL, ahead=len(units) * observation.steps):
                 return number
-            now = time.process_time()
             for changes in units:
                 if self._passed(1.0):
                     return number
                 self._effect(changes, number)
-            self._seconds_for_effects = max(self._seconds_for_effects, time.process_time() - now)
         return min(_FIRST, len(self.observations))
 
     def _effect(self, changes: Changes, number: int) -> Effect:
-        return self.known.of(self.base, changes, self.observations[number])
+        observation = self.observations[number]
+        if (changes, observation) not in self.known.of_changes:
+            self.work.compute(observation.steps)
+        return self.known.of(self.base, changes, observation)
 
     def confirm(self) -> None:
         """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""
         self.observations.sort(key=lambda one: (not one.deviates, abs(one.size - _TELLING_SIZE)))
-        wanted, started = _CONFIRMATIONS, time.process_time()
-        cheap = started + _SECONDS_TO_CONFIRM
+        wanted, started = self.confirmations, self.work.done
+        cheap = started + _STEPS_TO_CONFIRM
         last = max(cheap, started + _PART_TO_CONFIRM * (self.end - started))
         for number, inputs in zip(range(_MOST_TO_CONFIRM), self.draws, strict=False):
             # What rounding leaves too little to see of is made up for while that is cheap.
-            if wanted <= 0 or time.process_time() > (last if number < _CONFIRMATIONS else cheap):
+            if wanted <= 0 or self.work.over(last if number < self.confirmations else cheap):
                 break
             observation = self.observe(inputs)
             if observation is not None and observation.says_much:
@@ -248,12 +266,13 @@ class Elimination:
 
     def _separated(self, standing: list[Changes]) -> list[Changes]:
         """Return those that remain after calls on inputs that tell them apart."""
-        now = time.process_time()
+        now = self.work.done
         end = now + max(_LEAST_FOR_SEPARATION, _PART_FOR_SEPARATION * (self.end - now))
         for inputs in self.draws:
             different = {mistakes_of(self.base, changes, self.declared) for changes in standing}
-            if len(different) < 2 or time.process_time() > end:
+            if len(different) < 2 or self.work.over(end):
                 break
+            self.work.compute(self.work.largest, len(standing))
             results = [result_at(self.base.changed(*changes), arguments_of(inputs)) for changes in standing]
             observation = self.observe(inputs) if differ(results) else None
             if observation is None or not observation.says_much:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.errors import AdapterError
+from veriformer.conformance_tests.diagnosis.work import counting, steps_of_a_candidate
 from veriformer.conformance_tests.families.family import NotDefined, Point
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, steps_of
 from veriformer.conformance_tests.tolerances.precision import UNIT_ROUNDOFF
@@ -36,7 +37,10 @@ _MOST_ROUNDINGS = 1e4
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """One call: its arguments, what came, and what the reference returns under the implementation's conventions."""
+    """One call: its arguments, what came, and what the reference returns under the implementation's conventions.
+
+    `steps` is what computing a candidate on it takes.
+    """
 
     arguments: Mapping[str, Any]
     output: Array
@@ -45,6 +49,7 @@ class Observation:
     allowed: Array
     rounding: float
     unit: float
+    steps: int = 1
 
     @property
     def size(self) -> int:
@@ -161,9 +166,11 @@ def observed(subject: Subject, inputs: Inputs, base: Point, *, strided: bool = F
     arguments = arguments_of(inputs)
     if not finite(arguments):
         return None
-    right = result_at(base, arguments)
+    point, decisions = counting(base)
+    right = result_at(point, arguments)
     if right is None:
         return None
+    steps = steps_of_a_candidate(len(decisions), (arguments, right))
     try:
         output = np.asarray(subject.call(inputs, strided=strided), dtype=np.float64)
         with np.errstate(all="ignore"):
@@ -181,7 +188,7 @@ def observed(subject: Subject, inputs: Inputs, base: Point, *, strided: bool = F
     rounding = max(_largest(bound) for bound in bounds)
     unit = UNIT_ROUNDOFF.get(inputs.dtype, UNIT_ROUNDOFF["float64"])
     allowed = np.broadcast_to(np.where(np.isnan(expected.allowed), 0.0, expected.allowed), output.shape)
-    return Observation(arguments, output, right, judged, allowed, rounding, unit)
+    return Observation(arguments, output, right, judged, allowed, rounding, unit, steps)
 
 
 def calm(observations: Sequence[Observation]) -> list[Observation]:

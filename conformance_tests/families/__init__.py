@@ -40,6 +40,7 @@ _PLACES = {
     "rotary_embedding": ("rotary", "ROTARY"),
     "alibi_bias": ("relative_positions", "ALIBI"),
     "relative_position_bucket": ("buckets", "BUCKETS"),
+    "single_head_attention": ("single_head", "SINGLE_HEAD"),
     "multi_head_attention": ("multi_head", "MULTI_HEAD"),
     "merge_attention": ("merging", "MERGING"),
     "scaled_dot_product_attention_backward": ("attention_backward", "ATTENTION_BACKWARD"),

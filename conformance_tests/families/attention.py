@@ -35,6 +35,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
     arguments = point["causal_beside_mask"](arguments)
     query, key, value = point["operands"](arguments["query"], arguments["key"], arguments.get("value"))
     group = query.shape[1] // key.shape[1]
+    query = point["query_heads"](query, key.shape[1])
     key, value = point["grouping"](query.shape[1], key, value)
     factor = point["scale"](arguments.get("scale"), query, key)
     scores = masked(_scored(query, key, factor, arguments, point), arguments, point)
@@ -140,6 +141,7 @@ ATTENTION = Family(
     "attention",
     (
         of_logits.OPERANDS,
+        of_logits.QUERY_HEADS,
         of_logits.GROUPING,
         of_logits.SIMILARITY,
         BLOCK_SCALE,

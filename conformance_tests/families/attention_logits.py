@@ -98,6 +98,23 @@ GROUPING = Decision(
 )
 
 
+def _folded(query: Array, kv_heads: int) -> Array:
+    """Return the query heads cut as (heads in a group, groups), where groups come first."""
+    batch, heads, *rest = query.shape
+    folded = query.reshape(batch, heads // kv_heads, kv_heads, *rest)
+    return folded.swapaxes(1, 2).reshape(query.shape)
+
+
+QUERY_HEADS = Decision(
+    "query_heads",
+    "In which order do query heads come to the key/value heads?",
+    (
+        standard("their_own", lambda query, kv_heads: query),
+        mistake("gqa_head_index_wrong", _folded, "folded_by_groups"),
+    ),
+)
+
+
 def _by_length(vectors: Array) -> Array:
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
 

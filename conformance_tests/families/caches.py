@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from veriformer.conformance_tests.families.decision import Decision, mistake, standard
 from veriformer.conformance_tests.families.family import Array
-from veriformer.conformance_tests.families.layer_masks import CAUSAL_MISTAKES, Mask, by_distance
+from veriformer.conformance_tests.families.layer_masks import CAUSAL_MISTAKES, PADDING, Mask, by_distance
 
 Causality = Callable[[int, int], Array]
 
@@ -174,5 +174,59 @@ EMPTY_SLOTS = Decision(
         mistake("decode_cache_mask_discarded", _empty_slots(False, False, 0.0), name="one_empty_slot_behind_a_cache"),
         mistake("cache_unmasked_garbage", _empty_slots(True, False, np.nan)),
         mistake("cache_unmasked_garbage", _empty_slots(False, False, np.nan), name="garbage_behind_a_cache"),
+    ),
+)
+
+
+def _past_shown(padding: Mask, queries: int) -> Mask:
+    """Return a mask that hides padding of the call itself alone: what the cache holds is seen."""
+    if padding is None:
+        return None
+    shown = padding.copy()
+    shown[:, : padding.shape[1] - queries] = True
+    return shown[:, None, None, :]
+
+
+def _own_shown(padding: Mask, queries: int) -> Mask:
+    if padding is None:
+        return None
+    shown = padding.copy()
+    shown[:, padding.shape[1] - queries :] = True
+    return shown[:, None, None, :]
+
+
+def _first_columns(padding: Mask, queries: int) -> Mask:
+    """Return a mask that reads its first columns as those of the call itself, and shows what the cache holds."""
+    if padding is None:
+        return None
+    shown = np.ones_like(padding)
+    shown[:, padding.shape[1] - queries :] = padding[:, :queries]
+    return shown[:, None, None, :]
+
+
+PADDING_IN_CHAIN = replace(
+    PADDING,
+    options=(
+        *PADDING.options,
+        mistake("cached_padding_visible", _past_shown),
+        mistake("cached_padding_visible", _first_columns, name="first_columns_taken_for_own"),
+        mistake("", _own_shown, name="own_padding_visible", meaning="padding among the call's own tokens is seen"),
+    ),
+)
+
+# Of the positions given and those counted: None stands for the counted ones.
+POSITIONS_GIVEN = Decision(
+    "positions_given",
+    "What becomes of positions that are given?",
+    (
+        standard("taken", lambda given, past: given),
+        mistake("decoding_positions_ignored", lambda given, past: None),
+        mistake("decoding_positions_counted_on", lambda given, past: given + past),
+        mistake("decoding_positions_of_first_sample", lambda given, past: given[0] if given.ndim == 2 else given),
+        mistake(
+            "decoding_positions_counted_on",
+            lambda given, past: given[..., :1] + np.arange(given.shape[-1]),
+            name="counted_on_from_the_first",
+        ),
     ),
 )

@@ -121,6 +121,16 @@ class Point:
         """Return the point that differs from this one in some decisions."""
         return Point(self.family, {**self.chosen, **dict(changes)})
 
+    def changes_to(self, conventions: Mapping[str, str]) -> tuple[Change, ...]:
+        """Return what differs from this point where conventions have these values."""
+        decisions = self.family.all_decisions.items()
+        settled = ((name, one, conventions[one.convention]) for name, one in decisions if one.convention in conventions)
+        return tuple(
+            (name, value)
+            for name, decision, value in settled
+            if value != self.option(name).name and value in {option.name for option in decision.options}
+        )
+
     def single_changes(self) -> Iterator[Change]:
         """Yield every change of one decision, in the order of the decisions and of their options."""
         for name, decision in self.family.all_decisions.items():

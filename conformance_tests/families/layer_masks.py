@@ -173,6 +173,14 @@ def _of_target(real: Mask, padding: Mask, queries: int, keys: int) -> Mask:
     return fitted[:, None, None, :]
 
 
+def _of_target_where_it_fits(real: Mask, padding: Mask, queries: int, keys: int) -> Mask:
+    return real if padding is None or padding.shape[1] != keys else padding[:, None, None, :]
+
+
+def _own_where_lengths_agree(real: Mask, padding: Mask, queries: int, keys: int) -> Mask:
+    return real if queries != keys else _of_target(real, padding, queries, keys)
+
+
 MEMORY_MASK = Decision(
     "memory_mask",
     "Which mask does cross-attention get?",
@@ -180,6 +188,8 @@ MEMORY_MASK = Decision(
         standard("of_memory", lambda real, padding, queries, keys: real),
         mistake("cross_attn_wrong_mask", _of_target),
         mistake("cross_attn_wrong_mask", _of_target_if_it_fits, name="mask_of_target_if_it_fits"),
+        mistake("cross_attn_wrong_mask", _own_where_lengths_agree, name="own_mask_where_lengths_agree"),
+        mistake("cross_attn_wrong_mask", _of_target_where_it_fits, name="mask_of_target_where_it_fits"),
         mistake("cross_attn_causal", lambda real, padding, queries, keys: both(real, _early(queries, keys))),
         mistake(
             "cross_attn_causal",
@@ -198,6 +208,11 @@ CONTEXT = Decision(
             "cross_attn_uses_decoder_states",
             lambda y, memory, norm, own, seen: (y, None),
             name="decoder_states_without_mask",
+        ),
+        mistake(
+            "cross_attn_uses_decoder_states",
+            lambda y, memory, norm, own, seen: (y if y.shape == memory.shape else memory, seen),
+            name="decoder_states_where_lengths_agree",
         ),
         mistake("memory_normalised", lambda y, memory, norm, own, seen: (norm(memory), seen)),
     ),

@@ -114,6 +114,16 @@ _OF_PRE_NORM = (
 _OF_POST_NORM = (
     mistake("norm_after_sublayer_no_residual_norm", _everywhere(_result_is_normalised)),
     mistake("norm_after_sublayer_no_residual_norm", _everywhere(_post_norm_is_pre_norm), name="post_norm_is_pre_norm"),
+    mistake(
+        "norm_after_sublayer_no_residual_norm",
+        _only("self_attention", _result_is_normalised),
+        name="result_normalised_in_self_attention",
+    ),
+    mistake(
+        "norm_after_sublayer_no_residual_norm",
+        _only("feed_forward", _result_is_normalised),
+        name="result_normalised_in_network",
+    ),
     mistake("postnorm_residual_before_norm", _stream_stays_unnormalised),
     mistake(
         "postnorm_residual_before_norm",
@@ -122,6 +132,18 @@ _OF_POST_NORM = (
     ),
     mistake(
         "missing_final_norm_prenorm", _only("feed_forward", _post_norm_without_norm), name="last_post_norm_missing"
+    ),
+)
+_OF_CROSS_ATTENTION = (
+    mistake(
+        "prenorm_residual_after_norm",
+        _only("cross_attention", _stream_is_normalised),
+        name="stream_normalised_in_cross_attention",
+    ),
+    mistake(
+        "norm_after_sublayer_no_residual_norm",
+        _only("cross_attention", _result_is_normalised),
+        name="result_normalised_in_cross_attention",
     ),
 )
 _OF_BOTH = (
@@ -141,8 +163,8 @@ _WITH_FLAG = (
 )
 
 
-def norm_placement(*, pre_norm: bool, post_norm: bool) -> Decision:
-    """Return the decision where norms stand, for layers of one kind or of both."""
+def norm_placement(*, pre_norm: bool, post_norm: bool, cross_attention: bool = False) -> Decision:
+    """Return the decision where norms stand, for layers of one kind or of both, with cross-attention or without."""
     return Decision(
         "norm_placement",
         "Where do the norms of a layer stand?",
@@ -151,6 +173,7 @@ def norm_placement(*, pre_norm: bool, post_norm: bool) -> Decision:
             *(_OF_PRE_NORM if pre_norm else ()),
             *(_OF_POST_NORM if post_norm else ()),
             *_OF_BOTH,
+            *(_OF_CROSS_ATTENTION if cross_attention else ()),
             *(_WITH_FLAG if pre_norm and post_norm else ()),
         ),
     )
@@ -184,8 +207,17 @@ _BY_FLAG = (
 )
 
 
-def residual(*, flag: bool) -> Decision:
-    """Return the decision what a sublayer's result is added to, for layers with the flag `norm_first` or without."""
+def residual(*, flag: bool, cross_attention: bool = False) -> Decision:
+    """Return the decision what a sublayer's result is added to, for layers with the flag `norm_first` or without.
+
+    With `cross_attention` its result is one of those.
+    """
+    missing = _of("cross_attention", _missing)
+    of_cross_attention = (
+        mistake("residual_missing", missing, name="residual_missing_in_cross_attention"),
+        mistake("residual_missing", _where(True, missing), name="residual_missing_in_cross_attention_of_pre_norm"),
+        mistake("residual_missing", _where(False, missing), name="residual_missing_in_cross_attention_of_post_norm"),
+    )
     return Decision(
         "residual",
         "To what is the result of a sublayer added?",
@@ -194,6 +226,7 @@ def residual(*, flag: bool) -> Decision:
             mistake("residual_missing", _missing),
             mistake("residual_missing", _of("self_attention", _missing), name="residual_missing_in_self_attention"),
             mistake("residual_missing", _of("feed_forward", _missing), name="residual_missing_in_network"),
+            *(of_cross_attention if cross_attention else ()),
             mistake("residual_scaled", _averaged),
             *(_BY_FLAG if flag else ()),
         ),

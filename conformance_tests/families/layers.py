@@ -131,10 +131,12 @@ LOGITS_BY_POSITION = Decision(
         ),
     ),
 )
-_COMMON = (norm_placement(pre_norm=True, post_norm=True), residual(flag=True), ABSENT_BIASES, LOGITS_BY_POSITION)
+_COMMON = (ABSENT_BIASES, LOGITS_BY_POSITION)
 ENCODER_LAYER = Family(
     "encoder_layer",
     (
+        norm_placement(pre_norm=True, post_norm=True),
+        residual(flag=True),
         *_COMMON,
         norm_weights(2),
         sublayer_outputs("self_attention", "feed_forward"),
@@ -147,6 +149,8 @@ ENCODER_LAYER = Family(
 DECODER_LAYER = Family(
     "decoder_layer",
     (
+        norm_placement(pre_norm=True, post_norm=True, cross_attention=True),
+        residual(flag=True, cross_attention=True),
         *_COMMON,
         norm_weights(3),
         sublayer_outputs("self_attention", "cross_attention", "feed_forward"),

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.families.decision import Decision, mistake, standard
-from veriformer.conformance_tests.families.family import Arguments, Array, Family, Point
+from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
 from veriformer.conformance_tests.families.loss_targets import ALIGNMENT, CLASSES, IGNORED
 from veriformer.conformance_tests.families.precision import in_range
+
+# The option that drops the last position of each sample.
+_SHORTER = "targets_shifted_again"
 
 LOGITS = Decision(
     "logits",
@@ -193,6 +196,50 @@ REDUCTION = Decision(
     ),
 )
 
+
+Reduced = Callable[[Array, Array, tuple[Array, Array]], Array]
+
+
+def _divided(count: Callable[[Array, Array], Any]) -> Reduced:
+    """Return the sum over the targets that count, divided by a count."""
+    return lambda losses, kept, unmasked: losses[kept].sum() / count(losses, kept)
+
+
+# Of the losses that are asked for summed or each: those of the targets that count, and those with nothing left out.
+SUM = Decision(
+    "sum",
+    "What are the losses when their sum is asked for?",
+    (
+        standard("added_up", lambda losses, kept, unmasked: losses[kept].sum()),
+        mistake("loss_reduction_ignored", _divided(lambda losses, kept: kept.sum())),
+        mistake("loss_denominator_counts_padding", _divided(lambda losses, kept: kept.size)),
+        mistake("loss_sum_divided_by_samples", _divided(lambda losses, kept: len(losses))),
+        mistake("loss_sum_counts_ignored", lambda losses, kept, unmasked: unmasked[0].sum()),
+        mistake("loss_sum_counts_ignored", lambda losses, kept, unmasked: unmasked[1].sum(), "as_of_the_first_class"),
+        mistake(
+            "",
+            _divided(lambda losses, kept: losses.shape[1]),
+            "divided_by_length",
+            "the sum that is asked for is divided by L",
+        ),
+    ),
+)
+EACH = Decision(
+    "each",
+    "What are the losses when each is asked for?",
+    (
+        standard("zero_where_ignored", lambda losses, kept, unmasked: np.where(kept, losses, 0.0)),
+        mistake("loss_of_ignored_returned", lambda losses, kept, unmasked: unmasked[0]),
+        mistake("loss_of_ignored_returned", lambda losses, kept, unmasked: unmasked[1], "as_of_the_first_class"),
+        mistake(
+            "",
+            lambda losses, kept, unmasked: np.where(kept, losses, 0.0) / kept.sum(),
+            "divided_by_count",
+            "each loss is divided by the number of targets that count",
+        ),
+    ),
+)
+
 RESULT = Decision(
     "result",
     "What is returned?",
@@ -215,18 +262,36 @@ def cross_entropy(arguments: Arguments, point: Point) -> Array:
     share = point["share"](arguments.get("label_smoothing"))
     dtype = arguments.get("dtype", "float64")
     distance = point["numbers"](point["normaliser"], logits, share, dtype) - logits
-    surprise = np.take_along_axis(distance, classes[..., None], axis=-1)[..., 0] * has_class
-    losses, evenly = point["smoothing"](surprise, distance.mean(axis=-1), share, count)
-    loss = point["reduction"](losses, kept, count)
+    surprise = np.take_along_axis(distance, classes[..., None], axis=-1)[..., 0]
+    losses, evenly = point["smoothing"](surprise * has_class, distance.mean(axis=-1), share, count)
+    reduced = _reduction(arguments, point, count)
+    # What is left where every position has a class, its own or the first, and nothing is taken out afterwards.
+    own, first = (
+        np.where(kept, losses, point["smoothing"](one, distance.mean(axis=-1), share, count)[0])
+        for one in (surprise, distance[..., 0])
+    )
+    loss = reduced(losses, kept, (own, first))
     if evenly is not None:
-        loss = loss + point["reduction"](evenly, np.ones(kept.shape, dtype=bool), count)
+        loss = loss + reduced(evenly, np.ones(kept.shape, dtype=bool), (evenly, evenly))
     result: Array = point["result"](loss)
     return result
 
 
+def _reduction(arguments: Arguments, point: Point, classes: int) -> Reduced:
+    """Return what becomes of the losses, by what is asked for."""
+    asked = arguments.get("reduction") or "mean"
+    if asked == "mean":
+        return lambda losses, kept, unmasked: point["reduction"](losses, kept, classes)
+    if asked == "sum":
+        return point["sum"]
+    if point.option("alignment").name == _SHORTER:
+        raise NotDefined("fewer losses than positions would come back")
+    return point["each"]
+
+
 CROSS_ENTROPY = Family(
     "cross_entropy",
-    (ALIGNMENT, LOGITS, NORMALISER, NUMBERS, IGNORED, CLASSES, SHARE, SMOOTHING, REDUCTION, RESULT),
+    (ALIGNMENT, LOGITS, NORMALISER, NUMBERS, IGNORED, CLASSES, SHARE, SMOOTHING, REDUCTION, SUM, EACH, RESULT),
     cross_entropy,
     needs_dtype=True,
 )

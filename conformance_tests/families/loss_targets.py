@@ -75,6 +75,14 @@ def _counted_from_the_end(targets: Array, ignored: int | None, classes: int) -> 
     return np.ones(targets.shape, dtype=bool), targets % classes, np.ones(targets.shape)
 
 
+def _counted_as_nearest_class(targets: Array, ignored: int | None, classes: int) -> Targets:
+    return np.ones(targets.shape, dtype=bool), np.clip(targets, 0, classes - 1), np.ones(targets.shape)
+
+
+def _counted_by_remainder(targets: Array, ignored: int | None, classes: int) -> Targets:
+    return np.ones(targets.shape, dtype=bool), targets % classes, np.ones(targets.shape)
+
+
 _COUNTED = "padding_in_loss"
 IGNORED = Decision(
     "ignored",
@@ -84,6 +92,8 @@ IGNORED = Decision(
         mistake(_COUNTED, _counted_without_class, "counted_without_class"),
         mistake(_COUNTED, _counted_as_first_class, "counted_as_first_class"),
         mistake(_COUNTED, _counted_from_the_end, "counted_from_the_end"),
+        mistake(_COUNTED, _counted_by_remainder, "counted_by_remainder"),
+        mistake(_COUNTED, _counted_as_nearest_class, "counted_as_nearest_class"),
         mistake(_COUNTED, _all_but(-100), "only_minus_100_ignored"),
         mistake(_COUNTED, _all_but(-1), "only_minus_1_ignored"),
         mistake(_COUNTED, _all_but(0), "only_0_ignored"),

@@ -21,18 +21,39 @@ class ModelAt:
     config: Any
     point: Point
 
-    def embed(self, tokens: Array, table: Array, positions: Array | None, norm: Any, *, start: int = 0) -> Array:
-        """Return the vectors of tokens at the positions start, start + 1, …, normed where the architecture does so."""
+    def embed(
+        self,
+        tokens: Array,
+        table: Array,
+        positions: Array | None,
+        norm: Any,
+        *,
+        start: int = 0,
+        places: Array | None = None,
+    ) -> Array:
+        """Return the vectors of tokens at the positions start, start + 1, …, or at places, normed where it is done."""
         scaled = self.config.scale_embedding
         x = self.point.part("embedding").result({"tokens": tokens, "table": table, "scale_by_sqrt_d_model": scaled})
         rows = self.position_rows(positions, start + tokens.shape[1])
         if rows is None:
             return self.normalise(x, self._embedding_norm(norm))
+        if places is not None:
+            return self.normalise(self._at_places(x, rows, places), self._embedding_norm(norm))
         first = self.point["position_start"](start)
         if first + tokens.shape[1] > len(rows):
             raise NotDefined("the table has no row for the last position")
         x = self.point["positions_added"](x, rows, first)
         return self.normalise(x, self._embedding_norm(norm))
+
+    def _at_places(self, x: Array, rows: Array, places: Array) -> Array:
+        """Return vectors with the rows of their places added, as if a table had them in this order."""
+        if places.max(initial=-1) >= len(rows):
+            raise NotDefined("the table has no row for the last position")
+        added = self.point["positions_added"]
+        if places.ndim == 1:
+            return np.asarray(added(x, rows[places], 0))
+        each = [added(x[at : at + 1], rows[own], 0) for at, own in enumerate(places)]
+        return np.concatenate(each, axis=0)
 
     def _embedding_norm(self, norm: Any) -> Any:
         return self.point["embedding_norm"](norm) if self.config.embedding_norm else norm

@@ -10,6 +10,8 @@ from veriformer.conformance_tests.families.caches import (
     CACHE_WRITE,
     CAUSALITY_IN_CHAIN,
     EMPTY_SLOTS,
+    PADDING_IN_CHAIN,
+    POSITIONS_GIVEN,
     ROTARY_START,
     Seen,
 )
@@ -47,7 +49,7 @@ from veriformer.conformance_tests.families.model_parts import (
 )
 from veriformer.conformance_tests.families.normalisation import LAYER_NORM, RMS_NORM
 from veriformer.conformance_tests.families.rotary import ROTARY
-from veriformer.conformance_tests.families.rotary_rows import ROTARY_ROWS
+from veriformer.conformance_tests.families.rotary_rows import ROTARY_ROWS, TURNED_HEADS
 from veriformer.conformance_tests.families.sinusoids import SINUSOIDS
 from veriformer.conformance_tests.families.sublayers import (
     CROSS_ATTENTION,
@@ -100,8 +102,10 @@ def decode_steps(arguments: Arguments, point: Point) -> Array:
         before = None if step.after is None else calls[step.after]
         past = 0 if before is None else before.length
         prompt = steps[0].tokens.shape[1] if past else 0
-        visible = point["causality"](step.tokens.shape[1], past)
-        call = _Chained(model, weights, step.tokens, visible, before=before, past=past, prompt=prompt, kept=[])
+        visible = own_visible(point, step.keywords.get("padding_mask"), step.tokens.shape[1], past=past)
+        given = step.keywords.get("positions")
+        places = None if given is None else point["positions_given"](given, past)
+        call = _Chained(model, weights, step.tokens, visible, places, past=past, before=before, prompt=prompt, kept=[])
         calls.append(call)
         logits.append(call.logits())
     return np.concatenate(logits, axis=1)
@@ -115,11 +119,19 @@ class _Call:
     weights: Any
     tokens: Array
     visible: Mask
+    places: Array | None = None
     past: int = 0
 
     def logits(self) -> Array:
         model, weights = self.model, self.weights
-        x = model.embed(self.tokens, weights.embedding, weights.positions, weights.embedding_norm, start=self.past)
+        x = model.embed(
+            self.tokens,
+            weights.embedding,
+            weights.positions,
+            weights.embedding_norm,
+            start=self.past,
+            places=self.places,
+        )
         for number, layer in enumerate(model.point["layers"](weights.layers)):
             x = self._layer(x, layer, number)
         x = model.normalise(x, model.point["final_norm"](weights.final_norm))
@@ -145,14 +157,23 @@ class _Call:
 
     def attended_with(self, query: Array, key: Array, value: Array, number: int) -> tuple[Array, Seen]:
         """Return the query and what it attends to in a layer."""
-        return self.turned(query, 0), Seen(self.turned(key, 0), value, self.visible)
+        query, key, value = self.turned(query, key, value, 0)
+        return query, Seen(key, value, self.visible)
 
-    def turned(self, heads: Array, start: int) -> Array:
-        """Return heads turned by the positions from `start` on, where positions are rotary."""
+    def turned(self, query: Array, key: Array, value: Array, start: int) -> tuple[Array, Array, Array]:
+        """Return heads, those that are to be turned by the positions from `start` on, where positions are rotary."""
+        is_turned = self.model.point["turned_heads"]
+        if self.model.config.positions != "rotary":
+            return query, key, value
+        return (
+            self._turned(query, start) if is_turned("query") else query,
+            self._turned(key, start) if is_turned("key") else key,
+            self._turned(value, start) if is_turned("value") else value,
+        )
+
+    def _turned(self, heads: Array, start: int) -> Array:
         config = self.model.config
-        if config.positions != "rotary":
-            return heads
-        positions = np.arange(start, start + heads.shape[2])
+        positions = np.arange(start, start + heads.shape[2]) if self.places is None else self.places
         return self.model.point.part("rotary").result({"x": heads, "positions": positions, "base": config.rotary_base})
 
 
@@ -172,7 +193,7 @@ class _Chained(_Call):
     def attended_with(self, query: Array, key: Array, value: Array, number: int) -> tuple[Array, Seen]:
         point = self.model.point
         start = point["rotary_start"](self.past, query.shape[2], number, self.prompt)
-        query, key = self.turned(query, start), self.turned(key, start)
+        query, key, value = self.turned(query, key, value, start)
         if self.before is not None:
             old_key, old_value = self.before.kept[number]
             key, value = np.concatenate([old_key, key], axis=2), np.concatenate([old_value, value], axis=2)
@@ -292,6 +313,7 @@ LANGUAGE_MODEL = Family(
         *_PRE_NORM,
         *_TWO_SUBLAYERS,
         ROTARY_ROWS,
+        TURNED_HEADS,
         FINAL_NORM,
         UNEMBEDDING,
     ),
@@ -303,14 +325,18 @@ DECODE_STEP = Family(
     (
         POSITIONS_ADDED,
         POSITION_START_IN_CHAIN,
+        POSITIONS_GIVEN,
         ROTARY_START,
+        PADDING_IN_CHAIN,
         CAUSALITY_IN_CHAIN,
+        MASKS_TOGETHER,
         CACHE_WRITE,
         EMPTY_SLOTS,
         LAYERS,
         *_PRE_NORM,
         *_TWO_SUBLAYERS,
         ROTARY_ROWS,
+        TURNED_HEADS,
         FINAL_NORM,
         UNEMBEDDING,
     ),

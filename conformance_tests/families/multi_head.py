@@ -30,6 +30,11 @@ def _streams(query: str, key: str, value: str) -> Callable[[Array, Array], Strea
     return of
 
 
+def _from_x_where_lengths_agree(x: Array, context: Array) -> Streams:
+    context = x if x.shape == context.shape else context
+    return x, context, context
+
+
 STREAMS = Decision(
     "streams",
     "What are queries, keys and values projected from?",
@@ -38,6 +43,7 @@ STREAMS = Decision(
         mistake("cross_attn_uses_decoder_states", _streams("x", "x", "x"), "all_from_x"),
         mistake("cross_attn_uses_decoder_states", _streams("context", "context", "context"), "all_from_context"),
         mistake("cross_attn_uses_decoder_states", _streams("context", "x", "x"), "exchanged"),
+        mistake("cross_attn_uses_decoder_states", _from_x_where_lengths_agree, "all_from_x_where_lengths_agree"),
         neighbour("keys_from_x", _streams("x", "x", "context"), "keys alone are projected from x"),
         neighbour("values_from_x", _streams("x", "context", "x"), "values alone are projected from x"),
     ),
@@ -46,10 +52,11 @@ STREAMS = Decision(
 
 @dataclass(frozen=True)
 class Projected:
-    """Queries, keys and values, (B, length, width) each, and how many heads each has."""
+    """Queries, keys and values, (B, length, width) each, how many heads each has, and whether x attends itself."""
 
     arrays: tuple[Array, Array, Array]
     heads: tuple[int, int, int]
+    of_one_stream: bool = False
 
     def each(self, split: Callable[[Array, int], Array]) -> list[Array]:
         """Return the three, each cut into its heads."""
@@ -60,6 +67,9 @@ class Projected:
         if len({array.shape for array in self.arrays}) > 1 or len(set(self.heads)) > 1:
             raise NotDefined
         return np.concatenate(self.arrays, axis=-1)
+
+
+Split = Callable[[Projected], list[Array]]
 
 
 def _component_major(x: Array, heads: int) -> Array:
@@ -83,6 +93,17 @@ def _heads_read_by_thirds(projected: Projected) -> list[Array]:
     return [reference.split_heads(third, projected.heads[0]) for third in np.split(stored, 3, axis=-1)]
 
 
+def _of_itself(split: Split) -> Split:
+    """Return what is split so where x attends itself and one matrix can hold all three, and rightly elsewhere."""
+
+    def of(projected: Projected) -> list[Array]:
+        if not projected.of_one_stream or len(set(projected.heads)) > 1:
+            return projected.each(reference.split_heads)
+        return split(projected)
+
+    return of
+
+
 SPLIT = Decision(
     "split",
     "Which components of a projection belong to a head?",
@@ -91,6 +112,8 @@ SPLIT = Decision(
         mistake("fused_qkv_layout", lambda projected: projected.each(_component_major), "component_major"),
         mistake("fused_qkv_layout", _thirds_read_by_heads, "thirds_read_by_heads"),
         mistake("fused_qkv_layout", _heads_read_by_thirds, "heads_read_by_thirds"),
+        mistake("fused_qkv_layout", _of_itself(_thirds_read_by_heads), "thirds_read_by_heads_of_itself"),
+        mistake("fused_qkv_layout", _of_itself(_heads_read_by_thirds), "heads_read_by_thirds_of_itself"),
         neighbour(
             "without_transpose",
             lambda projected: projected.each(_without_transpose),
@@ -166,11 +189,12 @@ def compute(arguments: Arguments, point: Point) -> Array:
     heads = arguments["num_heads"]
     kv_heads = arguments.get("num_kv_heads") or weights.w_k.shape[1] * heads // weights.w_q.shape[1]
     named: Any = {role: (getattr(weights, f"w_{role}"), getattr(weights, f"b_{role}")) for role in "qkv"}
-    named = point["biases"](point["projections"](named), np.array_equal(x, context))
+    itself = np.array_equal(x, context)
+    named = point["biases"](point["projections"](named), itself)
     named, kv_heads = point["kv_weights"](named, heads, kv_heads)
     streams = point["streams"](x, context)
     query, key, value = (_projected(stream, *named[role]) for role, stream in zip("qkv", streams, strict=True))
-    query, key, value = point["split"](Projected((query, key, value), (heads, kv_heads, kv_heads)))
+    query, key, value = point["split"](Projected((query, key, value), (heads, kv_heads, kv_heads), itself))
     optional = {name: arguments[name] for name in ("mask", "is_causal", "bias", "dtype") if name in arguments}
     if arguments.get("between") is not None:
         query, key, value, optional["mask"] = arguments["between"](query, key, value)

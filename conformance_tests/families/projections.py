@@ -49,17 +49,26 @@ def _query_bias_in_self_attention_alone(named: Named, to_itself: bool) -> Named:
     return named if to_itself else _without_bias("q")(named, to_itself)
 
 
+def _without_biases(named: Named) -> Named:
+    return {role: (matrix, None) for role, (matrix, _) in named.items()}
+
+
 BIASES = Decision(
     "biases",
     "Which biases are added to queries, keys and values?",
     (
         standard("all", lambda named, _: named),
         mistake("cross_attn_query_skips_step", _query_bias_in_self_attention_alone),
+        mistake(
+            "cross_attn_query_skips_step",
+            lambda named, itself: named if itself else _without_biases(named),
+            "biases_in_self_attention_alone",
+        ),
         neighbour("no_query_bias", _without_bias("q"), "the bias of the queries is not added"),
         neighbour("no_value_bias", _without_bias("v"), "the bias of the values is not added"),
         neighbour(
             "none",
-            lambda named, _: {role: (matrix, None) for role, (matrix, _) in named.items()},
+            lambda named, _: _without_biases(named),
             "no bias of queries, keys and values is added",
         ),
     ),

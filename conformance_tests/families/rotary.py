@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.cases.values import round_to_dtype
-from veriformer.conformance_tests.families.decision import Decision, convention, mistake, standard
+from veriformer.conformance_tests.families.decision import Decision, Option, convention, mistake, standard
 from veriformer.conformance_tests.families.family import Arguments, Array, Family, NotDefined, Point
+from veriformer.conformance_tests.families.precision import HALVES
 from veriformer.conformance_tests.families.rotary_positions import POSITION_AS_NUMBER, POSITIONS, WHOSE_POSITIONS
 
 BASE = 10000.0
@@ -202,6 +204,33 @@ VECTORS = Decision(
 )
 
 
+# Begins the names of those options by which cosines and sines are rounded as the angles are.
+_TURNS_TOO = "turns_and"
+
+
+def _turns(angles: Array, function: Callable[[Array], Array], point: Point) -> Array:
+    precision = point.option("precision").name
+    turns = function(angles)
+    return round_to_dtype(turns, precision.rpartition("_")[2]) if precision.startswith(_TURNS_TOO) else turns
+
+
+def _in_halves() -> Iterator[Option]:
+    """Yield what rounds to 16 bits whatever the dtype of the vectors."""
+    slug = "rope_low_precision_positions"
+    for half in HALVES:
+        narrow = partial(round_to_dtype, dtype=half)
+        if half == "bfloat16":
+            # float16 holds every position up to 2048.
+            yield mistake(slug, lambda p, f, _, narrow=narrow: narrow(p) * f, f"positions_in_{half}")
+        yield mistake(slug, lambda p, f, _, narrow=narrow: narrow(p * f), f"angles_in_{half}")
+        yield mistake(slug, lambda p, f, _, narrow=narrow: p * narrow(f), f"frequencies_in_{half}")
+        yield mistake(slug, lambda p, f, _, narrow=narrow: narrow(narrow(p) * narrow(f)), f"throughout_in_{half}")
+        yield mistake(slug, lambda p, f, _, narrow=narrow: narrow(p * f), f"{_TURNS_TOO}_angles_in_{half}")
+        yield mistake(
+            slug, lambda p, f, _, narrow=narrow: narrow(narrow(p) * narrow(f)), f"{_TURNS_TOO}_throughout_in_{half}"
+        )
+
+
 # Of the positions, the frequencies, and what rounds to the dtype of the vectors.
 PRECISION = Decision(
     "precision",
@@ -227,6 +256,7 @@ PRECISION = Decision(
             lambda positions, frequencies, rounded: rounded(rounded(positions) * rounded(frequencies)),
             "low_precision_throughout",
         ),
+        *_in_halves(),
     ),
 )
 
@@ -266,7 +296,7 @@ def _compute(arguments: Arguments, point: Point) -> Array:
 def _turned(vectors: Array, angles: Array, point: Point) -> Array:
     pairing: Any = point.option("rotary_pairing").name
     for_cosine, for_sine = point["angles"](angles, pairing)
-    cos, sin, to_first, to_second = point["turn"](np.cos(for_cosine), np.sin(for_sine))
+    cos, sin, to_first, to_second = point["turn"](_turns(for_cosine, np.cos, point), _turns(for_sine, np.sin, point))
     first, second = reference.pair_places(vectors.shape[-1], pairing)
     partners = np.empty_like(vectors)
     partners[..., first] = to_first * vectors[..., second]

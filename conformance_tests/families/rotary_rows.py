@@ -1,11 +1,11 @@
-"""In which order the projections leave the components that a rotary embedding pairs."""
+"""Which heads a rotary embedding turns, and in which order the projections leave the components that it pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from veriformer.conformance_tests.families.decision import Decision, Option, mistake, standard
+from veriformer.conformance_tests.families.decision import Decision, Option, mistake, neighbour, standard
 from veriformer.conformance_tests.families.family import Array
 
 Reordering = Callable[[Array, Array, int], tuple[Array, Array]]
@@ -51,5 +51,22 @@ ROTARY_ROWS = Decision(
         *_options("queries", True),
         *_options("keys", True),
         *_options("both", True),
+    ),
+)
+
+
+def _turned(*roles: str) -> Callable[[str], bool]:
+    return lambda role: role in roles
+
+
+TURNED_HEADS = Decision(
+    "turned_heads",
+    "Which heads does the rotary embedding turn?",
+    (
+        standard("queries_and_keys", _turned("query", "key")),
+        neighbour("queries_only", _turned("query"), "queries are turned by their positions, and keys are not"),
+        neighbour("keys_only", _turned("key"), "keys are turned by their positions, and queries are not"),
+        neighbour("values_too", _turned("query", "key", "value"), "values are turned by their positions too"),
+        neighbour("none", _turned(), "no heads are turned by their positions"),
     ),
 )

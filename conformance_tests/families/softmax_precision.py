@@ -55,6 +55,20 @@ def _rounded_throughout(half: str) -> Softmax:
     return softmax
 
 
+def _weights_rounded(half: str) -> Softmax:
+    return lambda x, dtype: round_to_dtype(reference.softmax(x), half)
+
+
+def _total_rounded(half: str) -> Softmax:
+    """Return softmax whose sum alone is rounded, after it was added up in wide numbers."""
+
+    def softmax(x: Array, dtype: str) -> Array:
+        exponentials = _exponentials(x)
+        return np.asarray(exponentials / round_to_dtype(exponentials.sum(axis=-1, keepdims=True), half))
+
+    return softmax
+
+
 def _sum_rounded_once(half: str) -> Softmax:
     def softmax(x: Array, dtype: str) -> Array:
         exponentials = _exponentials(x)
@@ -90,7 +104,9 @@ def _options() -> Iterator[Option]:
         yield mistake(slug, _instead(_rounded_exponentials(half)), f"exponentials_in_{half}")
         yield mistake(slug, _instead(_rounded_on_the_way(half)), f"in_and_out_in_{half}")
         yield mistake(slug, _instead(_rounded_throughout(half)), f"throughout_in_{half}")
+        yield mistake(slug, _instead(_weights_rounded(half)), f"weights_in_{half}")
         slug = "softmax_sum_low_precision_accumulator"
+        yield mistake(slug, _instead(_total_rounded(half)), f"total_rounded_to_{half}")
         yield mistake(slug, _instead(_sum_rounded_once(half)), f"sum_rounded_to_{half}")
         yield mistake(slug, _instead(_sum_rounded_each_time(half)), f"summed_in_{half}")
 

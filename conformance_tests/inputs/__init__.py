@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.cases.batches import AnyCase, TakenOut
+from veriformer.conformance_tests.cases.rarities.rarity import RareCase
 from veriformer.conformance_tests.cases.values import round_to_dtype
 from veriformer.conformance_tests.inputs.attention import AttentionInputs
 from veriformer.conformance_tests.inputs.backward import BackwardInputs
 from veriformer.conformance_tests.inputs.black_box import BoxInputs
+from veriformer.conformance_tests.inputs.changes import changed
+from veriformer.conformance_tests.inputs.decoding import DecodingInputs
 from veriformer.conformance_tests.inputs.embedding import EmbeddingInputs
 from veriformer.conformance_tests.inputs.feed_forward import (
     ActivationInputs,
@@ -21,10 +24,11 @@ from veriformer.conformance_tests.inputs.feed_forward import (
 from veriformer.conformance_tests.inputs.layers import LayerInputs
 from veriformer.conformance_tests.inputs.loss import CrossEntropyInputs
 from veriformer.conformance_tests.inputs.merging import MergeInputs
-from veriformer.conformance_tests.inputs.models import DecodingInputs, TokenInputs, TranslationInputs
+from veriformer.conformance_tests.inputs.models import TokenInputs, TranslationInputs
 from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs, Projections
 from veriformer.conformance_tests.inputs.relative_positions import AlibiInputs, BucketInputs
 from veriformer.conformance_tests.inputs.rotary import RotaryInputs
+from veriformer.conformance_tests.inputs.single_head import HeadProjections, SingleHeadInputs
 from veriformer.conformance_tests.inputs.tables import CausalMaskInputs, PaddingMaskInputs, PositionInputs
 from veriformer.conformance_tests.inputs.vectors import LayerNormInputs, RmsNormInputs, SoftmaxInputs
 
@@ -34,6 +38,7 @@ _INPUTS: dict[str, Any] = {
     "grouped_query_attention": AttentionInputs,
     "attention_weights": AttentionInputs,
     "scaled_dot_product_attention_backward": BackwardInputs,
+    "single_head_attention": SingleHeadInputs,
     "multi_head_attention": MultiHeadInputs,
     "causal_mask": CausalMaskInputs,
     "padding_mask": PaddingMaskInputs,
@@ -65,6 +70,8 @@ def draw_inputs(operation: str, case: AnyCase) -> Any:
     """Return the inputs that a case describes, of the kind that the operation takes."""
     if isinstance(case, TakenOut):
         return draw_inputs(operation, case.whole).take_samples(np.array(case.samples))
+    if isinstance(case, RareCase):
+        return changed(draw_inputs(operation, case.whole), case.changes, case.seed)
     return _INPUTS[operation].draw(operation, case)
 
 
@@ -88,6 +95,9 @@ def given_inputs(operation: str, dtype: str, arguments: Mapping[str, Any]) -> An
         weights = {name: _array(matrix, dtype) for name, matrix in arrays.pop("weights").items()}
         kv_heads = arrays.pop("num_kv_heads", arrays["num_heads"])
         return MultiHeadInputs(dtype, weights=Projections(**weights), num_kv_heads=kv_heads, **arrays)
+    if operation == "single_head_attention":
+        heads = {name: _array(matrix, dtype) for name, matrix in arrays.pop("weights").items()}
+        return SingleHeadInputs(dtype, weights=HeadProjections(**heads), **arrays)
     if operation in ("gelu", "silu"):
         return ActivationInputs(operation, dtype, **arrays)
     if operation in _MATRICES:

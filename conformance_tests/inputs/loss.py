@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.cases.case import LossCase
+from veriformer.conformance_tests.cases.case import LossCase, Reduction
 from veriformer.conformance_tests.cases.values import fill, round_to_dtype
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
-from veriformer.conformance_tests.tolerances.loss import mean_bound, surprise_bound
+from veriformer.conformance_tests.tolerances.loss import mean_bound, scattered_bound, sum_bound, surprise_bound
 from veriformer.conformance_tests.tolerances.precision import Precision
 
 Array = np.ndarray
@@ -28,6 +28,7 @@ class CrossEntropyInputs:
     targets: Array
     ignore_index: int | None = None
     label_smoothing: float | None = None
+    reduction: Reduction | None = None
 
     @classmethod
     def draw(cls, operation: str, case: LossCase) -> CrossEntropyInputs:
@@ -37,12 +38,12 @@ class CrossEntropyInputs:
         logits = round_to_dtype(fill(generator, shape, case.palette, case.amplitude), case.dtype)
         targets = generator.integers(0, case.classes, shape[:2])
         if case.ignore == "none":
-            return cls(case.dtype, logits, targets, None, case.label_smoothing)
+            return cls(case.dtype, logits, targets, None, case.label_smoothing, case.reduction)
         ignored = _OUTSIDE.get(case.ignore, int(generator.integers(case.classes)))
         if case.ignore == "inside":
             targets = (ignored + generator.integers(1, case.classes, shape[:2])) % case.classes
         targets = np.where(_chosen(generator, shape[:2]), ignored, targets)
-        return cls(case.dtype, logits, targets, ignored, case.label_smoothing)
+        return cls(case.dtype, logits, targets, ignored, case.label_smoothing, case.reduction)
 
     @property
     def operation(self) -> str:
@@ -53,12 +54,13 @@ class CrossEntropyInputs:
         """Return what the call is made with, by the interface's names."""
         arguments: dict[str, Any] = {"logits": self.logits, "targets": self.targets}
         arguments |= {"ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
+        arguments |= {"reduction": self.reduction}
         return {name: value for name, value in arguments.items() if value is not None}
 
     @property
     def result_shape(self) -> tuple[int, ...]:
         """The shape of a correct result."""
-        return ()
+        return self.targets.shape if self.reduction == "none" else ()
 
     @property
     def classes(self) -> int:
@@ -99,12 +101,23 @@ class CrossEntropyInputs:
         """Return the exact loss and its error bound."""
         share = self.label_smoothing or 0.0
         value = reference.cross_entropy(
-            self.logits, self.targets, ignore_index=self.ignore_index, label_smoothing=share
+            self.logits,
+            self.targets,
+            ignore_index=self.ignore_index,
+            label_smoothing=share,
+            reduction=self.reduction or "mean",
         )
         precision = Precision.of(self.dtype)
         errors = surprise_bound(self.logits[self.kept], self.targets[self.kept], share, precision)
-        allowed = mean_bound(errors, float(value), precision) * precision.with_reference
-        return Expected(value, np.asarray(allowed), np.asarray(True))
+        allowed = np.asarray(self._reduced(errors, value, precision)) * precision.with_reference
+        return Expected(value, allowed, np.ones(value.shape, dtype=bool))
+
+    def _reduced(self, errors: Array, value: Array, precision: Precision) -> Array | float:
+        """Return the error bound of what the losses become, from those of the losses that count."""
+        if self.reduction == "none":
+            return scattered_bound(errors, value, self.kept, precision)
+        bound = sum_bound if self.reduction == "sum" else mean_bound
+        return bound(errors, float(value), precision)
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of an implementation that counts what it should not and divides by nothing."""
@@ -113,7 +126,8 @@ class CrossEntropyInputs:
             surprise_bound(self.logits.reshape(-1, self.classes), np.full(self.targets.size, k), 0.0, precision)
             for k in (int(self.logits.argmin(axis=-1).flat[0]), int(self.logits.argmax(axis=-1).flat[0]))
         ]
-        return np.asarray(np.sum(np.maximum(*every_class)))
+        largest = np.maximum(*every_class)
+        return largest.reshape(self.targets.shape) if self.reduction == "none" else np.asarray(np.sum(largest))
 
 
 def _chosen(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -126,7 +126,7 @@ class MultiHeadInputs:
 
         x = tokens(case.query_length)
         # Libraries have a path of its own for self-attention, which they tell by x and context being one array.
-        is_self_attention = case.query_length == case.key_length and case.seed % 2 == 1
+        is_self_attention = case.query_length == case.key_length and (case.itself or case.seed % 2 == 1)
         context = x if is_self_attention else tokens(case.key_length)
         weights = Projections.draw(case, generator)
         if case.dtype == "float16":

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 from veriformer.adapters.sequences import Step
 from veriformer.conformance_tests.cases.models import ModelSpace
-from veriformer.conformance_tests.inputs.models import DecodingInputs, TokenInputs
+from veriformer.conformance_tests.inputs.decoding import DecodingInputs
+from veriformer.conformance_tests.inputs.models import TokenInputs
 from veriformer.conformance_tests.law import judges
 from veriformer.conformance_tests.trial import NotOffered, Trial
 from veriformer.conformance_tests.verdict import Verdict, compare
@@ -90,3 +91,64 @@ def greedy(trial: Trial) -> Verdict:
     allowed = 4.0 * trial.expected(whole).allowed[:, :-1].max(axis=-1)
     of_chosen = np.take_along_axis(logits, chosen, axis=-1)[..., 0]
     return compare(logits.max(axis=-1), of_chosen, allowed)
+
+
+@judges("positions.value", space=ModelSpace(cuts="any", positions="always", least_length=2))
+@judges("padding.value", space=ModelSpace(cuts="any", padding="always", least_length=3))
+def agrees_with_formula(trial: Trial) -> Verdict:
+    """The logits are the formula's."""
+    return trial.agrees()
+
+
+@judges("positions.default", space=ModelSpace(cuts="any", least_length=2))
+def counted_by_hand(trial: Trial) -> Verdict:
+    """The columns given as positions give what no positions give."""
+    inputs: DecodingInputs = trial.inputs
+    counted = np.arange(inputs.tokens.shape[1])
+    return trial.equal(inputs, inputs.decoding(inputs.tokens, inputs.cuts, positions=counted))
+
+
+@judges("positions.shared", space=ModelSpace(cuts="any", least_length=2, least_batch=2))
+def positions_of_all(trial: Trial) -> Verdict:
+    """Positions given once give what they give when each sample is given them."""
+    inputs: DecodingInputs = trial.inputs
+    shared: Array = trial.generator.integers(0, inputs.config.max_length, (inputs.tokens.shape[1],))
+    each = np.broadcast_to(shared, inputs.tokens.shape).copy()
+    once, often = (inputs.decoding(inputs.tokens, inputs.cuts, positions=given) for given in (shared, each))
+    return trial.equal(once, often)
+
+
+@judges("padding.all_real", space=ModelSpace(cuts="any", least_length=2), operations=_DECODING)
+def nothing_hidden(trial: Trial) -> Verdict:
+    """A mask that hides nothing gives what no mask gives."""
+    inputs: DecodingInputs = trial.inputs
+    real = np.ones(inputs.tokens.shape, dtype=bool)
+    return trial.equal(inputs, inputs.decoding(inputs.tokens, inputs.cuts, padding_mask=real))
+
+
+@judges("padding.content", space=ModelSpace(cuts="any", padding="always", least_length=3), operations=_DECODING)
+def padding_content(trial: Trial) -> Verdict:
+    """Other tokens in the padding leave the rows of real tokens as they were."""
+    inputs: DecodingInputs = trial.inputs
+    mask = _mask(inputs)
+    exchanged = np.where(mask, inputs.tokens, (inputs.tokens + 1) % inputs.vocabulary)
+    return trial.equal(inputs, inputs.decoding(exchanged, inputs.cuts, padding_mask=mask))
+
+
+@judges("padding.positions", space=ModelSpace(cuts="any", padding="always", least_length=3))
+def padding_removed(trial: Trial) -> Verdict:
+    """The last sample alone, in one pass without its padding, is answered as in the padded batch."""
+    inputs: DecodingInputs = trial.inputs
+    mask, last = _mask(inputs), inputs.batch - 1
+    # As Hugging Face counts them, with some position at padding.
+    counted = np.maximum(np.cumsum(mask, axis=1) - 1, 0)
+    padded = inputs.decoding(inputs.tokens, inputs.cuts, positions=counted, padding_mask=mask)
+    real = np.flatnonzero(mask[last])
+    alone = inputs.decoding(inputs.tokens[last:, real])
+    return trial.equal(alone, padded, of_second=lambda logits: logits[last:, real])
+
+
+def _mask(inputs: DecodingInputs) -> Array:
+    if inputs.padding_mask is None:
+        raise ValueError("the cases of this law are padded")
+    return inputs.padding_mask

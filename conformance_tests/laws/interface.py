@@ -59,7 +59,8 @@ def inputs_unchanged(trial: Trial) -> Verdict:
     before = {name: array.copy() for name, array in prepared.arguments_now().items()}
     trial.subject.run(prepared, trial.inputs)
     after = prepared.arguments_now()
-    changed = [name for name in before if not np.array_equal(before[name], after[name], equal_nan=True)]
+    # What cannot be read any more was deleted.
+    changed = [name for name in before if name not in after or not _same(before[name], after[name])]
     return words(
         "arguments as they were",
         f"changed {', '.join(changed)}" if changed else "the same",
@@ -67,10 +68,16 @@ def inputs_unchanged(trial: Trial) -> Verdict:
     )
 
 
+def _same(before: np.ndarray, after: np.ndarray) -> bool:
+    return np.array_equal(before, after, equal_nan=True)
+
+
 @judges("result_kept", space=OwnSpace())
 def result_kept(trial: Trial) -> Verdict:
     """The first result holds what it held, after its arguments have been overwritten and given again."""
     first, afterwards = trial.subject.run_again_on(trial.inputs, _with_other_values(trial, 1))
+    if first.shape != afterwards.shape:
+        return words(f"shape {first.shape}", f"shape {afterwards.shape} after the second call", holds=False)
     note = "actual is the first result as it stands after the second call"
     return compare(first, afterwards, np.zeros(first.shape), note=note)
 

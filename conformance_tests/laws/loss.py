@@ -24,9 +24,25 @@ _OPTIONS = LossSpace(ignore="sometimes", smoothing="sometimes")
 )
 @judges("ignore.value", space=LossSpace(ignore="always", least_classes=2), operations=_LOSS)
 @judges("smoothing.ignored", space=LossSpace(ignore="always", smoothing="always", least_classes=2), operations=_LOSS)
+@judges("reduction.sum", space=replace(_OPTIONS, reductions=("sum",), least_classes=2), operations=_LOSS)
+@judges(
+    "reduction.none", space=LossSpace(smoothing="sometimes", reductions=("none",), least_classes=2), operations=_LOSS
+)
+@judges(
+    "reduction.none.ignored",
+    space=LossSpace(ignore="always", smoothing="sometimes", reductions=("none",), least_classes=2),
+    operations=_LOSS,
+)
 def agrees_with_formula(trial: Trial) -> Verdict:
-    """The loss is the formula's."""
+    """The loss, or each loss, is the formula's."""
     return trial.agrees()
+
+
+@judges("reduction.mean", space=replace(_OPTIONS, reductions=("mean",), least_classes=2), operations=_LOSS)
+def mean_is_the_default(trial: Trial) -> Verdict:
+    """Asking for the mean gives the loss of nobody who asks."""
+    inputs: CrossEntropyInputs = trial.inputs
+    return trial.equal(replace(inputs, reduction=None), inputs)
 
 
 @judges("shift", space=replace(_OPTIONS, palettes=EXACT_PALETTES), operations=_LOSS)

@@ -65,6 +65,15 @@ def weights_below_one(trial: Trial) -> Verdict:
     return trial.agrees(replace(inputs, value=np.ones_like(inputs.value)))
 
 
+@judges("sinks.weights_below_one", space=replace(_WITH_SINKS, mask="sometimes"), operations=("attention_weights",))
+def rows_below_one(trial: Trial) -> Verdict:
+    """The weights of each row sum to what the sink leaves to the keys."""
+    inputs: AttentionInputs = trial.inputs
+    expected, output = trial.expected(inputs), trial.output(inputs)
+    seen = ~inputs.empty_rows(trial.conventions)
+    return compare(expected.value.sum(axis=-1), output.sum(axis=-1), expected.allowed.sum(axis=-1), seen)
+
+
 @judges("sinks.negligible", space=replace(_WITH_SINKS, mask="sometimes"))
 def negligible(trial: Trial) -> Verdict:
     """Sinks far below all logits give what no sinks give."""

@@ -18,6 +18,8 @@ from veriformer.spec.laws import LAWS
 
 # Several for each worker, so that one whose share takes longer than expected leaves the rest to the others.
 _SHARES_PER_WORKER = 6
+# Where a budget may end the run in the middle: the most revealing laws of all operations are to come first.
+_SHARES_WITHIN_A_BUDGET = 24
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Assignment:
 
     `target` names the implementation wherever the worker's working directory is; `fingerprint` is that of its files
     and of Veriformer, which a worker must have alike. `run` tells one run from the next: a file may have been edited
-    in between. With `isolation` a worker gives the implementation a process of its own.
+    in between. With `isolation` a worker gives the implementation a process of its own. Of a `budget`
+    in seconds the end is the `deadline`, by the day's clock, which processes and machines have in common.
     """
 
     target: str
@@ -37,6 +40,8 @@ class Assignment:
     shrink: bool
     run: str
     isolation: Limits | None = None
+    budget: float | None = None
+    deadline: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,15 +78,19 @@ class Returned:
 def divided(laws: Iterable[Law], assignment: Assignment, workers: int) -> list[Share]:
     """Return shares of all laws: small operations whole, large ones in parts, those that take longest first.
 
-    A run that ends at the first violation has the most revealing laws first instead.
+    A run that ends at the first violation, or when a budget is spent, has the most revealing laws first instead.
     """
     ordered = most_revealing_first(laws)
     by_operation: dict[str, list[Law]] = {}
     for law in ordered:
         by_operation.setdefault(law.statement.operation.name, []).append(law)
-    most = sum(map(weight, ordered)) / (_SHARES_PER_WORKER * workers)
+    shares = _SHARES_PER_WORKER if assignment.deadline is None else _SHARES_WITHIN_A_BUDGET
+    most = sum(map(weight, ordered)) / (shares * workers)
     parts = [part for its in by_operation.values() for part in _parts(its, most)]
-    if not assignment.fail_fast:
+    if assignment.deadline is not None:
+        ranks = {law.id: rank for rank, law in enumerate(ordered)}
+        parts.sort(key=lambda part: ranks[part[0].id])
+    elif not assignment.fail_fast:
         parts.sort(key=_cost, reverse=True)
     return [Share(assignment, tuple(law.id for law in part)) for part in parts]
 

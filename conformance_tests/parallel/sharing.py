@@ -15,14 +15,15 @@ from veriformer.adapters.implementation import Implementation
 from veriformer.conformance_tests.applicability import not_declared
 from veriformer.conformance_tests.fingerprint import fingerprint
 from veriformer.conformance_tests.law import Law
+from veriformer.conformance_tests.pace import Progress
 from veriformer.conformance_tests.parallel.crew import Crew, Ended
 from veriformer.conformance_tests.parallel.errors import NotSendable, WorkerDefect
 from veriformer.conformance_tests.parallel.executors import ExecutorCrew
 from veriformer.conformance_tests.parallel.processes import Workers
 from veriformer.conformance_tests.parallel.shares import Assignment, Returned, Share, divided
 from veriformer.conformance_tests.report import LawResult
-from veriformer.conformance_tests.runner import Progress, Run
-from veriformer.spec.laws import LAWS
+from veriformer.conformance_tests.runner import Run
+from veriformer.spec.laws import LAWS, LawStatement
 
 # One death may be an accident: whatever killed the process may not have meant the law.
 _MOST_DEATHS = 2
@@ -57,8 +58,11 @@ class Sharing:
         """Yield the results as they come; LoadError, WorkersLost or WorkerDefect where none can come."""
         name, before = run.implementation.name, total - len(laws)
         run.progress(Progress(name, "", before, total))
+        seconds, tried = 0.0, 0
         for done, result in enumerate(self._results_of(run, laws), before + 1):
-            run.progress(Progress(name, result.law.id, done, total))
+            seconds, tried = seconds + result.seconds, tried + (result.seconds > 0)
+            forecast = run.pace.forecast_shared(seconds, tried, total - done, self._crew.size)
+            run.progress(Progress(name, result.law.id, done, total, forecast))
             yield result
 
     def _results_of(self, run: Run, laws: list[Law]) -> Iterator[LawResult]:
@@ -78,12 +82,21 @@ class Sharing:
     def _returned(self, run: Run) -> Iterator[LawResult]:
         begun = 0
         while begun or self._waiting:
+            if run.pace.is_spent():
+                yield from (run.pace.untried(law) for law in self._given_up())
+                if not begun:
+                    return
             while self._waiting and self._crew.has_room:
                 self._crew.begin(self._waiting)
                 begun += 1
             ended = self._crew.wait()
             begun -= 1
             yield from self._results(run, ended)
+
+    def _given_up(self) -> list[LawStatement]:
+        """Return the laws that nobody has begun, which wait no longer."""
+        waiting, self._waiting = self._waiting, []
+        return [LAWS[identifier] for share in waiting for identifier in share.laws]
 
     def _results(self, run: Run, ended: Ended) -> Iterator[LawResult]:
         if ended.returned is None:
@@ -117,6 +130,8 @@ class Sharing:
             shrink=run.shrink,
             run=uuid.uuid4().hex,
             isolation=None if residence is None else residence.supervisor.limits,
+            budget=run.pace.budget,
+            deadline=run.pace.deadline,
         )
 
 

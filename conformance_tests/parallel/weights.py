@@ -16,6 +16,7 @@ _WEIGHTS: Mapping[str, int] = MappingProxyType(
         "attention_weights": 30,
         "scaled_dot_product_attention_backward": 62,
         "merge_attention": 25,
+        "single_head_attention": 25,
         "multi_head_attention": 62,
         "causal_mask": 5,
         "padding_mask": 6,

@@ -14,6 +14,7 @@ from veriformer.adapters.isolation.loading import load_isolated
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.fingerprint import fingerprint
 from veriformer.conformance_tests.law import laws
+from veriformer.conformance_tests.pace import Pace
 from veriformer.conformance_tests.parallel.shares import Assignment, Returned, Share
 from veriformer.conformance_tests.report import LawResult
 from veriformer.conformance_tests.runner import Run, restricted
@@ -80,4 +81,5 @@ def _loaded(assignment: Assignment) -> Run:
         assignment.expected,
         fail_fast=assignment.fail_fast,
         shrink=assignment.shrink,
+        pace=Pace.until(assignment.deadline, assignment.budget),
     )

@@ -49,6 +49,7 @@ def short_tally(results: list[LawResult]) -> str:
             f"{count['failed']} {'does' if count['failed'] == 1 else 'do'} not" if count["failed"] else "",
             f"{count['error']} not judged" if count["error"] else "",
             f"{count['not_declared']} not declared" if count["not_declared"] else "",
+            f"{count['not_tried']} not tried" if count["not_tried"] else "",
         ]
     )
 

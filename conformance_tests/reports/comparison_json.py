@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from veriformer.conformance_tests.comparison import Comparison, Meeting, OperationComparison
 from veriformer.conformance_tests.reports.atomic import write_text
+from veriformer.conformance_tests.reports.diagnosis_json import diagnosis_as_json
 from veriformer.conformance_tests.reports.json_report import SCHEMA, argument_as_json, strict
 
 
@@ -46,6 +47,7 @@ def _operation(operation: OperationComparison) -> dict[str, Any]:
         "reason": operation.reason,
         "cases": operation.cases,
         "parted": operation.parted,
+        "unjudged": operation.unjudged,
         "contradicts": list(operation.contradicts),
         "largest_excess": operation.largest_excess,
         "conventions": {
@@ -55,6 +57,10 @@ def _operation(operation: OperationComparison) -> dict[str, Any]:
         "changes": operation.changes,
         "keywords": list(operation.keywords),
         "limitations": list(operation.limitations),
+        "diagnosis": {
+            side: [] if check is None else diagnosis_as_json(check)
+            for side, check in zip(("first", "second"), operation.checks, strict=True)
+        },
         "partings": [_meeting(meeting) for meeting in operation.meetings],
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from rich.text import Text
 from veriformer.conformance_tests.report import LawResult, Report, Status
@@ -98,10 +99,13 @@ def summary(report: Report) -> Text:
         f"{expected:,} of these expected" if expected else "",
         counted(len(report.stale), "stale entry", "stale entries") if report.stale else "",
         f"{counts['not_declared']:,} not declared",
+        f"{counts['not_tried']:,} not tried" if counts["not_tried"] else "",
     ]
     told = f"{joined(parts)}; {counted(counts['cases'], 'case')} in {report.seconds:.1f} s"
     style = {"conforms": "bold green", "violates": "bold red", "error": "bold yellow"}[report.verdict]
-    return Text(f"No law was judged: {told}" if report.verdict == "error" else told, style=style)
+    judged = counts["passed"] + counts["failed"] + counts["errors"]
+    beginning = ("Not every law was tried: " if judged else "No law was judged: ") if report.verdict == "error" else ""
+    return Text(f"{beginning}{told}", style=style)
 
 
 def tally(results: list[LawResult]) -> str:
@@ -114,6 +118,7 @@ def tally(results: list[LawResult]) -> str:
             f"{failed} {'does' if failed == 1 else 'do'} not" if failed else "",
             f"{counts['error']} could not be judged" if counts["error"] else "",
             f"{counts['not_declared']} not declared" if counts["not_declared"] else "",
+            f"{counts['not_tried']} not tried" if counts["not_tried"] else "",
         ]
     )
 
@@ -137,7 +142,8 @@ def _operations(report: Report, options: Options) -> Lines:
     for name, results in groups.items():
         bad = [result for result in results if result.status in ("failed", "error")]
         unexpected = _unexpected(results)
-        style = "red" if unexpected else "yellow" if bad else "green"
+        untried = any(result.status == "not_tried" for result in results)
+        style = "red" if unexpected else "yellow" if bad or untried else "green"
         lines.append(Text(name.ljust(column)).append(tally(results), style=style))
         lines += _derivation(report, name, column, options)
         lines += _missing_features(results, column, options)
@@ -190,7 +196,30 @@ def _failures(report: Report, results: list[LawResult], options: Options) -> Lin
     # Before the other laws: there can be twenty, and they say less.
     if explained := diagnosis_lines(report, results[0].law.operation.name, options) if violated or errors else []:
         lines += [*explained, blank()]
-    return [*lines, *_in_brief(violated[in_full:], options), *unjudged(report, errors, options)]
+    said = {} if options.verbose else _said_before(report, results[0].law.operation.name)
+    again = [result for result in errors if result.reason in said]
+    lines += _in_brief(violated[in_full:], options)
+    lines += unjudged(report, [result for result in errors if result not in again], options)
+    return [*lines, *_as_before(again, said)]
+
+
+def _said_before(report: Report, operation: str) -> dict[str, str]:
+    """Return why laws of earlier operations were not tried at all, and of which operation that is said."""
+    said: dict[str, str] = {}
+    for result in report.results:
+        if result.law.operation.name == operation:
+            break
+        if result.status == "error" and result.counterexample is None:
+            said.setdefault(result.reason, result.law.operation.name)
+    return said
+
+
+def _as_before(results: list[LawResult], said: Mapping[str, str]) -> Lines:
+    """Return a line for laws that were not tried for a reason that stands under another operation."""
+    if not results:
+        return []
+    line = Text(f"  {MARK} {counted(len(results), 'law')} could not be judged", style="bold yellow")
+    return [line.append(f", for the same reason as {said[results[0].reason]}", style="not bold"), blank()]
 
 
 def _in_brief(results: list[LawResult], options: Options) -> Lines:

@@ -20,11 +20,20 @@ def conventions_found(report: Report, options: Options) -> Lines:
         return []
     if options.verbose:
         return [heading("Conventions"), *_table(groups, options.width)]
-    notable = [sentence for name, findings in groups.items() if (sentence := _sentence(name, findings))]
-    others = len(groups) - len(notable)
+    unknown = {name for name, findings in groups.items() if any(finding.unknown for finding in findings)}
+    known = {name: [one for one in findings if not one.unknown] for name, findings in groups.items()}
+    notable = {name: sentence for name, findings in known.items() if (sentence := _sentence(name, findings))}
+    others = len(groups) - len(unknown | set(notable))
     rest = f"{counted(others, 'other', 'others')} as usual (--verbose)" if others else ""
-    told = joined([*notable, rest]) if notable else "all as usual (--verbose)"
+    found = [*notable.values(), _unknown([one for name in unknown for one in groups[name] if one.unknown]), rest]
+    told = joined(found) if any(found[:-1]) else "all as usual (--verbose)"
     return entry("Conventions", told, options.width, indent=0, label_width=_WIDTH)
+
+
+def _unknown(findings: list[Finding]) -> str:
+    """Return what nothing told, each convention with the values that stand; empty where there is none."""
+    standing = sorted({f"{one.convention}: {' or '.join(map(plain, one.standing))}" for one in findings})
+    return f"{len({one.convention for one in findings})} unknown ({'; '.join(standing)})" if findings else ""
 
 
 def _by_convention(findings: tuple[Finding, ...]) -> dict[str, list[Finding]]:
@@ -52,9 +61,10 @@ def _table(groups: dict[str, list[Finding]], width: int) -> Lines:
         meanings = {value.name: value.meaning for value in CONVENTIONS[convention].values}
         by_answer: dict[tuple[str, str], list[str]] = {}
         for finding in findings:
-            by_answer.setdefault((finding.value, finding.how), []).append(finding.operation)
+            stand = f"unknown, {' or '.join(map(plain, finding.standing))}; laws took" if finding.unknown else ""
+            by_answer.setdefault((finding.value, stand or _HOW[finding.how]), []).append(finding.operation)
         rows = [
-            f"{plain(value)} ({_HOW[how]}): {meanings.get(value, '')}"
+            f"{plain(value)} ({how}): {meanings.get(value, '')}"
             + (f"; {first_few(operations, 9)}" if len(by_answer) > 1 else "")
             for (value, how), operations in by_answer.items()
         ]

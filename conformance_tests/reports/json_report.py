@@ -33,6 +33,10 @@ def report_as_json(report: Report) -> dict[str, Any]:
         "counts": report.counts,
         "seconds": report.seconds,
         "conventions": report.conventions,
+        "unknown_conventions": [
+            {"operation": one.operation, "convention": one.convention, "value": one.value, "fits": list(one.standing)}
+            for one in report.unknown
+        ],
         "diagnosis": diagnosis_as_json(report),
         "notices": list(report.notices),
         "stale": list(report.stale),
@@ -65,6 +69,7 @@ def _law(report: Report, result: LawResult) -> dict[str, Any]:
         "tier": result.law.tier,
         "status": result.status,
         "reason": result.reason,
+        "refused": [strict(sentence) for sentence in result.refused],
         "expected_failure": result.expected_failure,
         "cases": result.cases,
         "largest_excess": strict(result.largest_excess),

@@ -70,7 +70,7 @@ class LawTest:
     def __call__(self) -> LawResult:
         """Try the law: return its result when it holds, else fail, skip or xfail the test."""
         __tracebackhide__ = True
-        result = self._run.try_law(self._law)
+        result = self._run.said_before(self._run.try_law(self._law))
         reason = self._run.expected.reason(self._run.implementation.name, result)
         if reason is not None:
             pytest.xfail(f"{self.id}: {reason}")

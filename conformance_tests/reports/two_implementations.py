@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 from veriformer.adapters.implementation import LIMITATIONS
 from veriformer.conformance_tests.comparison import Comparison, ConventionPair, OperationComparison
+from veriformer.conformance_tests.reports.diagnoses import TITLE, diagnosis_lines
 from veriformer.conformance_tests.reports.layout import Lines, blank, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.partings import cause_words, parting, short_name
@@ -32,7 +33,9 @@ def outcome_words(operation: OperationComparison, comparison: Comparison) -> str
         against = [short_name(name) for name, does in zip(names, operation.contradicts, strict=True) if does]
         words = f"agree, but not in {away}" if away else "agree"
         return f"{words}; {' and '.join(against)} against its declared conventions" if against else words
-    return "; ".join(dict.fromkeys(cause_words(cause, comparison) for cause in operation.causes))
+    why = list(dict.fromkeys(cause_words(cause, comparison) for cause in operation.causes))
+    unjudged = [f"{counted(operation.unjudged, 'case')} could not be judged"] if operation.unjudged else []
+    return "; ".join([*why, *unjudged])
 
 
 def conventions_side_by_side(comparison: Comparison, *, everything: bool) -> Table | None:
@@ -55,7 +58,17 @@ def details(comparison: Comparison, options: Options) -> Lines:
     for operation in comparison.operations:
         for meeting in operation.meetings:
             lines += [blank(), *parting(comparison, operation, meeting, options)]
+        lines += _mistakes(comparison, operation, options)
     return [*lines, *_changes(comparison, options)]
+
+
+def _mistakes(comparison: Comparison, operation: OperationComparison, options: Options) -> Lines:
+    """Return which mistake each implementation makes that is wrong, as `veriformer check` says it."""
+    lines: Lines = []
+    for name, check in zip((comparison.first, comparison.second), operation.checks, strict=True):
+        if check is not None and (told := diagnosis_lines(check, operation.operation.name, options)):
+            lines += [blank(), heading(f"{TITLE} of {short_name(name)}"), *told[1:]]
+    return lines
 
 
 def summary(comparison: Comparison) -> str:
@@ -122,7 +135,7 @@ def _changes(comparison: Comparison, options: Options) -> Lines:
             places.setdefault(sentence, []).append(operation.operation.name)
     for operation in comparison.operations:
         if any(cause.side == "first" for cause in operation.causes):
-            places.setdefault(_CORRECT, []).append(operation.operation.name)
+            places.setdefault(_correction(operation), []).append(operation.operation.name)
     if not places:
         return []
     title = f"What {short_name(comparison.second)} must change to match {short_name(comparison.first)}"
@@ -133,6 +146,14 @@ def _changes(comparison: Comparison, options: Options) -> Lines:
         bullet[0] = Text(f"  - {bullet[0].plain.lstrip()}")
         lines += bullet
     return lines
+
+
+def _correction(operation: OperationComparison) -> str:
+    """Return what to correct in the second: the mistake, where one is certain."""
+    check = operation.checks[1]
+    certain = [one for one in (check.diagnoses if check else ()) if one.how == "reproduced" and len(one.suspects) == 1]
+    names = joined(f"`{mistake}`" for one in certain for mistake in one.suspects[0].mistakes)
+    return f"{_CORRECT}: {names}" if names else _CORRECT
 
 
 def _table(*columns: str) -> Table:

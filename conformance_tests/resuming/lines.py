@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from veriformer.conformance_tests.inference import Finding
 from veriformer.conformance_tests.report import LawResult
@@ -14,6 +15,8 @@ from veriformer.spec.operations import OPERATIONS
 # A law that failed is tried again: its cases come from its own seed, and so does all that a report shows of them.
 TAKEN = ("passed", "not_declared")
 STATUSES = (*TAKEN, "failed", "error")
+# A convention, its value and how it is known; what stands beside it may follow.
+_LEAST = 3
 
 
 class BrokenLine(ValueError):
@@ -28,12 +31,17 @@ def written(line: Mapping[str, Any]) -> bytes:
 def read(line: bytes) -> dict[str, Any]:
     """Return the object that a line is; BrokenLine where it is none."""
     try:
-        found = json.loads(line)
+        found = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise BrokenLine("it is not JSON") from error
     if not isinstance(found, dict):
         raise BrokenLine("it is not an object")
     return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    """Raise ValueError for NaN and the infinities, which JSON has not and Python reads all the same."""
+    raise ValueError(f"{constant} is not JSON")
 
 
 def result_line(implementation: str, result: LawResult) -> dict[str, Any]:
@@ -46,6 +54,7 @@ def result_line(implementation: str, result: LawResult) -> dict[str, Any]:
         "seconds": result.seconds,
         "reason": result.reason,
         "printed": result.printed,
+        "notices": list(result.notices),
     }
     # JSON has no infinity; the excess of what is tried again is of no use.
     return {**line, "largest_excess": result.largest_excess} if result.status in TAKEN else line
@@ -66,12 +75,13 @@ def result_of(line: Mapping[str, Any]) -> LawResult | None:
         largest_excess=_number(line, "largest_excess"),
         reason=_text(line, "reason"),
         printed=_text(line, "printed"),
+        notices=_texts(line, "notices"),
     )
 
 
 def findings_line(implementation: str, operation: str, findings: tuple[Finding, ...]) -> dict[str, Any]:
     """Return what is kept of an operation that was examined."""
-    found = [[finding.convention, finding.value, finding.how] for finding in findings]
+    found = [[finding.convention, finding.value, finding.how, *finding.standing] for finding in findings]
     return {"implementation": implementation, "operation": operation, "findings": found}
 
 
@@ -80,9 +90,11 @@ def findings_of(line: Mapping[str, Any]) -> tuple[str, tuple[Finding, ...]]:
     operation, found = _text(line, "operation"), line.get("findings")
     if operation not in OPERATIONS or not isinstance(found, list):
         raise BrokenLine("it names no operation or has no findings")
-    if not all(isinstance(one, list) and len(one) == 3 and all(isinstance(part, str) for part in one) for one in found):
-        raise BrokenLine("its findings are not a convention, a value and a way each")
-    return operation, tuple(Finding(operation, *one) for one in found)
+    if not all(
+        isinstance(one, list) and len(one) >= _LEAST and all(isinstance(part, str) for part in one) for one in found
+    ):
+        raise BrokenLine("its findings are not a convention, a value, a way and what stands each")
+    return operation, tuple(Finding(operation, one[0], one[1], one[2], tuple(one[_LEAST:])) for one in found)
 
 
 def _text(line: Mapping[str, Any], name: str) -> str:
@@ -92,8 +104,17 @@ def _text(line: Mapping[str, Any], name: str) -> str:
     return value
 
 
+def _texts(line: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = line.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise BrokenLine(f"its {name!r} are not texts")
+    return tuple(value)
+
+
 def _number(line: Mapping[str, Any], name: str) -> float:
     value = line.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BrokenLine(f"its {name!r} is not a number")
+    if not math.isfinite(value):
+        raise BrokenLine(f"its {name!r} is not finite")
     return value

@@ -45,8 +45,11 @@ class Record:
     name: str = ""
 
     def add(self, result: LawResult, findings: tuple[Finding, ...]) -> None:
-        """Keep a result, after the findings about its operation; UnusableRecord where the file cannot be written."""
-        if self.file is None:
+        """Keep a result, after the findings about its operation; UnusableRecord where the file cannot be written.
+
+        A law that was not tried has none, so that the run goes on there.
+        """
+        if self.file is None or result.status == "not_tried":
             return
         operation = result.law.operation.name
         # A law of which nothing was asked leaves its operation unexamined.

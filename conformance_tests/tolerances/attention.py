@@ -170,10 +170,9 @@ def _largest_visible(terms: AttentionTerms, propagated: Array | float) -> Array 
 
 
 def attention_weights_bound(terms: AttentionTerms, precision: Precision) -> Array:
-    """Return the largest rounding error of correct attention weights, entry by entry."""
-    if terms.sinks is not None:
-        raise ValueError("attention weights have no sinks")
-    return weight_error(disturbed(terms.logits, logit_error(terms, precision)), precision)
+    """Return the largest rounding error of correct attention weights, entry by entry; a sink's own is left out."""
+    bound = weight_error(disturbed(terms.all_logits, logit_error(terms, precision)), precision)
+    return bound if terms.sinks is None else bound[..., :-1]
 
 
 def attention_bound(terms: AttentionTerms, precision: Precision) -> Array:

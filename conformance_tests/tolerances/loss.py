@@ -48,3 +48,24 @@ def mean_bound(errors: Array, mean: float, precision: Precision) -> float:
     accumulated = precision.growth(count) * precision.stored / precision.accumulation
     own = (accumulated + 2.0 * precision.stored + precision.output) * (abs(mean) + float(errors.mean()))
     return float(errors.mean()) + own + precision.tiny
+
+
+def sum_bound(errors: Array, total: float, precision: Precision) -> float:
+    """Return the error of the sum of nonnegative numbers that are themselves wrong by `errors`.
+
+    Σ errors + (n u + u + u′) (sum + Σ errors): as of the mean, without the count and the division.
+    """
+    wrong = float(errors.sum())
+    accumulated = precision.growth(errors.size) * precision.stored / precision.accumulation
+    own = (accumulated + precision.stored + precision.output) * (abs(total) + wrong)
+    return wrong + own + precision.tiny
+
+
+def scattered_bound(errors: Array, losses: Array, kept: Array, precision: Precision) -> Array:
+    """Return the error of each of the losses (B, L), which are wrong by `errors` where they are kept.
+
+    errors + (u + u′) (ℓ + errors): each is stored and returned. At an ignored target nothing is computed: 0 is exact.
+    """
+    bound = np.zeros(losses.shape)
+    bound[kept] = errors + (precision.stored + precision.output) * (losses[kept] + errors) + precision.tiny
+    return bound

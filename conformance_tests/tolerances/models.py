@@ -41,14 +41,20 @@ class ModelEstimates:
     conventions: reference.ModelConventions
     precision: Precision
 
-    def embed(self, tokens: Array, table: Array, positions: Array | None, norm: Any) -> Estimate:
-        """Return the sum of embeddings and positions 0, 1, …, normed where the architecture has a norm there."""
+    def embed(
+        self, tokens: Array, table: Array, positions: Array | None, norm: Any, places: Array | None = None
+    ) -> Estimate:
+        """Return the sum of embeddings and of positions, 0, 1, … unless `places` (B, L) are given.
+
+        It is normed where the architecture has a norm there.
+        """
         config = self.config
         x = embedded(tokens, table, self.precision, scale_by_sqrt_d_model=config.scale_embedding)
         if config.positions == "sinusoidal":
             x = added(x, self._sinusoids(*tokens.shape), self.precision)
         elif positions is not None:
-            x = added(x, Estimate.exact(np.broadcast_to(positions[: tokens.shape[1]], x.value.shape)), self.precision)
+            rows = positions[np.arange(tokens.shape[1]) if places is None else places]
+            x = added(x, Estimate.exact(np.broadcast_to(rows, x.value.shape)), self.precision)
         return self.normed(x, norm)
 
     def _sinusoids(self, batch: int, length: int) -> Estimate:
@@ -71,9 +77,9 @@ class ModelEstimates:
         placement = self.conventions.layer_norm_eps
         return layer_normalised(x, norm.gamma, norm.beta, eps, self.precision, eps_placement=placement)
 
-    def layer(self, x: Estimate, weights: Any, visible: Array) -> Estimate:
+    def layer(self, x: Estimate, weights: Any, visible: Array, places: Array | None = None) -> Estimate:
         """Return an encoder's layer, or a language model's, whose mask is causal."""
-        x = self._sublayer(x, weights.norm_1, lambda y: self._attended(y, y, weights.self_attention, visible))
+        x = self._sublayer(x, weights.norm_1, lambda y: self._attended(y, y, weights.self_attention, visible, places))
         return self._sublayer(x, weights.norm_2, lambda y: self._transformed(y, weights.feed_forward))
 
     def decoder_layer(self, x: Estimate, memory: Estimate, weights: Any, visible: Array, seen: Array) -> Estimate:
@@ -93,11 +99,13 @@ class ModelEstimates:
             return added(x, function(self.normed(x, norm)), self.precision)
         return self.normed(added(x, function(x), self.precision), norm)
 
-    def _attended(self, x: Estimate, context: Estimate, weights: Any, visible: Array) -> Estimate:
+    def _attended(
+        self, x: Estimate, context: Estimate, weights: Any, visible: Array, places: Array | None = None
+    ) -> Estimate:
         config = self.config
 
         def turn(heads: Estimate) -> Estimate:
-            positions = np.arange(heads.value.shape[2])
+            positions = np.arange(heads.value.shape[2]) if places is None else places
             pairing = self.conventions.rotary_pairing
             return rotated(heads, positions, self.precision, base=config.rotary_base, pairing=pairing)
 
@@ -120,17 +128,24 @@ class ModelEstimates:
         return fed_forward(x, weights, self.config.activation, self.precision, gelu_form=form)
 
 
-def encoder_estimate(model: ModelEstimates, tokens: Array, weights: Any, visible: Array) -> Estimate:
+def encoder_estimate(
+    model: ModelEstimates, tokens: Array, weights: Any, visible: Array, places: Array | None = None
+) -> Estimate:
     """Return what an encoder makes of tokens (B, L) of which the keys `visible` may be seen."""
-    x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm)
+    x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm, places)
     for layer in weights.layers:
-        x = model.layer(x, layer, visible)
+        x = model.layer(x, layer, visible, places)
     return model.normed(x, weights.final_norm)
 
 
-def language_model_estimate(model: ModelEstimates, tokens: Array, weights: Any, visible: Array) -> Estimate:
-    """Return the logits of a language model: an encoder's vectors, whose mask is causal, unembedded."""
-    return model.logits(encoder_estimate(model, tokens, weights, visible), weights)
+def language_model_estimate(
+    model: ModelEstimates, tokens: Array, weights: Any, visible: Array, places: Array | None = None
+) -> Estimate:
+    """Return the logits of a language model: an encoder's vectors, whose mask is causal, unembedded.
+
+    `places` (B, L) are the tokens' positions where they are not 0, 1, ….
+    """
+    return model.logits(encoder_estimate(model, tokens, weights, visible, places), weights)
 
 
 def encoder_decoder_estimate(

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from veriformer.conformance_tests.cases.regions import attention, networks, positions, vectors
+from veriformer.conformance_tests.cases.regions import attention, networks, positions, single_head, vectors
 from veriformer.conformance_tests.cases.regions.region import Region
 
 __all__ = ["REGIONS", "Region", "regions_of"]
 
-_CATALOGUE = (*attention.REGIONS, *vectors.REGIONS, *positions.REGIONS, *networks.REGIONS)
+_CATALOGUE = (*attention.REGIONS, *single_head.REGIONS, *vectors.REGIONS, *positions.REGIONS, *networks.REGIONS)
 
 REGIONS: Mapping[str, Region] = MappingProxyType({region.name: region for region in _CATALOGUE})
 if len(REGIONS) != len(_CATALOGUE):

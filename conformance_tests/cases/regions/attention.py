@@ -162,7 +162,7 @@ ADDITIONS = (
     Region(
         "logits beyond the cap",
         "The soft cap bends some logits.",
-        MODERN,
+        (*MODERN, "attention_weights"),
         lambda c: c.softcap is not None,
         lambda given: bool(np.abs(_logits(given)).max() > given.softcap),
     ),

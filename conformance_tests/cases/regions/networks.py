@@ -97,6 +97,8 @@ DECODING = among(
         "A call that goes on, with positions that turn.",
         lambda c: c.architecture == "llama" and len(_pieces(c)) > 1,
     ),
+    ("padded decoding", "Some of what was given before is padding.", lambda c: c.padding != "none" and c.length > 1),
+    ("positions given", "In any order, for all samples or each.", lambda c: c.positions != "none"),
     ("token by token", "Each call is given one.", lambda c: set(_pieces(c)) == {1} and c.length > 1),
 )
 BOX = among(
@@ -124,6 +126,9 @@ LOSS = (
         ("ignored targets", "Some targets do not count.", lambda c: c.ignore != "none"),
         ("ignored and smoothed", "Both at once.", lambda c: c.ignore != "none" and c.label_smoothing),
         ("smoothed by nothing", "A share of zero is given.", lambda c: c.label_smoothing == 0.0),
+        ("summed losses", "The sum is asked for.", lambda c: c.reduction == "sum"),
+        ("each loss", "Nothing is reduced.", lambda c: c.reduction == "none"),
+        ("each loss, some ignored", "Ignored ones are zero.", lambda c: c.reduction == "none" and c.ignore != "none"),
         ("one class", "Nothing to choose from.", lambda c: c.classes == 1),
         ("several classes", "The axis of classes is a real one.", lambda c: c.classes > 1),
         ("many classes", "One more than 64.", lambda c: c.classes == 65),

@@ -1,0 +1,147 @@
+"""What is drawn on purpose: the cases that laws of value meet beside those that are drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from random import Random
+from typing import Any
+
+from veriformer.conformance_tests.cases.case import (
+    AlibiCase,
+    AttentionCase,
+    BucketCase,
+    Case,
+    CausalMaskCase,
+    EmbeddingCase,
+    FeedForwardCase,
+    LossCase,
+    MergeCase,
+    PaddingMaskCase,
+    PositionCase,
+    RotaryCase,
+    VectorCase,
+)
+from veriformer.conformance_tests.cases.layer_case import LayerCase
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.models import ModelCase
+from veriformer.conformance_tests.cases.rarities import attention, models, networks, tables, vectors
+from veriformer.conformance_tests.cases.rarities.rarity import RareCase, Rarity
+
+__all__ = ["RARITIES", "RareCase", "Rarity", "rare_cases"]
+
+RARITIES: Mapping[str, tuple[Rarity, ...]] = {
+    **vectors.RARITIES, **attention.RARITIES, **networks.RARITIES, **tables.RARITIES, **models.RARITIES,
+}  # fmt: skip
+# What a rarity leaves open: sizes that are no axis' own, and values without a pattern.
+_ATTENTION = AttentionCase(2, 2, 2, 3, 4, 5, 6, palette="normal")
+_VECTORS = VectorCase(2, 3, 4, palette="normal")
+_NETWORK = FeedForwardCase(2, 3, 4, 5, activation="gelu", palette="normal")
+_MODEL = ModelCase("", 2, 4, 4, 2, 1, 3, 1, 5, palette="normal")
+_ORDINARY: Mapping[str, Case] = {
+    **dict.fromkeys(attention.RARITIES, _ATTENTION),
+    "grouped_query_attention": replace(_ATTENTION, heads=4),
+    **dict.fromkeys(vectors.RARITIES, _VECTORS),
+    **dict.fromkeys(("feed_forward", "gated_feed_forward"), _NETWORK),
+    "encoder_layer": LayerCase(2, 2, 3, 2, 4, palette="normal", activation="gelu"),
+    "decoder_layer": LayerCase(2, 2, 3, 2, 4, 5, palette="normal", activation="gelu"),
+    "causal_mask": CausalMaskCase(3, 4),
+    "padding_mask": PaddingMaskCase((2, 3), 4),
+    "sinusoidal_positions": PositionCase(3, 4),
+    "rotary_embedding": RotaryCase(2, 2, 3, 4, palette="normal", furthest=300),
+    "alibi_bias": AlibiCase(2, 3, 4),
+    "relative_position_bucket": BucketCase(3, 4, 200),
+    "token_embedding": EmbeddingCase(2, 3, 5, 4, palette="normal"),
+    "cross_entropy": LossCase(2, 3, 5, palette="normal"),
+    "merge_attention": MergeCase(2, 2, 3, 4, 5, palette="normal"),
+    **dict.fromkeys(("encoder", "language_model", "decode_step"), _MODEL),
+    "encoder_decoder": replace(_MODEL, source_length=3),
+}
+THOROUGH = 2
+# Where a framework compiles for each shape, a quick run has none of them; in a standard one a law in so many is given
+# one, others at another seed; in a thorough one each is given several.
+_LAWS_FOR_ONE = 3
+_THOROUGH_NUMBER = 8
+
+
+def rare_cases(key: str, limits: Limits) -> list[RareCase]:
+    """Return the rare cases that the law of this key meets, in the order of their sizes."""
+    random = Random(limits.seed)
+    known = enumerate(RARITIES.get(limits.operation, ()))
+    offered = [one for place, one in known if _is_its_turn(one, place, key, limits) and _is_offered(one, limits)]
+    if limits.compiles_per_shape:
+        number = (0, int(limits.seed % _LAWS_FOR_ONE == 0), _THOROUGH_NUMBER)[limits.reach]
+        offered = random.sample(offered, min(number, len(offered)))
+    drawn = [_case(one, number, random, key, limits) for number, one in enumerate(offered)]
+    return sorted((case for case in drawn if case is not None), key=lambda case: case.size)
+
+
+def _is_its_turn(rarity: Rarity, place: int, key: str, limits: Limits) -> bool:
+    group, _, name = key.partition(".")
+    if group == "architecture" and name not in limits.architectures:
+        return False
+    return key in rarity.laws if limits.reach == THOROUGH else rarity.laws[place % len(rarity.laws)] == key
+
+
+def _is_offered(rarity: Rarity, limits: Limits) -> bool:
+    """Return whether an implementation offers what a rarity is about, and the tier can afford it."""
+    wanted = rarity.fields
+    return (
+        rarity.reach <= limits.reach
+        and rarity.needs <= limits.features
+        and not (limits.equal_widths and wanted.get("value_width") is not None)
+        and not (limits.causal_excludes_mask and {"mask", "is_causal"} <= set(wanted))
+        and not (wanted.get("kv_heads", 0) != wanted.get("heads", 0) and _needs_kv_heads(limits))
+        and (limits.left_padding or not any(kind == "with_gaps" for _, kind in rarity.changes))
+    )
+
+
+def _needs_kv_heads(limits: Limits) -> bool:
+    return limits.operation == "multi_head_attention" and "num_kv_heads" not in limits.features
+
+
+def _case(rarity: Rarity, number: int, random: Random, key: str, limits: Limits) -> RareCase | None:
+    """Return the case of a rarity, in a dtype that holds it; None where no dtype does."""
+    dtypes = [dtype for dtype in limits.dtypes if not (rarity.is_wide and dtype == "float16")]
+    if rarity.is_subnormal and "float32" in dtypes:
+        dtypes = ["float32"]
+    if not dtypes:
+        return None
+    ordinary: Any = _ORDINARY[limits.operation]
+    known = {field.name for field in fields(ordinary)}
+    given = {name: value for name, value in rarity.fields.items() if name in known}
+    if limits.operation == "encoder_layer":
+        given.pop("memory", None)
+    if limits.operation != "encoder_decoder":
+        given.pop("source_length", None)
+    case = replace(ordinary, **given, dtype=dtypes[(number + limits.seed) % len(dtypes)], seed=random.randrange(2**16))
+    case = _suited(case, key, limits)
+    offered = limits.fixed.applied(case, None)
+    return RareCase(offered, rarity.changes) if _is_free(case, offered, rarity, limits) else None
+
+
+def _is_free(case: Case, offered: Case, rarity: Rarity, limits: Limits) -> bool:
+    """Return whether a case is still about what the rarity is, where choices that are not offered are fixed."""
+    names = {"norm_first", *rarity.fields}
+    if any(getattr(case, name, None) != getattr(offered, name, None) for name in names):
+        return False
+    fixed = limits.fixed.offered
+    biases = "biases" in fixed and any(kind == "absent" for _, kind in rarity.changes)
+    return not biases and not ("context" in fixed and any(path in ("x", "context") for path, _ in rarity.changes))
+
+
+def _suited(case: Case, key: str, limits: Limits) -> Case:
+    """Return a case with equal widths where no others are taken, and with the heads that its operation has."""
+    if isinstance(case, AttentionCase):
+        if limits.equal_widths:
+            case = replace(case, value_width=case.head_width)
+        if limits.operation not in ("grouped_query_attention", "multi_head_attention"):
+            case = replace(case, kv_heads=case.heads)
+    if isinstance(case, ModelCase):
+        # Of an architecture the law is, whichever it is.
+        case = replace(case, architecture=key.rpartition(".")[2])
+        if case.architecture != "llama":
+            case = replace(case, kv_heads=case.heads)
+    if isinstance(case, LayerCase):
+        case = replace(case, norm_first=key.startswith("pre_norm"))
+    return case

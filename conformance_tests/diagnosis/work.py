@@ -1,0 +1,80 @@
+"""How much a diagnosis may do, counted in steps of computing, so that a busy machine finds what an idle one finds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from veriformer.conformance_tests.families.family import Point
+from veriformer.conformance_tests.work import RUNAWAY_SECONDS, numbers_in
+
+# A step is one decision of a formula carried out on small arrays, which takes about six microseconds. A candidate costs
+# so many more to be compared with what came, and one more for so many numbers in the arrays.
+_TO_COMPARE = 20
+_NUMBERS_IN_A_STEP = 200
+# Observing a call is computing what is right, its bounds and the inputs, each a few times as much as a candidate.
+_TO_OBSERVE = 10
+
+
+@dataclass
+class Work:
+    """The steps done for one diagnosis; a clock only guards against calls that are slower than any count expects.
+
+    `largest` is what a candidate takes on the largest call that was observed.
+    """
+
+    done: int = 0
+    largest: int = 0
+    cut_short: bool = False
+    _started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._started = time.monotonic()
+
+    def compute(self, steps: int, times: int = 1) -> None:
+        """Count candidates that were computed on one call; `steps` is what one of them takes."""
+        self.done += steps * times
+
+    def observe(self, steps: int) -> None:
+        """Count a call of the implementation and what is right for it; `steps` is what a candidate takes there."""
+        self.largest = max(self.largest, steps)
+        self.done += _TO_OBSERVE * steps
+
+    def over(self, end: float, ahead: int = 0) -> bool:
+        """Return whether more than `end` steps are done, or will be with so many `ahead`."""
+        return self.done + ahead > end or self.runs_away
+
+    @property
+    def runs_away(self) -> bool:
+        """Whether the clock ended the search, which is remembered."""
+        self.cut_short = self.cut_short or time.monotonic() - self._started > RUNAWAY_SECONDS
+        return self.cut_short
+
+
+@dataclass(frozen=True, eq=False)
+class _Counting(Point):
+    """A point that counts the decisions that it carries out, in its parts too."""
+
+    taken: list[str] = field(default_factory=list)
+
+    def __getitem__(self, decision: str) -> Any:
+        """Return what to call in the place of a decision, and count it."""
+        self.taken.append(decision)
+        return super().__getitem__(decision)
+
+    def part(self, role: str) -> Point:
+        """Return the point that a part is at, which counts in the same list."""
+        part = super().part(role)
+        return _Counting(part.family, part.chosen, taken=self.taken)
+
+
+def counting(point: Point) -> tuple[Point, list[str]]:
+    """Return the same point, and a list to which it adds each decision that it carries out."""
+    same = _Counting(point.family, point.chosen)
+    return same, same.taken
+
+
+def steps_of_a_candidate(decisions: int, numbers: object) -> int:
+    """Return what one candidate takes on a call: its decisions, the numbers it goes through, and the comparison."""
+    return _TO_COMPARE + decisions + numbers_in(numbers) // _NUMBERS_IN_A_STEP

@@ -1,0 +1,194 @@
+"""Finding which choices of the interface an operation does not offer, by asking for each of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import islice, product
+from types import MappingProxyType
+from typing import Any
+
+from veriformer.adapters.errors import AdapterError
+from veriformer.conformance_tests.cases.case import AttentionCase, FeedForwardCase, VectorCase
+from veriformer.conformance_tests.cases.fixed import FixedChoices, hidden_units
+from veriformer.conformance_tests.cases.layer_case import LayerCase
+from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.refusals.predicates import Given, Predicate, Proportion, SettingIs, SettingIsNot
+from veriformer.conformance_tests.refusals.refusal import Refusal
+from veriformer.conformance_tests.subject import Subject, WrongShape
+from veriformer.conformance_tests.verdict import compare
+from veriformer.spec.conventions import CONVENTIONS
+
+Chosen = Mapping[str, Any]
+_EPS = (1e-5, 1e-3, 1e-1, 1e-6, 1e-12, 1e-8)
+_RATIOS = (Fraction(2), Fraction(4), Fraction(5, 8), Fraction(8, 3), Fraction(1), Fraction(3))
+_ACTIVATIONS = ("relu", "gelu", "silu")
+_NETWORK = {"activation": _ACTIVATIONS, "biases": (False, True), "d_ff": _RATIOS}
+_LAYER = {"norm_first": (True, False), **_NETWORK, "eps": _EPS}
+CHOICES: Mapping[str, Mapping[str, tuple[Any, ...]]] = MappingProxyType(
+    {
+        "multi_head_attention": {"biases": (False, True), "num_kv_heads": (False, True), "context": (True, False)},
+        "layer_norm": {"eps": _EPS},
+        "rms_norm": {"eps": _EPS},
+        "feed_forward": _NETWORK,
+        "gated_feed_forward": {"activation": _ACTIVATIONS, "d_ff": _RATIOS},
+        "encoder_layer": _LAYER,
+        "decoder_layer": _LAYER,
+    }
+)
+# So many values of a choice are among those that cases are drawn with; the others are what programs fix instead.
+_DRAWN = 3
+_MOST_TRIED = 400
+# An x this small makes eps a part of what stands under a root, so that one eps is not another.
+_SMALL = 2.0**-8
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What an operation offers of its choices, and the refusals of all else."""
+
+    choices: FixedChoices = field(default_factory=FixedChoices)
+    refusals: tuple[Refusal, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def fixed_choices(subject: Subject) -> Fixed:
+    """Return which choices an operation lacks: where it raises for some values, or as it declares where it is wrong.
+
+    A declared choice is met with the value for which the reference gives the same; what is declared and offered all the
+    same is drawn freely.
+    """
+    asked = _Question(subject)
+    if not asked.choices or asked.offers_all():
+        return Fixed()
+    base = next((chosen for chosen in asked.combinations() if asked.offered(chosen)), None)
+    if base is None:
+        return Fixed()
+    found = {name: asked.values_offered(base, name) for name in asked.choices}
+    lacking = {name: values for name, values in found.items() if set(values) != set(asked.choices[name])}
+    return _fixed(subject, {name: _kept(name, values) for name, values in lacking.items()}, asked.choices)
+
+
+def _kept(name: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    # What has several widths and not all is no fixed width: refusals of some sizes are found from calls.
+    return values if name != "d_ff" or len(values) == 1 else ()
+
+
+class _Question:
+    """Calls with one value of every choice."""
+
+    def __init__(self, subject: Subject) -> None:
+        name = subject.operation.name
+        implementation = subject.implementation
+        self._subject = replace(subject, calls=[])
+        self.choices = dict(CHOICES.get(name, {}))
+        if "num_kv_heads" not in subject.features:
+            self.choices.pop("num_kv_heads", None)
+        self._declared = [choice for choice in self.choices if implementation.limited(name, choice)]
+
+    def offers_all(self) -> bool:
+        """Return whether every value that cases are drawn with is offered, in as few calls as there are values."""
+        few = {name: values[:_DRAWN] for name, values in self.choices.items()}
+        return all(
+            self.offered({name: values[number % len(values)] for name, values in few.items()})
+            for number in range(max(map(len, few.values())))
+        )
+
+    def combinations(self) -> Iterator[Chosen]:
+        """Yield one value of each choice, until something must be offered."""
+        every = product(*self.choices.values())
+        yield from (dict(zip(self.choices, values, strict=True)) for values in islice(every, _MOST_TRIED))
+
+    def values_offered(self, base: Chosen, name: str) -> tuple[Any, ...]:
+        """Return the values of a choice that are offered beside what is."""
+        values = self.choices[name]
+        return tuple(value for value in values if value == base[name] or self.offered({**base, name: value}))
+
+    def offered(self, chosen: Chosen) -> bool:
+        """Return whether a call is answered; where a limitation is declared, with what the reference gives."""
+        # A hidden width of one E may fit another ratio by chance.
+        wide = _inputs(self._subject, chosen, 6)
+        return self._answered(wide) and ("d_ff" not in chosen or self._answered(_inputs(self._subject, chosen, 4)))
+
+    def _answered(self, inputs: Any) -> bool:
+        try:
+            output = self._subject.call(inputs)
+        except (AdapterError, WrongShape):
+            return False
+        return not self._declared or any(self._agrees(inputs, output, form) for form in _forms(self._subject))
+
+    def _agrees(self, inputs: Any, output: Any, form: str) -> bool:
+        expected = inputs.expected({**self._subject.conventions, "gelu_form": form})
+        return compare(expected.value, output, expected.allowed, expected.judged).holds
+
+
+def _forms(subject: Subject) -> tuple[str, ...]:
+    if "gelu_form" not in subject.operation.conventions:
+        return (subject.conventions["gelu_form"],)
+    return CONVENTIONS["gelu_form"].value_names
+
+
+def _inputs(subject: Subject, chosen: Chosen, width: int) -> Any:
+    """Return the inputs of a call with one value of each choice; networks and layers are twice as wide."""
+    name, dtype = subject.operation.name, subject.implementation.dtypes[0]
+    inputs = draw_inputs(name, _case(name, dtype, chosen, width))
+    return inputs.with_x(inputs.x * _SMALL) if "eps" in chosen and hasattr(inputs, "with_x") else inputs
+
+
+def _case(name: str, dtype: str, chosen: Chosen, width: int) -> Any:
+    if name == "multi_head_attention":
+        lengths = (3, 5) if chosen["context"] else (4, 4)
+        kv_heads = 2 if chosen.get("num_kv_heads") else 4
+        return AttentionCase(2, 4, kv_heads, *lengths, 3, 3, dtype, "integers", biases=chosen["biases"], seed=7)
+    if name in ("layer_norm", "rms_norm"):
+        return VectorCase(2, 3, width, dtype, "integers", eps=chosen["eps"], seed=7)
+    settings = {choice: chosen[choice] for choice in ("activation", "biases", "norm_first", "eps") if choice in chosen}
+    if name.endswith("_layer"):
+        memory = 3 if name == "decoder_layer" else 0
+        hidden = hidden_units(chosen["d_ff"], 2 * width)
+        return LayerCase(2, 2, 4, width, hidden, memory, dtype=dtype, palette="normal", seed=7, **settings)
+    hidden = hidden_units(chosen["d_ff"], 2 * width)
+    return FeedForwardCase(2, 3, 2 * width, hidden, dtype=dtype, palette="normal", seed=7, **settings)
+
+
+def _fixed(subject: Subject, offered: dict[str, tuple[Any, ...]], choices: Mapping[str, tuple[Any, ...]]) -> Fixed:
+    name = subject.operation.name
+    kept = {choice: values for choice, values in offered.items() if values}
+    refusals = [
+        Refusal(name, predicate, "raised where that was asked", subject.implementation.limited(name, choice))
+        for choice, values in kept.items()
+        for predicate in _predicates(choice, values, choices[choice])
+    ]
+    notices = tuple(
+        f"{refusal.sentence}; it was tried with {_words(choice, values)} only"
+        for choice, values in kept.items()
+        for refusal in refusals
+        if refusal.predicate in _predicates(choice, values, choices[choice]) and not refusal.declared
+    )
+    return Fixed(FixedChoices(MappingProxyType(kept)), tuple(refusals), notices)
+
+
+def _predicates(choice: str, values: tuple[Any, ...], choices: tuple[Any, ...]) -> list[Predicate]:
+    """Return what is refused where only some values of a choice are offered."""
+    if choice == "biases":
+        return [Given("biases", there=not values[0])]
+    if choice == "num_kv_heads":
+        return [Given("num_kv_heads")]
+    if choice == "context":
+        return [Given("another context")]
+    if choice == "d_ff":
+        return [Proportion("F", values[0], "E")]
+    if choice == "eps":
+        return [SettingIsNot("eps", values)]
+    return [SettingIs(choice, value) for value in choices if value not in values]
+
+
+def _words(choice: str, values: tuple[Any, ...]) -> str:
+    if choice == "biases":
+        return "biases" if values[0] else "no biases"
+    if choice in ("num_kv_heads", "context"):
+        return {"num_kv_heads": "as many key/value heads as heads", "context": "x as its context"}[choice]
+    if choice == "d_ff":
+        return f"F = {values[0]}·E"
+    return " or ".join(f"{choice}={value!r}" for value in values)

@@ -1,0 +1,66 @@
+"""Finding the fewest words that separate what was refused from what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from veriformer.conformance_tests.refusals.predicates import Predicate, candidates
+from veriformer.conformance_tests.refusals.refusal import Refusal, limitation_of
+from veriformer.conformance_tests.refusals.survey import Answer, Survey, SurveyEnded
+
+# A survey ends where its words foretold every answer of a whole round; where none do, nothing is said.
+_MOST_ROUNDS = 6
+# One call that is refused has everything in common with itself.
+_FEWEST_ALIKE = 3
+_MOST_REFUSALS = 3
+
+
+def described(operation: str, survey: Survey) -> tuple[Refusal, ...]:
+    """Return what the operation refuses; empty where it answers all calls or none, or where no words tell.
+
+    Rounds of calls are made until what was found before a round foretold all of it.
+    """
+    answers: list[Answer] = []
+    found: tuple[Predicate, ...] | None = None
+    for _ in range(_MOST_ROUNDS):
+        try:
+            fresh = list(survey.answers())
+        except SurveyEnded:
+            return ()
+        if found is not None and all(_foretold(found, answer) for answer in fresh):
+            return tuple(_refusal(survey, operation, predicate, answers) for predicate in found)
+        answers += fresh
+        refused = sum(answer.refused for answer in answers)
+        if refused == len(answers):
+            return ()
+        found = separating(answers) if refused >= _FEWEST_ALIKE else None
+    return ()
+
+
+def _foretold(found: Sequence[Predicate], answer: Answer) -> bool:
+    return any(predicate.holds(answer.call) for predicate in found) is answer.refused
+
+
+def _refusal(survey: Survey, operation: str, predicate: Predicate, answers: Sequence[Answer]) -> Refusal:
+    first = next(answer for answer in answers if answer.refused and predicate.holds(answer.call))
+    exception = first.sentence.removeprefix(f"{operation} ")
+    return Refusal(operation, predicate, exception, survey.declares(limitation_of(predicate)))
+
+
+def separating(answers: Sequence[Answer]) -> tuple[Predicate, ...] | None:
+    """Return what all refused calls and no answered ones have in common, the fewest and simplest; None if no words do.
+
+    Of what is true of no answered call, that which most refused calls have in common is taken, then that of the rest.
+    """
+    answered = [answer.call for answer in answers if not answer.refused]
+    left = [answer.call for answer in answers if answer.refused]
+    pure = [one for one in candidates(left, answered) if not any(one.holds(call) for call in answered)]
+    found: list[Predicate] = []
+    while left and len(found) < _MOST_REFUSALS:
+        covered = [sum(one.holds(call) for call in left) for one in pure]
+        most = max(covered, default=0)
+        if most < _FEWEST_ALIKE:
+            return None
+        found.append(pure[covered.index(most)])
+        left = [call for call in left if not found[-1].holds(call)]
+    return None if left else tuple(found)

@@ -1,0 +1,43 @@
+"""What is known of an operation's refusals in a run: asked for once, when a call first raises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.refusals.describing import described
+from veriformer.conformance_tests.refusals.features import features_of
+from veriformer.conformance_tests.refusals.refusal import Refusal
+from veriformer.conformance_tests.refusals.survey import Survey
+from veriformer.conformance_tests.subject import Inputs, Subject
+
+
+@dataclass
+class KnownRefusals:
+    """The refusals of one operation.
+
+    What is found follows from the run's seed and the operation alone, so that it does not matter which law meets a
+    refusal first, or in which process.
+    """
+
+    subject: Subject
+    limits: Limits
+    found: tuple[Refusal, ...] = ()
+    _asked: bool = field(default=False, repr=False)
+
+    def about(self, inputs: Inputs) -> Refusal | None:
+        """Return what the operation refuses and these inputs ask for; None where they may be put to it."""
+        if not self.found:
+            return None
+        call = features_of(inputs)
+        return next((refusal for refusal in self.found if refusal.covers(call)), None)
+
+    def learn(self) -> bool:
+        """Ask, at the first exception, what is refused; return whether that is now known and was not before."""
+        if self._asked:
+            return False
+        self._asked = True
+        survey = Survey(self.subject, self.limits, self.found)
+        new = described(self.subject.operation.name, survey)
+        self.found += new
+        return bool(new)

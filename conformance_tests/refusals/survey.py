@@ -1,0 +1,192 @@
+"""Calls made on purpose, to see which of them an operation refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from veriformer.adapters.errors import AdapterError, OperationLost, OperationNotTried, OperationRaised
+from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.cases.spaces import AttentionSpace
+from veriformer.conformance_tests.cases.strategies import cases, own_space
+from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.refusals.features import CallFeatures, features_of
+from veriformer.conformance_tests.refusals.refusal import Refusal
+from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape
+
+# Sizes on both sides of what programs ask for: parities, divisors, powers of two, and limits in between.
+_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65)
+_SMALL = (1, 2, 3, 4)
+_ROUND, _COMPILED_ROUND = 64, 32
+_MOST_DRAWS = 8
+_FEW = ("batch", "heads", "kv_heads", "layers")
+_FREE = (
+    "batch", "heads", "query_length", "key_length", "head_width", "value_width", "rows", "width", "hidden", "length",
+    "memory", "classes", "vocabulary", "keys", "max_length",
+)  # fmt: skip
+# Refusals that ask for two to be alike would else be answered by chance only.
+_ALIKE = (("query_length", "key_length"), ("head_width", "value_width"), ("length", "memory"), ("hidden", "width"))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one call: whether it was refused, and the sentence of the exception."""
+
+    call: CallFeatures
+    refused: bool
+    sentence: str = ""
+
+
+class SurveyEnded(Exception):
+    """A call did not come back: asking on would cost a process for each."""
+
+
+class Survey:
+    """The operation's own cases, in sizes that lie on both sides of what programs ask for."""
+
+    def __init__(self, subject: Subject, limits: Limits, known: tuple[Refusal, ...] = ()) -> None:
+        self._known = known
+        # Laws' calls are kept for their counterexamples; those of a survey are nobody's.
+        self._subject = replace(subject, calls=[], refusals=None)
+        self._limits = replace(limits, compiles_per_shape=False, equal_widths=False, turn=None, small=False)
+        self._random = Random(limits.seed)
+        # Each shape is a compilation.
+        self._round = _COMPILED_ROUND if limits.compiles_per_shape else _ROUND
+        self._choice = cases(_widest(limits), self._limits)
+
+    def declares(self, limitation: str) -> bool:
+        """Return whether the implementation states a limitation itself."""
+        return bool(limitation) and self._subject.implementation.limited(self._limits.operation, limitation)
+
+    def answers(self) -> Iterator[Answer]:
+        """Yield the answers of a round; SurveyEnded where a call did not come back."""
+        answered = 0
+        for _ in range(_MOST_DRAWS * self._round):
+            case = varied(self._choice.sample(self._random), self._random)
+            inputs = draw_inputs(self._limits.operation, self._limits.fixed.applied(case, None))
+            call = features_of(inputs)
+            # What is known to be refused already tells nothing of what else is.
+            if any(refusal.covers(call) for refusal in self._known):
+                continue
+            yield self._answer(inputs, call)
+            answered += 1
+            if answered == self._round:
+                return
+
+    def _answer(self, inputs: Inputs, call: CallFeatures) -> Answer:
+        self._subject.calls.clear()
+        try:
+            self._subject.call(inputs)
+        except OperationRaised as error:
+            return Answer(call, True, str(error))
+        except (OperationLost, OperationNotTried) as error:
+            raise SurveyEnded(str(error)) from error
+        except (AdapterError, WrongShape):
+            return Answer(call, False)
+        return Answer(call, False)
+
+
+def _widest(limits: Limits) -> Any:
+    space = own_space(limits.operation)
+    if isinstance(space, AttentionSpace):
+        return replace(space, window="sometimes", softcap="sometimes", sinks="sometimes")
+    return space
+
+
+def varied(case: Any, random: Random) -> Any:
+    """Return the case with other sizes for some of its axes, and some of them alike."""
+    changes: dict[str, int] = {}
+    for name in _FREE:
+        # A width of sinusoids is even, and drawn as half of it.
+        if getattr(case, "d_model" if name == "width" and hasattr(case, "d_model") else name, 0) and (
+            random.random() < 0.5
+        ):
+            changes[name] = random.choice(_SMALL if name in _FEW else _SIZES)
+    for one, other in _ALIKE:
+        if getattr(case, one, 0) and getattr(case, other, 0) and random.random() < 0.25:
+            changes[one] = changes.get(other, getattr(case, other))
+    return replace(case, **_consistent(case, changes))
+
+
+def _consistent(case: Any, changes: dict[str, int]) -> dict[str, Any]:
+    """Return the changes made to fit what a case must be: groups of heads, even widths, room for what is padded."""
+    kind = type(case).__name__
+    allowed: dict[str, Any] = dict(changes)
+    if "heads" in changes and hasattr(case, "kv_heads"):
+        group = case.heads // case.kv_heads
+        allowed["kv_heads"] = max(changes["heads"] // group, 1)
+        allowed["heads"] = allowed["kv_heads"] * group
+    return _FITTED[kind](case, allowed) if kind in _FITTED else allowed
+
+
+def _position(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    return changes | {"d_model": 2 * changes.pop("width", case.d_model // 2)}
+
+
+def _alibi(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    queries, keys = (changes.get(name, getattr(case, name)) for name in ("query_length", "key_length"))
+    return changes | {"query_length": min(queries, keys), "key_length": max(queries, keys)}
+
+
+def _rotary(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    width = changes.get("width", case.width)
+    even = width + width % 2
+    part = case.rotary_dim
+    return changes | {"width": even, "rotary_dim": None if part is None else min(part, even)}
+
+
+def _layer(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    heads, width = changes.get("heads", case.heads), changes.get("width", case.width)
+    lengths = {
+        name: max(changes.get(name, getattr(case, name)), 2)
+        for name, padding in (("length", case.padding), ("memory", case.memory_padding))
+        if padding != "none"
+    }
+    # Wide streams cost, and a norm needs two components.
+    return changes | lengths | {"width": min(max(width, 2) if heads == 1 else width, 17)}
+
+
+def _vector(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    return changes | {"width": max(changes.get("width", case.width), 2)}
+
+
+def _padding(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    return {"max_length": max(*case.lengths, changes.get("max_length", case.max_length))}
+
+
+def _loss(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    if case.ignore == "none":
+        return changes
+    several = {"classes": max(changes.get("classes", case.classes), 2)}
+    return changes | several | {"length": max(changes.get("length", case.length), 2)}
+
+
+def _model(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    # Heads, widths and padding of a whole model hang together: only what is free of them is changed.
+    return {name: value for name, value in changes.items() if name in ("batch", "hidden")}
+
+
+def _merge(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    return changes | {"keys": max(changes.get("keys", case.keys), 2)}
+
+
+def _attention(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    # Projections of wide heads cost, and tell nothing more.
+    return changes | {"head_width": min(changes.get("head_width", case.head_width), 24)}
+
+
+_FITTED = {
+    "AttentionCase": _attention,
+    "PositionCase": _position,
+    "AlibiCase": _alibi,
+    "RotaryCase": _rotary,
+    "LayerCase": _layer,
+    "VectorCase": _vector,
+    "PaddingMaskCase": _padding,
+    "LossCase": _loss,
+    "ModelCase": _model,
+    "BoxCase": lambda case, changes: {},
+    "MergeCase": _merge,
+}

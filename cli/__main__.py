@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veriformer.cli.application import main
+from veriformer.cli import main
 
 if __name__ == "__main__":
     main()

@@ -18,12 +18,14 @@ from veriformer.cli.failures import (
     COULD_NOT_RUN,
     INTERRUPTED,
     NOBODY_READS,
+    OutputLost,
     UserError,
     show_internal_error,
     show_user_error,
 )
 from veriformer.cli.identify import identify_command
 from veriformer.cli.listings import list_command
+from veriformer.cli.output import printing
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -65,6 +67,7 @@ application.add_command(derive_command)
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit: 0 all well, 1 a law or derivation does not hold, 2 it could not run."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A console that cannot show √ shows a question mark; it does not end the program.
         if isinstance(stream, io.TextIOWrapper):
@@ -72,11 +75,31 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(_run(given, with_traceback="--traceback" in given))
 
 
+def _open_closed_streams() -> None:
+    """Put the null device in place of a standard stream that the caller closed.
+
+    Else the next file that is opened, a pipe to a worker perhaps, would be taken for that stream.
+    """
+    for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest number that is free, which is this one.
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))
+
+
 def _run(arguments: list[str], *, with_traceback: bool) -> int:
     try:
         _refuse_unspeakable(arguments)
         status = application.main(arguments, prog_name="veriformer", standalone_mode=False, obj=arguments)
-        sys.stdout.flush()
+        with printing():
+            sys.stdout.flush()
+    except OutputLost as error:
+        _close_pipe()
+        show_user_error(error, with_traceback=with_traceback)
+        return COULD_NOT_RUN
     except click.ClickException as error:
         show_user_error(error, with_traceback=with_traceback)
         return COULD_NOT_RUN

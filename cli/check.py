@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ import click
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
 from veriformer.cli.helpers import crew_for, record_for
 from veriformer.cli.isolation import Isolation, isolation_options
+from veriformer.cli.output import printing, standard_output
+from veriformer.cli.seconds import Seconds
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.expected_failures import ExpectedFailures
@@ -44,6 +47,7 @@ class Wish:
     isolate: bool | None
     time_limit: float
     memory_limit: float
+    budget: float | None
 
 
 @dataclass
@@ -103,6 +107,13 @@ class Outcome:
     metavar="FILE",
     help="Keep results in this file as they come, and take them from it when the run is repeated.",
 )
+@click.option(
+    "--budget",
+    type=Seconds(),
+    default=None,
+    metavar="SECONDS",
+    help="Try the most revealing laws first, and report those as not tried that no time is left for.",
+)
 @click.option("--remove-stale", is_flag=True, help="Delete the lines of that list that are not true any more.")
 @click.option("--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce.")
 @click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
@@ -115,10 +126,13 @@ def check_command(**options: Any) -> int:
     `veriformer list implementations`), a file (my_attention.py) or an import path (package.module or
     package.module:object). Several are shown side by side.
 
-    Exit status: 0 every declared law holds, 1 a law is violated, 2 it could not run.
+    Exit status: 0 every declared law holds, 1 a law is violated, 2 it could not run, or --budget was spent
+    before every law was tried.
     """
     wish = Wish(**options)
-    refuse_unwritable(wish.json_file)
+    sources = (*wish.implementations, *([str(wish.expected_failures)] if wish.expected_failures else []))
+    refuse_unwritable(wish.json_file, sources)
+    # What is no record is left as it is.
     refuse_unwritable(wish.resume)
     if wish.resume is not None and wish.json_file is not None and wish.resume.resolve() == wish.json_file.resolve():
         raise UserError(f"--json and --resume both write {wish.resume}; give each a file of its own")
@@ -126,8 +140,10 @@ def check_command(**options: Any) -> int:
     outcome = _checked(wish, expected)
     if wish.remove_stale and wish.expected_failures is not None and expected is not None:
         outcome = _without_stale(outcome, wish.expected_failures, expected)
-    _print(outcome, wish)
+    # The file first: it must not be lost where nothing can be printed.
     _write_json(outcome, wish)
+    with printing():
+        _print(outcome, wish)
     return outcome.exit_status
 
 
@@ -159,6 +175,7 @@ def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
                     progress=progress,
                     executor=crew,
                     resume=record,
+                    budget=wish.budget,
                 )
             except LoadError as error:
                 outcome.failures.append((implementation, error))
@@ -193,11 +210,13 @@ def _read_expected_failures(wish: Wish) -> ExpectedFailures | None:
         raise UserError(str(error), error) from error
 
 
-def refuse_unwritable(path: Path | None) -> None:
-    """Say before the run, not after it, that its result could not be written."""
+def refuse_unwritable(path: Path | None, sources: Sequence[str] = ()) -> None:
+    """Say before the run, not after it, that its result could not be written, or would replace one of its sources."""
     if path is None:
         return
     try:
+        if sources and path.exists() and (path.suffix == ".py" or any(_is_same(path, source) for source in sources)):
+            raise UserError(f"cannot write {path}: it is what the run reads, or a program; name another file")
         if path.is_dir():
             raise UserError(f"cannot write {path}: it is a folder; name a file")
         if not path.resolve().parent.is_dir():
@@ -205,6 +224,11 @@ def refuse_unwritable(path: Path | None) -> None:
         path.exists()
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}", error) from error
+
+
+def _is_same(path: Path, source: str) -> bool:
+    place = Path(source.rpartition(":")[0] if source.rpartition(":")[0].endswith(".py") else source)
+    return place.exists() and place.samefile(path)
 
 
 def _without_stale(outcome: Outcome, path: Path, expected: ExpectedFailures) -> Outcome:
@@ -223,7 +247,6 @@ def _without_stale(outcome: Outcome, path: Path, expected: ExpectedFailures) -> 
 
 
 def _print(outcome: Outcome, wish: Wish) -> None:
-    from veriformer.cli.output import standard_output
     from veriformer.cli.presenting import print_reports
 
     console = standard_output(color=wish.color)

@@ -9,6 +9,7 @@ import click
 from veriformer.cli.check import TIERS, refuse_unwritable
 from veriformer.cli.failures import UserError
 from veriformer.cli.isolation import Isolation, isolation_options
+from veriformer.cli.output import printing, standard_output
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.comparison import Comparison
@@ -37,10 +38,11 @@ def compare_command(**options: Any) -> int:
 
     Exit status: 0 they agree in every operation both have, 1 they part, 2 nothing could be compared.
     """
-    refuse_unwritable(options["json_file"])
+    refuse_unwritable(options["json_file"], (options["first"], options["second"]))
     comparison = _compared(options)
-    _print(comparison, verbose=options["verbose"], color=options["color"])
     _write(comparison, options["json_file"])
+    with printing():
+        _print(comparison, verbose=options["verbose"], color=options["color"])
     if not comparison.compared:
         from veriformer.conformance_tests.reports.two_implementations import why_nothing
 
@@ -78,7 +80,6 @@ def _compared(options: dict[str, Any]) -> Comparison:
 
 
 def _print(comparison: Comparison, *, verbose: bool, color: bool) -> None:
-    from veriformer.cli.output import standard_output
     from veriformer.conformance_tests.reports import two_implementations as page
     from veriformer.conformance_tests.reports.layout import blank, paragraph
     from veriformer.conformance_tests.reports.options import Options

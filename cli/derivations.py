@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +12,7 @@ from veriformer.cli.failures import UserError
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.layout import Lines
-    from veriformer.spec.derivations.derivation import Derivation
+    from veriformer.spec.derivations.derivation import Derivation, Step
     from veriformer.spec.derivations.results import DerivationResult, StepResult
 
 _WIDTH = 100
@@ -18,17 +21,30 @@ _WIDTH = 100
 @click.command("derive", short_help="Check the derivations that prove the laws.")
 @click.argument("identifier", metavar="[ID]", required=False)
 @click.option("--markdown", is_flag=True, help="Print the derivation with its formulas as Markdown.")
+@click.option(
+    "--time-limit",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.001, max=86400),
+    default=30.0,
+    help="The processor time of a step.",
+)
+@click.option(
+    "--workers", metavar="N", type=click.IntRange(min=1, max=1024), help="Processes; by default one per core."
+)
 @click.option("--traceback", is_flag=True, help="Show where an error came from.")
-def derive_command(identifier: str | None, markdown: bool, traceback: bool) -> int:
+def derive_command(
+    identifier: str | None, markdown: bool, time_limit: float, workers: int | None, traceback: bool
+) -> int:
     """Check one derivation, or all: prove each step, evaluate it, and try to prove altered statements.
+
+    A step that takes more processor time than the time limit does not hold.
 
     Exit status: 0 every step holds, 1 one does not, 2 it could not run.
     """
     from veriformer.cli.output import print_page
 
     results = []
-    for derivation in _chosen(identifier):
-        result = derivation.check()
+    for derivation, result in _checked(_chosen(identifier), time_limit, workers):
         results.append(result)
         if markdown:
             from veriformer.spec.derivations import render_markdown
@@ -50,6 +66,30 @@ def _chosen(identifier: str | None) -> list[Derivation]:
         raise UserError(f"{error} (see: veriformer list derivations)") from error
 
 
+def _checked(
+    derivations: list[Derivation], limit: float, workers: int | None
+) -> Iterator[tuple[Derivation, DerivationResult]]:
+    """Each derivation with its result, in order; several are checked in processes, as none needs another."""
+    processes = min(len(derivations), workers or os.cpu_count() or 1)
+    if processes == 1:
+        yield from ((derivation, derivation.check(limit)) for derivation in derivations)
+        return
+    with ProcessPoolExecutor(processes) as executor:
+        under_way = [executor.submit(_check, derivation.id, limit) for derivation in derivations]
+        try:
+            for derivation, future in zip(derivations, under_way, strict=True):
+                yield derivation, future.result()
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _check(identifier: str, limit: float) -> DerivationResult:
+    from veriformer.spec.derivations import load_derivation
+
+    return load_derivation(identifier).check(limit)
+
+
 def _lines(derivation: Derivation, result: DerivationResult) -> Lines:
     from rich.text import Text
     from veriformer.conformance_tests.reports.layout import entry, paragraph
@@ -57,7 +97,7 @@ def _lines(derivation: Derivation, result: DerivationResult) -> Lines:
     lines = [Text(derivation.id, style="bold").append(f"   {derivation.title}", style="not bold")]
     lines += paragraph(f"holds for {derivation.scope.meaning}", _WIDTH, 2, "dim")
     for number, (step, checked) in enumerate(zip(derivation.steps, result.steps, strict=True), 1):
-        lines += _step(number, _name_of(step.method), checked)
+        lines += _step(number, step, checked)
     for method in dict.fromkeys(step.method for step in derivation.steps):
         lines += entry("", method, _WIDTH, indent=2, label_width=0, style="dim")
     return [*lines, Text("")]
@@ -68,23 +108,25 @@ def _name_of(method: str) -> str:
     return method.partition(" (")[0]
 
 
-def _step(number: int, method: str, checked: StepResult) -> Lines:
+def _step(number: int, step: Step, checked: StepResult) -> Lines:
     from rich.text import Text
     from veriformer.conformance_tests.reports.layout import paragraph
 
     mark, style = ("✓", "green") if checked.holds else ("✗", "bold red")
     line = Text(f"  {mark} ", style=style)
     line.append(f"{number}. {checked.step}", style="default").append(f"   {checked.seconds:.2f} s", style="dim")
+    lines = [line, *(paragraph(f"given {'; '.join(step.hypotheses)}", _WIDTH, 6, "dim") if step.hypotheses else [])]
     if checked.holds:
-        told = f"proved by {method}; {checked.spot_check.detail}; {checked.vacuity.detail}"
-        return [line, *paragraph(told, _WIDTH, 6, "dim")]
+        proved = "holds by" if step.holds_by_evaluation else "proved by"
+        told = f"{proved} {_name_of(step.method)}; {checked.spot_check.detail}; {checked.vacuity.detail}"
+        return [*lines, *paragraph(told, _WIDTH, 6, "dim")]
     reasons = [
         checked.statement,
         "" if checked.proved else f"not proved: {checked.proof.detail}",
         "" if checked.spot_checked else f"not confirmed: {checked.spot_check.detail}",
         "" if checked.not_vacuous else f"vacuous: {checked.vacuity.detail}",
     ]
-    return [line, *(row for reason in reasons for row in paragraph(reason, _WIDTH, 6, "red"))]
+    return [*lines, *(row for reason in reasons for row in paragraph(reason, _WIDTH, 6, "red"))]
 
 
 def _total(results: list[DerivationResult]) -> Lines:

@@ -22,6 +22,10 @@ class UserError(click.ClickException):
         self.cause = cause
 
 
+class OutputLost(UserError):
+    """What was to be printed could not be written."""
+
+
 def show_user_error(error: click.ClickException, *, with_traceback: bool) -> None:
     """Print the sentence, and before it the cause's traceback where that was asked for."""
     cause = getattr(error, "cause", None)

@@ -9,6 +9,7 @@ import click
 from veriformer.cli.check import refuse_unwritable
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
 from veriformer.cli.isolation import Isolation, isolation_options
+from veriformer.cli.output import printing, standard_output
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.identification import Identification
@@ -46,13 +47,14 @@ def identify_command(
 
     Exit status: 0 no declared value is contradicted, 1 one is, 2 it could not run.
     """
-    refuse_unwritable(json_file)
+    refuse_unwritable(json_file, implementations)
     isolation = Isolation(implementations, isolate, time_limit, memory_limit)
     found, failures = _identified(isolation, implementations, operations, conventions)
-    _print(found, verbose=verbose, color=color)
+    _write_json(json_file, found, failures)
+    with printing():
+        _print(found, verbose=verbose, color=color)
     for _, error in failures:
         show_user_error(UserError(str(error), error.__cause__ or error), with_traceback=traceback)
-    _write_json(json_file, found, failures)
     statuses = [identification.exit_status for identification in found]
     return max([*statuses, COULD_NOT_RUN] if failures else statuses)
 
@@ -81,7 +83,6 @@ def _identified(
 
 
 def _print(found: list[Identification], *, verbose: bool, color: bool) -> None:
-    from veriformer.cli.output import standard_output
     from veriformer.conformance_tests.reports.identified import identification_lines
     from veriformer.conformance_tests.reports.layout import blank
     from veriformer.conformance_tests.reports.screen import print_lines

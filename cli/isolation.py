@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,24 @@ if TYPE_CHECKING:
     from veriformer.adapters.implementation import Implementation
     from veriformer.adapters.isolation.supervisor import Supervisor
 
+# A day, and more memory than any machine has: beyond these a limit is a slip of the keyboard.
+LONGEST_CALL = 86_400.0
+LARGEST_MEMORY = 65_536.0
+
+
+class Limit(click.FloatRange):
+    """A number above 0 and at most `max`; NaN, which compares with nothing, is none."""
+
+    def __init__(self, largest: float) -> None:
+        super().__init__(min=0, min_open=True, max=largest)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; a usage error for what is none or lies outside."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value} is not a number; give one above 0 and at most {self.max:g}.", param, ctx)
+        return number
+
 
 _OPTIONS = (
     click.option(
@@ -22,7 +41,7 @@ _OPTIONS = (
     ),
     click.option(
         "--time-limit",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Limit(LONGEST_CALL),
         default=10.0,
         show_default=True,
         metavar="SECONDS",
@@ -30,7 +49,7 @@ _OPTIONS = (
     ),
     click.option(
         "--memory-limit",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Limit(LARGEST_MEMORY),
         default=4.0,
         show_default=True,
         metavar="GIB",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from veriformer.cli.failures import OutputLost
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,8 +21,20 @@ def standard_output(*, color: bool = True) -> Console:
     return open_console(sys.stdout, color=color)
 
 
+@contextmanager
+def printing() -> Iterator[None]:
+    """Raise OutputLost where standard output cannot be written; a reader that went away is not an error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputLost(f"cannot write standard output: {error.strerror or error}", error) from error
+
+
 def print_page(lines: Iterable[Text]) -> None:
-    """Print lines on standard output."""
+    """Print lines on standard output; OutputLost where that cannot be written."""
     from veriformer.conformance_tests.reports.screen import print_lines
 
-    print_lines(standard_output(), lines)
+    with printing():
+        print_lines(standard_output(), lines)

@@ -28,13 +28,20 @@ def law_page(law: LawStatement) -> Lines:
         lines += _entry("also", ", ".join(others))
     lines += _mistakes(law)
     if law.claim.derivation is None:
-        return [*lines, *_entry("no derivation", law.claim.reason or "")]
-    return [
-        *lines,
-        *_entry("derivation", law.claim.derivation),
-        blank(),
-        *_derivation(law.claim.derivation),
-    ]
+        lines += _entry("no derivation", law.claim.reason or "")
+    if law.claim.background is None:
+        return lines
+    label = "derivation" if law.claim.derivation else "why so chosen"
+    lines += _entry(label, f"{law.claim.background}, {_steps(law.claim.background, law.claim.steps)}")
+    return [*lines, blank(), *_derivation(law.claim.background, law.claim.steps)]
+
+
+def _steps(identifier: str, names: tuple[str, ...]) -> str:
+    from veriformer.spec.derivations import load_derivation
+
+    numbers = {step.name: number for number, step in enumerate(load_derivation(identifier).steps, 1)}
+    told = " and ".join(f"{numbers[name]} “{name}”" for name in names)
+    return f"{'step' if len(names) == 1 else 'steps'} {told}"
 
 
 def _mistakes(law: LawStatement) -> Lines:
@@ -78,15 +85,18 @@ def convention_page(convention: Convention) -> Lines:
 
 def derivation_page(identifier: str) -> Lines:
     """Return a derivation and the laws that it proves."""
-    laws = [law.id for law in LAWS.values() if law.claim.derivation == identifier]
-    proves = _entry("proves", ", ".join(laws)) if laws else []
-    return [*_derivation(identifier), *proves, blank()]
+    proved = [law.id for law in LAWS.values() if law.claim.derivation == identifier]
+    motivated = [law.id for law in LAWS.values() if law.claim.motivation == identifier]
+    proves = _entry("proves", ", ".join(proved)) if proved else []
+    says_why = _entry("says why", ", ".join(motivated)) if motivated else []
+    return [*_derivation(identifier), *proves, *says_why, blank()]
 
 
-def _derivation(identifier: str) -> Lines:
+def _derivation(identifier: str, first: tuple[str, ...] = ()) -> Lines:
     from veriformer.spec.derivations import load_derivation, render_text
 
-    return [Text(line) for line in render_text(load_derivation(identifier), width=_WIDTH).splitlines()] + [blank()]
+    page = render_text(load_derivation(identifier), width=_WIDTH, first=first)
+    return [Text(line) for line in page.splitlines()] + [blank()]
 
 
 def _parameter(parameter: Parameter) -> Lines:

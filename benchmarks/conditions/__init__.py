@@ -1,0 +1,1 @@
+"""Conditions on the arguments of every operation, written without a look at how the suite draws its cases."""

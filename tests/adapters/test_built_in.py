@@ -276,8 +276,19 @@ def test_cross_entropy(name, dtype, targets, label_smoothing):
             surprise = -np.log(plain_softmax(logits[b, i]))
             losses.append((1 - share) * surprise[TARGETS[targets][b, i]] + share * surprise.mean())
     features = {"label_smoothing": label_smoothing, "ignore_index": -1 if targets == "ignored" else None}
-    expected = np.mean(losses)
-    check(name, "cross_entropy", dtype, expected, logits=logits, targets=TARGETS[targets], **features)
+    check(name, "cross_entropy", dtype, np.mean(losses), logits=logits, targets=TARGETS[targets], **features)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize(("name", "dtype"), [pair for pair in EVERY_DTYPE if pair[0] != "jax"])
+def test_reductions_of_cross_entropy(name, dtype, reduction):
+    logits, targets = numbers(B, L, 5), TARGETS["ignored"]
+    each = np.zeros((B, L))
+    for b, i in np.argwhere(targets >= 0):
+        each[b, i] = -np.log(plain_softmax(logits[b, i]))[targets[b, i]]
+    expected = {"mean": each.sum() / (targets >= 0).sum(), "sum": each.sum(), "none": each}[reduction]
+    arguments = {"logits": logits, "targets": targets, "ignore_index": -1, "reduction": reduction}
+    check(name, "cross_entropy", dtype, expected, **arguments)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [pair for pair in EVERY_DTYPE if pair[0] != "jax"])
@@ -358,6 +369,7 @@ def test_torch_declares_only_what_it_has():
     pytest.importorskip("torch")
     absent = {
         "attention_weights",
+        "single_head_attention",
         "causal_mask",
         "padding_mask",
         "sinusoidal_positions",

@@ -26,7 +26,9 @@ def call(function, operation="scaled_dot_product_attention", arguments=None, *, 
 
 
 def returning(value: Any, framework: str = "numpy"):
-    return call(lambda q, k, v: value, framework=framework)
+    # Once: it takes the arrays of no other framework.
+    once = iter([value])
+    return call(lambda q, k, v: next(once), framework=framework)
 
 
 @pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])
@@ -296,21 +298,6 @@ def test_the_expected_shape_is_told_in_the_implementation_layout():
 
 def test_a_wrong_shape_is_a_result():
     assert returning(np.ones((1, 2), np.float16)).run([(2, 3, 5, 7)]).shape == (1, 2)
-
-
-def test_torch_is_called_without_gradients():
-    torch = pytest.importorskip("torch")
-    seen = []
-    weight = torch.ones(D, requires_grad=True)
-
-    def attention(q, k, v):
-        seen.append(torch.is_grad_enabled())
-        with torch.enable_grad():
-            return q * weight
-
-    np.testing.assert_array_equal(call(attention, framework="torch").run().value, QUERY)
-    assert seen == [False]
-    assert torch.is_grad_enabled()
 
 
 @pytest.mark.filterwarnings("error")

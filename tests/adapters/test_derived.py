@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ from veriformer import reference
 from veriformer.adapters.calling import prepare
 from veriformer.adapters.errors import NotDifferentiable, OperationRaised
 from veriformer.adapters.loading import load
+from veriformer.conformance_tests import check
 
 BACKWARD = "scaled_dot_product_attention_backward"
 FRAMEWORKS = ("torch", "jax")
@@ -152,3 +154,25 @@ def test_torch_records_gradients_in_the_forward_pass_only_and_changes_no_argumen
     call.run()
     assert seen == [(True, True, True)]
     assert not any(array.requires_grad for array in call.framework_arguments.values())
+
+
+IN_PLACE = """
+import torch
+framework = "torch"
+def scaled_dot_product_attention(query, key, value):
+    weights = query @ key.mT / query.shape[-1] ** 0.5
+    weights.sub_(weights.amax(-1, keepdim=True)).exp_()
+    return weights.div_(weights.sum(-1, keepdim=True)) @ value
+"""
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_a_forward_pass_that_torch_refuses_to_differentiate_is_not_accused(tmp_path: Path, isolate: bool) -> None:
+    pytest.importorskip("torch")
+    file = tmp_path / "in_place.py"
+    file.write_text(IN_PLACE)
+    report = check(str(file), operations=("scaled_dot_product_attention_backward",), tier="quick", isolate=isolate)
+    refused = [result for result in report.results if "writes over what gradients need" in result.reason]
+    assert report.exit_status == 0
+    assert len(refused) > 15
+    assert {result.status for result in refused} == {"not_declared"}

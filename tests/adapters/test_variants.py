@@ -129,6 +129,8 @@ def test_activations_and_loss_of_torch_modules(name):
     for operation in ("softmax", "gelu", "silu"):
         agrees(name, operation, x=numbers(B, L, D))
     agrees(name, "cross_entropy", logits=logits, targets=targets, ignore_index=-1, label_smoothing=0.25)
+    for reduction in ("mean", "sum", "none"):
+        agrees(name, "cross_entropy", logits=logits, targets=targets, ignore_index=-1, reduction=reduction)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
@@ -160,6 +162,8 @@ def test_activations_of_keras(name, form, dtype):
     [
         ("keras", {}),
         ("keras", {"ignore_index": 2}),
+        ("keras", {"reduction": "sum"}),
+        ("keras", {"reduction": "none", "ignore_index": 2}),
         ("keras-smoothing", {}),
         ("keras-smoothing", {"label_smoothing": 0.25}),
     ],
@@ -236,12 +240,13 @@ def in_a_process_of_its_own(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
-def test_keras_on_torch_conforms():
-    if not (find_spec("torch") and find_spec("keras")):
-        pytest.skip("torch or keras is not installed")
+@pytest.mark.parametrize("backend", ["torch", "tensorflow"])
+def test_keras_on_another_backend_conforms(backend):
+    if not (find_spec(backend) and find_spec("keras")):
+        pytest.skip(f"{backend} or keras is not installed")
     laws = ("attention.mask.value", "multi_head.mask.value", "layer_norm.value", "rms_norm.value", "gelu.value")
     chosen = [word for law in laws for word in ("--law", law)]
-    done = in_a_process_of_its_own("keras-torch", "--tier", "quick", *chosen)
+    done = in_a_process_of_its_own(f"keras-{backend}", "--tier", "quick", *chosen)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "5 laws held, 0 violated" in done.stdout
 
@@ -259,7 +264,19 @@ def test_a_process_has_one_backend_of_keras(name, monkeypatch):
     assert os.environ["KERAS_BACKEND"] == "torch"
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "keras-torch"])
+def test_keras_on_tensorflow_adds_biases_along_the_tokens():
+    if not (find_spec("tensorflow") and find_spec("keras")):
+        pytest.skip("tensorflow or keras is not installed")
+    done = in_a_process_of_its_own("keras-tensorflow", "--tier", "quick", "--law", "multi_head.grouped_heads")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "✗ multi_head.grouped_heads" in done.stdout
+
+
+# These have another backend of Keras than `keras`, which is loaded in this process.
+BACKENDS = ("keras-torch", "keras-tensorflow")
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in BACKENDS])
 def test_a_variant_declares_operations_of_its_library(name):
     loaded, library = load(name), load(name.partition("-")[0])
     assert loaded.source == BUILT_IN[name].module

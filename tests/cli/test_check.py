@@ -219,3 +219,21 @@ def test_limits_are_positive(run: Run, option: str) -> None:
 def test_a_built_in_is_never_isolated(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("veriformer.adapters.isolation.process.WorkerProcess", None)
     assert run("check", "numpy", "--isolate", *LAWS)[0] == 0
+
+
+def test_a_budget_reports_the_rest_as_not_tried(run: Run, tmp_path: Path) -> None:
+    written = tmp_path / "report.json"
+    status, out, _ = run("check", "numpy", "--operation", "softmax", "--budget", "1e-9", "--json", str(written))
+    assert status == 2
+    assert "17 not tried" in out
+    found = json.loads(written.read_text())
+    assert found["verdict"] == "error"
+    assert found["counts"]["not_tried"] == found["counts"]["laws"]
+    assert {law["status"] for law in found["laws"]} == {"not_tried"}
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf", "soon"])
+def test_a_budget_is_a_number_of_seconds(run: Run, budget: str) -> None:
+    status, _, err = run("check", "numpy", "--budget", budget)
+    assert status == 2
+    assert "is not a finite number of seconds above 0" in err

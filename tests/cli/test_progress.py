@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from veriformer.cli.progress import progress_bar
-from veriformer.conformance_tests.runner import Progress
+from veriformer.conformance_tests.pace import Progress
 
 
 class Terminal(io.StringIO):
@@ -36,3 +36,17 @@ def test_elsewhere_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     with progress_bar() as show:
         show(Progress("mine.py", "softmax.shape", 3, 10))
     assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "file"])
+def test_what_a_slow_run_will_take_is_written_once_and_past_what_is_captured(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captured = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("COLUMNS", "120")
+    with progress_bar() as show, contextlib.redirect_stderr(captured):
+        show(Progress("mine[/].py", "softmax.shape", 3, 10))
+        show(Progress("mine[/].py", "softmax.shape", 3, 10, forecast="about 4 minutes: a call takes 0.8 s"))
+    assert stream.getvalue().count("mine[/].py will take about 4 minutes: a call takes 0.8 s") == 1
+    assert captured.getvalue() == ""

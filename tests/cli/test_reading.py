@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from click.testing import CliRunner, Result
 from veriformer.cli.application import application
@@ -57,6 +59,20 @@ def test_a_law_comes_with_its_derivation() -> None:
     assert "Proof:" in text
 
 
+def test_the_step_that_proves_a_law_is_shown_first() -> None:
+    text = " ".join(shown("explain", "attention.values.hull").split())
+    assert "convex_hull, step 2 “A half-space that contains all values contains the output”" in text
+    assert text.index("2. A half-space that") < text.index("The other steps") < text.index("1. In every direction")
+    assert "4. The output is linear" in text
+
+
+def test_a_definition_says_why_it_was_chosen() -> None:
+    text = " ".join(shown("explain", "attention.scale").split())
+    assert "no derivation the definition" in text
+    assert "why so chosen variance_scaling, step 7 “Division by √d_k”" in text
+    assert "says why attention.scale" in " ".join(shown("explain", "variance_scaling").split())
+
+
 def test_a_law_without_a_derivation_says_why() -> None:
     text = " ".join(shown("explain", "softmax.signature").split())
     assert LAWS["softmax.signature"].claim.reason in text
@@ -70,7 +86,7 @@ def test_every_worked_example_has_a_page() -> None:
     from veriformer.cli.example_page import example_page
 
     for example in WORKED_EXAMPLES:
-        page = "\n".join(line.plain for line in example_page(example))
+        page = " ".join(" ".join(line.plain for line in example_page(example)).split())
         assert example.title in page
         assert example.verdict.value in page
 
@@ -110,3 +126,21 @@ def test_a_step_that_does_not_hold_is_status_one(monkeypatch: pytest.MonkeyPatch
     assert "✗ 1. Mean of one product" in result.output
     assert "not proved" in result.output
     assert "1 does not hold" in result.output
+
+
+def test_a_step_beyond_the_time_limit_is_status_one() -> None:
+    result = CliRunner().invoke(application, ["derive", "layer_norm", "--time-limit", "0.001"], standalone_mode=False)
+    assert result.return_value == 1
+    assert "not done within the limit of 0.001 s" in " ".join(result.output.split())
+
+
+def test_derivations_are_checked_in_processes_and_shown_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("sinks", "inner_products", "alibi")
+    monkeypatch.setattr("veriformer.spec.derivations.derivation_ids", lambda: names)
+    outputs = [shown("derive", "--workers", count) for count in ("1", "2")]
+    places = [outputs[1].index(f"\n{name}   " if number else f"{name}   ") for number, name in enumerate(names)]
+    assert places == sorted(places)
+    without_seconds = [re.sub(r"\(?\d+\.\d+ s\)?", "", output) for output in outputs]
+    assert without_seconds[0] == without_seconds[1]
+    assert "holds by evaluation" in outputs[1]
+    assert "given 1 ≤ j ≤ S" in outputs[1]

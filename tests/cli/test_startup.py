@@ -56,3 +56,13 @@ def test_a_reader_who_leaves_is_no_violation() -> None:
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode in (0, 141)
     assert "Traceback" not in run.stderr
+
+
+def test_everything_can_be_imported_without_pytest() -> None:
+    script = (
+        "import sys\nsys.modules['pytest'] = None\n"
+        "from veriformer.conformance_tests import *\n"
+        "assert callable(check) and callable(parametrize_with_laws)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stderr

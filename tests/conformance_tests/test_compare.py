@@ -16,7 +16,7 @@ from veriformer.conformance_tests.inference import examine
 from veriformer.conformance_tests.meeting import Pair
 from veriformer.conformance_tests.reports.comparison_json import comparison_as_json
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.two_implementations import only_one_has
+from veriformer.conformance_tests.reports.two_implementations import details, only_one_has
 from veriformer.conformance_tests.selection import UnknownName
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS
@@ -48,6 +48,19 @@ def attention_of(alignment: str = "top_left", scaled: bool = True) -> Any:
         return np.asarray(result, dtype=query.dtype)
 
     return scaled_dot_product_attention
+
+
+def test_the_mistake_is_named_as_check_names_it() -> None:
+    right, wrong = (SimpleNamespace(**{ATTENTION: attention_of(scaled=scaled)}) for scaled in (True, False))
+    comparison = compare_implementations(right, wrong, operations=(ATTENTION,), tier="quick")
+    (operation,) = comparison.operations
+    assert operation.checks[0] is None
+    found = comparison_as_json(comparison)["operations"][0]["diagnosis"]
+    assert found["first"] == []
+    assert [(entry["mistake"], entry["confidence"]) for entry in found["second"]] == [("scale_missing", 1.0)]
+    shown = "\n".join(line.plain for line in details(comparison, Options()))
+    assert "Diagnosis of SimpleNamespace" in shown
+    assert "correct what does not obey the laws: `scale_missing`" in " ".join(shown.split())
 
 
 def blhd_attention(

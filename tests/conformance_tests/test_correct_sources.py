@@ -41,6 +41,7 @@ CHECKED: tuple[tuple[str, Any, int], ...] = (
     ("blocked_torch", "quick", 1),
     ("half_torch", "quick", 2),
     ("differentiated_torch", "quick", 1),
+    ("single_head_torch", "standard", 2),
     ("blocks_numpy", "quick", 1),
     ("black_box_torch", "quick", 2),
     ("pooled_torch", "quick", 2),
@@ -53,6 +54,10 @@ CHECKED: tuple[tuple[str, Any, int], ...] = (
     ("training_numpy", "standard", 3),
     ("training_torch", "standard", 3),
     ("training_jax", "quick", 1),
+    ("losses_numpy", "standard", 3),
+    ("modern_weights_numpy", "standard", 2),
+    ("padded_decoding_numpy", "standard", 2),
+    ("losses_torch", "standard", 3),
 )
 # Of these the laws that compile for a minute are left out: what counts is that the planted ones hold.
 SOME_LAWS = {"attention_jax": ("attention.scale", "*.causal.no_future_leak", "grouped_query.repeated_heads")}

@@ -214,6 +214,26 @@ def test_two_mistakes_of_sinks_and_windows() -> None:
     assert first(diagnosis) == ("sink_scaled", "window_right_side_unlimited")
 
 
+def weights_of_keys_alone(query, key, *, mask=None, is_causal=False, sinks=None, softcap=None):
+    """Divide by what the keys add up to: the sink is appended, softmaxed over, dropped, and divided away."""
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = softcap * torch.tanh(scores / softcap) if softcap else scores
+    hidden = torch.zeros(scores.shape, dtype=torch.bool) if mask is None else ~mask.expand(scores.shape)
+    if is_causal:
+        hidden = hidden | torch.ones(scores.shape, dtype=torch.bool).triu(1)
+    scores = scores.masked_fill(hidden, -torch.inf)
+    if sinks is None:
+        return scores.softmax(-1).nan_to_num(0.0)
+    column = sinks[:, None, None].expand(*scores.shape[:3], 1)
+    shares = torch.cat([scores, column], dim=-1).softmax(-1)[..., :-1]
+    return (shares / shares.sum(-1, keepdim=True)).nan_to_num(0.0)
+
+
+def test_a_sink_of_weights_that_is_divided_away() -> None:
+    diagnosis = told("attention_weights", weights_of_keys_alone, ("weights.sinks.*", "weights.scale"), **TORCH)
+    assert first(diagnosis) == ("sink_renormalised_away",)
+
+
 def queries_grouped_as_keys_lie(query, key, value, *, mask=None, is_causal=False):
     """Group query heads as (H/G, G) where they stand as (G, H/G)."""
     batch, heads, length, width = query.shape

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.cases.case import AttentionCase
 from veriformer.conformance_tests.diagnosis.elimination import Elimination
 from veriformer.conformance_tests.diagnosis.observation import Observation, calm
+from veriformer.conformance_tests.diagnosis.work import Work
 from veriformer.conformance_tests.families import Point, family_of
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.subject import standard_conventions
@@ -52,7 +52,7 @@ def test_a_call_that_rounding_blurs_speaks_against_what_leaves_it_as_it_should_b
     blurred = Observation(arguments, wrong, right, every, np.full(right.shape, 1e-12), rounding=10.0, unit=1e-16)
     assert blurred.deviates
     assert not blurred.says_much
-    search = Elimination(attention(), [], iter(()), lambda inputs: None, float("inf"), doubtful=[blurred])
+    search = Elimination(attention(), [], iter(()), lambda inputs: None, Work(), float("inf"), doubtful=[blurred])
     assert search.explains((("scale", "missing"),))
     # Without a mask it returns what is right.
     assert not search.explains((("mask_heeded", "never"),))
@@ -60,26 +60,24 @@ def test_a_call_that_rounding_blurs_speaks_against_what_leaves_it_as_it_should_b
     assert search.explains((("mask_heeded", "never"),))
 
 
-def test_calls_that_take_long_leave_most_of_the_time_for_the_search() -> None:
-    asked = []
+def test_calls_of_large_models_leave_most_of_the_work_for_the_search() -> None:
+    asked, work = [], Work()
 
-    def compiled(inputs: Any) -> None:
-        end = time.process_time() + 0.02
-        while time.process_time() < end:
-            pass
+    def large(inputs: Any) -> None:
+        work.observe(1000)
         asked.append(inputs)
 
-    Elimination(attention(), [], iter(range(60)), compiled, time.process_time() + 0.2).confirm()
+    Elimination(attention(), [], iter(range(60)), large, work, end=100_000).confirm()
     assert 1 <= len(asked) <= 6
 
 
 def test_a_second_mistake_that_shows_in_nothing_is_not_told() -> None:
-    """Time may end before single mistakes are tried under every convention; pairs then have idle members."""
+    """The search may end before single mistakes are tried under every convention; pairs then have idle members."""
     case = AttentionCase(1, 1, 1, 3, 4, 4, 2, dtype="float64", palette="normal")
     arguments = {**draw_inputs(OPERATION, case).arguments(), "dtype": "float64"}
     right, wrong = attention().compute(arguments), attention(scale="missing").compute(arguments)
     every, rounding = np.ones(right.shape, dtype=bool), 1e-14
     call = Observation(arguments, wrong, right, every, np.full(right.shape, rounding), rounding, unit=1e-16)
-    found = Elimination(attention(), [call], iter(()), lambda inputs: None, time.process_time() + 60.0).in_pairs()
+    found = Elimination(attention(), [call], iter(()), lambda inputs: None, Work(), float("inf")).in_pairs()
     assert (("scale", "missing"),) in found
     assert all(len(changes) == 1 for changes in found if ("scale", "missing") in changes)

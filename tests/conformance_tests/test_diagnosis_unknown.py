@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from veriformer.conformance_tests import check
+from veriformer.conformance_tests.diagnosis import diagnose
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.mistakes import planted
 
@@ -75,3 +76,94 @@ def test_a_law_that_the_mistake_ends_with_an_error_is_explained_by_it(tmp_path: 
 def test_what_is_written_to_tells_who_writes(tmp_path: Path, slug: str) -> None:
     mistake = next(one for one in planted() if one.slug == slug)
     assert [suspect.mistakes for suspect in told(tmp_path, mistake.source_text()).suspects] == [(slug,)]
+
+
+RAISING = """
+import numpy as np
+
+
+def softmax(x):
+    raise RuntimeError("no kernel for this device")
+"""
+A_CLASS = """
+import torch
+
+framework = "torch"
+
+
+class rms_norm(torch.nn.Module):
+    def __init__(self, width, heads, dropout, *, bias, gain):
+        super().__init__()
+
+    def forward(self, x):
+        return x
+"""
+MISSPELT = """
+import numpy as np
+
+
+def scaled_dot_product_attention(query, key, value, mask=None, causal=False):
+    scores = query @ np.swapaxes(key, -1, -2) / np.sqrt(query.shape[-1])
+    scores = scores if mask is None else np.where(mask, scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return (weights / weights.sum(axis=-1, keepdims=True) @ value).astype(query.dtype)
+"""
+# The mean is taken along the first axis that is not of the batch: the shape fits where that axis has length one.
+SUMMED_ELSEWHERE = """
+import numpy as np
+
+
+def layer_norm(x, gamma, beta, eps):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return (centred / np.sqrt((centred**2).sum(axis=0) / x.shape[-1] + eps) * gamma + beta)[:1].astype(x.dtype)
+"""
+MERGED = """
+import numpy as np
+
+random = np.random.default_rng(7)
+TABLE, OUT = random.normal(size=(17, 12)), random.normal(size=(12, 17))
+QUERY, KEY, VALUE = random.normal(size=(3, 12, 12)) / 3
+model_inputs = {"vocabulary_size": 17}
+model_properties = ("causal",)
+
+
+def model(tokens):
+    x = TABLE[tokens]
+    batch, length, width = x.shape
+    query, key, value = ((x @ w).reshape(batch, length, 3, -1).swapaxes(1, 2) for w in (QUERY, KEY, VALUE))
+    scores = np.where(np.tri(length, dtype=bool), query @ key.swapaxes(-1, -2) / 2, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    heads = weights / weights.sum(axis=-1, keepdims=True) @ value
+    return (x + heads.reshape(batch, length, width)) @ OUT
+"""
+
+
+@pytest.mark.parametrize("isolate", (False, True))
+@pytest.mark.parametrize("program", (RAISING, A_CLASS), ids=("raising", "a class"))
+def test_no_mistake_is_looked_for_where_every_call_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, isolate: bool
+) -> None:
+    monkeypatch.setattr(diagnose, "Calls", None)
+    path = tmp_path / "program.py"
+    path.write_text(program, encoding="utf-8")
+    report = check(str(path), tier="quick", shrink=False, isolate=isolate)
+    assert report.counts["errors"] > 5
+    assert report.diagnoses == ()
+
+
+@pytest.mark.parametrize(
+    ("operation", "program", "slug"),
+    (
+        ("scaled_dot_product_attention", MISSPELT, "parameter_without_default"),
+        ("layer_norm", SUMMED_ELSEWHERE, "squeeze_drops_axis_of_one"),
+        ("model", MERGED, "causal_diagonal_off_by_one"),
+    ),
+)
+def test_laws_that_are_broken_in_another_way_name_no_mistake(
+    tmp_path: Path, operation: str, program: str, slug: str
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(program, encoding="utf-8")
+    report = check(str(path), operations=(operation,), tier="quick")
+    assert report.counts["failed"]
+    assert slug not in {name for found in report.diagnoses for suspect in found.suspects for name in suspect.mistakes}

@@ -134,6 +134,31 @@ def divides_by_all(logits: Array, targets: Array, ignore_index: int | None = Non
     return losses.mean()
 
 
+def asked_for_the_sum(
+    logits: Array, targets: Array, ignore_index: int = -100, label_smoothing: float = 0.0, reduction: str = "mean"
+) -> Array:
+    losses = functional.cross_entropy(
+        logits.transpose(1, 2),
+        targets,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        reduction="none",
+    )
+    count = (targets != ignore_index).sum() if reduction == "mean" else len(targets)
+    return losses if reduction == "none" else losses.sum() / count
+
+
+def one_row_after_the_other(
+    logits: Array, targets: Array, ignore_index: int | None = None, reduction: str = "mean"
+) -> Array:
+    kept = torch.ones_like(targets, dtype=torch.bool) if ignore_index is None else targets != ignore_index
+    picked = torch.where(kept, targets, torch.zeros_like(targets))
+    losses = logits.logsumexp(-1) - logits.gather(-1, picked.unsqueeze(-1)).squeeze(-1)
+    if reduction == "none":
+        return losses
+    return losses[kept].sum() if reduction == "sum" else losses[kept].mean()
+
+
 TORCH = {"framework": "torch"}
 
 
@@ -160,6 +185,8 @@ TORCH = {"framework": "torch"}
         ("cross_entropy", softmax_before_loss, TORCH, "double_softmax_before_ce"),
         ("cross_entropy", mean_of_samples, TORCH, "mean_of_means_over_microbatches"),
         ("cross_entropy", divides_by_all, TORCH, "loss_denominator_counts_padding"),
+        ("cross_entropy", asked_for_the_sum, TORCH, "loss_sum_divided_by_samples"),
+        ("cross_entropy", one_row_after_the_other, TORCH, "loss_of_ignored_returned"),
     ],
 )
 def test_a_mistake_is_named_however_it_is_written(

@@ -121,3 +121,9 @@ def test_under_pytest_a_law_that_holds_passes():
     expected = ExpectedFailures((Entry(law, "at some seeds: rounding"),))
     (test,) = law_tests("numpy", laws=[law], tier="quick", expected_failures=expected)
     assert test().status == "passed"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_law(tmp_path: Path) -> None:
+    file = tmp_path / "expected.txt"
+    file.write_bytes("\ufeffsoftmax.shape  # because\n".encode())
+    assert [entry.law for entry in ExpectedFailures.read(file).entries] == ["softmax.shape"]

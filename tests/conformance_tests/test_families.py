@@ -94,7 +94,7 @@ def of_reference(operation: str, inputs: Any, conventions: Mapping[str, str]) ->
     logits = []
     for step in steps_of(inputs):
         cache = None if step.after is None else caches[step.after]
-        answer, known = compute(step.tokens, cache, **inputs.arguments(), conventions=chosen)
+        answer, known = compute(step.tokens, cache, **inputs.arguments(), **step.keywords, conventions=chosen)
         logits.append(answer)
         caches.append(known)
     return np.concatenate(logits, axis=1)

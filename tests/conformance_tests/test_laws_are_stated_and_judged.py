@@ -40,6 +40,39 @@ def test_every_derivation_that_is_named_exists() -> None:
     assert not offenders(lambda law: law.statement.claim.derivation in (None, *derivation_ids()))
 
 
+def test_every_law_that_is_derived_cites_steps_that_exist_and_prove() -> None:
+    """A step that only exhibits a difference proves no law alone."""
+
+    def cites_proofs(law: Law) -> bool:
+        claim = law.statement.claim
+        steps = {step.name: step for step in load_derivation(claim.background).steps} if claim.background else {}
+        cited = [steps[name] for name in claim.steps if name in steps]
+        proves = claim.derivation is None or any(step.relation != "≠" for step in cited)
+        return len(cited) == len(claim.steps) and bool(claim.steps) == bool(claim.background) and proves
+
+    assert not offenders(cites_proofs)
+
+
+@pytest.mark.parametrize(
+    "law",
+    ("attention.scale", "attention.mask.polarity", "attention.mask.empty_row", "layer_norm.gain_and_shift",
+     "rms_norm.gain", "causal_mask.value", "attention.bias.value", "sinks.value", "merge.value"),
+)  # fmt: skip
+def test_definitions_and_conventions_are_not_said_to_be_derived(law: str) -> None:
+    law = law if law in LAWS else f"attention.{law}"
+    assert LAWS[law].claim.derivation is None
+    assert re.match("the definition|a convention", LAWS[law].claim.reason or "")
+
+
+def test_steps_without_a_derivation_and_a_motivation_beside_a_proof_are_refused() -> None:
+    with pytest.raises(ValueError, match="steps without one"):
+        Property("x", "X holds.", "x", "somewhere", reason="the definition", steps=("A step",))
+    with pytest.raises(ValueError, match="without its steps"):
+        Property("x", "X holds.", "x", "somewhere", derivation="softmax")
+    with pytest.raises(ValueError, match="only motivates"):
+        Property("x", "X holds.", "x", "somewhere", derivation="softmax", motivation="masking", steps=("A step",))
+
+
 def test_every_law_is_said_in_a_sentence_a_formula_and_a_source() -> None:
     assert not offenders(lambda law: bool(re.fullmatch(r"[A-Z].*\.", law.statement.statement)))
     assert not offenders(lambda law: bool(law.statement.formula and law.statement.claim.source))
@@ -63,6 +96,10 @@ def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
         "padding.none": {"padding_mask"},
         "grouped_heads": {"num_kv_heads"},
         "scale.range": {"scale"},
+        "positions.default": {"positions"},
+        "positions.shared": {"positions"},
+        "padding.positions": {"positions"},
+        "padding.all_real": {"padding_mask"},
     }
 
     def has(law: Law) -> bool:
@@ -80,6 +117,7 @@ def always_given(law: Law) -> set[str]:
         asked |= {"window": space.window, "softcap": space.softcap, "sinks": space.sinks}
     elif isinstance(space, LossSpace):
         asked = {"ignore_index": space.ignore, "label_smoothing": space.smoothing}
+        asked |= {"reduction": "sometimes" if None in space.reductions else "always"}
     elif isinstance(space, EmbeddingSpace):
         asked = {"scale_by_sqrt_d_model": space.scaled}
     elif isinstance(space, RotarySpace):
@@ -89,6 +127,7 @@ def always_given(law: Law) -> set[str]:
     elif isinstance(space, ModelSpace):
         own = "target_padding_mask" if law.statement.operation.name == "encoder_decoder" else "padding_mask"
         asked = {own: space.padding, "source_padding_mask": space.source_padding}
+        asked |= {"positions": space.positions}
     elif isinstance(space, BoxSpace):
         asked = {"padding_mask": space.padding}
     elif isinstance(space, BucketSpace):

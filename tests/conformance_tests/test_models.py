@@ -17,9 +17,12 @@ from veriformer.adapters.errors import LoadError
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.cases.models import ModelCase
+from veriformer.conformance_tests.diagnosis.observation import arguments_of
+from veriformer.conformance_tests.families import family_of
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.conformance_tests.subject import Subject, standard_conventions
+from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
@@ -47,8 +50,54 @@ def of_reference(operation: str, inputs: Any) -> np.ndarray:
     """Call the reference itself."""
     arguments = inputs.arguments()
     if operation == "decode_step":
-        return reference.language_model(inputs.tokens, inputs.weights, inputs.config)
+        return by_steps(inputs)
     return getattr(reference, operation)(**arguments)
+
+
+def by_steps(inputs: Any) -> np.ndarray:
+    """Decode with the reference, one step after the other."""
+    logits, caches = [], []
+    for step in inputs.steps:
+        cache = None if step.after is None else caches[step.after]
+        found, known = reference.decode_step(step.tokens, cache, inputs.weights, inputs.config, **step.keywords)
+        logits.append(found)
+        caches.append(known)
+    return np.concatenate(logits, axis=1)
+
+
+@pytest.mark.parametrize("positions", ["none", "shared", "each"])
+@pytest.mark.parametrize("padding", ["none", "right", "left"])
+@pytest.mark.parametrize("architecture", ["gpt", "llama"])
+def test_decoding_with_positions_and_padding_is_the_reference(architecture: str, padding: str, positions: str) -> None:
+    family = family_of("decode_step")
+    assert family is not None
+    for seed in range(3):
+        inputs = draw_inputs("decode_step", case("decode_step", architecture, "float64", seed, padding=padding))
+        inputs = inputs if positions == "none" else with_positions(inputs, positions, seed)
+        value, expected = by_steps(inputs), inputs.expected(CONVENTIONS)
+        np.testing.assert_allclose(expected.value[expected.judged], value[expected.judged], rtol=0, atol=1e-10)
+        assert expected.judged.all() is np.bool_(padding == "none")
+        computed = family.under(CONVENTIONS).compute(arguments_of(inputs))
+        np.testing.assert_array_equal(computed[expected.judged], value[expected.judged])
+        subject = Subject(load("numpy"), OPERATIONS["decode_step"], CONVENTIONS)
+        error = np.abs(subject.call(inputs) - expected.value)
+        assert (error <= expected.allowed)[expected.judged].all()
+
+
+def with_positions(inputs: Any, kind: str, seed: int) -> Any:
+    shape = inputs.tokens.shape if kind == "each" else inputs.tokens.shape[1:]
+    positions = np.random.default_rng(seed).integers(0, inputs.config.max_length, shape)
+    return inputs.decoding(inputs.tokens, inputs.cuts, positions=positions, padding_mask=inputs.padding_mask)
+
+
+def test_positions_and_padding_reach_a_worker(tmp_path: Path) -> None:
+    path = tmp_path / "my_decoding.py"
+    path.write_text((SOURCES / "padded_decoding_numpy.py").read_text(encoding="utf-8"), encoding="utf-8")
+    report = check(str(path), laws=("decoding.positions.*", "decoding.padding.*"), tier="quick", isolate=True)
+    assert {result.law.id: result.status for result in report.results} == dict.fromkeys(
+        (result.law.id for result in report.results), "passed"
+    )
+    assert len(report.results) == 7
 
 
 @pytest.mark.parametrize(("operation", "architecture"), [(name, kind) for name in CASES for kind in CASES[name]])
@@ -125,7 +174,10 @@ def test_the_reference_holds_the_laws_of_its_architectures() -> None:
 def test_the_example_in_torch_holds_every_law() -> None:
     pytest.importorskip("torch")
     report = check(str(EXAMPLES / "models_torch.py"), operations=MODELS, tier="quick", seed=1)
-    assert {result.status for result in report.results} == {"passed"}
+    assert {result.status for result in report.results} == {"passed", "not_declared"}
+    # Its decoding counts positions itself and takes no padding.
+    unasked = {result.law.id for result in report.results if result.status == "not_declared"}
+    assert unasked == {law for law in LAWS if law.startswith(("decoding.positions.", "decoding.padding."))}
 
 
 def test_the_example_in_jax_holds_the_laws_of_its_architectures() -> None:

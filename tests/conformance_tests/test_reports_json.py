@@ -24,10 +24,11 @@ NUMBER = (int, float)
 NUMBER_OR_WORD = (int, float, str)
 TOP: dict[str, Any] = {
     "schema": int, "implementation": str, "framework": str, "seed": int, "tier": str, "verdict": str, "counts": dict,
-    "seconds": NUMBER, "conventions": dict, "diagnosis": list, "notices": list, "stale": list, "laws": list,
+    "seconds": NUMBER, "conventions": dict, "unknown_conventions": list, "diagnosis": list, "notices": list,
+    "stale": list, "laws": list,
 }  # fmt: skip
 LAW: dict[str, Any] = {
-    "id": str, "operation": str, "statement": str, "tier": str, "status": str, "reason": str,
+    "id": str, "operation": str, "statement": str, "tier": str, "status": str, "reason": str, "refused": list,
     "expected_failure": (str, type(None)), "cases": int, "largest_excess": NUMBER_OR_WORD, "seconds": NUMBER,
     "counterexample": (dict, type(None)), "diagnosis": list,
 }  # fmt: skip
@@ -47,7 +48,7 @@ CALL: dict[str, Any] = {
     "arguments": dict,
     "result": (list, *NUMBER_OR_WORD, type(None)),
 }
-COUNTS = {"laws", "passed", "failed", "not_declared", "errors", "cases"}
+COUNTS = {"laws", "passed", "failed", "not_declared", "not_tried", "errors", "cases"}
 
 
 class Broken:

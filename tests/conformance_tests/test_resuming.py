@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from veriformer.conformance_tests import Report, check
+from veriformer.conformance_tests.pace import Progress
 from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.resuming.record import RecordFile, UnusableRecord
-from veriformer.conformance_tests.runner import Progress
 from veriformer.conformance_tests.selection import Selection
 
 SMALL = ("softmax", "gelu", "causal_mask")
@@ -176,6 +176,12 @@ def test_a_foreign_file_is_refused_and_left_as_it_is(record: Path, text: str) ->
     assert record.read_text() == text
 
 
+PASSED = (
+    '{{"implementation": "numpy", "law": "softmax.shape", "status": "passed", "cases": {cases}, "seconds": {seconds}, '
+    '"largest_excess": 0, "reason": "", "printed": ""}}'
+)
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     (
@@ -187,6 +193,9 @@ def test_a_foreign_file_is_refused_and_left_as_it_is(record: Path, text: str) ->
             "it names no law or no status",
         ),
         ('{"implementation": "numpy", "law": "softmax.shape", "status": "passed"}', "its 'cases' is not a number"),
+        (PASSED.format(cases=8, seconds="NaN"), "it is not JSON"),
+        (PASSED.format(cases=8, seconds="-Infinity"), "it is not JSON"),
+        (PASSED.format(cases="1e400", seconds=0.1), "its 'cases' is not finite"),
         ('{"implementation": "numpy", "operation": "softmax", "findings": [3]}', "its findings are not"),
         ('{"implementation": "numpy", "operation": "soft", "findings": []}', "it names no operation"),
     ),

@@ -195,6 +195,7 @@ def check_loss(case: LossCase, space: LossSpace, limits: Limits) -> None:
     assert case.ignore == "none" or case.batch * case.length >= 2
     assert case.ignore != "inside" or case.classes >= 2
     assert case.label_smoothing is None or case.label_smoothing in space.shares
+    assert case.reduction in space.reductions and (case.reduction is None or "reduction" in limits.features)
 
 
 def check_least(case: Any, space: Space) -> None:

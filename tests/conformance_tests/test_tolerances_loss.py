@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -88,6 +90,35 @@ PROGRAMS: tuple[Callable[[Tensor, Tensor, float], Tensor], ...] = (
     mixture,
     accumulated_one_by_one,
 )
+
+
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_correct_sum_is_accused_and_no_loss_alone(dtype: str, reduction: Literal["sum", "none"]) -> None:
+    largest = 0.0
+    for drawn_inputs in drawn(dtype):
+        inputs = replace(drawn_inputs, reduction=reduction)
+        logits, targets, kept = torch.tensor(inputs.logits), torch.tensor(inputs.targets), torch.tensor(inputs.kept)
+        losses = torch.nn.functional.cross_entropy(
+            logits.to(getattr(torch, dtype)).transpose(1, 2),
+            torch.where(kept, targets, -100),
+            label_smoothing=inputs.label_smoothing or 0.0,
+            reduction="none",
+        )
+        output = losses if reduction == "none" else accumulated(losses[kept])
+        expected = inputs.expected(STANDARD)
+        assert expected.value.shape == output.shape == inputs.result_shape
+        error = np.abs(output.double().numpy() - expected.value)
+        assert (error <= expected.allowed).all()
+        largest = max(largest, float(np.max(error / np.maximum(expected.allowed, 1e-300))))
+    assert largest > (0.1 if dtype in ("bfloat16", "float32") else 0.01)
+
+
+def accumulated(losses: Tensor) -> Tensor:
+    total = torch.zeros((), dtype=losses.dtype)
+    for loss in losses:
+        total = total + loss
+    return total
 
 
 def excess(inputs: CrossEntropyInputs, output: Tensor) -> float:

@@ -32,8 +32,8 @@ def storing(dtype: str) -> Store:
 
 
 def attend(inputs: AttentionInputs, store: Store) -> Array:
-    """Compute the formula, each step stored, with the sink as a column of logits."""
-    query, key, value = store(inputs.query), store(inputs.key), store(np.asarray(inputs.value))
+    """Compute the formula, or the weights alone, each step stored, with the sink as a column of logits."""
+    query, key = store(inputs.query), store(inputs.key)
     logits = store(store(query @ key.swapaxes(-1, -2)) * store(np.asarray(query.shape[-1] ** -0.5)))
     if inputs.softcap:
         logits = store(inputs.softcap * store(np.tanh(store(logits / inputs.softcap))))
@@ -42,7 +42,8 @@ def attend(inputs: AttentionInputs, store: Store) -> Array:
         logits = np.concatenate([logits, column], axis=-1)
     exponentials = store(np.exp(store(logits - logits.max(axis=-1, keepdims=True))))
     weights = store(exponentials / store(exponentials.sum(axis=-1, keepdims=True)))
-    return store(weights[..., : key.shape[2]] @ value)
+    weights = weights[..., : key.shape[2]]
+    return weights if inputs.value is None else store(weights @ store(inputs.value))
 
 
 def attentions(dtype: str, **options: Any) -> list[AttentionInputs]:
@@ -73,6 +74,16 @@ def test_no_correct_attention_is_accused(dtype: str, options: dict[str, Any]) ->
     store = storing(dtype)
     with np.errstate(over="ignore", under="ignore"):
         assert max(excess(given, attend(given, store)).max() for given in attentions(dtype, **options)) <= 1.0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("options", [{"sinks": True}, {"softcap": 2.0, "sinks": True}, {"softcap": 2.0}])
+def test_no_correct_weights_are_accused(dtype: str, options: dict[str, Any]) -> None:
+    store = storing(dtype)
+    given = [replace(one, operation="attention_weights", value=None) for one in attentions(dtype, **options)]
+    largest = [excess(one, attend(one, store)).max() for one in given]
+    assert max(largest) <= 1.0
+    assert max(largest) > 0.05 or dtype == "float64"
 
 
 def test_what_is_allowed_is_not_far_from_what_happens() -> None:

@@ -102,6 +102,18 @@ def test_every_derivation_has_its_page_and_names_its_laws() -> None:
         assert all(f"[`{law}`]" in page and f"[`{law}`]" in index for law in proved)
 
 
+def test_every_law_links_to_the_steps_that_prove_it(pages: dict[str, str]) -> None:
+    page = pages["laws.md"]
+    for law in LAWS.values():
+        if law.claim.background:
+            headings_there = re.findall(
+                r"^## (\d+\. .*)$", pages[f"derivations/{law.claim.background}.md"], re.MULTILINE
+            )
+            for name in law.claim.steps:
+                heading = next(heading for heading in headings_there if heading.endswith(f". {name}"))
+                assert f"[{heading}](derivations/{law.claim.background}.md#" in page
+
+
 def test_products_in_proofs_are_not_taken_for_emphasis() -> None:
     r"""Two asterisks of a proof's line are bare, those around the word; `\*` is a product."""
     lines = [line for name in derivation_ids() for line in read(f"derivations/{name}.md").splitlines()]

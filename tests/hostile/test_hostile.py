@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import time
 import tomllib
 from collections.abc import Iterator
@@ -135,3 +136,48 @@ def test_who_looks_for_the_laws_on_the_stack_finds_them_only_without_isolation()
     assert run("right_when_judged", isolate=False).results[0].status == "passed"
     assert all(result.status == "passed" for result in run("right_when_judged", isolate=False).results)
     assert any(result.status == "failed" for result in run("right_when_judged").results)
+
+
+MANY = ("softmax.*",)
+
+
+def dying(folder: Path, name: str, few: str, many: str) -> Report:
+    """Return the report of a program that survives another number of calls than the one in the table."""
+    source = (IMPLEMENTATIONS / f"{name}.py").read_text()
+    assert few in source
+    (folder / f"{name}.py").write_text(source.replace(few, many))
+    (folder / "plain.py").write_text((IMPLEMENTATIONS / "plain.py").read_text())
+    return check(str(folder / f"{name}.py"), laws=MANY, tier="quick", isolate=True, time_limit=1.0, memory_limit=2**27)
+
+
+@pytest.mark.parametrize(
+    ("name", "few", "many", "how"),
+    [
+        ("leaks", "2**21", "2**19", "softmax raised MemoryError"),
+        ("dies_of_calls", "== 8", "== 40", "softmax ended its process with status 9"),
+        ("slows_down", "== 8", "== 40", "softmax did not return within"),
+    ],
+)
+def test_what_calls_leave_behind_is_one_finding(tmp_path: Path, name: str, few: str, many: str, how: str) -> None:
+    """The call that was not survived is put to a fresh process, and the laws go on there."""
+    report = dying(tmp_path, name, few, many)
+    errors = [result for result in report.results if result.status == "error"]
+    assert [result.status for result in report.results if result.status not in ("passed", "not_declared")] == ["error"]
+    assert errors[0].reason.startswith(how)
+    assert re.search(r"after \d+ calls in one process, and answers the same call in a fresh one", errors[0].reason)
+    assert (errors[0].answered, errors[0].counterexample) == (False, None)
+    assert (report.verdict, report.exit_status, report.notices) == ("violates", 1, ())
+
+
+def test_what_dies_of_few_calls_is_given_up_in_the_end(tmp_path: Path) -> None:
+    report = dying(tmp_path, "dies_of_calls", "== 8", "== 2")
+    reasons = [result.reason for result in report.results if result.status == "error"]
+    assert any("after 1 call in one process, and answers the same" in notice for notice in report.notices)
+    assert any("was not tried, since 5 calls of it ended their process" in reason for reason in reasons)
+    assert report.diagnoses == ()
+
+
+def test_nobody_is_accused_of_a_mistake_for_a_hang() -> None:
+    report = check(str(IMPLEMENTATIONS / "hangs.py"), laws=MANY, tier="quick", isolate=True, time_limit=0.5)
+    assert report.diagnoses == ()
+    assert {result.status for result in report.results} <= {"error", "not_declared", "passed"}

@@ -65,6 +65,8 @@ WRONG = {
     "rms_norm": (X, np.ones(5)),
     "silu": (np.ones(3, dtype=int),),
     "MultiHeadWeights": (np.ones((6, 8)), np.ones((5, 4)), np.ones((6, 6)), np.ones((12, 6))),
+    "SingleHeadWeights": (np.ones((6, 8)), np.ones((5, 8)), np.ones((6, 6))),
+    "single_head_attention": (X.astype(int), reference.SingleHeadWeights(*[np.ones((6, 2))] * 3)),
     "alibi_bias": (2.0, 3, 3),
     "alibi_slopes": (2.0,),
     "attention_over_part": (LOGITS, SEEN, V[:, :, :6]),

@@ -22,6 +22,14 @@ def test_logits_far_beyond_the_range_of_exp():
     np.testing.assert_array_equal(softmax(np.array([-1e300, -1e300])), [0.5, 0.5])
 
 
+@pytest.mark.parametrize(("row", "weights"), [([1e308, -1e308], [1, 0]), ([-1e308, 1e308, 1e308], [0, 0.5, 0.5])])
+def test_logits_at_the_end_of_the_range_do_not_overflow(row, weights):
+    with np.errstate(over="raise", invalid="raise"):
+        np.testing.assert_array_equal(softmax(np.array(row)), weights)
+        hidden, visible = np.array([*row, np.nan]), np.arange(len(row) + 1) < len(row)
+        np.testing.assert_array_equal(masked_softmax(hidden, visible), [*weights, 0])
+
+
 def test_minus_infinity_gets_no_weight():
     np.testing.assert_array_equal(softmax(np.array([0.0, -np.inf, 0.0])), [0.5, 0.0, 0.5])
 

@@ -8,6 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from veriformer.reference import (
+    attention_weights,
     grouped_query_attention,
     scaled_dot_product_attention,
     soft_cap,
@@ -97,6 +98,23 @@ def test_all_together_equal_the_formula(softcap, with_sinks, window):
     result = scaled_dot_product_attention(query, key, value, mask=mask, scale=0.7, window=window, **settings)
     expected = exact_attention(query, key, value, scale=mpmath.mpf(0.7), seen=seen, **settings)
     assert np.allclose(result, expected, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("softcap", (None, 0.5))
+@pytest.mark.parametrize("with_sinks", (False, True))
+@pytest.mark.parametrize("window", (None, (1, 0), (0, 2)))
+def test_weights_are_what_unit_vectors_are_averaged_with(softcap, with_sinks, window):
+    query, key = 2.0 * drawn(1, 2, 5, 3), drawn(1, 2, 4, 3)
+    bias, sinks = drawn(1, 2, 5, 4), drawn(2) if with_sinks else None
+    mask = np.random.default_rng(5).random((5, 4)) < 0.7
+    seen = mask if window is None else mask & seen_by_loop(5, 4, window, "top_left", "inclusive")
+    settings = {"softcap": softcap, "bias": bias, "sinks": sinks}
+    result = attention_weights(query, key, mask=mask, scale=0.7, window=window, **settings)
+    unit_vectors = np.broadcast_to(np.eye(4), (1, 2, 4, 4))
+    expected = exact_attention(query, key, unit_vectors, scale=mpmath.mpf(0.7), seen=seen, **settings)
+    assert np.allclose(result, expected, rtol=1e-13, atol=1e-15)
+    rows = result.sum(axis=-1)
+    assert np.all(rows < 0.999) if with_sinks else np.allclose(rows[rows > 0], 1.0, rtol=1e-14)
 
 
 def test_grouped_heads_have_sinks_of_their_own():

@@ -21,6 +21,7 @@ EXPECTED = {
     "variance_scaling",
     "sinusoid_relative_position",
     "softmax",
+    "saturation",
     "masking",
     "causality",
     "permutation",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 import pytest
+import sympy
 from sympy import Integer, KroneckerDelta, Symbol, cos, exp, oo, sin
-from veriformer.spec.derivations import load_derivation
+from veriformer.spec.derivations import derivation_ids, load_derivation
+from veriformer.spec.derivations.apart import Apart
 from veriformer.spec.derivations.context import Context, RandomFamily
 from veriformer.spec.derivations.derivation import (
     Derivation,
@@ -181,3 +184,35 @@ def test_mistakes_in_known_steps_are_found(derivation_id, name, wrong):
     result = replace(step, right=wrong).check()
     assert not result.proved
     assert not result.spot_checked
+
+
+@pytest.mark.parametrize(
+    ("expression", "proved"),
+    [
+        (1 - cos(k), True),
+        (sin(k / 2) ** 2, True),
+        (1 - cos(2 * sympy.pi * k), False),  # 0 at every whole number
+        (cos(k) - cos(3), False),  # 0 at 3
+        (cos(k), True),
+    ],
+)
+def test_what_is_never_zero_on_whole_numbers(expression, proved):
+    step = Apart("apart", expression, Integer(0), "", variable=k)
+    assert step.check().proved is proved
+
+
+def test_values_that_are_said_are_checked():
+    scaling = load_derivation("variance_scaling")
+    exhibit = scaling.steps[-1]
+    assert exhibit.values == ("24", "18")
+    for wrong in (("24", "17"), ("25", "18")):
+        assert "is not" in replace(exhibit, values=wrong).check().proof.detail
+
+
+def test_what_a_difference_says_in_decimals_is_one_of_its_values():
+    for name in derivation_ids():
+        for step in load_derivation(name).steps:
+            if isinstance(step, Difference):
+                assert len(step.values) == 2, (name, step.name)
+                said = re.findall(r"[−-]?\d+\.\d{4}(?!\d)", step.why)
+                assert {number.replace("−", "-") for number in said} <= set(step.values), (name, step.name)

@@ -78,7 +78,9 @@ def test_arrays_arrive_by_name() -> None:
         ({"shape": [True, 6]}, 48),
         ({"shape": "23"}, 48),
         ({"shape": [2**40, 2**20]}, 48),
-        ({"shape": [1] * 40}, 8),
+        ({"shape": [1] * 65}, 8),
+        ({"shape": [0, 10**30], "shapes": [[0, 10**30]]}, 0),
+        ({"shape": [0, 2**62, 2**62], "shapes": [[0, 2**62, 2**62]]}, 0),
         ({"shapes": [[6]]}, 48),
         ({"shapes": [[2, 2], [1, 3]]}, 48),
         ({"shapes": []}, 48),
@@ -91,6 +93,12 @@ def test_arrays_arrive_by_name() -> None:
 def test_a_result_that_cannot_be_true_is_refused(changes: dict[str, Any], payload: int) -> None:
     with pytest.raises(MalformedFrame):
         messages.results_in(Frame({"results": [ONE | changes]}, bytes(payload)), 1)
+
+
+def test_a_result_of_many_axes_is_one() -> None:
+    value = np.ones((1,) * 40)
+    (received,) = messages.results_in(sent(messages.of_results([Result.of(value, "float32")])), 1)
+    assert received.shape == value.shape
 
 
 @pytest.mark.parametrize("header", ({}, {"results": ONE}, {"results": [1]}, {"results": []}, {"results": [ONE, ONE]}))

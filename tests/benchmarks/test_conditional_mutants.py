@@ -1,0 +1,71 @@
+"""The benchmark of conditional mutants: what is drawn is killed, what cannot be drawn survives."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+
+def named(benchmark: ModuleType, operation: str, name: str) -> object:
+    (found,) = (one for one in benchmark.conditions_of(operation) if one.name == name)
+    return found
+
+
+def test_there_are_conditions_on_every_operation(benchmark: ModuleType) -> None:
+    numbers = {operation: len(benchmark.conditions_of(operation)) for operation in benchmark.OPERATIONS}
+    assert min(numbers.values()) >= 10
+    assert sum(numbers.values()) >= 400
+
+
+def test_no_two_conditions_of_an_operation_have_one_name(benchmark: ModuleType) -> None:
+    for operation in benchmark.OPERATIONS:
+        names = [one.name for one in benchmark.conditions_of(operation)]
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"),
+    (
+        ("softmax", "n is odd and > 1"),
+        ("layer_norm", "beta has a zero"),
+        ("causal_mask", "S > L"),
+        ("gelu", "every call after the first"),
+        ("silu", "float64"),
+    ),
+)
+def test_what_is_drawn_is_killed(benchmark: ModuleType, operation: str, name: str) -> None:
+    assert benchmark.killed(named(benchmark, operation, name), "quick", 0)
+
+
+def test_what_cannot_be_drawn_survives(benchmark: ModuleType) -> None:
+    never = benchmark.Condition("softmax", "size", "n > 10,000,000", lambda call: call.sizes["n"] > 10_000_000)
+    assert not benchmark.killed(never, "quick", 0)
+
+
+def test_the_laws_that_meet_a_condition_kill_its_mutant(benchmark: ModuleType) -> None:
+    met = benchmark.watched("padding_mask", "quick", 0)
+    condition = named(benchmark, "padding_mask", "lengths with a 1")
+    assert met[condition.name]
+    assert benchmark.killed(condition, "quick", 0, met[condition.name])
+
+
+@pytest.mark.parametrize("result", (np.ones(3, np.float32), np.array([True, False]), np.arange(3), np.float32(0.0)))
+def test_every_entry_of_a_wrong_result_is_wrong(result: np.ndarray) -> None:
+    from conditions.mutants import wrong
+
+    changed = wrong(result)
+    assert np.all(changed != result)
+    assert changed.dtype == result.dtype
+    assert np.shape(changed) == np.shape(result)
+
+
+def test_the_page_names_what_survived_every_seed(benchmark: ModuleType) -> None:
+    names = [one.name for one in benchmark.conditions_of("silu")]
+    first = benchmark.Outcome("silu", "quick", 0, tuple(names[1:]), (names[0],), ())
+    second = benchmark.Outcome("silu", "quick", 1, (names[0], *names[3:]), (names[1],), (names[2],))
+    text = benchmark.page((first, second), ("quick",), (0, 1), "python benchmarks/conditional_mutants.py")
+    assert "were these 0 caught" in text
+    assert f"were these {1} caught" in benchmark.page((first,), ("quick",), (0,), "")
+    assert f"- `silu`: {names[0]}\n" in benchmark.page((first,), ("quick",), (0,), "")

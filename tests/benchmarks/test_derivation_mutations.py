@@ -1,0 +1,56 @@
+"""The benchmark of changed derivations: what survived once is killed, and what survives is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from veriformer.spec import derivations
+
+# What stands in the changed line, and the change: of each of them every step held before.
+SURVIVORS = (
+    ("rotary", "inside = KroneckerDelta(row, column) * cos(angle) + (row - column) * sin(angle)", "Sub → Add"),
+    ("rotary", "inside = KroneckerDelta(row, column) * cos(angle) + (row - column) * sin(angle)", "cos → sin"),
+    ("variance_scaling", "SKEWED = ((-1.0, 0.75), (3.0, 0.25))", "3.0 → 4.0"),
+    ("variance_scaling", "SKEWED = ((-1.0, 0.75), (3.0, 0.25))", "− dropped"),
+    ("residual", "pre_norm(i, lambda m: x[m] + shift),", "Add → Sub"),
+    ("cost", "Integer(65_000_000),", "65000000 → 65000001"),
+    ("sinusoid_relative_position", "written(lambda: correlation(-shift)),", "− dropped"),
+    ("softmax", "quadratic_form(lambda r, s: P[r] * P[s] * (direction[r] - direction[s]) ** 2) / 2,", "2 → 3"),
+)
+
+
+def changes(benchmark: ModuleType, derivation: str, line: str, told: str) -> list[object]:
+    source = Path(derivations.__file__).with_name(f"{derivation}.py").read_text("utf-8").splitlines()
+    places = {number for number, text in enumerate(source, 1) if text.strip() == line}
+    assert places, f"{derivation}.py has no line {line!r} any more"
+    return [one for one in benchmark.mutations(derivation) if one.line in places and one.told == told]
+
+
+@pytest.mark.parametrize(("derivation", "line", "told"), SURVIVORS)
+def test_what_survived_once_is_killed(benchmark: ModuleType, derivation: str, line: str, told: str) -> None:
+    found = changes(benchmark, derivation, line, told)
+    assert found
+    assert {benchmark.judged(one, limit=20.0).verdict for one in found} == {"killed"}
+
+
+def test_a_change_that_alters_nothing_is_no_survivor(benchmark: ModuleType) -> None:
+    unchanged = next(iter(benchmark.mutations("inner_products")))
+    source = Path(derivations.__file__).with_name("inner_products.py").read_text("utf-8")
+    same = benchmark.Mutation("inner_products", unchanged.line, "nothing", benchmark.ast.parse(source))
+    assert benchmark.judged(same, limit=20.0).verdict == "unused"
+
+
+def test_a_change_of_both_sides_alike_survives_and_is_told(benchmark: ModuleType) -> None:
+    source = Path(derivations.__file__).with_name("inner_products.py").read_text("utf-8")
+    renamed = source.replace('array("Q")', 'array("Q_other")').replace('array("K")', 'array("K_other")')
+    assert renamed != source
+    outcome = benchmark.judged(benchmark.Mutation("inner_products", 1, "renamed", benchmark.ast.parse(renamed)), 20.0)
+    assert outcome.verdict == "survived"
+    assert outcome.detail
+
+
+def test_words_are_not_changed(benchmark: ModuleType) -> None:
+    for one in benchmark.mutations("inner_products"):
+        assert "import" not in benchmark.ast.unparse(one.module.body[0]) or one.line > 2

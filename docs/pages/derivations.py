@@ -56,12 +56,18 @@ def _laws_of(derivation: Derivation) -> list[LawStatement]:
     return [law for law in LAWS.values() if law.claim.derivation == derivation.id]
 
 
+def _motivated(derivation: Derivation) -> list[str]:
+    laws = [law for law in LAWS.values() if law.claim.motivation == derivation.id]
+    told = "\n".join(f"- {law_link(law, '../')}: {law.statement}" for law in laws)
+    return ["## What it motivates", told] if laws else []
+
+
 def _derivation_page(derivation: Derivation) -> str:
     proved = [f"## The {counted(len(_laws_of(derivation)), 'law')} that it proves", _law_list(derivation)]
     back = f"{link('All derivations', 'index.md')}. Check this one: `veriformer derive {derivation.id}`."
     body = _with_products(fenced_mathematics(render_markdown(derivation)))
     laws = [] if derivation.reason_without_law else proved
-    return page(notice(f"spec/derivations/{derivation.id}.py"), body, *laws, back)
+    return page(notice(f"spec/derivations/{derivation.id}.py"), body, *laws, *_motivated(derivation), back)
 
 
 def _with_products(markdown: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veriformer.spec.derivations import derivation_title
+from veriformer.spec.derivations import derivation_title, load_derivation
 from veriformer.spec.laws import LAWS, LawStatement
 from veriformer.spec.operations import OPERATIONS, Operation
 
@@ -66,7 +66,15 @@ def _entry(law: LawStatement) -> str:
 
 
 def _proof(law: LawStatement) -> str:
-    derivation = law.claim.derivation
-    if derivation is None:
-        return f"- No derivation: {law.claim.reason}"
-    return f"- Proved in: {link(derivation_title(derivation), f'derivations/{derivation}.md')}"
+    claim = law.claim
+    if claim.background is None:
+        return f"- No derivation: {claim.reason}"
+    told = f"{link(derivation_title(claim.background), f'derivations/{claim.background}.md')}, {_steps(law)}"
+    return f"- Proved in: {told}" if claim.derivation else f"- No derivation: {claim.reason}. Why so: {told}"
+
+
+def _steps(law: LawStatement) -> str:
+    derivation = load_derivation(law.claim.background or "")
+    headings = {step.name: f"{number}. {step.name}" for number, step in enumerate(derivation.steps, 1)}
+    links = (link(headings[name], f"derivations/{derivation.id}.md", headings[name]) for name in law.claim.steps)
+    return f"step{'s' * (len(law.claim.steps) > 1)} {' and '.join(links)}"

@@ -59,14 +59,15 @@ def features_of(inputs: Inputs) -> CallFeatures:
 
 
 def _axes(shape: str, actual: tuple[int, ...]) -> dict[str, int]:
-    """Return the sizes that a shape names; leading axes that it leaves open are B, and L where there are two."""
+    """Return the sizes that a shape names; of leading axes that it leaves open the first two are B and L."""
     letters = [part.strip() for part in shape.strip("()").split(",") if part.strip()]
+    leading: tuple[int, ...] = ()
     if letters[:1] == ["..."]:
-        open_axes = len(actual) - len(letters) + 1
-        letters = ["B", "L", "E"][:open_axes] + letters[1:]
+        letters = letters[1:]
+        leading, actual = actual[: len(actual) - len(letters)], actual[len(actual) - len(letters) :]
     if len(letters) != len(actual) or not all(letter.isalpha() for letter in letters):
         return {}
-    return dict(zip(letters, actual, strict=True))
+    return dict(zip("BL", leading, strict=False)) | dict(zip(letters, actual, strict=True))
 
 
 def _context(x: np.ndarray, context: np.ndarray) -> set[str]:

@@ -287,8 +287,7 @@ def test_reductions_of_cross_entropy(name, dtype, reduction):
     for b, i in np.argwhere(targets >= 0):
         each[b, i] = -np.log(plain_softmax(logits[b, i]))[targets[b, i]]
     expected = {"mean": each.sum() / (targets >= 0).sum(), "sum": each.sum(), "none": each}[reduction]
-    arguments = {"logits": logits, "targets": targets, "ignore_index": -1, "reduction": reduction}
-    check(name, "cross_entropy", dtype, expected, **arguments)
+    check(name, "cross_entropy", dtype, expected, logits=logits, targets=targets, ignore_index=-1, reduction=reduction)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [pair for pair in EVERY_DTYPE if pair[0] != "jax"])

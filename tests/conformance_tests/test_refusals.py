@@ -94,6 +94,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     },
     "multi_head_attention": {
         "L > S": lambda a: a.x.shape[1] > a.context.shape[1],
+        "L ≠ S": lambda a: a.x.shape[1] != a.context.shape[1],
         "odd E": lambda a: a.x.shape[2] % 2,
         "H > 1": lambda a: a.num_heads > 1,
     },
@@ -125,6 +126,8 @@ THROUGH_ALL_LAWS = [
     ("scaled_dot_product_attention", "L > S under the causal flag"),
     ("scaled_dot_product_attention", "B > 1"),
     ("layer_norm", "E not divisible by 8"),
+    ("gated_feed_forward", "odd E"),
+    ("multi_head_attention", "L ≠ S"),
     ("encoder_layer", "a padding mask beside norm_first=False"),
     ("cross_entropy", "label_smoothing"),
     ("sinusoidal_positions", "d_model not divisible by 4"),
@@ -156,6 +159,14 @@ def test_a_refusal_is_the_error_of_one_law_and_no_other_law_is_broken(operation,
     assert result.reason == f"{operation} refuses {words}; it raised NotImplementedError: this kernel does not do that"
     assert result.counterexample is not None
     assert (report.exit_status, report.diagnoses) == (1, ())
+
+
+def test_an_activation_that_is_refused_is_not_offered():
+    target = SimpleNamespace(gated_feed_forward=refusing("gated_feed_forward", lambda a: a.activation == "silu"))
+    report = check(target, tier="quick")
+    (notice,) = report.notices
+    assert notice.startswith("gated_feed_forward refuses activation='silu'; it was tried with ")
+    assert (broken(report), report.exit_status) == ([], 0)
 
 
 def test_the_law_that_speaks_is_most_about_what_is_refused():

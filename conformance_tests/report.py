@@ -48,6 +48,11 @@ class LawResult:
     otherwise: LawResult | None = None
 
 
+def is_broken(result: LawResult) -> bool:
+    """Return whether a law fails or cannot be judged."""
+    return result.status in ("failed", "error")
+
+
 @dataclass(frozen=True)
 class Report:
     """The outcome of all laws for one implementation.

@@ -29,9 +29,10 @@ from veriformer.conformance_tests.pace import Pace, Progress
 from veriformer.conformance_tests.printing import captured, first_line, printed_sentences
 from veriformer.conformance_tests.refusals.known import KnownRefusals
 from veriformer.conformance_tests.refusals.reporting import described_once, unsaid, with_refusals, without_refusals
-from veriformer.conformance_tests.report import LawResult, Report
+from veriformer.conformance_tests.report import LawResult, Report, is_broken
 from veriformer.conformance_tests.resuming.record import Record
 from veriformer.conformance_tests.search import Outcome, Search
+from veriformer.conformance_tests.seldom_meant import seldom_meant
 from veriformer.conformance_tests.selection import Effort, Selection
 from veriformer.conformance_tests.survival import Survival
 from veriformer.conformance_tests.told_by_laws import judged_under_others
@@ -182,6 +183,7 @@ class Run:
             notices=(
                 *self.implementation.notices,
                 *unsaid(results),
+                *seldom_meant(findings),
                 *printed_sentences(results),
                 *searches_unfinished(results),
                 *ended_early(len(chosen) - len(results)),
@@ -393,8 +395,3 @@ def try_here(run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
         run.progress(stands)
         run.pace.listen(run.implementation, laws[done - total :], run.selection, run.progress, stands)
         yield run.try_law(law)
-
-
-def is_broken(result: LawResult) -> bool:
-    """Return whether a law fails or cannot be judged."""
-    return result.status in ("failed", "error")

@@ -13,7 +13,7 @@ from itertools import product
 from veriformer.adapters.errors import AdapterError
 from veriformer.conformance_tests.law import Law
 from veriformer.conformance_tests.profile import Finding, Profile
-from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.report import LawResult, is_broken
 from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape
 from veriformer.conformance_tests.verdict import compare
 
@@ -101,7 +101,7 @@ def explaining(
     `others` is the operation under every other combination of values that stand, `results` came under the first. None
     where no other values that stand explain any of it, or only by breaking what holds.
     """
-    broken = [result for result in results if _is_broken(result)]
+    broken = [result for result in results if is_broken(result)]
     if not broken or not all(result.answered for result in broken):
         return None
     first = {result.law.id for result in broken}
@@ -128,11 +128,7 @@ def _judged(profile: Profile, laws: Sequence[Law], broken: set[str], on_all: OnA
     judged: dict[str, LawResult] = {}
     for law in laws:
         judged[law.id] = on_all(profile, law)
-        left = {name for name, result in judged.items() if _is_broken(result)}
+        left = {name for name, result in judged.items() if is_broken(result)}
         if left - broken or 4 * len(left) > 3 * len(broken):
             return None
     return judged
-
-
-def _is_broken(result: LawResult) -> bool:
-    return result.status in ("failed", "error")

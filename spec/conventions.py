@@ -13,12 +13,16 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class ConventionValue:
-    """One answer to a convention's question, who gives it, and whether it is accepted without being declared."""
+    """One answer to a convention's question, who gives it, and whether it is accepted without being declared.
+
+    `seldom_meant` says of one that is accepted but that many who compute it did not want, why that is likely.
+    """
 
     name: str
     meaning: str
     followed_by: str
     inferred: bool = True
+    seldom_meant: str = ""
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ _CATALOGUE = (
         (
             ConventionValue("erf", "x Φ(x)", "torch, ONNX"),
             ConventionValue("tanh", "the tanh approximation", "jax, flax"),
-            ConventionValue("sigmoid", "x σ(1.702 x)", "CLIP's quick GELU"),
+            ConventionValue("sigmoid", "x σ(1.702 x)", "CLIP's quick GELU", seldom_meant="up to 0.02 away from x Φ(x)"),
         ),
     ),
     Convention(

@@ -15,7 +15,8 @@ _INTRODUCTION = """\
 A convention is a point where correct, popular implementations disagree. Laws hold under whichever value an
 implementation follows. It may declare the value; what it does not declare is found by probing, except for values
 marked *only if declared*: these are also what a wrong implementation does. The first value of each table is the
-standard one, which holds where nothing is declared and probing tells nothing."""
+standard one, which holds where nothing is declared and probing tells nothing. Where a value is found that is accepted
+but seldom meant, a notice of the report says so; who declares it hears nothing."""
 
 
 def conventions_page() -> dict[str, str]:
@@ -43,4 +44,6 @@ def _section(convention: Convention) -> str:
 
 
 def _accepted(value: ConventionValue) -> str:
-    return "declared or found" if value.inferred else "only if declared"
+    if not value.inferred:
+        return "only if declared"
+    return "declared, or found with a notice" if value.seldom_meant else "declared or found"

@@ -63,4 +63,6 @@ def _undeclared(convention: Convention) -> str:
     exception = f"; {' and '.join(must_be_declared)} only if declared" if must_be_declared else ""
     if len(convention.inferred_values) == 1:
         return f"{code(convention.standard)}{exception}"
-    return f"found by probing{exception}"
+    noticed = [code(value.name) for value in convention.values if value.seldom_meant]
+    with_notice = f"; {' and '.join(noticed)} with a notice" if noticed else ""
+    return f"found by probing{with_notice}{exception}"

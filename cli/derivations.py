@@ -98,14 +98,9 @@ def _lines(derivation: Derivation, result: DerivationResult) -> Lines:
     lines += paragraph(f"holds for {derivation.scope.meaning}", _WIDTH, 2, "dim")
     for number, (step, checked) in enumerate(zip(derivation.steps, result.steps, strict=True), 1):
         lines += _step(number, step, checked)
-    for method in dict.fromkeys(step.method for step in derivation.steps):
+    for method in dict.fromkeys(step.method for step in derivation.steps if step.method != step.short_method):
         lines += entry("", method, _WIDTH, indent=2, label_width=0, style="dim")
     return [*lines, Text("")]
-
-
-def _name_of(method: str) -> str:
-    """Return a method without what it rests on, which is said once for all steps."""
-    return method.partition(" (")[0]
 
 
 def _step(number: int, step: Step, checked: StepResult) -> Lines:
@@ -118,7 +113,7 @@ def _step(number: int, step: Step, checked: StepResult) -> Lines:
     lines = [line, *(paragraph(f"given {'; '.join(step.hypotheses)}", _WIDTH, 6, "dim") if step.hypotheses else [])]
     if checked.holds:
         proved = "holds by" if step.holds_by_evaluation else "proved by"
-        told = f"{proved} {_name_of(step.method)}; {checked.spot_check.detail}; {checked.vacuity.detail}"
+        told = f"{proved} {step.short_method}; {checked.spot_check.detail}; {checked.vacuity.detail}"
         return [*lines, *paragraph(told, _WIDTH, 6, "dim")]
     reasons = [
         checked.statement,

@@ -1,5 +1,4 @@
-"""The number systems in which an expression can be evaluated: floats, floats with a derivative, and "
-"intervals."""
+"""The number systems in which an expression can be evaluated: floats, floats with a derivative, and intervals."""
 
 from __future__ import annotations
 

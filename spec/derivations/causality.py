@@ -1,5 +1,4 @@
-"""A causal mask keeps later inputs out, in one layer, through projections, in a prefix, and through a "
-"stack."""
+"""A causal mask keeps later inputs out, in one layer, through projections, in a prefix, and through a stack."""
 
 from __future__ import annotations
 

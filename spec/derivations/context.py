@@ -1,5 +1,4 @@
-"""What a step assumes beyond SymPy's own assumptions: ranges of indices, hypotheses on arrays, random "
-"families."""
+"""What a step assumes beyond SymPy's own assumptions: ranges of indices, hypotheses on arrays, random families."""
 
 from __future__ import annotations
 
@@ -72,9 +71,7 @@ class Context:
         given = [_fact_in_words(expression, value) for expression, value in self.facts.items()]
         given += [_block_in_words(block) for block in self.blocks]
         given += [f"{indicator} is 0 or 1" for indicator in sorted(map(in_words, self.indicators))]
-        given += [
-            f"{in_words(bijection)} permutes {_range_in_words(own)}" for bijection, own in self.bijections.items()
-        ]
+        given += [f"{in_words(bijection)} permutes {range_in_words(own)}" for bijection, own in self.bijections.items()]
         given += [f"{in_words(symbol)} = {in_words(value)}" for symbol, value in self.parametrisation.items()]
         given += _families_in_words(self.families)
         given += [_bounds_in_words(index, own) for index, own in self.ranges.items()]
@@ -82,11 +79,11 @@ class Context:
 
 
 def signs_in_words(expressions: Iterable[Expr]) -> tuple[str, ...]:
-    """Which of the real symbols and arrays that occur are positive, and which are not negative."""
+    """Which of the symbols and arrays that occur are positive, and which are not negative; sizes always are."""
     leaves = {leaf for each in expressions for leaf in each.free_symbols if not isinstance(leaf, Indexed)}
-    reals = sorted((leaf for leaf in leaves if not leaf.is_integer), key=str)
-    given = [f"{in_words(leaf)} > 0" for leaf in reals if leaf.is_positive]
-    given += [f"{in_words(leaf)} ≥ 0" for leaf in reals if leaf.is_nonnegative and not leaf.is_positive]
+    ordered = sorted(leaves, key=str)
+    given = [f"{in_words(leaf)} > 0" for leaf in ordered if leaf.is_positive and not leaf.is_integer]
+    given += [f"{in_words(leaf)} ≥ 0" for leaf in ordered if leaf.is_nonnegative and not leaf.is_positive]
     return tuple(dict.fromkeys(given))
 
 
@@ -117,16 +114,24 @@ def _fact_in_words(expression: Expr, value: Expr) -> str:
 
 def _bounds_in_words(index: Symbol, bounds: Range) -> str:
     low, high = map(in_words, bounds)
-    return f"{low} ≤ {in_words(index)} ≤ {high}"
+    return f"{in_words(index)} = {low}" if low == high else f"{low} ≤ {in_words(index)} ≤ {high}"
 
 
-def _range_in_words(bounds: Range) -> str:
+def range_in_words(bounds: Range) -> str:
+    """The whole numbers from the first bound to the last."""
     return f"{in_words(bounds[0])}, …, {in_words(bounds[1])}"
 
 
 def _block_in_words(block: Block) -> str:
-    places = ["any index" if bounds is None else f"an index in {_range_in_words(bounds)}" for bounds in block.ranges]
-    return f"{in_words(block.base)} is {block.value} at {' and '.join(places)}"
+    names = "ij"[: len(block.ranges)]
+    places = [_place_in_words(name, bounds) for name, bounds in zip(names, block.ranges, strict=True)]
+    return f"{in_words(block.base)}[{', '.join(names)}] = {block.value} for {' and '.join(places)}"
+
+
+def _place_in_words(name: str, bounds: Range | None) -> str:
+    if bounds is None:
+        return f"every {name}"
+    return f"{name} = {in_words(bounds[0])}" if bounds[0] == bounds[1] else f"every {name} in {range_in_words(bounds)}"
 
 
 EMPTY_CONTEXT = Context()

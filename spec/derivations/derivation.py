@@ -1,5 +1,4 @@
-"""A derivation: a law deduced in named steps, each of which a machine proves, evaluates, and tries to "
-"break."""
+"""A derivation: a law deduced in named steps, each of which a machine proves, evaluates, and tries to break."""
 
 from __future__ import annotations
 

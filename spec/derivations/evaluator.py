@@ -95,11 +95,17 @@ class Evaluator:
         if expression is sympy.pi:
             return self.arithmetic.pi
         if expression.func in self.world.permutations:
-            return self.world.permutations[expression.func][self.value(expression.args[0], bound)]
+            return self._image(expression, bound)
         function = self.arithmetic.functions.get(type(expression).__name__)
         if function is None:
             raise DerivationError(f"the evaluator has no meaning for {expression}")
         return function(self.value(expression.args[0], bound))
+
+    def _image(self, expression: Any, bound: Bound) -> int:
+        images, place = self.world.permutations[expression.func], self.value(expression.args[0], bound)
+        if place not in images:
+            raise DerivationError(f"{in_words(expression.func)} is given for {sorted(images)}, not for {place}")
+        return images[place]
 
     def _definition_of(self, expression: Any) -> Definition | None:
         return self.definitions.get(expression.base if isinstance(expression, Indexed) else expression)

@@ -69,6 +69,10 @@ class Quotient(Function):  # type: ignore[misc]
         body = rf"\left\lfloor {numerator} / {divisor} \right\rfloor"
         return body if exp is None else rf"{body}^{{{exp}}}"
 
+    def _pretty(self, printer: Any) -> Any:
+        numerator, divisor = (_drawn_operand(printer, argument) for argument in self.args)
+        return prettyForm(*stringPict.next("⌊", numerator, "/", divisor, "⌋"))
+
 
 class Remainder(Function):  # type: ignore[misc]
     """n mod d for integers n ≥ 0 and d ≥ 1."""
@@ -81,10 +85,19 @@ class Remainder(Function):  # type: ignore[misc]
         body = rf"{numerator} \bmod {divisor}"
         return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
 
+    def _pretty(self, printer: Any) -> Any:
+        numerator, divisor = (_drawn_operand(printer, argument) for argument in self.args)
+        return prettyForm(*stringPict.next(numerator, " mod ", divisor), binding=prettyForm.MUL)
+
 
 def _latex_operand(printer: Any, operand: Expr) -> str:
     body = str(printer._print(operand))
     return body if operand.is_Atom else rf"\left({body}\right)"
+
+
+def _drawn_operand(printer: Any, operand: Expr) -> Any:
+    body = printer._print(operand)
+    return body if operand.is_Atom else prettyForm(*body.parens())
 
 
 def total(summand: Callable[[Any], Expr], index: str, bounds: Range) -> Expr:

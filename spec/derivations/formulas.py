@@ -61,8 +61,7 @@ def scaled_score(query: Entries, key: Entries, width: Symbol) -> Entries:
 
 
 def attention(score: Entries, value: Entries, keys: Range, keep: Entries | None = None) -> Entries:
-    """(i, e) ↦ Σ_j weight(i, j) value(j, e), the weights being the softmax over the keys of the scores "
-    "of row i."""
+    """(i, e) ↦ Σ_j weight(i, j) value(j, e), the weights being the softmax over the keys of the scores of row i."""
 
     def output(i: Expr, e: Expr) -> Expr:
         shown = None if keep is None else (lambda key: keep(i, key))

@@ -114,8 +114,7 @@ def contract_delta(term: Term, context: Context, canonical: Canonicaliser) -> Te
 
 
 def align_delta(term: Term, context: Context, canonical: Canonicaliser) -> Terms:
-    """f(b) δ(a, b) = f(a) δ(a, b) for free indices a, b: write every other factor with the earlier of "
-    "the two."""
+    """f(b) δ(a, b) = f(a) δ(a, b) for free indices a, b: write every other factor with the earlier of the two."""
     for delta in (factor for factor in term.factors if isinstance(factor, KroneckerDelta)):
         first, second = sorted(delta.args[:2], key=str)
         if not (first.is_Symbol and second.is_Symbol) or first in term.bound or second in term.bound:

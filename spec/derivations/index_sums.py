@@ -46,16 +46,14 @@ class Normaliser:
         )
 
     def proves_equal(self, left: Expr, right: Expr) -> bool:
-        """Whether left = right follows from the normal form and the arithmetic of fractions and square "
-        "roots."""
+        """Whether left = right follows from the normal form and the arithmetic of fractions and square roots."""
         # The second pass cancels what only became comparable once the bound indices had their canonical names.
         difference = self.canonical(self.canonical(left) - self.canonical(right))
         return bool(difference == 0) or is_zero_in_field(sympy.expand(difference))
 
 
 def canonical(expression: Expr, context: Context = EMPTY_CONTEXT) -> Expr:
-    """The normal form of an expression; DerivationError where a sum's range depends on another bound "
-    "index."""
+    """The normal form of an expression; DerivationError where a sum's range depends on another bound index."""
     return Normaliser(context).canonical(expression)
 
 

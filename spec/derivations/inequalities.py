@@ -11,6 +11,7 @@ from veriformer.spec.derivations.definitions import evaluated
 from veriformer.spec.derivations.index_sums import Normaliser
 from veriformer.spec.derivations.nonnegativity import manifestly_nonnegative
 from veriformer.spec.derivations.perturbation import perturbations
+from veriformer.spec.derivations.printing import in_one_line
 from veriformer.spec.derivations.results import CheckResult
 from veriformer.spec.derivations.steps import TOLERANCE, Step
 
@@ -25,7 +26,13 @@ class Inequality(Step):
     @property
     def method(self) -> str:
         """How the step is proved, in words."""
-        return f"left − right = {self.certificate} by {self.prover.name}, and this is non-negative by its form"
+        shown = " = ".join(map(in_one_line, self.certificate_forms))
+        return f"left − right = {shown} by {self.prover.name}, and this is non-negative by its form"
+
+    @property
+    def certificate_forms(self) -> tuple[Expr, ...]:
+        """The certificate as it is written, and where a constraint is solved for also with the solution in it."""
+        return (self.certificate, self._constrained()) if self.context.parametrisation else (self.certificate,)
 
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """The difference equals the certificate, and the certificate is non-negative by its form."""
@@ -40,8 +47,7 @@ class Inequality(Step):
         return left >= right - TOLERANCE
 
     def try_alterations(self, normaliser: Normaliser) -> CheckResult:
-        """Altered certificates must be rejected, and neither −certificate nor certificate − 1 may pass "
-        "as ≥ 0."""
+        """Altered certificates must be rejected, and neither −certificate nor certificate − 1 may pass as ≥ 0."""
         rejected = 0
         for name, altered in perturbations(self._certificate(), self.context):
             if self.accepts(self._difference(), altered, normaliser):

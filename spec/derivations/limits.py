@@ -33,14 +33,17 @@ class Limit(Step):
         """How the step is proved, in words."""
         return "the limit by the Gruntz algorithm"
 
+    def denominators(self) -> list[Expr]:
+        """The denominators without the variable; those with it count near the point only."""
+        return [each for each in super().denominators() if not each.has(self.variable)]
+
     def accepts(self, left: Any, right: Any, normaliser: Normaliser) -> bool:
         """Whether the computed limit of left equals right."""
         value = sympy.limit(left, self.variable, self.point)
         return bool(value == right) or bool(value.is_finite and sympy.simplify(value - right) == 0)
 
     def try_alterations(self, normaliser: Normaliser) -> CheckResult:
-        """Other limits must be rejected; an infinite limit is altered to finite ones and to the opposite "
-        "one."""
+        """Other limits must be rejected; an infinite limit is altered to finite ones and to the opposite one."""
         if self.proved_right not in (sympy.oo, -sympy.oo):
             return super().try_alterations(normaliser)
         accepted = [

@@ -1,5 +1,4 @@
-"""Weight zero for masked keys, the equivalence of mask forms, and why masked keys might as well not be "
-"there."""
+"""Weight zero for masked keys, the equivalence of mask forms, and why masked keys might as well not be there."""
 
 from __future__ import annotations
 

@@ -62,8 +62,7 @@ def head_output(r: Expr, row: Expr, c: Expr) -> Expr:
 
 
 def merged_without_transposing(row: Expr, place: Expr) -> Expr:
-    """Entry (row, place) when the array of order (head, token, component) is read as (token, "
-    "head·component)."""
+    """Entry (row, place) when the array of order (head, token, component) is read as (token, head·component)."""
     flat = row * (H * d_v) + place
     within = Remainder(flat, L * d_v)
     return heads[Quotient(flat, L * d_v), Quotient(within, d_v), Remainder(within, d_v)]

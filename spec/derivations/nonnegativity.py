@@ -1,5 +1,4 @@
-"""Which expressions are non-negative by their form alone: sums and products of such, even powers, "
-"exponentials."""
+"""Which expressions are non-negative by their form alone: sums and products of such, even powers, exponentials."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ def manifestly_nonnegative(expression: Expr, context: Context = EMPTY_CONTEXT) -
     """Whether the expression is ≥ 0 by one of the rules below; False means only that no rule applies.
 
     Numbers ≥ 0, symbols and arrays declared so, 0/1 arrays and δ, e^x and even powers of real x, powers of what is
-    ≥ 0, sums and products of what is ≥ 0, and for t ≥ 0 also erf t, 1 − erf t and 1 − e^(−t).
+    ≥ 0, sums and products of what is ≥ 0, 1 − δ, and for t ≥ 0 also erf t, 1 − erf t and 1 − e^(−t).
     """
     if expression.is_number:
         return bool(expression >= 0)
@@ -56,8 +55,10 @@ def is_real_by_form(expression: Expr) -> bool:
 
 
 def _is_one_minus(expression: Expr, context: Context) -> bool:
-    """1 − e^(−t) ≥ 0 and 1 − erf t ≥ 0 for t ≥ 0."""
+    """1 − δ ≥ 0; 1 − e^(−t) ≥ 0 and 1 − erf t ≥ 0 for t ≥ 0."""
     rest = 1 - expression
+    if isinstance(rest, KroneckerDelta):
+        return True
     if isinstance(rest, sympy.erf):
         return manifestly_nonnegative(rest, context)
     return isinstance(rest, sympy.exp) and manifestly_nonnegative(sympy.expand(-rest.args[0]), context)

@@ -26,8 +26,7 @@ class Prover(Protocol):
         """The identities that it uses, in words."""
 
     def proves(self, left: Expr, right: Expr, normaliser: Normaliser) -> bool:
-        """Whether left = right is proved in the normaliser's context; False where the method does not "
-        "succeed."""
+        """Whether left = right is proved in the normaliser's context; False where the method does not succeed."""
 
 
 @dataclass(frozen=True)

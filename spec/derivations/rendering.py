@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation
+from veriformer.spec.derivations.inequalities import Inequality
 from veriformer.spec.derivations.limits import Limit
 from veriformer.spec.derivations.printing import as_latex, drawn
 from veriformer.spec.derivations.results import DerivationResult, StepResult
@@ -27,12 +28,13 @@ def render_markdown(derivation: Derivation, result: DerivationResult | None = No
     lines += ["**Sources**", "", *(f"- {source.citation}" for source in derivation.sources), ""]
     for number, step in enumerate(derivation.steps, 1):
         lines += [f"## {number}. {step.name}", "", f"$$ {step_latex(step)} $$", ""]
+        lines += ["where", ""] if step.where else []
         for definition in step.where:
-            lines += ["where", "", f"$$ {definition_latex(definition)} $$", ""]
+            lines += [f"$$ {definition_latex(definition)} $$", ""]
         lines += [f"{step.why}", ""]
         if step.hypotheses:
             lines += [f"*Given:* {'; '.join(f'`{given}`' for given in step.hypotheses)}.", ""]
-        lines += [f"*Proof:* {step.method}.{_checks_sentence(_result_of(number, result))}", ""]
+        lines += [*_proof_lines(step), *_checks_sentence(_result_of(number, result)), ""]
     if derivation.remarks:
         lines += ["**Remarks**", "", *(f"- {remark}" for remark in derivation.remarks), ""]
     if derivation.reason_without_law:
@@ -71,10 +73,11 @@ def _step_lines(number: int, step: Step, checked: StepResult | None, width: int)
     mark = "" if checked is None else "✓ " if checked.holds else "✗ "
     lines = ["", *_wrapped(f"{mark}{number}. {step.name}", width), ""]
     lines += [textwrap.indent(step_text(step, width - 4), "    ")]
+    lines += ["", "where"] if step.where else []
     for definition in step.where:
-        lines += ["", "where", "", textwrap.indent(definition_text(definition, width - 4), "    ")]
+        lines += ["", textwrap.indent(definition_text(definition, width - 4), "    ")]
     given = _wrapped(f"Given: {'; '.join(step.hypotheses)}.", width) if step.hypotheses else []
-    proof = _wrapped(f"Proof: {step.method}.{_checks_sentence(checked)}", width)
+    proof = _wrapped(" ".join([f"Proof: {step.method}.", *_checks_sentence(checked)]), width)
     return [*lines, "", *_wrapped(step.why, width), *given, *proof]
 
 
@@ -115,12 +118,26 @@ def _result_of(number: int, result: DerivationResult | None) -> StepResult | Non
     return None if result is None else result.steps[number - 1]
 
 
-def _checks_sentence(result: StepResult | None) -> str:
+def _proof_lines(step: Step) -> list[str]:
+    """How a step is proved; a certificate is a formula of its own."""
+    if not isinstance(step, Inequality):
+        return [f"*Proof:* {step.method}."]
+    certificate = " = ".join(map(as_latex, step.certificate_forms))
+    return [
+        f"*Proof:* by {step.prover.name} left − right is",
+        "",
+        f"$$ {certificate} $$",
+        "",
+        "and this is non-negative by its form.",
+    ]
+
+
+def _checks_sentence(result: StepResult | None) -> list[str]:
     if result is None:
-        return ""
+        return []
     if result.holds:
-        return f" Checked: {result.spot_check.detail}; {result.vacuity.detail}."
-    return f" NOT ESTABLISHED: {result.report}"
+        return [f"Checked: {result.spot_check.detail}; {result.vacuity.detail}."]
+    return [f"NOT ESTABLISHED: {result.report}"]
 
 
 def _wrapped(text: str, width: int) -> list[str]:

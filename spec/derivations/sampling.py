@@ -1,5 +1,4 @@
-"""Random worlds that satisfy a context: small sizes, indices in range, arrays that obey the declared "
-"hypotheses."""
+"""Random worlds that satisfy a context: small sizes, indices in range, arrays that obey the declared hypotheses."""
 
 from __future__ import annotations
 
@@ -126,8 +125,7 @@ def _draw_law(family: RandomFamily, world: World, random: Random) -> None:
 
 
 def _facts_hold(context: Context, evaluator: Evaluator) -> bool:
-    """Make array entries equal to their declared values; for any other fact, ask whether it happens to "
-    "hold."""
+    """Make array entries equal to their declared values; for any other fact, ask whether it happens to hold."""
     for expression, value in context.facts.items():
         wanted = evaluator.value(sympy.sympify(value))
         if isinstance(expression, Indexed):

@@ -1,5 +1,4 @@
-"""Zero test in a field of fractions: sums, entries and exponentials are opaque scalars, square roots are "
-"adjoined."""
+"""Zero test in a field of fractions: sums, entries and exponentials are opaque scalars, square roots are adjoined."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""⟨p_i, p_j⟩ = Σ_k cos ω_k(i − j), and moving by Δ is a rotation R(Δ) that does not depend on the "
-"position."""
+"""⟨p_i, p_j⟩ = Σ_k cos ω_k(i − j), and moving by Δ is a rotation R(Δ) that does not depend on the position."""
 
 from __future__ import annotations
 
@@ -62,8 +61,7 @@ def rotation(angle_per_frequency: Expr, pair: Expr = k) -> ImmutableMatrix:
 
 
 def block_product(left: Expr, right: Expr) -> ImmutableMatrix:
-    """Entry ((k, s), (l, t)) of R(left)·R(right) for the block-diagonal matrices of size 2m × 2m, s and "
-    "t as shown."""
+    """Entry ((k, s), (l, t)) of R(left)·R(right) for the block-diagonal matrices of size 2m × 2m, s and t as shown."""
 
     def entry(s: int, t: int) -> Expr:
         def summand(n: Expr) -> Expr:
@@ -77,8 +75,7 @@ def block_product(left: Expr, right: Expr) -> ImmutableMatrix:
 
 
 def encoding_product_odd(one: Expr, other: Expr) -> Expr:
-    """⟨p_one, p_other⟩ for d = 3: one full pair of frequency 1, and a sine of frequency 1/10 without its "
-    "cosine."""
+    """⟨p_one, p_other⟩ for d = 3: one full pair of frequency 1, and a sine of frequency 1/10 without its cosine."""
     slow = Rational(1, 10)
     return sin(one) * sin(other) + cos(one) * cos(other) + sin(one * slow) * sin(other * slow)
 

@@ -1,5 +1,4 @@
-"""The kinds of step of a derivation. Each knows how to be proved, spot-checked, and shown not to be "
-"vacuous."""
+"""The kinds of step of a derivation. Each knows how to be proved, spot-checked, and shown not to be vacuous."""
 
 from __future__ import annotations
 
@@ -16,6 +15,7 @@ import sympy
 from sympy import Expr
 from veriformer.spec.derivations.context import EMPTY_CONTEXT, Context, signs_in_words
 from veriformer.spec.derivations.definitions import Definition, evaluated, is_as_built
+from veriformer.spec.derivations.denominators import denominators_of, nonzero_in_words
 from veriformer.spec.derivations.evaluator import Evaluator
 from veriformer.spec.derivations.expressions import Expectation, Variance, entries
 from veriformer.spec.derivations.guard import OutOfTimeError, processor_limit
@@ -101,6 +101,11 @@ class Step:
         return f"{self.prover.name} ({self.prover.rests_on})"
 
     @property
+    def short_method(self) -> str:
+        """The same without what the prover rests on."""
+        return self.method.removesuffix(f" ({self.prover.rests_on})").removesuffix(f" ({_EVALUATION})")
+
+    @property
     def hypotheses(self) -> tuple[str, ...]:
         """What the step takes as given, in words; what is declared but does not occur is left out."""
         sides = self.proved_entries()
@@ -112,7 +117,12 @@ class Step:
             indicators=frozenset(base for base in self.context.indicators if any(side.has(base) for side in sides)),
             families=tuple(own for own in self.context.families if any(side.has(own.base) for side in sides)),
         )
-        return (*relevant.hypotheses(), *signs_in_words(sides))
+        signs = signs_in_words([*sides, *map(sympy.sympify, relevant.parametrisation.values())])
+        return (*relevant.hypotheses(), *signs, *nonzero_in_words(self.denominators(), relevant))
+
+    def denominators(self) -> list[Expr]:
+        """What the two sides divide by."""
+        return list(denominators_of(self.proved_entries()))
 
     def accepts(self, left: Any, right: Any, normaliser: Normaliser) -> bool:
         """Whether the prover proves left = right, entry by entry for matrices."""

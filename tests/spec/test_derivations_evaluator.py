@@ -97,6 +97,12 @@ def test_intervals_enclose_the_value():
     assert float(enclosure.delta) < 1e-13
 
 
+def test_a_permutation_has_no_image_outside_its_range():
+    pi = Function("pi")
+    with pytest.raises(DerivationError, match="not for 3"):
+        Evaluator(World(permutations={pi: {1: 2, 2: 1}})).value(pi(Integer(3)))
+
+
 def test_integer_division_and_delta_and_permutation():
     pi = Function("pi", integer=True)
     world = World(symbols={i: 7, j: 3}, permutations={pi: {1: 2, 2: 1}})

@@ -12,13 +12,15 @@ import pytest
 import sympy
 from sympy import Integer, Sum, Symbol, cos, exp
 from veriformer.spec.derivations import derivation_ids, load_derivation, render_markdown, render_text
+from veriformer.spec.derivations.context import Block, Context
 from veriformer.spec.derivations.definitions import Definition, evaluated, written
+from veriformer.spec.derivations.denominators import nonzero_in_words
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Limit, Step
 from veriformer.spec.derivations.evaluator import Evaluator
-from veriformer.spec.derivations.expressions import DerivationError, Partial, entries, total
+from veriformer.spec.derivations.expressions import DerivationError, Partial, Quotient, Remainder, entries, total
 from veriformer.spec.derivations.formulas import array, index, real, size, up_to
 from veriformer.spec.derivations.guard import OutOfTimeError, processor_limit
-from veriformer.spec.derivations.printing import as_latex
+from veriformer.spec.derivations.printing import as_latex, in_words
 from veriformer.spec.derivations.rendering import definition_latex, step_latex, step_text
 from veriformer.spec.derivations.sampling import WorldSampler
 
@@ -123,6 +125,71 @@ def test_random_families_are_hypotheses() -> None:
     assert "the components of q are independent and identically distributed with mean 0" in zero_means.hypotheses[0]
     for step in (any_means, zero_means):
         assert "q and k are independent" in step.hypotheses
+
+
+def step_of(name: str, title: str) -> Step:
+    return next(step for step in load_derivation(name).steps if step.name == title)
+
+
+def test_rows_see_a_key_wherever_a_masked_softmax_divides() -> None:
+    assert "B[l] = 1 for some l in 1, …, P + R" in step_of("masking", "A masked key has weight 0").hypotheses
+    both = step_of("windows", "Windowed weights are masked weights, renormalised").hypotheses
+    assert {"B[i, l] = 1 for some l in 1, …, S", "B[i, l] W[i, l] = 1 for some l in 1, …, S"} <= set(both)
+    assert "B[i, l] > 0 for some l in 1, …, S" in step_of("attention_backward", "Every row of dS sums to 0").hypotheses
+
+
+def test_what_might_be_divided_by_zero_is_a_hypothesis(derivation) -> None:
+    for step in derivation.steps:
+        if isinstance(step, Limit | Difference):
+            continue
+        sampler = WorldSampler(step.proved_entries(), step.context, Random(11))
+        told = any(given == "no denominator is 0" or " for some l in " in given for given in step.hypotheses)
+        for _ in range(15):
+            evaluator = Evaluator(sampler.draw())
+            try:
+                for entry in step.proved_entries():
+                    evaluator.value(entry)
+            except ZeroDivisionError:
+                assert told, step.name
+            except OverflowError:
+                continue
+
+
+def test_denominators_that_are_positive_by_their_form_need_no_hypothesis() -> None:
+    place = index("j")
+    keys, mask = up_to(n + size("m")), array("B")
+    logits = Sum(exp(x[place]), (place, *keys))
+    chosen = Sum(exp(x[place]) * sympy.KroneckerDelta(i, place), (place, *up_to(n)))
+    assert nonzero_in_words([logits, chosen, 1 + logits * x[i] ** 2], Context(ranges={i: up_to(n)})) == ()
+    assert nonzero_in_words([chosen], Context()) == ("no denominator is 0",)
+    assert nonzero_in_words([Sum(exp(x[place]), (place, 1, n - 1))], Context()) != ()
+    shown = Sum(mask[place] * exp(x[place]), (place, *keys))
+    assert nonzero_in_words([shown], Context()) == ("no denominator is 0",)
+    renormalised = Sum(mask[place] * exp(x[place]) / logits.subs(place, k), (place, *keys))
+    masked = Context(indicators=frozenset({mask}))
+    assert nonzero_in_words([shown, renormalised], masked) == ("B[l] = 1 for some l in 1, …, m + n",)
+
+
+def test_symbols_of_a_parametrisation_have_their_signs() -> None:
+    step = step_of("saturation", "The Jacobian is at most twice what the largest weight lacks to 1")
+    assert {"u ≥ 0", "w ≥ 0"} <= set(step.hypotheses)
+    assert "r ≥ 0" in step_of("rotary", "First half: the quotient").hypotheses
+
+
+def test_blocks_and_places_are_said_with_indices() -> None:
+    context = Context(ranges={i: (n + 1, n + 1)}, blocks=(Block(x, (None, up_to(n)), 0), Block(p, ((n, n),), 1)))
+    said = context.hypotheses()
+    assert said == ("x[i, j] = 0 for every i and every j in 1, …, n", "p[i] = 1 for i = n", "i = n + 1")
+    assert in_words(Quotient(i + k, n)) == "⌊(i + k)/n⌋"
+    assert in_words(Remainder(i, n)) == "i mod n"
+
+
+def test_a_certificate_is_shown_as_a_formula() -> None:
+    page = render_markdown(load_derivation("saturation"))
+    assert "by index sums left − right is\n\n$$ \\frac{r^{2}}{r + 1} $$\n\nand this is non-negative" in page
+    for step in load_derivation("softcap").steps:
+        assert step.method.startswith(step.short_method)
+        assert not step.short_method.endswith("=")
 
 
 def test_a_name_stands_for_its_definition() -> None:

@@ -55,6 +55,8 @@ def not_offered(law: Law, profile: Profile) -> str:
     name = law.statement.operation.name
     if space.widths == "unequal" and profile.subject.implementation.limited(name, "value_width"):
         return f"{name} declares that values are as wide as keys"
+    if law.statement.claim.key == "biases" and profile.fixed.choices.offered.get("biases") == (False,):
+        return f"{name} has no biases"
     if (space.mask, space.bias) == ("always", "always") and profile.refuses_bias_beside_mask:
         return f"{name} refuses a bias beside a mask"
     return ""

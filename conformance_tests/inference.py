@@ -296,7 +296,8 @@ class Probe:
         return ("nan",) if np.isnan(output).any() else ("mean_of_values",)
 
     def _masked_nonfinite(self) -> Fits:
-        if not self._has("mask"):
+        # Where the keys are projected from x itself, what hides in them reaches every query as well.
+        if not self._has("mask") or self.fixed.choices.offered.get("context") == (False,):
             return None
         inputs = self._inputs(3, 4, mask="padding", mask_shape="keys_only")
         mask = np.ones((2, 1, 1, 4), dtype=bool)

@@ -37,6 +37,10 @@ CHOICES: Mapping[str, Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "decoder_layer": _LAYER,
     }
 )
+# What is left of a choice whose limitation is declared, of those values that are answered at all.
+_AT_ITS_WORD: Mapping[str, tuple[Any, ...]] = MappingProxyType(
+    {"biases": (False,), "num_kv_heads": (False,), "context": (False,)}
+)
 # So many values of a choice are among those that cases are drawn with; the others are what programs fix instead.
 _DRAWN = 3
 _MOST_TRIED = 400
@@ -62,7 +66,11 @@ def fixed_choices(subject: Subject) -> Fixed:
     asked = _Question(subject)
     if not asked.choices or asked.offers_all():
         return Fixed()
-    base = next((chosen for chosen in asked.combinations() if asked.offered(chosen)), None)
+    base = asked.first_offered()
+    if base is None and asked.declared:
+        # Wrong in another way too: it cannot be asked by what is right, and what it declares is taken at its word.
+        asked = _AnyAnswer(subject)
+        base = asked.first_offered()
     if base is None:
         return Fixed()
     found = {name: asked.values_offered(base, name) for name in asked.choices}
@@ -85,7 +93,7 @@ class _Question:
         self.choices = dict(CHOICES.get(name, {}))
         if "num_kv_heads" not in subject.features:
             self.choices.pop("num_kv_heads", None)
-        self._declared = [choice for choice in self.choices if implementation.limited(name, choice)]
+        self.declared = [choice for choice in self.choices if implementation.limited(name, choice)]
 
     def offers_all(self) -> bool:
         """Return whether every value that cases are drawn with is offered, in as few calls as there are values."""
@@ -95,7 +103,11 @@ class _Question:
             for number in range(max(map(len, few.values())))
         )
 
-    def combinations(self) -> Iterator[Chosen]:
+    def first_offered(self) -> Chosen | None:
+        """Return one value of each choice that are offered together; None where there are none."""
+        return next((chosen for chosen in self._combinations() if self.offered(chosen)), None)
+
+    def _combinations(self) -> Iterator[Chosen]:
         """Yield one value of each choice, until something must be offered."""
         every = product(*self.choices.values())
         yield from (dict(zip(self.choices, values, strict=True)) for values in islice(every, _MOST_TRIED))
@@ -127,11 +139,27 @@ class _Question:
             output = self._subject.call(inputs)
         except (AdapterError, WrongShape):
             return False
-        return not self._declared or any(self._agrees(inputs, output, form) for form in _forms(self._subject))
+        return not self.declared or self._is_right(inputs, output)
+
+    def _is_right(self, inputs: Any, output: Any) -> bool:
+        return any(self._agrees(inputs, output, form) for form in _forms(self._subject))
 
     def _agrees(self, inputs: Any, output: Any, form: str) -> bool:
         expected = inputs.expected({**self._subject.conventions, "gelu_form": form})
         return compare(expected.value, output, expected.allowed, expected.judged).holds
+
+
+class _AnyAnswer(_Question):
+    """Calls of which any answer shows that what was asked is offered, but for what is declared not to be."""
+
+    def values_offered(self, base: Chosen, name: str) -> tuple[Any, ...]:
+        """Return the values of a choice that are answered; of a declared one, what its limitation leaves."""
+        answered = super().values_offered(base, name)
+        left = _AT_ITS_WORD.get(name, answered) if name in self.declared else answered
+        return tuple(value for value in answered if value in left) or answered
+
+    def _is_right(self, inputs: Any, output: Any) -> bool:
+        return True
 
 
 def _forms(subject: Subject) -> tuple[str, ...]:

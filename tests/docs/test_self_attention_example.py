@@ -1,4 +1,4 @@
-"""The exercise `SimpleMultiHeadAttention` of source document 003 can be checked, though it lacks what the interface has."""
+"""The exercise `SimpleMultiHeadAttention` of source document 003 is checked, though it lacks what the interface has."""
 
 from __future__ import annotations
 

@@ -12,6 +12,9 @@ import numpy as np
 Array = np.ndarray
 
 
+_USUAL = {"base": 10000.0, "reduction": "mean"}
+
+
 @dataclass(frozen=True)
 class Call:
     """A call: what it was given, its number (from 1), and what the call before it was given."""
@@ -33,8 +36,8 @@ class Call:
         """Return whether an optional argument is there and switched on: neither None, False nor zero."""
         found = self.arguments.get(name)
         # What is given as it would be anyway cannot be told from what is not given.
-        if name == "base":
-            return found not in (None, 10000.0)
+        if name in _USUAL:
+            return found not in (None, _USUAL[name])
         return found is not None and (not np.isscalar(found) or bool(found))
 
     @cached_property
@@ -70,6 +73,9 @@ AXES: Mapping[str, Mapping[str, tuple[str, int]]] = {
     "attention_weights": {"B": ("query", 0), "H": ("query", 1), "L": ("query", 2), "S": ("key", 2), "D": ("query", 3)},
     "scaled_dot_product_attention_backward": {
         "B": ("query", 0), "H": ("query", 1), "L": ("query", 2), "S": ("key", 2), "D": ("query", 3), "Dv": ("value", 3),
+    },
+    "single_head_attention": {
+        "B": ("x", 0), "L": ("x", 1), "S": ("x", 1), "E": ("x", 2), "D": ("weights.w_q", 1), "Dv": ("weights.w_v", 1),
     },
     "multi_head_attention": {"B": ("x", 0), "L": ("x", 1), "S": ("context", 1), "E": ("x", 2)},
     "padding_mask": {"B": ("lengths", 0)},

@@ -17,17 +17,19 @@ _MASKS = ("mask", "bias", "is_causal", "scale")
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "scaled_dot_product_attention": (*_MASKS, "window", "softcap", "sinks"),
     "grouped_query_attention": (*_MASKS, "window", "softcap", "sinks"),
-    "attention_weights": _MASKS,
+    "attention_weights": (*_MASKS, "window", "softcap", "sinks"),
+    "single_head_attention": ("mask",),
     "scaled_dot_product_attention_backward": ("mask", "is_causal", "scale"),
     "multi_head_attention": ("num_kv_heads", "mask", "is_causal"),
     "rotary_embedding": ("base", "rotary_dim"),
     "token_embedding": ("scale_by_sqrt_d_model",),
-    "cross_entropy": ("ignore_index", "label_smoothing"),
+    "cross_entropy": ("ignore_index", "label_smoothing", "reduction"),
     "encoder_layer": ("padding_mask",),
     "decoder_layer": ("padding_mask", "memory_padding_mask"),
     "encoder": ("padding_mask",),
     "encoder_decoder": ("source_padding_mask", "target_padding_mask"),
     "language_model": ("padding_mask",),
+    "decode_step": ("positions", "padding_mask"),
     "model": ("padding_mask",),
 }
 BIASES: Mapping[str, tuple[str, ...]] = {
@@ -81,7 +83,8 @@ def presence(operation: str, names: tuple[str, ...]) -> Iterator[Condition]:
 def _visible(mask: Array, call: Call) -> Array:
     sizes = call.sizes
     shape = (sizes["B"], sizes.get("H", 1), sizes["L"], sizes["S"])
-    return np.broadcast_to(mask, shape)
+    # Of one head a mask has no axis of heads.
+    return np.broadcast_to(mask[:, None] if mask.ndim == 3 else mask, shape)
 
 
 SHAPES: Mapping[str, Test] = {
@@ -104,6 +107,26 @@ SHAPES: Mapping[str, Test] = {
     ),
     "rank 2 where L == S": lambda mask, call: mask.ndim == 2 and mask.shape[0] == mask.shape[1] > 1,
     "not contiguous": lambda mask, call: not mask.flags.c_contiguous,
+}
+SHAPES_OF_ONE_HEAD: Mapping[str, Test] = {
+    "(L, L)": lambda mask, call: mask.ndim == 2,
+    "rank 3": lambda mask, call: mask.ndim == 3,
+    "(1, L, L)": lambda mask, call: mask.ndim == 3 and mask.shape[0] == 1 and call.sizes["B"] > 1,
+    "(B, 1, L)": lambda mask, call: mask.ndim == 3 and mask.shape[1] == 1 and min(mask.shape[0], mask.shape[2]) > 1,
+    "(B, L, 1)": lambda mask, call: mask.ndim == 3 and mask.shape[2] == 1 and min(mask.shape[:2]) > 1,
+    "(B, L, L)": lambda mask, call: mask.ndim == 3 and min(mask.shape) > 1,
+    "(B, 1, L) where B == L": lambda mask, call: (
+        mask.ndim == 3 and mask.shape[1] == 1 and mask.shape[0] == mask.shape[2] > 1
+    ),
+    "(1, L, L) where B == L": lambda mask, call: (
+        mask.ndim == 3 and mask.shape[0] == 1 and mask.shape[1] == call.sizes["B"] > 1
+    ),
+    "(L, L) where B == L": lambda mask, call: mask.ndim == 2 and mask.shape[0] == call.sizes["B"] > 1,
+    "not contiguous": lambda mask, call: not mask.flags.c_contiguous,
+    "of more than 64 tokens": lambda mask, call: mask.shape[-1] > 64,
+    "lower triangle": lambda mask, call: bool(
+        mask.ndim > 1 and mask.shape[-1] > 2 and np.array_equal(_visible(mask, call)[0, 0], np.tri(mask.shape[-1]))
+    ),
 }
 SEEN: Mapping[str, Test] = {
     "hides nothing": lambda mask, call: bool(np.all(mask)),
@@ -181,7 +204,7 @@ NUMBERS: Mapping[str, Mapping[str, Callable[[float], bool]]] = {
 NUMBERS_OF = {
     "scaled_dot_product_attention": ("scale", "softcap"),
     "grouped_query_attention": ("scale", "softcap"),
-    "attention_weights": ("scale",),
+    "attention_weights": ("scale", "softcap"),
     "scaled_dot_product_attention_backward": ("scale",),
     "layer_norm": ("eps",),
     "rms_norm": ("eps",),
@@ -235,6 +258,7 @@ CHOICES: Mapping[str, Mapping[str, tuple[object, ...]]] = {
         "num_buckets": (32, 64, 16, 8),
         "max_distance": (128, 64, 256),
     },
+    "cross_entropy": {"reduction": ("mean", "sum", "none")},
 }
 
 
@@ -269,7 +293,10 @@ def conditions_of_keywords() -> Iterator[Condition]:
     for operation in MASKED[:3]:
         for text, test in SHAPES.items():
             yield Condition(operation, "mask", f"bias {text}", partial(_of_mask, "bias", test))
-    for operation in MASKED[:2]:
+    seen_by_one_head = {text: test for text, test in SEEN.items() if text != "differs between heads"}
+    for text, test in (SHAPES_OF_ONE_HEAD | seen_by_one_head).items():
+        yield Condition("single_head_attention", "mask", f"mask {text}", partial(_of_mask, "mask", test))
+    for operation in MASKED[:3]:
         yield from (
             Condition(operation, "window", f"window {text}", partial(_of_window, one)) for text, one in WINDOWS.items()
         )

@@ -83,6 +83,7 @@ INTEGERS: tuple[tuple[str, str, Mapping[str, Test]], ...] = (
     ("encoder_decoder", "source", TOKENS),
     ("encoder_decoder", "target", TOKENS),
     ("decode_step", "tokens", TOKENS),
+    ("decode_step", "positions", {name: test for name, test in POSITIONS.items() if not name.startswith("equal")}),
     ("cross_entropy", "targets", {**TOKENS, **LARGE_TOKENS}),
     ("padding_mask", "lengths", LENGTHS),
     ("relative_position_bucket", "relative_position", DISTANCES),
@@ -107,6 +108,43 @@ def _full(call: Call) -> bool:
     return bool(np.any(np.asarray(call.arguments["lengths"]) == call.sizes["S"]))
 
 
+def _reduced(name: str, holds: Holds, call: Call) -> bool:
+    return call.arguments.get("reduction") == name and holds(call)
+
+
+_REDUCED: Mapping[str, Holds] = {
+    "one sample": lambda call: call.sizes["B"] == 1,
+    "many samples": lambda call: call.sizes["B"] > 1,
+    "one target each": lambda call: call.sizes["L"] == 1,
+    "more than 64 targets": lambda call: call.sizes["L"] > 64,
+    "as many samples as targets": lambda call: call.sizes["B"] == call.sizes["L"] > 1,
+    "as many targets as classes": lambda call: call.sizes["L"] == call.sizes["N"] > 1,
+    "more than 256 classes": lambda call: call.sizes["N"] > 256,
+    "something ignored": lambda call: bool(np.any(_ignored(call))),
+    "everything ignored": lambda call: bool(np.all(_ignored(call))),
+    "smoothed": lambda call: call.given("label_smoothing"),
+    "smoothed and ignored": lambda call: bool(call.given("label_smoothing") and np.any(_ignored(call))),
+    "float64": lambda call: np.asarray(call.arguments["logits"]).dtype == np.float64,
+}
+
+
+def _at_step(name: str, later: bool, call: Call) -> bool:
+    return call.given(name) and (call.arguments.get("cache") is not None) == later
+
+
+def _padded_now(call: Call, later: bool) -> bool:
+    """Return whether some of a step's own tokens are padding."""
+    mask = call.array("padding_mask")
+    if mask is None or (later and call.arguments.get("cache") is None):
+        return False
+    return not np.all(mask[:, -call.sizes["T"] :])
+
+
+def _columns(call: Call) -> Array:
+    start = _cached(call) if call.arguments.get("cache") is not None else 0
+    return np.arange(start, start + call.sizes["T"])
+
+
 OTHERS: Mapping[str, Mapping[str, Holds]] = {
     "token_embedding": {"tokens the last of the vocabulary": _last_token},
     "padding_mask": {"lengths with the longest possible": _full},
@@ -121,6 +159,11 @@ OTHERS: Mapping[str, Mapping[str, Holds]] = {
             call.arguments.get("ignore_index") is not None and not np.any(_ignored(call))
         ),
         "ignore_index is a class": lambda call: 0 <= (call.arguments.get("ignore_index") or -1) < call.sizes["N"],
+        **{
+            f"reduction {name}, {text}": partial(_reduced, name, holds)
+            for name in ("sum", "none")
+            for text, holds in _REDUCED.items()
+        },
         "ignored and smoothed": lambda call: bool(np.any(_ignored(call)) and call.arguments.get("label_smoothing")),
     },
     "rotary_embedding": {
@@ -145,6 +188,27 @@ OTHERS: Mapping[str, Mapping[str, Holds]] = {
             f"a cache of more than {steps} tokens": partial(lambda steps, call: _cached(call) > steps, steps)
             for steps in (1, 4, 8, 16, 32, 64)
         },
+        **{
+            f"{name} at {text} step": partial(_at_step, name, later)
+            for name in ("positions", "padding_mask")
+            for text, later in (("a first", False), ("a later", True))
+        },
+        "padding among the new tokens of a later step": lambda call: _padded_now(call, later=True),
+        "padding among the cached tokens only": lambda call: (
+            call.given("padding_mask") and not np.all(call.array("padding_mask")) and not _padded_now(call, later=False)
+        ),
+        "positions of rank 2 where B == T": lambda call: (
+            np.ndim(call.arguments.get("positions")) == 2 and call.sizes["B"] == call.sizes["T"] > 1
+        ),
+        "positions of rank 1 for many samples": lambda call: (
+            np.ndim(call.arguments.get("positions")) == 1 and call.sizes["B"] > 1
+        ),
+        "positions other than the columns": lambda call: (
+            call.given("positions") and bool(np.any(call.array("positions") != _columns(call)))
+        ),
+        "a padding mask over more than 16 tokens": lambda call: (
+            call.given("padding_mask") and np.shape(call.arguments["padding_mask"])[1] > 16
+        ),
     },
 }
 HIDDEN = {
@@ -153,6 +217,7 @@ HIDDEN = {
     "encoder": ("padding_mask",),
     "encoder_decoder": ("source_padding_mask", "target_padding_mask"),
     "language_model": ("padding_mask",),
+    "decode_step": ("padding_mask",),
 }
 PADDING: Mapping[str, Test] = {
     "on the left": lambda mask: bool(np.any(~mask[:, 0])),

@@ -81,6 +81,13 @@ LENGTHS_OF: Mapping[str, Mapping[str, str]] = {
         "D": WIDTHS,
         "Dv": "=1 >16 =64 =128",
     },
+    "single_head_attention": {
+        "B": "=1 =2 >4 >16",
+        "L": "=1 =2 >16 >64 >128 >512 %8 odd",
+        "E": "=1 >16 >64 >128 =512 odd",
+        "D": "=1 =2 >8 >16 =32 =64 =80 =128 odd",
+        "Dv": "=1 >16 =64 >64",
+    },
     "multi_head_attention": {
         "B": "=1 =2 >4",
         "H": "=1 =2 >4 >8 =12 odd",
@@ -196,6 +203,7 @@ CONFUSED: Mapping[str, tuple[str, ...]] = {
     "grouped_query_attention": ("B", "H", "G", "group", "L", "S", "D"),
     "attention_weights": ("B", "H", "L", "S", "D"),
     "scaled_dot_product_attention_backward": ("B", "H", "L", "S", "D", "Dv"),
+    "single_head_attention": ("B", "L", "D", "Dv", "E"),
     "multi_head_attention": ("B", "H", "G", "L", "S", "D", "E"),
     "causal_mask": ("L", "S"),
     "padding_mask": ("B", "S"),
@@ -241,6 +249,17 @@ def _is_longer(first: str, second: str, times: int, call: Call) -> bool:
 LONGER: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     **dict.fromkeys(
         ATTENTION, (("L", "S", 1), ("S", "L", 1), ("L", "S", 4), ("S", "L", 4), ("L", "D", 1), ("D", "S", 1))
+    ),
+    "single_head_attention": (
+        ("L", "D", 1),
+        ("D", "L", 1),
+        ("L", "E", 1),
+        ("E", "D", 1),
+        ("E", "D", 4),
+        ("D", "E", 1),
+        ("Dv", "D", 1),
+        ("D", "Dv", 1),
+        ("Dv", "E", 1),
     ),
     "multi_head_attention": (("L", "S", 1), ("S", "L", 1)),
     "causal_mask": (("L", "S", 1), ("S", "L", 1), ("L", "S", 4), ("S", "L", 4)),

@@ -104,7 +104,8 @@ VALUES_OF: Mapping[str, Mapping[str, str]] = {
     "softmax": {"x": LOGITS},
     "scaled_dot_product_attention": ATTENTION_VALUES,
     "grouped_query_attention": ATTENTION_VALUES,
-    "attention_weights": {name: ATTENTION_VALUES[name] for name in ("query", "key", "bias")},
+    "attention_weights": {name: ATTENTION_VALUES[name] for name in ("query", "key", "bias", "sinks")},
+    "single_head_attention": {"x": VECTOR, **dict.fromkeys(("weights.w_q", "weights.w_k", "weights.w_v"), WEIGHT)},
     "scaled_dot_product_attention_backward": {"query": QUERY, "key": QUERY, "value": QUERY, "grad_output": ANY},
     "multi_head_attention": {
         "x": VECTOR,
@@ -183,6 +184,7 @@ ALIKE: Mapping[str, tuple[tuple[str, str], ...]] = {
     "grouped_query_attention": _QKV,
     "attention_weights": _QKV[:1],
     "scaled_dot_product_attention_backward": (*_QKV, ("value", "grad_output")),
+    "single_head_attention": (("weights.w_q", "weights.w_k"), ("weights.w_k", "weights.w_v")),
     "multi_head_attention": (("x", "context"),),
     "decoder_layer": (("x", "memory"),),
     "encoder_decoder": (("source", "target"),),

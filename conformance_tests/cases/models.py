@@ -35,7 +35,8 @@ _SEEDS = choices.integers(0, 2**16)
 class ModelCase:
     """One call of an encoder, an encoder-decoder or a language model, or one chain of calls of a decoding.
 
-    `source_length` is 0 where there is no source. `cuts` are the places at which decoding stops and continues.
+    `source_length` is 0 where there is no source. `cuts` are the places at which decoding stops and continues, and
+    there are `more_positions` than tokens, so that a table is never as long as a sequence.
     """
 
     architecture: str
@@ -52,6 +53,7 @@ class ModelCase:
     padding: Side = "none"
     source_padding: Side = "none"
     positions: Positions = "none"
+    more_positions: int = 2
     eps: float = 1e-3
     rotary_base: float = 10.0
     dtype: str = "float32"

@@ -30,6 +30,8 @@ def _changed(inputs: Any, path: str, kind: str | float, generator: np.random.Gen
         if kind.startswith(word):
             return made(_found(inputs, kind.removeprefix(word)))
     array = _found(inputs, path)
+    if kind == "all_ignored":
+        return np.full_like(array, inputs.ignore_index)
     if kind == "last":
         return _with_last(array, inputs)
     return round_to_dtype(_FLOATS[kind](array, generator), inputs.dtype) if kind in _FLOATS else _OTHERS[kind](array)
@@ -158,7 +160,7 @@ _OTHERS: dict[str, Callable[[Array], Array]] = {
         array.reshape(*array.shape[:1], 1, *array.shape[1:]) if array.ndim == 3 else array.reshape(1, 1, *array.shape)
     ),
     "rank_5": lambda array: array.reshape(*array.shape[:1], *(1,) * (5 - array.ndim), *array.shape[1:]),
-    "shape_lengths": lambda table: _with_a_key(table[0, 0]),
+    "shape_lengths": lambda table: _with_a_key(table.reshape(-1, *table.shape[-2:])[0]),
     "shape_shared": lambda table: _with_a_key(table[:1, :1]),
     "shape_heads_only": lambda table: _with_a_key(table[:1]),
     "shape_batch_only": lambda table: _with_a_key(table[:, :1]),
@@ -166,6 +168,7 @@ _OTHERS: dict[str, Callable[[Array], Array]] = {
     "shape_one_query": lambda table: _with_a_key(table[:, :, :1]),
     "shape_one_key": lambda table: _with_a_key(table[..., :1]),
     "hidden_key": _hidden_key,
+    "lower_triangle": lambda mask: np.tri(*mask.shape[-2:], dtype=bool),
     "all_true": lambda mask: np.ones(mask.shape, dtype=bool),
     "with_gaps": _with_gaps,
     "far": _some_positions(2048, 0, 1023, 1024),

@@ -13,8 +13,6 @@ Array = np.ndarray
 # Matrices are smaller than unit size: a layer that lets vectors grow lets bounds grow with them, and what rounding
 # might lead to in the worst case would hide what is wrong.
 _STEP = 0.25
-# Rows of positions that no case reaches, so that a table is never as long as a sequence.
-_MORE_POSITIONS = 2
 
 
 def below(length: int, causal: bool) -> Array:
@@ -33,7 +31,7 @@ def drawn_configuration(case: ModelCase) -> reference.TransformerConfiguration:
         num_kv_heads=case.kv_heads,
         d_ff=case.hidden,
         vocabulary_size=case.vocabulary,
-        max_length=max(case.length, case.source_length) + _MORE_POSITIONS,
+        max_length=max(case.length, case.source_length) + case.more_positions,
         eps=case.eps,
         rotary_base=case.rotary_base,
     )

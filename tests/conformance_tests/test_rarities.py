@@ -140,6 +140,41 @@ def wide_heads(query: Array, key: Array, value: Array) -> Array:
     return built_in.scaled_dot_product_attention(query, key, value, scale=scale)
 
 
+def head_of_64_components(x: Array, weights: Any, *, mask: Array | None = None) -> Array:
+    projections = {name: array[:, :64] for name, array in vars(weights).items()}
+    result = built_in.single_head_attention(x, SimpleNamespace(**{**projections, "w_v": weights.w_v}), mask=mask)
+    return result if weights.w_q.shape[1] > 64 else built_in.single_head_attention(x, weights, mask=mask)
+
+
+def sum_of_256_classes(
+    logits: Array,
+    targets: Array,
+    *,
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    reduction: Any = "mean",
+) -> Array:
+    if reduction == "sum" and logits.shape[-1] > 256:
+        logits = np.where(np.arange(logits.shape[-1]) < 256, logits, -1e4).astype(logits.dtype)
+    return built_in.cross_entropy(
+        logits, targets, ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction
+    )
+
+
+def weights_without_large_softcaps(
+    query: Array, key: Array, *, mask: Array | None = None, softcap: float | None = None
+) -> Array:
+    kept = None if softcap is not None and softcap >= 30 else softcap
+    return built_in.attention_weights(query, key, mask=mask, softcap=kept)
+
+
+def decoding_of_8_bit_positions(
+    tokens: Array, cache: Any, weights: Any, config: Any, *, positions: Array | None = None
+) -> Any:
+    kept = None if positions is None else positions % 256
+    return built_in.decode_step(tokens, cache, weights, config, positions=kept)
+
+
 SURVIVORS: tuple[tuple[str, Callable[..., Array]], ...] = (
     ("layer_norm", layer_norm_of_absolute_gain),
     ("rms_norm", rms_norm_of_absolute_gain),
@@ -152,6 +187,10 @@ SURVIVORS: tuple[tuple[str, Callable[..., Array]], ...] = (
     ("grouped_query_attention", groups_of_four),
     ("scaled_dot_product_attention", wide_heads),
     ("scaled_dot_product_attention", attention(mask=spread_along_heads)),
+    ("single_head_attention", head_of_64_components),
+    ("cross_entropy", sum_of_256_classes),
+    ("attention_weights", weights_without_large_softcaps),
+    ("decode_step", decoding_of_8_bit_positions),
 )
 
 

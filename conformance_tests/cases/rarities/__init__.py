@@ -41,6 +41,7 @@ _MODEL = ModelCase("", 2, 4, 4, 2, 1, 3, 1, 5, palette="normal")
 _ORDINARY: Mapping[str, Case] = {
     **dict.fromkeys(attention.RARITIES, _ATTENTION),
     "grouped_query_attention": replace(_ATTENTION, heads=4),
+    "single_head_attention": replace(_ATTENTION, heads=1, kv_heads=1, key_length=3),
     **dict.fromkeys(vectors.RARITIES, _VECTORS),
     **dict.fromkeys(("feed_forward", "gated_feed_forward"), _NETWORK),
     "encoder_layer": LayerCase(2, 2, 3, 2, 4, palette="normal", activation="gelu"),
@@ -92,6 +93,8 @@ def _is_offered(rarity: Rarity, limits: Limits) -> bool:
         and not (limits.equal_widths and wanted.get("value_width") is not None)
         and not (limits.causal_excludes_mask and {"mask", "is_causal"} <= set(wanted))
         and not (wanted.get("kv_heads", 0) != wanted.get("heads", 0) and _needs_kv_heads(limits))
+        and wanted.get("architecture", "") in ("", *limits.architectures)
+        and (limits.left_padding or wanted.get("padding") != "left")
         and (limits.left_padding or not any(kind == "with_gaps" for _, kind in rarity.changes))
     )
 
@@ -138,8 +141,8 @@ def _suited(case: Case, key: str, limits: Limits) -> Case:
         if limits.operation not in ("grouped_query_attention", "multi_head_attention"):
             case = replace(case, kv_heads=case.heads)
     if isinstance(case, ModelCase):
-        # Of an architecture the law is, whichever it is.
-        case = replace(case, architecture=key.rpartition(".")[2])
+        if key.startswith("architecture."):
+            case = replace(case, architecture=key.rpartition(".")[2])
         if case.architecture != "llama":
             case = replace(case, kv_heads=case.heads)
     if isinstance(case, LayerCase):

@@ -47,6 +47,11 @@ _VALUES = (
 )
 
 
+def _length(size: int) -> dict[str, int]:
+    """Return a sequence of so many tokens, which attends to itself."""
+    return {"query_length": size, "key_length": size}
+
+
 def _as_many(size: int) -> dict[str, int]:
     """Return as many samples as heads, for which one axis can be taken for the other."""
     return {"batch": size, "heads": size, "kv_heads": size}
@@ -173,6 +178,23 @@ _MULTI_HEAD = (
         needs=frozenset({"is_causal", "num_kv_heads", "mask"}),
     ),
 )  # fmt: skip
+# Of one head a mask has three axes at most, and the widths of queries and values follow no E.
+_ALIKE = {"head_width": 4, "value_width": 4}
+_SINGLE_HEAD = (
+    *of_sizes(_PLAIN, "head_width", (24, 32, 64, 80, 128, 512), batch=1, **_length(3)),
+    *of_sizes(_PLAIN, "value_width", (24, 64, 128), batch=1, **_length(3)),
+    *(Rarity(_PLAIN, {"batch": 1, "head_width": 2, "value_width": 3, **_length(size)}) for size in (24, 66, 130, 520)),
+    *(Rarity(_PLAIN, {"batch": size, **_length(size)}) for size in (2, 4)),
+    *of_values(_PLAIN, "x", f"{_PROJECTED} large", **_ALIKE),
+    *of_values(_PLAIN, "weights.w_q weights.w_k weights.w_v", "zero positive whole", **_ALIKE),
+    Rarity(_PLAIN, _ALIKE, (("weights.w_k", "same_as_weights.w_q"),)),
+    Rarity(_PLAIN, _ALIKE, (("weights.w_v", "same_as_weights.w_k"),)),
+    *(
+        Rarity(_MASK, {"mask": "random", "batch": batch, **_length(length)}, (("mask", kind),), _WITH_MASK)
+        for batch, length in ((2, 5), (3, 3), (1, 70))
+        for kind in ("shape_lengths", "shape_heads_only", "shape_batch_only", "shape_one_key", "lower_triangle")
+    ),
+)
 RARITIES: dict[str, tuple[Rarity, ...]] = {
     "scaled_dot_product_attention": _ATTENTION,
     "grouped_query_attention": (
@@ -180,7 +202,8 @@ RARITIES: dict[str, tuple[Rarity, ...]] = {
         *(replace(one, fields={**one.fields, "heads": 2}) for one in _SHARED + _VALUES if _without_groups(one)),
         *_GROUPS,
     ),
-    "attention_weights": _WEIGHTS,
+    "attention_weights": (*_WEIGHTS, *_OPTIONAL),
+    "single_head_attention": _SINGLE_HEAD,
     "scaled_dot_product_attention_backward": _of_gradients(),
     "multi_head_attention": _MULTI_HEAD,
 }

@@ -97,8 +97,27 @@ _LANGUAGE_MODEL = (
 )
 # Long prompts and long caches, in a model that is as small as can be.
 _CUTS = {18: (9,), 20: (17, 18), 40: (35, 38), 70: (66, 68), 12: tuple(range(1, 12))}
+_SMALL = {"batch": 2, "width": 2, "heads": 1, "kv_heads": 1, "hidden": 3, "layers": 1, "vocabulary": 5}
+_FAR = {"more_positions": 2040}
 _DECODING = (
     *_CAUSAL,
+    *(
+        Rarity(
+            ("positions.value",),
+            {**_SMALL, "architecture": name, "length": 5, "cuts": cuts, **positions},
+            needs=frozenset({"positions"}),
+        )
+        for name in ("gpt", "llama")
+        for cuts, positions in (((), _FAR | {"positions": "shared"}), ((3, 4), _FAR | {"positions": "each"}))
+    ),
+    *(
+        Rarity(
+            ("padding.value",),
+            {**_SMALL, "architecture": name, "length": length, "cuts": (cut,), "padding": side},
+            needs=frozenset({"padding_mask"}),
+        )
+        for name, length, cut, side in (("gpt", 18, 9, "left"), ("llama", 40, 38, "right"), ("llama", 20, 17, "left"))
+    ),
     *(
         Rarity(_DECODERS, {"batch": 1, "width": 2, "heads": 1, "kv_heads": 1, "length": length, "cuts": cuts})
         for length, cuts in _CUTS.items()

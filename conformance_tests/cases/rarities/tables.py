@@ -72,7 +72,26 @@ _EMBEDDINGS = (
     *of_values(_VALUE, "table", f"{_ANY_VALUES} huge", batch=2, length=4, vocabulary=5, width=3),
 )
 _SMOOTHING = ("smoothing.ignored",)
+_REDUCED = frozenset({"reduction"})
+_REDUCTIONS = (
+    *(
+        Rarity((f"reduction.{name}",), {"reduction": name, **sizes}, needs=_REDUCED)
+        for name in ("sum", "none")
+        for sizes in (
+            {"batch": 1, "length": 66, "classes": 5},
+            {"batch": 1, "length": 3, "classes": 1001},
+            {"batch": 3, "length": 3, "classes": 5},
+        )
+    ),
+    *(
+        Rarity(
+            (law,), {"reduction": name, "ignore": "outside"}, (("targets", "all_ignored"),), _REDUCED | {"ignore_index"}
+        )
+        for law, name in (("reduction.sum", "sum"), ("reduction.none.ignored", "none"))
+    ),
+)
 _LOSSES = (
+    *_REDUCTIONS,
     *of_sizes(_VALUE, "length", (17, 65, 129), batch=1, classes=5),
     *of_sizes(_VALUE, "batch", (5, 17), length=2, classes=4),
     *(

@@ -179,7 +179,7 @@ _MULTI_HEAD = (
     ),
 )  # fmt: skip
 # Of one head a mask has three axes at most, and the widths of queries and values follow no E.
-_ALIKE = {"head_width": 4, "value_width": 4}
+_ALIKE: dict[str, Any] = {"head_width": 4, "value_width": 4}
 _SINGLE_HEAD = (
     *of_sizes(_PLAIN, "head_width", (24, 32, 64, 80, 128, 512), batch=1, **_length(3)),
     *of_sizes(_PLAIN, "value_width", (24, 64, 128), batch=1, **_length(3)),

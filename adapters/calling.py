@@ -48,7 +48,7 @@ class Call(Protocol):
 class OneCall(Call, Protocol):
     """One call that is prepared, here or in a worker."""
 
-    def run_again_on(self, other: Any, expected_shapes: Sequence[Shape] | None = None) -> tuple[Result, Result]:
+    def run_again_on(self, other: Any, expected_shapes: Sequence[Shape] | None = None) -> tuple[Result, Result, Result]:
         """Make the call twice on the same arrays; see `PreparedCall.run_again_on`."""
         ...
 
@@ -75,16 +75,16 @@ class PreparedCall:
 
     def run_again_on(
         self, other: PreparedCall, expected_shapes: Sequence[Shape] | None = None
-    ) -> tuple[Result, Result]:
+    ) -> tuple[Result, Result, Result]:
         """Make the call, overwrite its arrays with those of `other` by the same names, and make it again.
 
-        What has another shape there, or is not there, stays. Returns the first result as it was read at once, and what
-        the same object holds afterwards. Raises what `run` raises.
+        What has another shape there, or is not there, stays. Returns the first result as it was read at once, what the
+        same object holds afterwards, and the second result. Raises what `run` raises.
         """
         returned, first = self._first_answer(lambda: self._kept_and_read(expected_shapes))
         self._overwrite_with(other)
-        self._returned()
-        return first, self._read(returned, expected_shapes)
+        _, second = self._kept_and_read(expected_shapes)
+        return first, self._read(returned, expected_shapes), second
 
     def _overwrite_with(self, other: PreparedCall) -> None:
         values = other._arrays()

@@ -222,6 +222,26 @@ class Subject:
         Returns the first result as it was at once, and as it stands after the second call. Chains of calls have no
         such pair: TypeError. CallRefused where either is refused.
         """
+        _, (first, afterwards, _) = self._run_twice(inputs, others)
+        return first.value, afterwards.value
+
+    def call_where_others_stood(self, inputs: Inputs, others: Inputs) -> Array | None:
+        """Return what a call returns on arrays that held other values in the call before.
+
+        None where arrays cannot be overwritten, or where the calls differ in more than what is in their arrays. Raises
+        what `run_again_on` raises.
+        """
+        if not _differ_in_arrays_alone(inputs.arguments(), others.arguments()):
+            return None
+        prepared, (*_, second) = self._run_twice(others, inputs)
+        if second.shapes != result_shapes(inputs):
+            raise WrongShape(inputs.operation, result_shapes(inputs), second.shapes)
+        values = self._prepare_one(inputs).arguments_now()
+        written = prepared.arguments_now()
+        same = all(np.array_equal(values[name], array, equal_nan=True) for name, array in written.items())
+        return self._ungrouped(second.value, inputs) if same else None
+
+    def _run_twice(self, inputs: Inputs, others: Inputs) -> tuple[OneCall, tuple[Result, Result, Result]]:
         if steps_of(inputs) or steps_of(others):
             raise TypeError(f"{inputs.operation} is a chain of calls")
         self._not_refused(inputs)
@@ -230,9 +250,10 @@ class Subject:
         records = [CallRecord(i.operation, i.dtype, i.arguments(), None) for i in (inputs, others)]
         self.calls.extend(records)
         with self.implementation.stopwatch.timing(2):
-            first, afterwards = prepared.run_again_on(overwriting, result_shapes(inputs))
+            results = prepared.run_again_on(overwriting, result_shapes(inputs))
+        first = results[0]
         self.calls[-2:] = [replace(records[0], result=first.value, shapes=first.shapes), records[1]]
-        return first.value, afterwards.value
+        return prepared, results
 
     def call(self, inputs: Inputs, *, strided: bool = False) -> Array:
         """Call the operation; WrongShape when the result does not have the interface's shape."""
@@ -282,3 +303,17 @@ def _tiled_order(heads: int, kv_heads: int) -> Array:
 def standard_conventions() -> dict[str, str]:
     """Return every convention at its standard value."""
     return {name: convention.standard for name, convention in CONVENTIONS.items()}
+
+
+def _differ_in_arrays_alone(some: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Return whether calls have the same keywords, the same sizes and the same of all that is no array."""
+    return some.keys() == others.keys() and all(
+        one.shape == others[name].shape if isinstance(one, np.ndarray) else _alike(one, others[name])
+        for name, one in some.items()
+    )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    return _differ_in_arrays_alone(vars(one), vars(other)) if hasattr(one, "__dict__") else bool(one == other)

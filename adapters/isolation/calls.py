@@ -61,10 +61,12 @@ class RemoteCall:
         """
         return self._results("run", 1, expected_shapes, self.calls)[0]
 
-    def run_again_on(self, other: RemoteCall, expected_shapes: Sequence[Shape] | None = None) -> tuple[Result, Result]:
+    def run_again_on(
+        self, other: RemoteCall, expected_shapes: Sequence[Shape] | None = None
+    ) -> tuple[Result, Result, Result]:
         """Make the call, overwrite its arrays with those of `other`, and make it again; see `PreparedCall`."""
-        first, afterwards = self._results("run_again_on", 2, expected_shapes, 2, other)
-        return first, afterwards
+        first, afterwards, second = self._results("run_again_on", 3, expected_shapes, 2, other)
+        return first, afterwards, second
 
     def arguments_now(self) -> dict[str, np.ndarray]:
         """Return what the framework's arrays hold at this moment, by name."""

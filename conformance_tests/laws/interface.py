@@ -7,7 +7,7 @@ from veriformer.conformance_tests.cases.batches import reseeded
 from veriformer.conformance_tests.cases.spaces import NoSpace, OwnSpace
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import judges
-from veriformer.conformance_tests.subject import Inputs, result_shapes, shape_words
+from veriformer.conformance_tests.subject import Inputs, result_shapes, shape_words, steps_of
 from veriformer.conformance_tests.trial import Trial
 from veriformer.conformance_tests.verdict import Verdict, compare, words
 
@@ -92,11 +92,17 @@ def same_call_same_answer(trial: Trial) -> Verdict:
 
 @judges("history_independence", space=OwnSpace())
 def history_independence(trial: Trial) -> Verdict:
-    """Calls with other values in between leave the answer as it was."""
+    """Calls with other values in between leave the answer as it was, also on arrays that held other values before."""
     first = trial.subject.call(trial.inputs)
-    for seed in (1, 2):
-        trial.subject.call(_with_other_values(trial, seed))
-    return _repeats(trial, first, trial.subject.call(trial.inputs))
+    others = [_with_other_values(trial, seed) for seed in (1, 2)]
+    for inputs in others:
+        trial.subject.call(inputs)
+    verdict = _repeats(trial, first, trial.subject.call(trial.inputs))
+    if not verdict.holds or steps_of(trial.inputs):
+        return verdict
+    # What is kept by the place of an array in memory is used again for certain where the place is the same.
+    second = trial.subject.call_where_others_stood(trial.inputs, others[0])
+    return verdict if second is None else _repeats(trial, first, second)
 
 
 @judges("memory_layout", space=OwnSpace())

@@ -310,9 +310,10 @@ def test_numpy_warnings_about_nan_are_not_shown_but_errors_asked_for_are_kept():
 @pytest.mark.parametrize(("framework", "follows"), [("numpy", True), ("torch", True), ("jax", False)])
 def test_a_result_that_is_an_argument_is_seen_to_change_with_it(framework, follows):
     other = call(lambda q, k, v: q, arguments=ATTENTION | {"query": QUERY + 1}, framework=framework)
-    first, afterwards = call(lambda q, k, v: q, framework=framework).run_again_on(other)
+    first, afterwards, second = call(lambda q, k, v: q, framework=framework).run_again_on(other)
     np.testing.assert_array_equal(first.value, QUERY)
     np.testing.assert_array_equal(afterwards.value, QUERY + follows)
+    np.testing.assert_array_equal(second.value, QUERY + follows)
 
 
 def test_a_result_in_a_buffer_is_seen_to_be_overwritten_by_the_second_call():
@@ -323,12 +324,12 @@ def test_a_result_in_a_buffer_is_seen_to_be_overwritten_by_the_second_call():
         return buffer
 
     other = call(attention, arguments=ATTENTION | {"query": QUERY + 1})
-    first, afterwards = call(attention).run_again_on(other)
+    first, afterwards, _ = call(attention).run_again_on(other)
     np.testing.assert_array_equal(first.value, 2 * QUERY)
     np.testing.assert_array_equal(afterwards.value, 2 * QUERY + 2)
 
 
 def test_an_argument_of_another_shape_is_not_overwritten():
     longer = ATTENTION | {"query": np.concatenate([QUERY, QUERY], axis=2)}
-    first, afterwards = call(lambda q, k, v: q).run_again_on(call(lambda q, k, v: q, arguments=longer))
+    first, afterwards, _ = call(lambda q, k, v: q).run_again_on(call(lambda q, k, v: q, arguments=longer))
     np.testing.assert_array_equal(first.value, afterwards.value)

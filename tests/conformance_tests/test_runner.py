@@ -238,6 +238,18 @@ def test_what_the_last_call_left_behind_breaks_the_law_of_history() -> None:
     assert statuses(judged(law, scaled_dot_product_attention=leaving)) == {law: "failed"}
 
 
+def test_what_is_kept_by_the_place_of_an_array_breaks_the_law_of_history() -> None:
+    kept: dict[tuple[int, tuple[int, ...]], tuple[Array, Array]] = {}
+
+    def keeping(query: Array, key: Array, value: Array) -> Array:
+        # The array is kept too, so that its place is never used again by chance.
+        copied, _ = kept.setdefault((key.__array_interface__["data"][0], key.shape), (key.copy(), key))
+        return attention(query, copied, value)
+
+    law = "attention.history_independence"
+    assert statuses(judged(law, scaled_dot_product_attention=keeping)) == {law: "failed"}
+
+
 def test_logits_remembered_by_shape_are_seen_as_soon_as_shapes_repeat() -> None:
     remembered: dict[Any, Array] = {}
 

@@ -103,8 +103,9 @@ def test_a_call_is_made_again_on_the_same_arrays(isolated: Implementation) -> No
     call = prepare(isolated, "softmax", {"x": np.zeros(2)}, dtype="float64")
     assert call.arguments_now()["x"].tolist() == [0.0, 0.0]
     other = prepare(isolated, "softmax", {"x": np.ones(2)}, dtype="float64")
-    first, afterwards = call.run_again_on(other)
+    first, afterwards, second = call.run_again_on(other)
     assert (first.value.tolist(), afterwards.value.tolist()) == ([1.0, 1.0], [1.0, 1.0])
+    assert second.value.tolist() == [3.0, 3.0]
     assert call.arguments_now()["x"].tolist() == [1.0, 1.0]
 
 

@@ -275,12 +275,16 @@ class Search:
         except OperationRaised as error:
             # Where a call raises for the first time, what it is that is refused is asked; the call is then not made.
             known = self.subject.refusals
-            if known is not None and known.learn():
+            if known is not None and known.learn(self._raised(inputs)):
                 return self.judge(case)
             return Outcome("errors", case, error=str(error), traceback=_traceback(error))
         except (AdapterError, WrongShape) as error:
             return Outcome("errors", case, error=str(error), traceback=_traceback(error), fate=_fate(error))
         return Outcome("holds" if verdict.holds else "fails", case, verdict)
+
+    def _raised(self, inputs: Inputs | None) -> Inputs | None:
+        """Return the inputs of the last call that was made on a case."""
+        return next((call.inputs for call in reversed(self.subject.calls) if call.inputs is not None), inputs)
 
     def counterexample(self, outcome: Outcome) -> Counterexample:
         """Return the outcome's case with the calls made on it, by judging it once more.

@@ -115,7 +115,7 @@ class Refusals(Protocol):
         """Return what the operation refuses and these inputs ask for; None where they may be put to it."""
         ...
 
-    def learn(self) -> bool:
+    def learn(self, raised: Inputs | None = None) -> bool:
         """Ask, at the first exception, what is refused; return whether that is now known and was not before."""
         ...
 

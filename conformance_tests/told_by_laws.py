@@ -42,8 +42,8 @@ def _judged_otherwise(run: Run, operation: str, about: list[Law], its: list[LawR
     if profile is None:
         return {}
     with captured(run.implementation):
-        # Under another layout, say, other calls raise.
-        others = [run.refusing(under(profile, values)) for values in others_standing(profile)]
+        # Under another layout, say, other calls raise; which ones is asked where all laws are judged.
+        others = [_unasked(under(profile, values)) for values in others_standing(profile)]
         found = explaining(others, about, its, lambda *asked: _holds(run, *asked), lambda *asked: _judged(run, *asked))
     if found is None:
         return {}
@@ -53,6 +53,11 @@ def _judged_otherwise(run: Run, operation: str, about: list[Law], its: list[LawR
     again = [law for law in about if judged[law.id].status in ("failed", "error")]
     judged |= {law.id: run.try_law(law) for law in again}
     return {name: run.with_reason(result) for name, result in judged.items()}
+
+
+def _unasked(profile: Profile) -> Profile:
+    """Return a profile of which it is not known what the operation refuses."""
+    return replace(profile, subject=replace(profile.subject, refusals=None))
 
 
 def _holds(run: Run, profile: Profile, result: LawResult) -> bool:
@@ -66,5 +71,7 @@ def _judged(run: Run, profile: Profile, law: Law) -> LawResult:
     reason = not_declared(run.implementation, law)
     if reason:
         return LawResult(law.statement, "not_declared", reason=reason)
+    if profile.subject.refusals is None:
+        run.refusing(profile)
     started = time.monotonic()
     return replace(run.searched(law, profile, shrink=False), seconds=time.monotonic() - started)

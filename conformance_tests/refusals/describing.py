@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from veriformer.conformance_tests.refusals.features import CallFeatures
 from veriformer.conformance_tests.refusals.predicates import Predicate, candidates
 from veriformer.conformance_tests.refusals.refusal import Refusal, limitation_of
 from veriformer.conformance_tests.refusals.survey import Answer, Survey, SurveyEnded
@@ -13,6 +14,8 @@ _MOST_ROUNDS = 6
 # One call that is refused has everything in common with itself.
 _FEWEST_ALIKE = 3
 _MOST_REFUSALS = 3
+# Of so many refused calls each shares its words with another; where one has none, more calls would not give it any.
+_ENOUGH = 24
 
 
 def described(operation: str, survey: Survey) -> tuple[Refusal, ...]:
@@ -34,6 +37,8 @@ def described(operation: str, survey: Survey) -> tuple[Refusal, ...]:
         if refused == len(answers):
             return ()
         found = separating(answers) if refused >= _FEWEST_ALIKE else None
+        if found is None and refused >= _ENOUGH and _leaves_some(answers):
+            return ()
     return ()
 
 
@@ -52,9 +57,7 @@ def separating(answers: Sequence[Answer]) -> tuple[Predicate, ...] | None:
 
     Of what is true of no answered call, that which most refused calls have in common is taken, then that of the rest.
     """
-    answered = [answer.call for answer in answers if not answer.refused]
-    left = [answer.call for answer in answers if answer.refused]
-    pure = [one for one in candidates(left, answered) if not any(one.holds(call) for call in answered)]
+    left, pure = _refused_and_pure(answers)
     found: list[Predicate] = []
     while left and len(found) < _MOST_REFUSALS:
         covered = [sum(one.holds(call) for call in left) for one in pure]
@@ -64,3 +67,17 @@ def separating(answers: Sequence[Answer]) -> tuple[Predicate, ...] | None:
         found.append(pure[covered.index(most)])
         left = [call for call in left if not found[-1].holds(call)]
     return None if left else tuple(found)
+
+
+def _refused_and_pure(answers: Sequence[Answer]) -> tuple[list[CallFeatures], list[Predicate]]:
+    """Return the calls that are refused, and what is true of some of them and of no answered one."""
+    answered = [answer.call for answer in answers if not answer.refused]
+    refused = [answer.call for answer in answers if answer.refused]
+    pure = [one for one in candidates(refused, answered) if not any(one.holds(call) for call in answered)]
+    return refused, pure
+
+
+def _leaves_some(answers: Sequence[Answer]) -> bool:
+    """Return whether some refused call has nothing that no answered call has."""
+    refused, pure = _refused_and_pure(answers)
+    return any(not any(one.holds(call) for one in pure) for call in refused)

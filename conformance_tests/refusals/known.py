@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from veriformer.adapters.errors import AdapterError, OperationRaised
 from veriformer.conformance_tests.cases.limits import Limits
 from veriformer.conformance_tests.refusals.describing import described
 from veriformer.conformance_tests.refusals.features import features_of
 from veriformer.conformance_tests.refusals.refusal import Refusal
 from veriformer.conformance_tests.refusals.survey import Survey
-from veriformer.conformance_tests.subject import Inputs, Subject
+from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape
 
 
 @dataclass
@@ -32,12 +33,24 @@ class KnownRefusals:
         call = features_of(inputs)
         return next((refusal for refusal in self.found if refusal.covers(call)), None)
 
-    def learn(self) -> bool:
-        """Ask, at the first exception, what is refused; return whether that is now known and was not before."""
-        if self._asked:
+    def learn(self, raised: Inputs | None = None) -> bool:
+        """Ask, at the first exception, what is refused; return whether that is now known and was not before.
+
+        Inputs that raised and are answered when they are given anew were not refused: nothing is asked about them.
+        """
+        if self._asked or (raised is not None and self._is_answered(raised)):
             return False
         self._asked = True
         survey = Survey(self.subject, self.limits, self.found)
         new = described(self.subject.operation.name, survey)
         self.found += new
         return bool(new)
+
+    def _is_answered(self, inputs: Inputs) -> bool:
+        try:
+            replace(self.subject, calls=[], refusals=None).call(inputs)
+        except OperationRaised:
+            return False
+        except (AdapterError, WrongShape):
+            return True
+        return True

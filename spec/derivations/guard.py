@@ -23,13 +23,13 @@ def processor_limit(seconds: float | None) -> Iterator[None]:
     if seconds is None or not in_main_thread or not hasattr(signal, "setitimer"):
         yield
         return
-    previous = signal.signal(signal.SIGVTALRM, _out_of_time)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    previous = signal.signal(signal.SIGPROF, _out_of_time)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-        signal.signal(signal.SIGVTALRM, previous)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, previous)
 
 
 def _out_of_time(number: int, frame: FrameType | None) -> None:

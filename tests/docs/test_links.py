@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ def prose(page: Path) -> str:
     return _FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
+@cache
 def fragments(page: Path) -> set[str]:
     """Return the fragments of a page's headings, as GitHub makes them."""
     plain = (heading.lower().strip() for heading in _HEADING.findall(prose(page)))

@@ -12,9 +12,10 @@ from random import Random
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
-from veriformer.conformance_tests.cases.batches import TakenOut
+from veriformer.conformance_tests.cases.batches import AnyCase, TakenOut
+from veriformer.conformance_tests.cases.fixed import FixedChoices
 from veriformer.conformance_tests.cases.limits import Limits
-from veriformer.conformance_tests.cases.rarities.rarity import RareCase
+from veriformer.conformance_tests.cases.rarities import every_rare_case
 from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, Space
 from veriformer.conformance_tests.cases.strategies import cases, own_space
 from veriformer.conformance_tests.comparison import Apart, Cause, Comparison, Meeting, OperationComparison
@@ -24,11 +25,13 @@ from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.law import Law
 from veriformer.conformance_tests.meeting import Pair
 from veriformer.conformance_tests.pace import Progress
+from veriformer.conformance_tests.refusals.known import KnownRefusals
 from veriformer.conformance_tests.report import Report
 from veriformer.conformance_tests.runner import Run, restricted
 from veriformer.conformance_tests.search import Search
 from veriformer.conformance_tests.selection import Effort, Selection
 from veriformer.conformance_tests.standing import told_by_calls
+from veriformer.conformance_tests.subject import CallRefused, Refused
 from veriformer.conformance_tests.trial import Trial
 from veriformer.conformance_tests.verdict import Verdict
 from veriformer.spec.laws import LawStatement
@@ -121,6 +124,7 @@ class _Comparing:
         pair = self._told(Pair(examine(self.first, operation), examine(self.second, operation)))
         for implementation in self.both:
             implementation.forgive(operation.name)
+        mine, theirs = (self._refusing(profile, self._limits(pair)) for profile in (pair.first, pair.second))
         met = _Meetings(pair, self._limits(pair), self.selection.examples_of(operation.name) * _CASES_PER_EXAMPLE)
         explored = met.explored()
         judged = [meeting for meeting in explored if meeting.judged]
@@ -132,9 +136,14 @@ class _Comparing:
             conventions=pair.conventions,
             keywords=_apart(*(each.features(operation.name) for each in self.both)),
             limitations=_apart(*(_limitations(profile) for profile in (pair.first, pair.second))),
+            refusals=(mine.found, theirs.found),
+            refused_by_one=(
+                pair.refused_by(0, mine.found, theirs.found),
+                pair.refused_by(1, theirs.found, mine.found),
+            ),
         )
         if not judged:
-            return replace(nothing, reason=_unjudged_words(unjudged, 0) or "neither returned a result for any case")
+            return replace(nothing, reason=_unjudged_words(unjudged, 0) or _refused_words(*nothing.refusals))
         parted = [meeting for meeting in judged if meeting.cause]
         return replace(
             nothing,
@@ -146,6 +155,12 @@ class _Comparing:
             contradicts=_any_of(meeting.contradicts for meeting in judged),
             largest_excess=max(meeting.excess for meeting in judged),
         )
+
+    def _refusing(self, profile: Profile, limits: Limits) -> KnownRefusals:
+        """Let an operation learn, at the first exception, what it refuses."""
+        known = KnownRefusals(profile.subject, limits, profile.fixed.refusals)
+        profile.subject.refusals = known
+        return known
 
     def _told(self, pair: Pair) -> Pair:
         """Return a pair of which calls on drawn cases tell what no question told."""
@@ -202,6 +217,8 @@ class _Comparing:
             bias_excludes_mask=pair.first.refuses_bias_beside_mask or pair.second.refuses_bias_beside_mask,
             compiles_per_shape=any(each.framework.compiles_per_shape for each in self.both),
             pool=self.selection.pool * _SHAPES_PER_COMPILATION,
+            reach=self.selection.reach,
+            fixed=_both_fixed(pair.first.fixed.choices, pair.second.fixed.choices),
             seed=zlib.crc32(f"{self.selection.seed}:compare:{name}".encode()),
         )
 
@@ -234,20 +251,31 @@ class _Meetings:
         if first.lost:
             return first
         outcome = self._search(lambda meeting: meeting.cause != cause).run()
-        if outcome.case is None or isinstance(outcome.case, TakenOut | RareCase):
+        if outcome.case is None or isinstance(outcome.case, TakenOut):
             raise ValueError(f"no case of {self.limits.operation} has the cause {cause}")
         return self.pair.meet(outcome.case)
 
     def _search(self, holds: Callable[[Meeting], bool]) -> Search:
         def check(trial: Trial) -> Verdict:
-            if trial.case is None or isinstance(trial.case, TakenOut | RareCase):
+            if trial.case is None or isinstance(trial.case, TakenOut):
                 raise TypeError("two implementations are compared on cases only")
             meeting = self.pair.meet(trial.case)
+            refused = meeting.refused[0] or meeting.refused[1]
+            if refused is not None:
+                # Another case is drawn in its place.
+                raise CallRefused(refused)
             return Verdict(holds(meeting), "", "", excess=meeting.excess)
 
         subject = self.pair.subjects[0]
         law = Law(LawStatement(subject.operation, _AGREEMENT), _space(self.pair), check)
-        return Search(law, subject, self.limits, self.limits.seed, self.examples)
+        return _WithEveryRareCase(law, subject, self.limits, self.limits.seed, self.examples)
+
+
+class _WithEveryRareCase(Search):
+    """A search that meets what all laws of an operation meet between them."""
+
+    def _to_try(self) -> list[AnyCase]:
+        return [*self._ordinary(), *every_rare_case(self.limits)]
 
 
 def _unjudged_words(unjudged: list[str], agreeing: int) -> str:
@@ -257,6 +285,20 @@ def _unjudged_words(unjudged: list[str], agreeing: int) -> str:
     others = f"; {agreeing} other{' case agrees' if agreeing == 1 else ' cases agree'}" if agreeing else ""
     number = f"{len(unjudged)} case{'' if len(unjudged) == 1 else 's'}"
     return f"{number} could not be judged ({unjudged[0]}){others}"
+
+
+def _refused_words(first: tuple[Refused, ...], second: tuple[Refused, ...]) -> str:
+    """Return why no case could be compared: what is refused, else that no result came."""
+    words = dict.fromkeys(refusal.words for refusal in (*first, *second))
+    return "; ".join(words) or "neither returned a result for any case"
+
+
+def _both_fixed(first: FixedChoices, second: FixedChoices) -> FixedChoices:
+    """Return what both offer of the choices of which one lacks some; where that is nothing, what the first does."""
+    common = dict(second.offered)
+    for name, values in first.offered.items():
+        common[name] = tuple(value for value in values if value in second.offered.get(name, values)) or values
+    return FixedChoices(common)
 
 
 def _space(pair: Pair) -> Space:

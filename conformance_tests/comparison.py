@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.cases.rarities.rarity import RareCase
 from veriformer.conformance_tests.report import Report
+from veriformer.conformance_tests.subject import Refused
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import Operation
 from veriformer.spec.porting import port_change
@@ -43,10 +45,11 @@ class Meeting:
     A result is None where that implementation raised; `errors` has the sentence. `excess` is the largest difference
     as a multiple of what the two tolerances allow together. Without a cause they agree, or neither returned anything;
     `contradicts` says which of two that agree does so against its own conventions. `lost` says that a call ended its
-    process, or had to be ended with it; `unjudged` why a call that did not end, or was not made, cannot be judged.
+    process, or had to be ended with it; `unjudged` why a call that did not end, or was not made, cannot be judged;
+    `refused` what each of them is known to refuse; no result counts then.
     """
 
-    case: Case
+    case: Case | RareCase
     dtype: str
     arguments: Mapping[str, Any]
     results: tuple[Array | None, Array | None]
@@ -58,6 +61,7 @@ class Meeting:
     contradicts: tuple[bool, bool] = (False, False)
     lost: bool = False
     unjudged: str = ""
+    refused: tuple[Refused | None, Refused | None] = (None, None)
 
     @property
     def judged(self) -> bool:
@@ -97,7 +101,9 @@ class OperationComparison:
     any was made small. `reason` says why nothing was compared, or not all that should have been: of `unjudged` cases
     a call did not end, for the reason `unjudged_because`. `checks` has for each of the two that is wrong what the
     laws of the operation say of it alone, with its diagnosis. `keywords` and `limitations` are those that only the
-    first has, and only the second: cases are drawn without them.
+    first has, and only the second: cases are drawn without them. `refusals` are what each was found to refuse, or says
+    itself that it does; such cases are not compared. `refused_by_one` has the sentences about what the other takes,
+    where no limitation says so.
     """
 
     operation: Operation
@@ -110,6 +116,8 @@ class OperationComparison:
     contradicts: tuple[bool, bool] = (False, False)
     keywords: Apart = ((), ())
     limitations: Apart = ((), ())
+    refusals: tuple[tuple[Refused, ...], tuple[Refused, ...]] = ((), ())
+    refused_by_one: Apart = ((), ())
     reason: str = ""
     unjudged: int = 0
     unjudged_because: str = ""
@@ -117,8 +125,8 @@ class OperationComparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether no case was found on which they part."""
-        return not self.meetings and not self.reason
+        """Whether no case was found on which they part, and neither refuses what the other answers."""
+        return not self.meetings and not self.reason and not any(self.refused_by_one)
 
     @property
     def causes(self) -> tuple[Cause, ...]:

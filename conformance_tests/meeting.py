@@ -6,13 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from veriformer.adapters.errors import AdapterError, OperationLost, OperationNotTried, OperationTimedOut
+from veriformer.adapters.errors import (
+    AdapterError,
+    OperationLost,
+    OperationNotTried,
+    OperationRaised,
+    OperationTimedOut,
+)
 from veriformer.conformance_tests.cases.case import Case
+from veriformer.conformance_tests.cases.rarities.rarity import RareCase
 from veriformer.conformance_tests.comparison import Array, Cause, ConventionPair, Meeting, Side
 from veriformer.conformance_tests.inference import Finding, Profile
 from veriformer.conformance_tests.inputs import draw_inputs
 from veriformer.conformance_tests.inputs.expected import Conventions, Expected
-from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape
+from veriformer.conformance_tests.subject import CallRefused, Inputs, Refused, Subject, WrongShape
 from veriformer.conformance_tests.verdict import compare
 
 # A call that did not end says nothing of what it would have returned.
@@ -33,7 +40,7 @@ class Pair:
 
     first: Profile
     second: Profile
-    _known: dict[Case, Meeting] = field(default_factory=dict, init=False)
+    _known: dict[Case | RareCase, Meeting] = field(default_factory=dict, init=False)
 
     @property
     def subjects(self) -> tuple[Subject, Subject]:
@@ -60,15 +67,32 @@ class Pair:
         found = [pair for pair in self.conventions if pair.name == "empty_row"]
         return all(pair.first == pair.second and pair.known for pair in found)
 
-    def meet(self, case: Case) -> Meeting:
+    def meet(self, case: Case | RareCase) -> Meeting:
         """Return what came of a case."""
         if case not in self._known:
             self._known[case] = self._met(case)
         return self._known[case]
 
-    def _met(self, case: Case) -> Meeting:
+    def refused_by(self, side: int, refusals: tuple[Refused, ...], others: tuple[Refused, ...]) -> tuple[str, ...]:
+        """Return what one side refuses, and does not say itself, of what the other takes.
+
+        Where no case met a refusal, two that have the same words are the same.
+        """
+        met = [meeting.refused for meeting in self._known.values() if meeting.refused[side]]
+        alone = {one.sentence for pair in met if (one := pair[side]) and not pair[1 - side]}
+        known = {one.sentence for pair in met if (one := pair[side])} | {other.sentence for other in others}
+        return tuple(
+            one.sentence
+            for one in refusals
+            if not one.declared and (one.sentence in alone or one.sentence not in known)
+        )
+
+    def _met(self, case: Case | RareCase) -> Meeting:
         inputs = draw_inputs(self.subjects[0].operation.name, case)
         (first, error), (second, other_error) = (_called(subject, inputs) for subject in self.subjects)
+        refused = _refused(error), _refused(other_error)
+        if any(refused):
+            return Meeting(case, inputs.dtype, inputs.arguments(), (None, None), refused=refused)
         errors = _sentence(error), _sentence(other_error)
         lost = _lost(error) or _lost(other_error)
         meeting = Meeting(case, inputs.dtype, inputs.arguments(), (first, second), errors, lost=lost)
@@ -149,8 +173,16 @@ def _called(subject: Subject, inputs: Inputs) -> tuple[Array | None, Exception |
     subject.calls.clear()
     try:
         return subject.call(inputs), None
+    except OperationRaised as error:
+        # Where it raises for the first time, what it refuses is asked.
+        learned = subject.refusals is not None and subject.refusals.learn()
+        return _called(subject, inputs) if learned else (None, error)
     except (AdapterError, WrongShape) as error:
         return None, error
+
+
+def _refused(error: Exception | None) -> Refused | None:
+    return error.refusal if isinstance(error, CallRefused) else None
 
 
 def _sentence(error: Exception | None) -> str:

@@ -57,6 +57,7 @@ def _operation(operation: OperationComparison) -> dict[str, Any]:
         "changes": operation.changes,
         "keywords": list(operation.keywords),
         "limitations": list(operation.limitations),
+        "refusals": [[refusal.words for refusal in each] for each in operation.refusals],
         "diagnosis": {
             side: [] if check is None else diagnosis_as_json(check)
             for side, check in zip(("first", "second"), operation.checks, strict=True)

@@ -34,8 +34,13 @@ def outcome_words(operation: OperationComparison, comparison: Comparison) -> str
         words = f"agree, but not in {away}" if away else "agree"
         return f"{words}; {' and '.join(against)} against its declared conventions" if against else words
     why = list(dict.fromkeys(cause_words(cause, comparison) for cause in operation.causes))
+    refusing = [
+        f"{short_name(name)} refuses what the other takes"
+        for name, alone in zip((comparison.first, comparison.second), operation.refused_by_one, strict=True)
+        if alone
+    ]
     unjudged = [f"{counted(operation.unjudged, 'case')} could not be judged"] if operation.unjudged else []
-    return "; ".join([*why, *unjudged])
+    return "; ".join([*why, *refusing, *([] if why else ["else they agree"]), *unjudged])
 
 
 def conventions_side_by_side(comparison: Comparison, *, everything: bool) -> Table | None:
@@ -59,7 +64,20 @@ def details(comparison: Comparison, options: Options) -> Lines:
         for meeting in operation.meetings:
             lines += [blank(), *parting(comparison, operation, meeting, options)]
         lines += _mistakes(comparison, operation, options)
-    return [*lines, *_changes(comparison, options)]
+    return [*lines, *_refused(comparison, options), *_changes(comparison, options)]
+
+
+def _refused(comparison: Comparison, options: Options) -> Lines:
+    """Return what each refuses, once, with its exception: no case of it is compared."""
+    names = (comparison.first, comparison.second)
+    sentences = [
+        f"{short_name(name)}: {plain(refusal.words, 400)}"
+        for operation in comparison.operations
+        for name, refusals in zip(names, operation.refusals, strict=True)
+        for refusal in refusals
+    ]
+    lines = [line for one in sentences for line in paragraph(f"- {one}", options.width, 2)]
+    return [blank(), heading("Refused, and not compared"), *lines] if lines else []
 
 
 def _mistakes(comparison: Comparison, operation: OperationComparison, options: Options) -> Lines:
@@ -78,9 +96,11 @@ def summary(comparison: Comparison) -> str:
     agreeing = sum(operation.agrees for operation in comparison.compared)
     parting = [operation for operation in comparison.compared if not operation.agrees]
     mistaken = sum(any(cause.side != "both" for cause in operation.causes) for operation in parting)
+    refusing = sum(not operation.meetings for operation in parting)
+    by_refusals = f", {refusing} by what one refuses" if refusing else ""
     return (
         f"{counted(agreeing, 'operation agrees', 'operations agree')}, "
-        f"{len(parting) - mistaken} differ by conventions, {mistaken} by a mistake; "
+        f"{len(parting) - mistaken - refusing} differ by conventions, {mistaken} by a mistake{by_refusals}; "
         f"{counted(sum(operation.cases for operation in comparison.compared), 'case')}, seed {comparison.seed}, "
         f"{comparison.seconds:.1f} s"
     )
@@ -136,6 +156,9 @@ def _changes(comparison: Comparison, options: Options) -> Lines:
     for operation in comparison.operations:
         if any(cause.side == "first" for cause in operation.causes):
             places.setdefault(_correction(operation), []).append(operation.operation.name)
+        for sentence in operation.refused_by_one[1]:
+            what = sentence.removeprefix(f"{operation.operation.name} refuses ")
+            places.setdefault(f"take {what} too", []).append(operation.operation.name)
     if not places:
         return []
     title = f"What {short_name(comparison.second)} must change to match {short_name(comparison.first)}"

@@ -28,7 +28,7 @@ from veriformer.conformance_tests.cases.models import ModelCase
 from veriformer.conformance_tests.cases.rarities import attention, models, networks, tables, vectors
 from veriformer.conformance_tests.cases.rarities.rarity import RareCase, Rarity
 
-__all__ = ["RARITIES", "RareCase", "Rarity", "rare_cases"]
+__all__ = ["RARITIES", "RareCase", "Rarity", "every_rare_case", "rare_cases"]
 
 RARITIES: Mapping[str, tuple[Rarity, ...]] = {
     **vectors.RARITIES, **attention.RARITIES, **networks.RARITIES, **tables.RARITIES, **models.RARITIES,
@@ -67,9 +67,24 @@ _THOROUGH_NUMBER = 8
 
 def rare_cases(key: str, limits: Limits) -> list[RareCase]:
     """Return the rare cases that the law of this key meets, in the order of their sizes."""
-    random = Random(limits.seed)
     known = enumerate(RARITIES.get(limits.operation, ()))
-    offered = [one for place, one in known if _is_its_turn(one, place, key, limits) and _is_offered(one, limits)]
+    return _drawn([one for place, one in known if _is_its_turn(one, place, key, limits)], key, limits)
+
+
+def every_rare_case(limits: Limits) -> list[RareCase]:
+    """Return each rare case once, as a law that takes its turn would meet it, in the order of their sizes."""
+    in_turn: dict[str, list[Rarity]] = {}
+    for place, one in enumerate(RARITIES.get(limits.operation, ())):
+        laws = [key for key in one.laws if _is_of_an_architecture_offered(key, limits)]
+        if laws:
+            in_turn.setdefault(laws[place % len(laws)], []).append(one)
+    drawn = (case for key, rarities in in_turn.items() for case in _drawn(rarities, key, limits))
+    return sorted(drawn, key=lambda case: case.size)
+
+
+def _drawn(rarities: list[Rarity], key: str, limits: Limits) -> list[RareCase]:
+    """Return the cases of those rarities that an implementation offers, in the order of their sizes."""
+    random, offered = Random(limits.seed), [one for one in rarities if _is_offered(one, limits)]
     if limits.compiles_per_shape:
         number = (0, int(limits.seed % _LAWS_FOR_ONE == 0), _THOROUGH_NUMBER)[limits.reach]
         offered = random.sample(offered, min(number, len(offered)))
@@ -78,10 +93,14 @@ def rare_cases(key: str, limits: Limits) -> list[RareCase]:
 
 
 def _is_its_turn(rarity: Rarity, place: int, key: str, limits: Limits) -> bool:
-    group, _, name = key.partition(".")
-    if group == "architecture" and name not in limits.architectures:
+    if not _is_of_an_architecture_offered(key, limits):
         return False
     return key in rarity.laws if limits.reach == THOROUGH else rarity.laws[place % len(rarity.laws)] == key
+
+
+def _is_of_an_architecture_offered(key: str, limits: Limits) -> bool:
+    group, _, name = key.partition(".")
+    return group != "architecture" or name in limits.architectures
 
 
 def _is_offered(rarity: Rarity, limits: Limits) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 from rich.text import Text
 from veriformer.conformance_tests.report import LawResult, Report, Status
@@ -13,7 +12,7 @@ from veriformer.conformance_tests.reports.layout import INDENT, Lines, as_text, 
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
-from veriformer.conformance_tests.reports.unjudged import MARK, circumstances, unjudged
+from veriformer.conformance_tests.reports.unjudged import MARK, as_before, circumstances, said_before, unjudged
 from veriformer.conformance_tests.reports.violation import CROSS, evidence, title, violation
 
 DEFAULTS = Options()
@@ -196,30 +195,11 @@ def _failures(report: Report, results: list[LawResult], options: Options) -> Lin
     # Before the other laws: there can be twenty, and they say less.
     if explained := diagnosis_lines(report, results[0].law.operation.name, options) if violated or errors else []:
         lines += [*explained, blank()]
-    said = {} if options.verbose else _said_before(report, results[0].law.operation.name)
-    again = [result for result in errors if result.reason in said]
+    again = {} if options.verbose else said_before(report, errors)
+    said = {result.law.id for its in again.values() for result in its}
     lines += _in_brief(violated[in_full:], options)
-    lines += unjudged(report, [result for result in errors if result not in again], options)
-    return [*lines, *_as_before(again, said)]
-
-
-def _said_before(report: Report, operation: str) -> dict[str, str]:
-    """Return why laws of earlier operations were not tried at all, and of which operation that is said."""
-    said: dict[str, str] = {}
-    for result in report.results:
-        if result.law.operation.name == operation:
-            break
-        if result.status == "error" and result.counterexample is None:
-            said.setdefault(result.reason, result.law.operation.name)
-    return said
-
-
-def _as_before(results: list[LawResult], said: Mapping[str, str]) -> Lines:
-    """Return a line for laws that were not tried for a reason that stands under another operation."""
-    if not results:
-        return []
-    line = Text(f"  {MARK} {counted(len(results), 'law')} could not be judged", style="bold yellow")
-    return [line.append(f", for the same reason as {said[results[0].reason]}", style="not bold"), blank()]
+    lines += unjudged(report, [result for result in errors if result.law.id not in said], options)
+    return [*lines, *as_before(again, options)]
 
 
 def _in_brief(results: list[LawResult], options: Options) -> Lines:

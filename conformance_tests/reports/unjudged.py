@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from rich.text import Text
 from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, blank, entry, labelled, paragraph
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.text import counted, first_few, plain, plain_lines
+from veriformer.conformance_tests.reports.text import counted, joined, plain, plain_lines
 from veriformer.conformance_tests.reports.violation import inputs, script, smallest_case
 
 MARK = "!"
 _MOST_REASONS = 3
-_MOST_LAWS = 4
+# Sizes, numbers, addresses and what stands between them.
+_NO_WORDS = r"(0x[0-9a-f]+|\d+\.?\d*(e[-+]?\d+)?|[^a-zA-Z])+"
 _TRACEBACK_LINES = 30
 _OUR_FRAME = r'^  File "[^"]*veriformer.adapters.(calling|isolation.\w+|\w+_arrays)\.py".*\n(    .*\n)*'
 
@@ -37,10 +38,51 @@ def unjudged(report: Report, results: Iterable[LawResult], options: Options) -> 
 def _by_reason(results: Iterable[LawResult]) -> list[list[LawResult]]:
     groups: dict[str, list[LawResult]] = {}
     for result in results:
-        # Sizes differ from law to law; what went wrong is the same.
-        groups.setdefault(re.sub(r"\d+(, \d+)*", "0", result.reason), []).append(result)
+        groups.setdefault(_essence(result), []).append(result)
     # What was not tried any more comes after what stood in its way.
     return sorted(groups.values(), key=lambda group: (group[0].counterexample is not None, len(group)), reverse=True)
+
+
+def _essence(result: LawResult) -> str:
+    """Return what went wrong in words, for numbers differ from law to law, and names from operation to operation."""
+    return re.sub(_NO_WORDS, " ", result.reason.removeprefix(f"{result.law.operation.name} raised "))
+
+
+def said_before(report: Report, results: Iterable[LawResult]) -> dict[str, list[LawResult]]:
+    """Return those of an operation's laws for which the reason stands under an earlier operation, by its name."""
+    its = list(results)
+    said: dict[str, str] = {}
+    for operation, errors in _errors_before(report, its).items():
+        unsaid = [result for result in errors if _essence(result) not in said]
+        for group in _by_reason(unsaid)[:_MOST_REASONS]:
+            said[_essence(group[0])] = operation
+    again: dict[str, list[LawResult]] = {}
+    for result in its:
+        if _essence(result) in said:
+            again.setdefault(said[_essence(result)], []).append(result)
+    return again
+
+
+def _errors_before(report: Report, results: list[LawResult]) -> dict[str, list[LawResult]]:
+    """Return the laws of earlier operations that could not be judged, by operation."""
+    errors: dict[str, list[LawResult]] = {}
+    for result in report.results:
+        operation = result.law.operation.name
+        if results and operation == results[0].law.operation.name:
+            break
+        if result.status == "error" and result.expected_failure is None:
+            errors.setdefault(operation, []).append(result)
+    return errors
+
+
+def as_before(again: Mapping[str, list[LawResult]], options: Options) -> Lines:
+    """Return lines for laws that could not be judged for a reason that stands under an earlier operation."""
+    lines: Lines = []
+    for operation, results in again.items():
+        line = Text(f"  {MARK} {counted(len(results), 'law')} could not be judged", style="bold yellow")
+        line.append(f", for the same reason as {operation}", style="not bold")
+        lines += [line, *entry("laws", joined(result.law.id for result in results), options.width), blank()]
+    return lines
 
 
 def _without_our_frames(traceback: str) -> str:
@@ -52,9 +94,8 @@ def _paragraph(report: Report, group: list[LawResult], options: Options) -> Line
     line = Text(f"  {MARK} ", style="bold yellow")
     line.append(f"{counted(len(group), 'law')} could not be judged", style="bold yellow")
     ids = [result.law.id for result in group]
-    shown = first_few(ids, len(ids) if options.verbose else _MOST_LAWS)
     lines: Lines = [line, *paragraph(plain(group[0].reason), options.width, INDENT), blank()]
-    return [*lines, *entry("laws", shown, options.width), *circumstances(report, group[0], options)]
+    return [*lines, *entry("laws", joined(ids), options.width), *circumstances(report, group[0], options)]
 
 
 def circumstances(report: Report, result: LawResult, options: Options) -> Lines:

@@ -133,7 +133,7 @@ def test_one_reason_is_one_paragraph_however_many_laws_it_stops() -> None:
     assert text.count("could not be judged\n") == 2  # the operation's line and the paragraph's
     assert "30 laws could not be judged" in text
     assert f"{ids[0]}, {ids[1]}" in text
-    assert "and 26 more" in text
+    assert all(name in text for name in ids)
     assert "ValueError: x" not in text
 
 

@@ -1,8 +1,10 @@
 """Change derivations in one place each, and count which changes their own checks notice.
 
 A number becomes one larger, a sum a difference, a product a quotient; a sign is dropped; sin and cos, exp and log swap.
-A change is killed where the module cannot be loaded any more or a step that it alters does not hold; it survives where
-altered steps all hold. A change that alters no step is counted apart: it changes nothing that is proved.
+A change is killed where the module cannot be loaded any more, a step that it alters does not hold, or a definition is
+not that of the reference any more (`tests/spec/test_derivations_definitions.py`); it survives where altered steps all
+hold. A change that alters no step is counted apart: it changes nothing that is proved. So is one that is listed in
+`derivation_equivalents.toml` with the reason why the changed steps are true and say as much.
 
     python benchmarks/derivation_mutations.py                      all derivations
     python benchmarks/derivation_mutations.py softmax --limit 5    one, at most five seconds of the processor for a step
@@ -14,13 +16,17 @@ import argparse
 import ast
 import copy
 import sys
+import tomllib
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import cache, cached_property, partial
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from veriformer.spec.derivations import derivation_ids
 from veriformer.spec.derivations.derivation import Derivation, Step
 from veriformer.spec.derivations.guard import OutOfTimeError, processor_limit
@@ -37,12 +43,17 @@ class Mutation:
     derivation: str
     line: int
     told: str
-    module: ast.Module
+    build: Callable[[], ast.Module]
+
+    @cached_property
+    def module(self) -> ast.Module:
+        """The changed module."""
+        return self.build()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the checks made of a change: `killed`, `survived`, or `unused` where no step is another one."""
+    """What the checks made of a change: `killed`, `survived`, `equivalent`, or `unused` where no step is altered."""
 
     mutation: Mutation
     verdict: str
@@ -51,15 +62,19 @@ class Outcome:
 
 def mutations(derivation: str) -> Iterator[Mutation]:
     """Every change of a derivation's module, one at a time."""
-    source = Path(import_module(f"veriformer.spec.derivations.{derivation}").__file__ or "").read_text("utf-8")
-    tree = ast.parse(source)
+    tree = ast.parse(_source(derivation))
     words = _words(tree)
     for place, node in enumerate(ast.walk(tree)):
         if node not in words:
             for told, change in _changes(node):
-                altered = copy.deepcopy(tree)
-                change(next(other for number, other in enumerate(ast.walk(altered)) if number == place))
-                yield Mutation(derivation, getattr(node, "lineno", 0), told, ast.fix_missing_locations(altered))
+                build = partial(_changed, tree, place, change)
+                yield Mutation(derivation, getattr(node, "lineno", 0), told, build)
+
+
+def _changed(tree: ast.Module, place: int, change: Callable[[Any], None]) -> ast.Module:
+    altered = copy.deepcopy(tree)
+    change(next(other for number, other in enumerate(ast.walk(altered)) if number == place))
+    return ast.fix_missing_locations(altered)
 
 
 def judged(mutation: Mutation, limit: float) -> Outcome:
@@ -78,10 +93,73 @@ def judged(mutation: Mutation, limit: float) -> Outcome:
     for step in altered:
         if not step.check(limit).holds:
             return Outcome(mutation, "killed", step.name)
+    if name := _other_than_the_reference(mutation):
+        return Outcome(mutation, "killed", f"the definition of {name}")
+    if reason := equivalents().get(key_of(mutation)):
+        return Outcome(mutation, "equivalent", reason)
     return Outcome(mutation, "survived", "; ".join(step.name for step in altered))
 
 
+@cache
+def equivalents() -> dict[tuple[str, str, str], str]:
+    """Why changes that survive are none: by derivation, changed line and change."""
+    listed = tomllib.loads(Path(__file__).with_name("derivation_equivalents.toml").read_text("utf-8"))
+    return {
+        (derivation, line, change): entry["reason"]
+        for derivation, entries in listed.items()
+        for entry in entries
+        for line in entry["lines"]
+        for change in entry["changes"]
+    }
+
+
+def key_of(mutation: Mutation) -> tuple[str, str, str]:
+    """How `equivalents` names a change."""
+    return (mutation.derivation, _source(mutation.derivation).splitlines()[mutation.line - 1].strip(), mutation.told)
+
+
+@cache
+def _source(derivation: str) -> str:
+    return Path(import_module(f"veriformer.spec.derivations.{derivation}").__file__ or "").read_text("utf-8")
+
+
+def _other_than_the_reference(mutation: Mutation) -> str:
+    """The first definition that the change makes another one than the reference's; empty where there is none."""
+    original = import_module(f"veriformer.spec.derivations.{mutation.derivation}")
+    kept = dict(vars(original))
+    try:
+        vars(original).update({name: value for name, value in _executed(mutation).items() if name[:2] != "__"})
+        return next((name for name, values in _definitions().items() if not _agree(values)), "")
+    finally:
+        vars(original).clear()
+        vars(original).update(kept)
+
+
+@cache
+def _definitions() -> dict[str, Callable[[], tuple[Any, Any]]]:
+    path = Path(__file__).parents[1] / "tests" / "spec" / "test_derivations_definitions.py"
+    specification = spec_from_file_location("definitions_of_derivations", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return dict(module.DEFINITIONS)
+
+
+def _agree(values: Callable[[], tuple[Any, Any]]) -> bool:
+    try:
+        own, right = values()
+    except Exception:
+        return False
+    return bool(np.shape(own) == np.shape(right)) and bool(np.allclose(own, right, rtol=1e-10, atol=1e-12))
+
+
 def _loaded(mutation: Mutation) -> Derivation:
+    derivation: Derivation = _executed(mutation)["DERIVATION"]
+    return derivation
+
+
+def _executed(mutation: Mutation) -> dict[str, Any]:
     name = f"veriformer.spec.derivations.{mutation.derivation}"
     module = types.ModuleType(f"{name}_mutated")
     sys.modules[module.__name__] = module
@@ -89,8 +167,7 @@ def _loaded(mutation: Mutation) -> Derivation:
         exec(compile(mutation.module, name, "exec"), module.__dict__)
     finally:
         del sys.modules[module.__name__]
-    derivation: Derivation = module.__dict__["DERIVATION"]
-    return derivation
+    return module.__dict__
 
 
 def _altered_steps(original: Derivation, changed: Derivation) -> list[Step]:
@@ -137,7 +214,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("derivations", nargs="*", default=derivation_ids(), metavar="ID")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds of the processor for a step")
     options = parser.parse_args(arguments)
-    total = {"killed": 0, "survived": 0, "unused": 0}
+    total = {"killed": 0, "survived": 0, "equivalent": 0, "unused": 0}
     for derivation in options.derivations:
         counts = dict.fromkeys(total, 0)
         for mutation in mutations(derivation):
@@ -145,7 +222,8 @@ def main(arguments: list[str] | None = None) -> int:
             counts[outcome.verdict] += 1
             if outcome.verdict == "survived":
                 print(f"  {derivation}.py:{mutation.line}  {mutation.told}  ({outcome.detail})", flush=True)
-        print(f"{derivation}: {counts['killed']} of {sum(counts.values())} changes killed", flush=True)
+        apart = f"{counts['equivalent']} equivalent, {counts['unused']} alter no step"
+        print(f"{derivation}: {counts['killed']} of {sum(counts.values())} changes killed, {apart}", flush=True)
         total = {verdict: number + counts[verdict] for verdict, number in total.items()}
     print(", ".join(f"{number} {verdict}" for verdict, number in total.items()))
     return 1 if total["survived"] else 0

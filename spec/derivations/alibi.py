@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Expr, Integer, Symbol, exp
+from sympy import Expr, Integer, Rational, Symbol, exp
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
@@ -56,9 +56,9 @@ SOFTMAX = (
         exp(0) / (exp(0) + exp(-slope)),
         exp(slope) / (exp(slope) + exp(2 * slope)),
         "The first of two queries without a causal mask: −m|i − j| gives the nearer key the larger weight, mj the "
-        "later one. Here m = 1.",
-        example=World(symbols={slope: 1}),
-        values=("0.7311", "0.2689"),
+        "later one. Here m = 2.",
+        example=World(symbols={slope: 2}),
+        values=("0.8808", "0.1192"),
     ),
 )
 
@@ -93,6 +93,12 @@ DISTANCE = (
 )
 
 SLOPES = (
+    Step(
+        "Eight heads have the slopes 1/2, 1/4, …, 1/256",
+        head_slope(h, Integer(8)),
+        Rational(1, 2) ** (h + 1),
+        "2^(−8(h + 1)/8) = 2^(−(h + 1)), heads counted from 0.",
+    ),
     Step(
         "The slopes form a geometric sequence",
         head_slope(h + 1),

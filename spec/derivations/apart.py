@@ -18,7 +18,7 @@ _WHOLE_NUMBERS = range(1, 2001)
 
 @dataclass(frozen=True)
 class Apart(Step):
-    """left ≠ right for every whole number `variable` but 0: every real zero of left − right is 0 or irrational."""
+    """left ≠ 0 for every whole number `variable` but 0: every real zero of left is 0 or irrational."""
 
     variable: Any = field(default=None, kw_only=True)
     relation: ClassVar[str] = "≠"
@@ -27,7 +27,7 @@ class Apart(Step):
     def method(self) -> str:
         """How the step is proved, in words."""
         return (
-            f"the real zeros of left − right are multiples of π; those but 0 are irrational since π is (Lambert 1761), "
+            "the real zeros of the left side are multiples of π; those but 0 are irrational since π is (Lambert 1761), "
             f"and so no whole number {self.variable} is one of them"
         )
 
@@ -38,7 +38,7 @@ class Apart(Step):
 
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """Every zero must be 0 or irrational."""
-        proved = never_zero(self.proved_left - self.proved_right, self.variable)
+        proved = self.proved_right == 0 and never_zero(self.proved_left, self.variable)
         return CheckResult(proved, 1, self.method if proved else f"{self.statement} is not proved by zeros")
 
     def evaluate_at_points(self) -> CheckResult:

@@ -281,9 +281,10 @@ SHARED = (
         "Without D the gradient is another",
         g * plain(1) * (v[1] - plain(1) * v[1] - plain(2) * v[2]),
         g * plain(1) * v[1],
-        "One query, two keys with equal logits and the values 1 and 0: dS for the first is 1/4 with and 1/2 without D.",
-        example=World(symbols={g: 1}, arrays={(x, (1,)): 0, (x, (2,)): 0, (v, (1,)): 1, (v, (2,)): 0}),
-        values=("0.25", "0.5"),
+        "One query, two keys with the logits 0 and 1 and the values 5 and 2, G = 3: dS of the first is 1.76951 with "
+        "and 4.03412 without D.",
+        example=World(symbols={g: 3}, arrays={(x, (1,)): 0, (x, (2,)): 1, (v, (1,)): 5, (v, (2,)): 2}),
+        values=("1.76951", "4.03412"),
     ),
 )
 

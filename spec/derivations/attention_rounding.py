@@ -198,6 +198,8 @@ FAINT = (
         "relative to itself; a wrong scale changes it by δ d. So the deepest key shows the smallest mistake.",
         variable=depth,
         point=oo,
+        example=World(symbols={depth: 2}),
+        value="0.8808",
     ),
     Inequality(
         "Rounding changes that output in proportion to it",
@@ -213,9 +215,20 @@ FAINT = (
         "The bound by |v| instead of |v − o| would be another",
         averaged(lambda m: (exp(disturbance[m]) - 1) * value[m]),
         averaged(lambda m: (exp(disturbance[m]) - 1) * (value[m] - output)),
-        "One key: its output is its value, whatever its logit; the first is (e^η − 1) v.",
-        example=World(symbols={S: 1}, arrays={(logit, (1,)): 0, (value, (1,)): 1, (disturbance, (1,)): 1}),
-        values=("1.71828", "0"),
+        "Two keys with the logits 0 and 1, the values 2 and 5, and logits that are wrong by 1 and 2: 24.27811 and "
+        "2.75499.",
+        example=World(
+            symbols={S: 2},
+            arrays={
+                (logit, (1,)): 0,
+                (value, (1,)): 2,
+                (disturbance, (1,)): 1,
+                (logit, (2,)): 1,
+                (value, (2,)): 5,
+                (disturbance, (2,)): 2,
+            },
+        ),
+        values=("24.27811", "2.75499"),
     ),
 )
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from sympy import Expr, IndexedBase, Integer, KroneckerDelta, Symbol, exp
+from sympy import Expr, Integer, KroneckerDelta, Symbol, exp
 from veriformer.spec.derivations.context import Block, Context
-from veriformer.spec.derivations.definitions import written
+from veriformer.spec.derivations.definitions import Definition, written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
@@ -15,6 +13,7 @@ from veriformer.spec.derivations.formulas import (
     attention,
     entry_of,
     index,
+    projection,
     scaled_score,
     size,
     up_to,
@@ -51,16 +50,10 @@ NEWEST = Context(ranges={i: up_to(prefix + 1), e: up_to(d_v)}, splits={up_to(pre
 ROW = Context(ranges={j: KEYS}, indicators=frozenset({keep, other_keep}))
 
 
-def projected(weight: IndexedBase) -> Callable[[Expr, Expr], Expr]:
-    """(i, c) ↦ Σ_b X[i, b] W[b, c]."""
-    return lambda row, column: total(lambda b: inputs[row, b] * weight[b, column], "b", up_to(d_model))
-
-
 score = scaled_score(entry_of(query), entry_of(key), d_k)
+queries, keys, values = (projection(entry_of(inputs), entry_of(w), d_model) for w in (w_query, w_key, w_value))
 masked_attention = attention(score, entry_of(value), KEYS, entry_of(keep))
-self_attention = attention(
-    scaled_score(projected(w_query), projected(w_key), d_k), projected(w_value), TOKENS, entry_of(keep)
-)
+self_attention = attention(scaled_score(queries, keys, d_k), values, TOKENS, entry_of(keep))
 
 NO_DEPENDENCE = (
     Step(
@@ -86,8 +79,8 @@ NO_DEPENDENCE = (
     ),
     Difference(
         "Without the mask it does depend on later tokens",
-        attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2))(Integer(1), Integer(1)),
-        attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2), entry_of(keep))(Integer(1), Integer(1)),
+        attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2))(Integer(1), e),
+        attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2), entry_of(keep))(Integer(1), e),
         "Two tokens 0 and 1 that are their own query, key and value: the first output is 1/2 without and "
         "0 with the mask.",
         example=World(
@@ -105,7 +98,6 @@ STACK = Context(
 )
 middle, last = index("l"), index("m")
 nearer, farther = (Symbol(name, integer=True, nonnegative=True) for name in ("r", "t"))
-IN_ORDER = Context(parametrisation={middle: j + nearer, last: j + nearer + farther})
 
 PREFIXES = (
     Step(
@@ -141,8 +133,8 @@ PREFIXES = (
         last,
         j,
         "m ≥ l and l ≥ j give m ≥ j.",
-        context=IN_ORDER,
-        certificate=(last - middle) + (middle - j),
+        certificate=nearer + farther,
+        where=(Definition(last, lambda: middle + farther), Definition(middle, lambda: j + nearer)),
     ),
 )
 
@@ -202,18 +194,23 @@ MASKS = (
     ),
     Difference(
         "With L ≠ S the outputs differ",
-        attention(lambda row, m: x[m], lambda m, c: v[m], up_to(2), entry_of(keep))(Integer(1), Integer(1)),
-        attention(lambda row, m: x[m], lambda m, c: v[m], up_to(2), entry_of(other_keep))(Integer(1), Integer(1)),
-        "One query, two keys with equal logits and the values 0 and 1: top left (B) returns 0, bottom right (C) 1/2.",
+        attention(lambda row, m: x[m], lambda m, c: v[m], up_to(2), entry_of(keep))(Integer(1), e),
+        attention(lambda row, m: x[m], lambda m, c: v[m], up_to(2), entry_of(other_keep))(Integer(1), e),
+        "One query, two keys with the logits 0 and 1 and the values 2 and 5: top left (B) returns 2, bottom right (C) "
+        "2 + 3e/(1 + e).",
         example=World(
             arrays={
-                **{(x, (m,)): 0 for m in (1, 2)},
-                **{(v, (m,)): m - 1 for m in (1, 2)},
-                **{(keep, (1, m)): 2 - m for m in (1, 2)},
-                **{(other_keep, (1, m)): 1 for m in (1, 2)},
+                (x, (1,)): 0,
+                (x, (2,)): 1,
+                (v, (1,)): 2,
+                (v, (2,)): 5,
+                (keep, (1, 1)): 1,
+                (keep, (1, 2)): 0,
+                (other_keep, (1, 1)): 1,
+                (other_keep, (1, 2)): 1,
             }
         ),
-        values=("0", "0.5"),
+        values=("2", "4.19318"),
     ),
 )
 

@@ -66,6 +66,10 @@ class Context:
     parametrisation: Mapping[Symbol, Expr] = field(default_factory=dict)
     families: tuple[RandomFamily, ...] = ()
 
+    def __post_init__(self) -> None:
+        if wrong := [block for block in self.blocks if block.base in self.indicators and block.value not in (0, 1)]:
+            raise ValueError(f"an array of 0 and 1 cannot be {wrong[0].value} anywhere: {_block_in_words(wrong[0])}")
+
     def hypotheses(self) -> tuple[str, ...]:
         """What a step takes as given, in words: everything declared here that restricts its values."""
         given = [_fact_in_words(expression, value) for expression, value in self.facts.items()]

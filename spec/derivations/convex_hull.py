@@ -94,10 +94,10 @@ CONSEQUENCES = (
         "The output is not linear in the tokens",
         attention(lambda row, m: 4 * x[row] * x[m], lambda m, c: 2 * x[m], up_to(2))(Integer(2), Integer(1)),
         2 * attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2))(Integer(2), Integer(1)),
-        "Two tokens 0 and 1 that are their own queries, keys and values, doubled: f(2X) = 2e⁴/(1 + e⁴), 2 "
-        "f(X) = 2e/(1 + e).",
-        example=World(arrays={(x, (1,)): 0, (x, (2,)): 1}),
-        values=("1.96403", "1.46212"),
+        "Two tokens 1 and 2 that are their own queries, keys and values, doubled: the second output is "
+        "f(2X) = (2e⁸ + 4e¹⁶)/(e⁸ + e¹⁶), and 2 f(X) = (2e² + 4e⁴)/(e² + e⁴).",
+        example=World(arrays={(x, (1,)): 1, (x, (2,)): 2}),
+        values=("3.99933", "3.76159"),
     ),
 )
 

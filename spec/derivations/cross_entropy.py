@@ -112,9 +112,10 @@ GRADIENT = (
         "Where Σ y is not 1, p − y is not the gradient",
         p(k) * total(entry_of(y), "j", CLASSES) - y[k],
         p(k) - y[k],
-        "Two classes with z = (0, 0) and y = (1, 1): the gradient is 0, and p − y = −1/2.",
-        example=World(symbols={n: 2, k: 1}, arrays={(z, (1,)): 0, (z, (2,)): 0, (y, (1,)): 1, (y, (2,)): 1}),
-        values=("0", "-0.5"),
+        "Two classes with z = (0, 1) and y = (2, 5): the gradient of the first is 7/(1 + e) − 2, and p − y is "
+        "1/(1 + e) − 2.",
+        example=World(symbols={n: 2, k: 1}, arrays={(z, (1,)): 0, (z, (2,)): 1, (y, (1,)): 2, (y, (2,)): 5}),
+        values=("-0.11741", "-1.73106"),
     ),
 )
 
@@ -156,7 +157,7 @@ VALUES = (
         Integer(1),
         "e^ℓ is 1, for the target itself, and what its rivals add.",
         context=CONTEXT,
-        certificate=total(lambda m: (1 - KroneckerDelta(m, target)) ** 2 * exp(z[m] - z[target]), "l", CLASSES),
+        certificate=total(lambda m: (1 - KroneckerDelta(m, target)) * exp(z[m] - z[target]), "l", CLASSES),
     ),
     Step(
         "Equal logits cost ln n",
@@ -181,6 +182,8 @@ VALUES = (
         "So the loss of a right and confident answer is not bounded away from 0.",
         variable=gap,
         point=oo,
+        example=World(symbols={n: 5, gap: 3}),
+        value="0.18161",
     ),
     Difference(
         "A second softmax bounds the loss away from 0",

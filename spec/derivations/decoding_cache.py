@@ -120,8 +120,8 @@ UNCHANGED = (
     ),
     Difference(
         "Without a causal mask it does",
-        attention(lambda m, n: x[m] * x[n], lambda m, n: x[m], up_to(1))(Integer(1), Integer(1)),
-        attention(lambda m, n: x[m] * x[n], lambda m, n: x[m], up_to(2))(Integer(1), Integer(1)),
+        attention(lambda m, n: x[m] * x[n], lambda m, n: x[m], up_to(1))(Integer(1), c),
+        attention(lambda m, n: x[m] * x[n], lambda m, n: x[m], up_to(2))(Integer(1), c),
         "Tokens 0 and 1 that are their own query, key and value: the first output is 0 without and 1/2 with the second "
         "token. What the next layer would have kept of it is stale.",
         example=World(arrays={(x, (1,)): 0, (x, (2,)): 1}),
@@ -141,7 +141,8 @@ def from_parts(*parts: Range) -> Expr:
     return numerator / sum((sums(part, lambda m: Integer(1)) for part in parts), Integer(0))
 
 
-ONE_NEW = up_to(cached + 1)
+newest = cached + 1
+ONE_NEW = up_to(newest)
 
 STEPS = (
     Step(
@@ -165,7 +166,9 @@ STEPS = (
         attention(score, values, ONE_NEW)(i, e),
         "It is the last: every key is at its position or before.",
         context=Context(
-            ranges={i: (cached + 1, cached + 1), e: COLUMN}, blocks=(Block(keep, ((cached + 1, cached + 1), None), 1),)
+            ranges={i: (newest, newest), e: COLUMN},
+            blocks=(Block(keep, ((newest, newest), None), 1),),
+            indicators=frozenset({keep}),
         ),
     ),
     Step(
@@ -206,9 +209,10 @@ PLACES = (
         cos(length + position - key_position),
         cos(position - key_position),
         "Rotated keys may be kept if new tokens stand at P + r: the inner product depends on the distance. "
-        "q = k = (1, 0) at frequency 1, a key kept at position 0, a new query: cos 1 at position P = 1, and 1 at 0.",
-        example=World(symbols={length: 1, position: 0, key_position: 0}),
-        values=("0.54030", "1"),
+        "q = k = (1, 0) at frequency 1, a key kept at position 1, query 2 of a step with P = 3 tokens cached: cos 4 at "
+        "its position P + 2 = 5, and cos 1 at position 2.",
+        example=World(symbols={length: 3, position: 2, key_position: 1}),
+        values=("-0.65364", "0.54030"),
     ),
 )
 

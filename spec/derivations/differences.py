@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar
 
 import mpmath
 import sympy
-from veriformer.spec.derivations.arithmetic import FLOATS, INTERVALS, Arithmetic
+from veriformer.spec.derivations.arithmetic import INTERVALS
+from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.evaluator import Evaluator, World
 from veriformer.spec.derivations.index_sums import Normaliser
 from veriformer.spec.derivations.printing import in_one_line
@@ -43,7 +45,7 @@ class Difference(Step):
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """Evaluate both sides in interval arithmetic; the enclosures must be disjoint."""
         for side, value in zip((self.left, self.right), self.values, strict=bool(self.values)):
-            if not _rounds_to(self._enclosure(side), value):
+            if not rounds_to(self._enclosure(side), value):
                 return CheckResult(False, 1, f"{in_one_line(side)} is not {value} in the example: {self.method}")
         proved = self._disjoint(self.left, self.right)
         detail = self.method if proved else f"both sides may be equal in the example: {self.method}"
@@ -51,7 +53,8 @@ class Difference(Step):
 
     def evaluate_at_points(self) -> CheckResult:
         """The floating-point values must lie at the enclosures and differ."""
-        values = [float(self._evaluator(FLOATS).value(side)) for side in (self.left, self.right)]
+        evaluators = [Evaluator(self.example.copy(), definitions=self.where) for _ in range(2)]
+        values = [float(one.value(side)) for one, side in zip(evaluators, (self.left, self.right), strict=True)]
         centres = [float(mpmath.mpf(self._enclosure(side).mid)) for side in (self.left, self.right)]
         agree = all(math.isclose(*pair, rel_tol=1e-9, abs_tol=1e-12) for pair in zip(values, centres, strict=True))
         passed = agree and values[0] != values[1]
@@ -66,20 +69,22 @@ class Difference(Step):
         return CheckResult(True, 2, "2 equal pairs are not told apart")
 
     def _enclosure(self, side: Any) -> Any:
-        return mpmath.iv.mpf(self._evaluator(INTERVALS).value(sympy.sympify(side)))
-
-    def _evaluator(self, arithmetic: Arithmetic) -> Evaluator:
-        return Evaluator(self.example.copy(), arithmetic, self.where)
+        return enclosure(side, self.example, self.where)
 
     def _disjoint(self, left: Any, right: Any) -> bool:
         one, other = self._enclosure(left), self._enclosure(right)
         return bool(one.b < other.a or other.b < one.a)
 
 
-def _rounds_to(enclosure: Any, value: str) -> bool:
+def enclosure(side: Any, example: World, definitions: Sequence[Definition] = ()) -> Any:
+    """The value of a side in an example, in interval arithmetic."""
+    return mpmath.iv.mpf(Evaluator(example.copy(), INTERVALS, definitions).value(sympy.sympify(side)))
+
+
+def rounds_to(enclosed: Any, value: str) -> bool:
     """Whether every number of the enclosure rounds to the decimals shown."""
     half = mpmath.iv.mpf(10) ** Decimal(value).as_tuple().exponent / 2
-    distance = abs(enclosure - mpmath.iv.mpf(value))
+    distance = abs(enclosed - mpmath.iv.mpf(value))
     return bool(distance.b <= half.b)
 
 

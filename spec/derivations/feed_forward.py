@@ -100,9 +100,9 @@ POSITIONS = (
         "With a bias it does not",
         2 * x[1] * w_1[1, 1] + b_1[1],
         2 * (x[1] * w_1[1, 1] + b_1[1]),
-        "One unit, x = W = b = 1, all positive: 3 and 4.",
-        example=World(arrays={(x, (1,)): 1, (w_1, (1, 1)): 1, (b_1, (1,)): 1}),
-        values=("3", "4"),
+        "One unit, x = 2, W = 3, b = 5, all positive: 2 · 6 + 5 = 17 and 2 (6 + 5) = 22.",
+        example=World(arrays={(x, (1,)): 2, (w_1, (1, 1)): 3, (b_1, (1,)): 5}),
+        values=("17", "22"),
     ),
 )
 

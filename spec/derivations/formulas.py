@@ -55,6 +55,11 @@ def weights(logit: Entries, keys: Range, keep: Entries | None = None) -> Entries
     return lambda key: shown(key) * exp(logit(key)) / normaliser
 
 
+def projection(tokens: Entries, weight: Entries, width: Symbol) -> Entries:
+    """(i, c) ↦ Σ_b tokens(i, b) weight[b, c], every token alone."""
+    return lambda token, column: total(lambda b: tokens(token, b) * weight(b, column), "b", up_to(width))
+
+
 def scaled_score(query: Entries, key: Entries, width: Symbol) -> Entries:
     """(i, j) ↦ ⟨query_i, key_j⟩ / √width."""
     return lambda i, j: total(lambda c: query(i, c) * key(j, c), "c", up_to(width)) / sqrt(width)

@@ -125,9 +125,9 @@ BOUNDS = (
         "It does not increase everywhere",
         2 * x * logistic(2 * x),
         x * logistic(x),
-        "SiLU at −2 is −0.2384 and at −1 it is −0.2689: below its minimum near −1.278 it falls.",
-        example=World(symbols={x: -1}),
-        values=("-0.2384", "-0.2689"),
+        "SiLU at −4 is −0.0719 and at −2 it is −0.2384: below its minimum near −1.278 it falls.",
+        example=World(symbols={x: -2}),
+        values=("-0.0719", "-0.2384"),
     ),
 )
 
@@ -147,6 +147,8 @@ TAILS = (
         "By the reflection this is the limit on the left.",
         variable=x,
         point=oo,
+        example=World(symbols={x: 2}),
+        value="-0.2384",
     ),
     Limit(
         "x Φ(x) vanishes on the left",

@@ -158,12 +158,12 @@ TILING = (
         Context(parametrisation={groups: 2 + more_slack}),
     ),
     Difference(
-        "Four query heads on two key/value heads",
+        "Six query heads on three key/value heads",
         Remainder(head, groups),
         Quotient(head, group_size),
-        "H = 4, G = 2, γ = 2: query head 1 reads head 1 when tiled and head 0 when repeated.",
-        example=World(symbols={head: 1, groups: 2, group_size: 2}),
-        values=("1", "0"),
+        "H = 6, G = 3, γ = 2: query head 4 reads head 1 when tiled and head 2 when repeated.",
+        example=World(symbols={head: 4, groups: 3, group_size: 2}),
+        values=("1", "2"),
     ),
 )
 

@@ -8,7 +8,8 @@ from random import Random
 from typing import Any, ClassVar
 
 import sympy
-from veriformer.spec.derivations.evaluator import Evaluator
+from veriformer.spec.derivations.differences import enclosure, rounds_to
+from veriformer.spec.derivations.evaluator import Evaluator, World
 from veriformer.spec.derivations.index_sums import Normaliser
 from veriformer.spec.derivations.results import CheckResult
 from veriformer.spec.derivations.sampling import WorldSampler
@@ -17,10 +18,15 @@ from veriformer.spec.derivations.steps import Step
 
 @dataclass(frozen=True)
 class Limit(Step):
-    """left → right as `variable` tends to `point` (∞, −∞, or a number from above)."""
+    """left → right as `variable` tends to `point` (∞, −∞, or a number from above).
+
+    Many expressions have one limit: in the `example` the left side must round to `value`, so that it is the one meant.
+    """
 
     variable: Any = field(default=None, kw_only=True)
     point: Any = field(default=None, kw_only=True)
+    example: World = field(default_factory=World, kw_only=True)
+    value: str = field(default="", kw_only=True)
     relation: ClassVar[str] = "→"
 
     @property
@@ -31,7 +37,17 @@ class Limit(Step):
     @property
     def method(self) -> str:
         """How the step is proved, in words."""
-        return "the limit by the Gruntz algorithm"
+        given = f"; at {', '.join(self.example.in_words())} the left side is {self.value}" if self.value else ""
+        return f"the limit by the Gruntz algorithm{given}"
+
+    def prove(self, normaliser: Normaliser) -> CheckResult:
+        """The limit, and the value on the way to it."""
+        if self.value and not rounds_to(self._in_example(), self.value):
+            return CheckResult(False, 1, f"the left side is not {self.value} in the example but {self._in_example()}")
+        return super().prove(normaliser)
+
+    def _in_example(self) -> Any:
+        return enclosure(self.left, self.example, self.where)
 
     def denominators(self) -> list[Expr]:
         """The denominators without the variable; those with it count near the point only."""

@@ -41,6 +41,7 @@ SUFFIX_MASKED = Context(
     ranges={i: up_to(L), e: up_to(d_v)},
     splits={KEYS: kept},
     blocks=(Block(keep, (None, KEPT_KEYS), 1), Block(keep, (None, MASKED_KEYS), 0)),
+    indicators=frozenset({keep}),
 )
 score = scaled_score(entry_of(query), entry_of(key), d_k)
 plain = weights(entry_of(x), KEYS)
@@ -51,9 +52,11 @@ WEIGHT_ZERO = (
         "A logit of −∞ gives weight 0",
         exp(score_i + mask_value) / (exp(score_i + mask_value) + rest),
         Integer(0),
-        "Z > 0 is the sum over the other keys. The weight is exactly 0 at M = −∞, not merely small.",
+        "Z > 0 is the sum over the other keys. The weight is exactly 0 at M = −∞, not only small.",
         variable=mask_value,
         point=-oo,
+        example=World(symbols={score_i: 1, mask_value: -3, rest: 2}),
+        value="0.0634",
     ),
     Limit(
         "The other keys share the row among themselves",
@@ -81,8 +84,8 @@ WEIGHT_ZERO = (
         "One number added to every visible logit changes no weight",
         weights(lambda m: x[m] + ratio, KEYS, entry_of(keep))(j),
         masked(j),
-        "e^(x+c) = e^x e^c, and e^c cancels, whichever keys are masked: a mask of 1 and −∞ is one of 0 and −∞. Beside "
-        "a sink, which is not shifted, it does not cancel.",
+        "e^(x+c) = e^x e^c, and e^c cancels, whichever keys are masked: a mask of 1 and −∞ is one of 0 and −∞. With a "
+        "sink, which is not shifted, it does not cancel.",
         context=ROW,
     ),
     Step(
@@ -108,6 +111,8 @@ SCALING = (
         "For M = −∞ the weight is 0 either way, so that for masks with values 0 and −∞ the order does not matter.",
         variable=mask_value,
         point=-oo,
+        example=World(symbols={score_i: 1, mask_value: -3, rest: 2, width: 4}),
+        value="0.1554",
     ),
     Difference(
         "For a finite mask value the order matters",
@@ -115,7 +120,7 @@ SCALING = (
         exp(mask_value) / (1 + exp(mask_value)),
         "Two equal scores, d_k = 64, M = −10: masked before the scaling, 22 % of the weight leaks to the masked key.",
         example=World(symbols={mask_value: -10, width: 64}),
-        values=("0.22270", "0.00005"),
+        values=("0.22270", "0.000045398"),
     ),
 )
 
@@ -148,10 +153,10 @@ RENORMALISING = (
         "So no value of an empty row is the limit of masked rows",
         (exp(first) / (exp(first) + ratio * exp(second))).subs(ratio, 1),
         (exp(first) / (exp(first) + ratio * exp(second))).subs(ratio, 2),
-        "Equal logits: c = 1 gives 1/2, c = 2 gives 1/3. What an empty row returns is a convention "
+        "Logits 0 and 1: c = 1 gives 0.2689, c = 2 gives 0.1554. What an empty row returns is a convention "
         "(literally it is 0/0).",
-        example=World(symbols={first: 0, second: 0}),
-        values=("0.5", "0.3333"),
+        example=World(symbols={first: 0, second: 1}),
+        values=("0.2689", "0.1554"),
     ),
 )
 
@@ -242,6 +247,7 @@ DERIVATION = Derivation(
     scope=Scope.SYMBOLIC,
     assumptions=(
         "B[i, j] is 1 where query i may attend to key j and 0 elsewhere; M = log B is the additive form, 0 or −∞.",
+        "x_j or s is a logit, N a second mask in additive form; P + R keys are P that are kept and R that are masked.",
         "Every row has at least one visible key, unless a step says otherwise.",
         "Masked logits, keys and values are finite: 0 · ∞ and 0 · NaN are outside of these laws.",
     ),

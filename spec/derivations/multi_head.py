@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Expr, Function, Integer, Symbol
+from sympy import Expr, Function, IndexedBase, Integer, Symbol
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
@@ -13,6 +13,7 @@ from veriformer.spec.derivations.formulas import (
     attention,
     entry_of,
     index,
+    projection,
     scaled_score,
     size,
     up_to,
@@ -54,11 +55,10 @@ def sum_of_heads(z: Entries, w: Entries, heads_range: Range = HEADS) -> Expr:
 def head_output(r: Expr, row: Expr, c: Expr) -> Expr:
     """Head r: attention with queries X W_Q^(r), keys X W_K^(r) and values X W_V^(r)."""
 
-    def projected(weight: Expr) -> Entries:
-        return lambda token, place: total(lambda b: inputs[token, b] * weight[r, b, place], "b", up_to(d_model))
+    def own(weight: IndexedBase) -> Entries:
+        return projection(entry_of(inputs), lambda b, place: weight[r, b, place], d_model)
 
-    score = scaled_score(projected(w_query), projected(w_key), d_k)
-    return attention(score, projected(w_value), TOKENS)(row, c)
+    return attention(scaled_score(own(w_query), own(w_key), d_k), own(w_value), TOKENS)(row, c)
 
 
 def merged_without_transposing(row: Expr, place: Expr) -> Expr:
@@ -68,9 +68,9 @@ def merged_without_transposing(row: Expr, place: Expr) -> Expr:
     return heads[Quotient(flat, L * d_v), Quotient(within, d_v), Remainder(within, d_v)]
 
 
-TWO_HEADS = World(
-    symbols={H: 2, L: 2, d_v: 1, i: 0, column: 1},
-    arrays={(heads, (r, row, 0)): 2 * r + row for r in (0, 1) for row in (0, 1)},
+THREE_HEADS = World(
+    symbols={H: 3, L: 2, d_v: 1, i: 1, column: 1},
+    arrays={(heads, (2, 0, 0)): 4, (heads, (1, 1, 0)): 3},
 )
 
 LAYOUT = (
@@ -94,11 +94,10 @@ LAYOUT = (
         "Merging heads without transposing gives something else",
         merged_without_transposing(i, column),
         concatenated(i, column),
-        "Two heads, two tokens, width 1, entries 2r + i: place 1 of token 0 must be head 1 of token 0 "
-        "(value 2); read without "
-        "transposing it is head 0 of token 1 (value 1). The shapes agree, so nothing complains.",
-        example=TWO_HEADS,
-        values=("1", "2"),
+        "Three heads r, two tokens i, width 1, entries 2r + i: place 1 of token 1 must be head 1 of token 1 (value "
+        "3); read without transposing it is head 2 of token 0 (value 4). The shapes agree, so nothing complains.",
+        example=THREE_HEADS,
+        values=("4", "3"),
     ),
 )
 
@@ -121,16 +120,16 @@ SUM = (
         "Permuting the heads alone does",
         heads[1, 0, 0] * w_output[0, 0, 0] + heads[0, 0, 0] * w_output[1, 0, 0],
         heads[0, 0, 0] * w_output[0, 0, 0] + heads[1, 0, 0] * w_output[1, 0, 0],
-        "Two heads of width 1 with outputs 0 and 1 and projections 2 and 3: 2 instead of 3.",
+        "Two heads of width 1 with outputs 2 and 5 and projections 3 and 7: 29 instead of 41.",
         example=World(
             arrays={
-                (heads, (0, 0, 0)): 0,
-                (heads, (1, 0, 0)): 1,
-                (w_output, (0, 0, 0)): 2,
-                (w_output, (1, 0, 0)): 3,
+                (heads, (0, 0, 0)): 2,
+                (heads, (1, 0, 0)): 5,
+                (w_output, (0, 0, 0)): 3,
+                (w_output, (1, 0, 0)): 7,
             }
         ),
-        values=("2", "3"),
+        values=("29", "41"),
     ),
     Step(
         "One head is attention with projected inputs",

@@ -106,8 +106,8 @@ UNION = (
         "Two parts: the output",
         merge(attended(FIRST), attended(SECOND)).output,
         attended(WHOLE).output,
-        "e^λ a is the numerator of a part and e^λ its denominator: numerators add, and so do denominators. The split P "
-        "does not occur on the right: every split gives the same.",
+        "Numerators add, and so do denominators. In terms of a part's output a and log-sum-exp α they are e^α a and "
+        "e^α. The split P does not occur on the right: every split gives the same.",
         context=SPLIT,
     ),
     Step(
@@ -295,9 +295,9 @@ NUMERICS = (
         "The mean of the outputs is not the merged output",
         MERGED.output,
         (output + other_output) / 2,
-        "Outputs 1 and 0, log-sum-exps 1.1 and 0: the merged output is 0.7503, the mean 1/2.",
-        example=World(symbols={output: 1, other_output: 0, lse: Fraction(11, 10), other_lse: 0}),
-        values=("0.7503", "0.5"),
+        "Outputs 5 and 2, log-sum-exps 1.1 and 0: the merged output is 4.2508, the mean 3.5.",
+        example=World(symbols={output: 5, other_output: 2, lse: Fraction(11, 10), other_lse: 0}),
+        values=("4.2508", "3.5"),
     ),
 )
 
@@ -307,7 +307,10 @@ DERIVATION = Derivation(
     scope=Scope.SYMBOLIC,
     assumptions=(
         "Logits s_j are real; a part is not empty unless a step says so; logarithms are natural.",
-        "A part of the keys is summed up by its output a and its log-sum-exp α = ln Σ e^(s_j); one query is looked at.",
+        "V[j, e] is component e of the value of key j; one query is looked at.",
+        "A part of the keys is summed up by its output, Σ e^(s_j) V_j / Σ e^(s_j), and its log-sum-exp, ln Σ e^(s_j). "
+        "Three parts have the outputs a, b, c and the log-sum-exps α, β, γ; λ is the log-sum-exp of whatever a step "
+        "names.",
     ),
     sources=(
         Source(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sympy import Expr, Function, IndexedBase, Integer, KroneckerDelta
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import Definition
@@ -16,6 +14,7 @@ from veriformer.spec.derivations.formulas import (
     attention,
     entry_of,
     index,
+    projection,
     scaled_score,
     size,
     up_to,
@@ -48,19 +47,12 @@ def attend(q: Entries, k: Entries, v: Entries) -> Entries:
     return attention(scaled_score(q, k, d_k), v, TOKENS)
 
 
-def self_attend(tokens: Entries, added: Callable[[Expr, Expr], Expr]) -> Entries:
-    """Self-attention with projections, the bias `added` to the scores."""
-
-    def projected(weight: IndexedBase) -> Entries:
-        return lambda row, c: total(lambda b: tokens(row, b) * weight[b, c], "b", up_to(d_model))
-
-    score = scaled_score(projected(w_query), projected(w_key), d_k)
-    return attention(lambda row, m: score(row, m) + added(row, m), projected(w_value), TOKENS)
-
-
-def no_bias(row: Expr, column: Expr) -> Expr:
-    """Nothing is added to the scores."""
-    return Integer(0)
+def self_attend(tokens: Entries, added: Entries | None = None) -> Entries:
+    """Self-attention with projections; a bias may be added to the scores."""
+    queries, keys, values = (projection(tokens, entry_of(weight), d_model) for weight in (w_query, w_key, w_value))
+    score = scaled_score(queries, keys, d_k)
+    biased = score if added is None else (lambda row, m: score(row, m) + added(row, m))
+    return attention(biased, values, TOKENS)
 
 
 def transposed(place: Expr) -> Expr:
@@ -106,8 +98,8 @@ KEYS_AND_VALUES = (
     ),
     Difference(
         "Permuting the keys without the values is another function",
-        attention(lambda row, m: x[pi(m)], lambda m, c: f[m], up_to(2))(Integer(1), Integer(1)),
-        attention(lambda row, m: x[m], lambda m, c: f[m], up_to(2))(Integer(1), Integer(1)),
+        attention(lambda row, m: x[pi(m)], lambda m, c: f[m], up_to(2))(Integer(1), e),
+        attention(lambda row, m: x[m], lambda m, c: f[m], up_to(2))(Integer(1), e),
         "Two keys with the logits 0 and 1 and the values 0 and 1, the keys exchanged.",
         example=World(arrays={(x, (1,)): 0, (x, (2,)): 1, (f, (1,)): 0, (f, (2,)): 1}, permutations={pi: {1: 2, 2: 1}}),
         values=("0.2689", "0.7311"),
@@ -123,7 +115,7 @@ def small(tokens: Entries, keep_entry: Entries | None = None) -> Entries:
     return attention(lambda row, m: tokens(row) * tokens(m), lambda m, c: tokens(m), up_to(2), keep_entry)
 
 
-plain, shuffled = self_attend(entry_of(inputs), no_bias), self_attend(rows_permuted(inputs), no_bias)
+plain, shuffled = self_attend(entry_of(inputs)), self_attend(rows_permuted(inputs))
 
 SELF_ATTENTION = (
     Step(
@@ -135,8 +127,8 @@ SELF_ATTENTION = (
     ),
     Difference(
         "It is not invariant",
-        small(rows_permuted(x))(Integer(1), Integer(1)),
-        small(entry_of(x))(Integer(1), Integer(1)),
+        small(rows_permuted(x))(Integer(1), e),
+        small(entry_of(x))(Integer(1), e),
         "Two tokens 0 and 1, exchanged: the first output changes from 1/2 to e/(1 + e).",
         example=TWO_TOKENS,
         values=("0.7311", "0.5"),
@@ -150,8 +142,8 @@ SELF_ATTENTION = (
     ),
     Difference(
         "A causal mask breaks the equivariance",
-        small(rows_permuted(x), entry_of(keep))(Integer(1), Integer(1)),
-        small(entry_of(x), entry_of(keep))(pi(Integer(1)), Integer(1)),
+        small(rows_permuted(x), entry_of(keep))(Integer(1), e),
+        small(entry_of(x), entry_of(keep))(pi(Integer(1)), e),
         "Tokens 0 and 1, exchanged, under a causal mask: the token 1 now stands first and sees only "
         "itself, so its output "
         "is 1 and no longer e/(1 + e).",

@@ -59,8 +59,8 @@ KEPT = (
         "The Jacobian of a residual layer is I + ∂f",
         Partial(x[i] + f[i], x[k]),
         KroneckerDelta(i, k) + Partial(f[i], x[k]),
-        "The derivative of a sum. The sublayer is a network with one hidden layer of sines; of its form only that it "
-        "can be differentiated is used.",
+        "The derivative of a sum. The sublayer f is a network with the weights U and W and one hidden layer of h "
+        "sines; of its form nothing is used but that it can be differentiated.",
         context=ENTRIES,
         where=(SUBLAYER,),
     ),
@@ -106,6 +106,8 @@ SIZE = (
         "One component, every sublayer with the Jacobian −g/(1 + g): the other terms cancel the identity.",
         variable=depth,
         point=oo,
+        example=World(symbols={rate: 1, depth: 10}),
+        value="0.00098",
     ),
 )
 
@@ -145,25 +147,31 @@ def sharp(row: Expr, column: Expr) -> Expr:
     return norm_jacobian(row, column).xreplace({epsilon: Integer(0)})
 
 
+def unit(place: Expr) -> Expr:
+    """y_i = (x_i − μ)/√v, the norm's output at ε = 0."""
+    return (x[place] - mean(OWN)) / sqrt(variance(OWN))
+
+
 def projector(row: Expr, column: Expr) -> Expr:
-    """δ_ik − 1/d − ŷ_i ŷ_k/d = √v N at ε = 0."""
-    unit = (x[row] - mean(OWN)) * (x[column] - mean(OWN)) / variance(OWN)
-    return KroneckerDelta(row, column) - 1 / d - unit / d
+    """δ_ik − 1/d − y_i y_k/d = √v N at ε = 0."""
+    return KroneckerDelta(row, column) - 1 / d - unit(row) * unit(column) / d
+
+
+N, P = array("N"), array("P")
+NORM_JACOBIAN = Definition(N, sharp, (i, k))
+PROJECTOR = Definition(P, projector, (i, k))
+UNIT = Definition(array("y"), unit, (i,))
 
 
 def post_norm_jacobian(row: Expr, column: Expr) -> Expr:
     """Σ_m N[i, m] (δ_mk + J[m, k])."""
-    return total(lambda m: sharp(row, m) * identity_plus(sublayer, m, column), "m", COMPONENTS)
+    return total(lambda m: N[row, m] * identity_plus(sublayer, m, column), "m'", COMPONENTS)
 
-
-N = array("N")
-NORM_JACOBIAN = Definition(N, sharp, (i, k))
-PROJECTOR = Definition(array("P"), projector, (i, k))
 
 POST_NORM = (
     Step(
         "Post-norm: the norm's Jacobian multiplies the identity too",
-        total(lambda m: N[i, m] * identity_plus(sublayer, m, k), "m", COMPONENTS),
+        post_norm_jacobian(i, k),
         N[i, k] + total(lambda m: N[i, m] * sublayer[m, k], "m", COMPONENTS),
         "The chain rule for LN(x + f(x)): N (I + J) = N + N J. The term without a sublayer is N, not I.",
         context=ENTRIES,
@@ -173,37 +181,41 @@ POST_NORM = (
         "At ε = 0 the norm's Jacobian is a projector over √v",
         sqrt(variance(OWN)) * N[i, k],
         PROJECTOR.name[i, k],
-        "N = (I − 11ᵀ/d − ŷŷᵀ/d)/√v.",
+        "√v N = I − 11ᵀ/d − yyᵀ/d with the normalised vector y = (x − μ)/√v.",
         context=ENTRIES,
         where=(NORM_JACOBIAN, PROJECTOR),
     ),
     Step(
         "The projector applied twice is the projector",
-        total(lambda m: projector(i, m) * projector(m, k), "m", COMPONENTS),
-        projector(i, k),
-        "1/√d and ŷ/√d are orthogonal unit vectors.",
+        total(lambda m: P[i, m] * P[m, k], "m'", COMPONENTS),
+        P[i, k],
+        "P = I − 11ᵀ/d − yyᵀ/d, and 1/√d and y/√d are orthogonal unit vectors.",
         context=ENTRIES,
+        where=(PROJECTOR,),
     ),
     Step(
         "Two of d directions are lost",
-        total(lambda m: projector(m, m), "i", COMPONENTS),
+        total(lambda m: P[m, m], "i", COMPONENTS),
         d - 2,
         "The trace of a projector is its rank. With d = 2 nothing is left: the Jacobian is zero.",
         context=ENTRIES,
+        where=(PROJECTOR,),
     ),
     Step(
         "The direction 1 is lost",
-        total(lambda m: sharp(i, m), "k", COMPONENTS),
+        total(lambda m: N[i, m], "k", COMPONENTS),
         Integer(0),
         "N 1 = 0, and since N is symmetric 1ᵀ N (I + J) = 0: a gradient along 1 is stopped by every post-norm layer.",
         context=ENTRIES,
+        where=(NORM_JACOBIAN,),
     ),
     Step(
         "The direction of the normalised vector is lost",
-        total(lambda m: sharp(i, m) * (x[m] - mean(OWN)), "k", COMPONENTS),
+        total(lambda m: N[i, m] * UNIT.name[m], "k", COMPONENTS),
         Integer(0),
-        "N ŷ = 0, so that ŷᵀ N = 0: a gradient along the layer's output, gain and offset left out, is stopped too.",
+        "N y = 0, so that yᵀ N = 0: a gradient along the layer's output, gain and offset left out, is stopped too.",
         context=ENTRIES,
+        where=(NORM_JACOBIAN, UNIT),
     ),
     Step(
         "A gradient along 1 is stopped, sublayer or not",
@@ -211,6 +223,7 @@ POST_NORM = (
         Integer(0),
         "1ᵀ N (I + J) = 0 for every J: no identity term could have let it through.",
         context=ENTRIES,
+        where=(NORM_JACOBIAN,),
     ),
 )
 
@@ -258,12 +271,12 @@ OUTPUTS = (
         "A post-norm layer whose sublayer is zero is not the identity",
         normalised(OWN, i),
         x[i],
-        "x = (1, 2, 3) with ε = 10⁻⁵: the third component becomes 1.2247.",
+        "x = (1, 2, 3) with ε = 1/100: the third component becomes 1.21566.",
         example=World(
-            symbols={d: 3, i: 3, epsilon: Fraction(1, 100000)},
+            symbols={d: 3, i: 3, epsilon: Fraction(1, 100)},
             arrays={(x, (m,)): m for m in (1, 2, 3)},
         ),
-        values=("1.2247", "3"),
+        values=("1.21566", "3"),
     ),
 )
 
@@ -274,7 +287,9 @@ DERIVATION = Derivation(
     assumptions=(
         "A layer is x + f(x) for one token; pre-norm: f(LN(x)) in place of f(x); post-norm: LN(x + f(x)).",
         "In the steps on post-norm x is the vector that the norm receives, the sum of input and sublayer.",
-        "J is a sublayer's Jacobian; N is the Jacobian of LN, with divisor d and ε inside the root.",
+        "J is a sublayer's Jacobian; N is the Jacobian of LN, with divisor d and ε inside the root; f in a sum over "
+        "layers has the layer as its first index.",
+        "μ and v are mean and variance of x, y = (x − μ)/√v; 1 is the vector of ones, I the identity matrix.",
         "Gain and offset are left out unless a step shows them; at ε = 0 the variance is positive.",
     ),
     sources=(

@@ -70,12 +70,12 @@ SIZE = (
         "With ε > 0 scaling does change the output",
         normalised(own, i),
         normalised(lambda m: x[m] / 1000, i),
-        "The vectors (1, 2, 2) and (1, 2, 2)/1000 with ε = 10⁻⁵: third component 1.1547 and 0.5547.",
+        "The vectors (1, 2, 2) and (1, 2, 2)/1000 with ε = 10⁻⁵: third component 1.15470 and 0.554700.",
         example=World(
             symbols={d: 3, i: 3, epsilon: Fraction(1, 100000)},
             arrays={(x, (1,)): 1, (x, (2,)): 2, (x, (3,)): 2},
         ),
-        values=("1.1547", "0.5547"),
+        values=("1.15470", "0.554700"),
     ),
 )
 

@@ -15,10 +15,9 @@ pairs_count = size("p")
 k, l = index("k"), index("l")  # noqa: E741
 s, t = index("s"), index("t")
 m, n, shift, a, b = real("m"), real("n"), real("Delta"), real("a"), real("b")
-frequency = IndexedBase("theta", positive=True)
+frequency = array("theta")
 query, key, x, z = array("Q"), array("K"), array("x"), array("z")
 PAIRS: Range = (Integer(0), pairs_count - 1)
-IN_PAIR: Range = (Integer(0), Integer(1))
 PAIR_INDICES = Context(ranges={k: PAIRS, l: PAIRS})
 
 
@@ -53,7 +52,8 @@ RELATIVE = (
         "The inner product of a turned query and a turned key",
         inner_product(m, n),
         total(lambda i: pair(query, i).dot(turned(n - m, key, i)), "k", PAIRS),
-        "R_mᵀ R_n = R_{n−m} in every pair: the positions occur in n − m only. The frequencies may be anything.",
+        "On the left the query is turned by R_m and the key by R_n, on the right the key alone by R_{n−m}: R_mᵀ R_n = "
+        "R_{n−m} in every pair. So the positions occur in n − m only.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
@@ -130,13 +130,14 @@ def half_entry(row: Expr, column: Expr) -> Expr:
     return matrix_entry(*remainders, Quotient(row, pairs_count), Quotient(column, pairs_count))
 
 
-beyond = Symbol("r", integer=True, nonnegative=True)
+beyond = Symbol("u", integer=True, nonnegative=True)
 within = Symbol("k", integer=True, nonnegative=True)
-# k + r + 1 = p says that k is at most p − 1.
+# k + u + 1 = p says that k is at most p − 1.
 IN_RANGE = Context(parametrisation={pairs_count: within + beyond + 1})
 
+# What the steps on places prove; of s and t it says that they are 0 or 1.
 INTERLEAVED_PLACES = Context(
-    ranges={k: PAIRS, l: PAIRS, s: IN_PAIR, t: IN_PAIR},
+    ranges={k: PAIRS, l: PAIRS},
     facts={
         Quotient(2 * k + s, 2): k,
         Remainder(2 * k + s, 2): s,
@@ -145,7 +146,7 @@ INTERLEAVED_PLACES = Context(
     },
 )
 HALF_PLACES = Context(
-    ranges={k: PAIRS, l: PAIRS, s: IN_PAIR, t: IN_PAIR},
+    ranges={k: PAIRS, l: PAIRS},
     facts={
         Remainder(s * pairs_count + k, pairs_count): k,
         Quotient(s * pairs_count + k, pairs_count): s,
@@ -159,7 +160,7 @@ def places(
     name: str, number: Expr, divisor: Expr, quotient: Expr, remainder: Expr, context: Context
 ) -> tuple[Step, ...]:
     """Quotient and remainder of a place, each by uniqueness of division."""
-    why = f"{number} = {divisor}·({quotient}) + ({remainder}), and the remainder lies below the divisor."
+    why = f"The place is {divisor} · {quotient} + {remainder}, and the remainder {remainder} lies below the divisor."
     return (
         Step(f"{name}: the quotient", Quotient(number, divisor), quotient, why, EUCLIDEAN_DIVISION, context),
         Step(f"{name}: the remainder", Remainder(number, divisor), remainder, why, EUCLIDEAN_DIVISION, context),
@@ -187,29 +188,33 @@ STORAGE = (
     Step(
         "The interleaved matrix in pair coordinates",
         interleaved_entry(2 * k + s, 2 * l + t),
-        matrix_entry(k, l, s, t),
+        MATRIX.name[k, l, s, t],
         "Place 2k + s holds component s of pair k, for s = 0 and s = 1.",
         prover=TRIGONOMETRY,
         context=INTERLEAVED_PLACES,
+        where=(MATRIX,),
     ),
     Step(
         "The matrix for halves in pair coordinates",
         half_entry(s * pairs_count + k, t * pairs_count + l),
-        matrix_entry(k, l, s, t),
-        "Place sp + k holds component s of pair k. The right-hand side is that of the step before: with the "
-        "permutation P that takes place 2k + s to place sp + k, R_half = P R_interleaved Pᵀ. So every law here holds "
-        "for both, and weights stored for one become those for the other by permuting the columns of W_Q and W_K.",
+        MATRIX.name[k, l, s, t],
+        "Place sp + k holds component s of pair k, for s = 0 and s = 1. The right-hand side is that of the step "
+        "before: R_half = P R_interleaved Pᵀ with the permutation P that takes place 2k + s to place sp + k. So every "
+        "law here holds for both, and permuting the columns of W_Q and W_K turns weights for one into weights for the "
+        "other.",
         prover=TRIGONOMETRY,
         context=HALF_PLACES,
+        where=(MATRIX,),
     ),
     Difference(
         "An interleaved query and a key in halves know no relative position",
         cos(m) * cos(n),
         cos(m + 1) * cos(n + 1),
         "q = k = (1, 0, 0, 0) with θ_0 = 1: the query turns into (cos m, sin m, 0, 0), the key into "
-        "(cos n, 0, sin n, 0). Their inner product is 1 at m = n = 0 and cos² 1 at m = n = 1.",
-        example=World(symbols={m: 0, n: 0}),
-        values=("1", "0.29193"),
+        "(cos n, 0, sin n, 0). Their inner product is cos 1 cos 2 = −0.22485 at m = 1, n = 2, and "
+        "cos 2 cos 3 = 0.41198 at m = 2, n = 3.",
+        example=World(symbols={m: 1, n: 2}),
+        values=("-0.22485", "0.41198"),
     ),
 )
 
@@ -218,8 +223,9 @@ DERIVATION = Derivation(
     title="Rotary positions enter inner products by their difference only",
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "r = 2p components turn, in p pairs (x[k, 0], x[k, 1]); others stay and add the same to every inner product.",
-        "Positions and frequencies are arbitrary real numbers; θ_k = base^(−2k/r) is one choice.",
+        "2p components turn, in p pairs (x[k, 0], x[k, 1]); others stay and add the same to every inner product.",
+        "R_m turns pair k by the angle m θ_k. Q and K are a query at position m and a key at position n, Δ is a shift.",
+        "Positions and frequencies are arbitrary real numbers; θ_k = base^(−k/p) is one choice.",
     ),
     sources=(
         Source(

@@ -139,9 +139,9 @@ INDEPENDENT = (
         "√n is no bound without independence",
         total(lambda j: unit, "j", (1, 100)),
         8 * 10 * unit,
-        "A hundred equal errors add up to 100u, more than 8 · √100 u.",
-        example=World(symbols={unit: 1}),
-        values=("100", "80"),
+        "A hundred equal errors add up to 100u, more than 8 · √100 u: 200 and 160 for u = 2.",
+        example=World(symbols={unit: 2}),
+        values=("200", "160"),
     ),
 )
 

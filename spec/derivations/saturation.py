@@ -20,11 +20,11 @@ y, p, rivals = array("y"), array("p"), Symbol("r", nonnegative=True)
 spread, gap, error = positive("s"), positive("g"), positive("epsilon")
 behind = IndexedBase("t", nonnegative=True)
 missing, slack, largest = Symbol("u", nonnegative=True), Symbol("w", nonnegative=True), Symbol("P", real=True)
+LARGEST, ERROR = Definition(largest, lambda: 1 - missing), Definition(error, lambda: missing + slack)
 
 RANDOM = Context(families=(RandomFamily(query, Integer(0), deviation), RandomFamily(key, Integer(0), deviation)))
 UNIT = Context(families=(RandomFamily(query, Integer(0), Integer(1)), RandomFamily(key, Integer(0), Integer(1))))
 CONTEXT = Context(ranges={i: ROW, j: ROW, best: ROW})
-NEAR_ONE = Context(parametrisation={largest: 1 - missing, error: missing + slack})
 
 SPREAD = Definition(spread, lambda: sqrt(width) * deviation**2)
 WEIGHTS = Definition(p, weights(lambda m: spread * y[m], ROW), (i,))
@@ -71,6 +71,11 @@ def others(distance: Expr) -> Expr:
     return total(lambda m: (1 - KroneckerDelta(m, best)) * exp(-spread * distance(m)), "j", ROW)
 
 
+def rivals_bound() -> Expr:
+    """(n − 1) e^(−s g), which Σ_{j≠b} e^(−s (y_b − y_j)) does not exceed where all others are lower by g."""
+    return (n - 1) * exp(-spread * gap)
+
+
 ONE_HOT = (
     Step(
         "The largest weight",
@@ -89,23 +94,25 @@ ONE_HOT = (
     ),
     Inequality(
         "Which a gap g between the two largest bounds",
-        (n - 1) * exp(-spread * gap),
+        rivals_bound(),
         others(lambda m: gap + behind[m]),
         "y_b − y_j = g + t_j with t_j ≥ 0 for every other j. The y have the variance 1: g does not depend on s.",
         context=CONTEXT,
         certificate=total(
-            lambda m: (1 - KroneckerDelta(m, best)) ** 2 * exp(-spread * gap) * (1 - exp(-spread * behind[m])),
+            lambda m: (1 - KroneckerDelta(m, best)) * exp(-spread * gap) * (1 - exp(-spread * behind[m])),
             "j",
             ROW,
         ),
     ),
     Limit(
         "So the weights become one-hot as the logits' standard deviation grows",
-        (n - 1) * exp(-spread * gap),
+        rivals_bound(),
         Integer(0),
         "1 − p_b → 0, and the other weights are not negative and add up to it.",
         variable=spread,
         point=oo,
+        example=World(symbols={spread: 8, gap: 1, n: 5}),
+        value="0.00134",
     ),
 )
 
@@ -114,25 +121,29 @@ GRADIENT = (
         "The Jacobian is at most twice what the largest weight lacks to 1",
         2 * error,
         2 * largest * (1 - largest),
-        "‖J‖_∞ = 2P (1 − P) with P the largest weight, see softmax; with 1 − P = u ≤ ε, that is ε = u + w.",
-        context=NEAR_ONE,
-        certificate=2 * (error - (1 - largest)) + 2 * (1 - largest) ** 2,
+        "‖J‖_∞ = 2P (1 − P) with P the largest weight, see softmax; with u = 1 − P at most ε: the rest is w.",
+        certificate=2 * slack + 2 * missing**2,
+        where=(LARGEST, ERROR),
     ),
     Limit(
         "It vanishes as the logits' standard deviation grows",
-        2 * (n - 1) * exp(-spread * gap),
+        2 * rivals_bound(),
         Integer(0),
         "ε = (n − 1) e^(−s g): softmax is saturated, and no gradient passes.",
         variable=spread,
         point=oo,
+        example=World(symbols={spread: 8, gap: 1, n: 5}),
+        value="0.00268",
     ),
     Limit(
         "Also where the gradient is taken by what the logits are made of",
-        2 * spread * (n - 1) * exp(-spread * gap),
+        2 * spread * rivals_bound(),
         Integer(0),
         "∂p/∂y = s J: the factor s grows, but the exponential falls faster.",
         variable=spread,
         point=oo,
+        example=World(symbols={spread: 8, gap: 1, n: 5}),
+        value="0.02147",
     ),
 )
 
@@ -176,7 +187,9 @@ DERIVATION = Derivation(
     scope=Scope.SYMBOLIC,
     assumptions=(
         "q and k are independent; their components are independent with mean 0 and standard deviation σ.",
-        "A row has n logits s y_1, …, s y_n, the y_j of variance 1; one of them is the largest, by a gap g > 0.",
+        "A row has n logits s y_1, …, s y_n, the y_j of variance 1; y_b is the largest of them, by a gap g > 0.",
+        "p is the softmax of the row, J its Jacobian ∂p/∂(s y), ‖J‖_∞ the largest sum of absolute values in a row of "
+        "J.",
     ),
     sources=(
         Source(

@@ -7,7 +7,19 @@ from veriformer.spec.derivations.context import Block, Context
 from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import total
-from veriformer.spec.derivations.formulas import array, attention, entry_of, index, positive, real, size, up_to, weights
+from veriformer.spec.derivations.formulas import (
+    ONE,
+    Entries,
+    array,
+    attention,
+    entry_of,
+    index,
+    positive,
+    real,
+    size,
+    up_to,
+    weights,
+)
 
 S, d_v = size("S"), size("d_v")
 KEYS, WITH_SINK = up_to(S), up_to(S + 1)
@@ -20,9 +32,14 @@ EXTENDED = Context(ranges=RANGES, splits={WITH_SINK: S}, facts={x[S + 1]: sink, 
 HIDDEN = Context(ranges=RANGES, indicators=frozenset({keep}), blocks=(Block(keep, (KEYS,), 0),))
 
 
-def normaliser(logits: Expr | None = None) -> Expr:
-    """Return the sum of the exponentials of the keys, the sink's left out."""
-    return total(lambda m: exp(x[m]), "l", KEYS)
+def every(key_index: Expr) -> Expr:
+    """1: every key is seen."""
+    return ONE
+
+
+def normaliser(shown: Entries = every) -> Expr:
+    """Return the sum of the exponentials of the keys that are seen, the sink's left out."""
+    return total(lambda m: shown(m) * exp(x[m]), "l", KEYS)
 
 
 def beside_sink(place: Expr) -> Expr:
@@ -30,9 +47,9 @@ def beside_sink(place: Expr) -> Expr:
     return exp(x[place]) / (exp(sink) + normaliser())
 
 
-def output(component: Expr) -> Expr:
+def output(component: Expr, shown: Entries = every) -> Expr:
     """The output beside a sink."""
-    return total(lambda m: exp(x[m]) * v[m, component], "j", KEYS) / (exp(sink) + normaliser())
+    return total(lambda m: shown(m) * exp(x[m]) * v[m, component], "j", KEYS) / (exp(sink) + normaliser(shown))
 
 
 def _plain(component: Expr) -> Expr:
@@ -81,8 +98,7 @@ EXTREMES = (
     ),
     Step(
         "A query that sees no key returns zero",
-        total(lambda m: keep[m] * exp(x[m]) * v[m, e], "j", KEYS)
-        / (exp(sink) + total(lambda m: keep[m] * exp(x[m]), "l", KEYS)),
+        output(e, entry_of(keep)),
         Integer(0),
         "The denominator is e^σ > 0, so that there is nothing to define: 0/e^σ, not 0/0.",
         context=HIDDEN,
@@ -91,9 +107,9 @@ EXTREMES = (
         "Scaling the sink would be another weight",
         exp(scale * logit) / (exp(sink) + exp(scale * logit)),
         exp(scale * logit) / (exp(scale * sink) + exp(scale * logit)),
-        "z = 0, σ = 1, scale 2.",
-        example=World(symbols={logit: 0, sink: 1, scale: 2}),
-        values=("0.26894", "0.11920"),
+        "z = 2, σ = 3, scale 2: 0.73106 and 0.11920.",
+        example=World(symbols={logit: 2, sink: 3, scale: 2}),
+        values=("0.73106", "0.11920"),
     ),
 )
 

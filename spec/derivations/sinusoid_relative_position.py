@@ -5,7 +5,6 @@ from __future__ import annotations
 from sympy import (
     Expr,
     ImmutableMatrix,
-    IndexedBase,
     Integer,
     KroneckerDelta,
     MatMul,
@@ -21,14 +20,14 @@ from veriformer.spec.derivations.definitions import written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Range, total
-from veriformer.spec.derivations.formulas import index, real, size
+from veriformer.spec.derivations.formulas import array, index, real, size
 from veriformer.spec.derivations.provers import TRIGONOMETRY
 
 pairs_count = size("m")
 k, l = index("k"), index("l")  # noqa: E741
 i, j, shift, a, b = real("i"), real("j"), real("Delta"), real("a"), real("b")
 whole = index("Delta")
-frequency = IndexedBase("omega", positive=True)
+frequency = array("omega")
 PAIRS: Range = (Integer(0), pairs_count - 1)
 PAIR_INDICES = Context(ranges={k: PAIRS, l: PAIRS})
 
@@ -135,21 +134,25 @@ INNER_PRODUCT = (
 
 DISTANCE = 2 * (pairs_count - correlation(shift))
 
+
+def pair_distance(angle: Expr) -> Expr:
+    """The squared distance of two points on a circle of radius 1: 2 (1 − cos angle)."""
+    return 2 * (1 - cos(angle))
+
+
 DISTINCT = (
     Inequality(
         "Two positions are at least as far apart as each of their pairs",
         DISTANCE,
-        2 * (1 - cos(shift * frequency[l])),
+        pair_distance(shift * frequency[l]),
         "Every pair adds 2 (1 − cos ω_k Δ) = 4 sin²(ω_k Δ/2) to the squared distance.",
-        certificate=total(
-            lambda n: (1 - KroneckerDelta(n, l)) ** 2 * 4 * sin(shift * frequency[n] / 2) ** 2, "k", PAIRS
-        ),
+        certificate=4 * total(lambda n: (1 - KroneckerDelta(n, l)) * sin(shift * frequency[n] / 2) ** 2, "k", PAIRS),
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
     Apart(
         "Different positions have different encodings",
-        2 * (1 - cos(whole)),
+        pair_distance(whole),
         Integer(0),
         "The first pair has ω_0 = 1. 1 − cos Δ is 0 at multiples of 2π only, and no whole number but 0 is one: every "
         "whole position has an encoding of its own, beyond 10000 · 2π too.",
@@ -157,9 +160,10 @@ DISTINCT = (
     ),
     Difference(
         "Though some come close in the first pair",
-        2 * (1 - cos(whole)),
+        pair_distance(whole),
         Integer(0),
-        "710 is nearly 113 · 2π: there the first pairs are 0.00006 apart, squared 3.6·10⁻⁹. The other pairs tell them.",
+        "710 is nearly 113 · 2π: there the first pairs are 0.00006 apart, squared 3.6·10⁻⁹. The other pairs lie "
+        "far apart.",
         example=World(symbols={whole: 710}),
         values=("0.0000000036", "0"),
     ),
@@ -219,7 +223,8 @@ DERIVATION = Derivation(
     scope=Scope.SYMBOLIC,
     assumptions=(
         "d = 2m is even: the components come in m pairs (sin ω_k·pos, cos ω_k·pos), in whatever order they are stored.",
-        "Positions and frequencies are arbitrary real numbers; ω_k = 10000^(−2k/d) is one choice.",
+        "i and j are positions, Δ is their distance. Positions and frequencies are arbitrary real numbers; ω_k = "
+        "10000^(−2k/d) is one choice.",
     ),
     sources=(
         Source(

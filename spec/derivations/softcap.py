@@ -50,16 +50,22 @@ BOUNDS = (
     ),
 )
 
+
+def one_exponential(argument: Expr) -> Expr:
+    """1 − 2/(e^(2t) + 1), which is tanh t."""
+    return 1 - 2 / (exp(2 * argument) + 1)
+
+
 SLOPE = (
     Step(
         "The hyperbolic tangent with one exponential",
         hyperbolic_tangent(t),
-        1 - 2 / (exp(2 * t) + 1),
+        one_exponential(t),
         "(e^(2t) − 1) / (e^(2t) + 1) = 1 − 2 / (e^(2t) + 1).",
     ),
     Step(
         "The slope",
-        Partial(1 - 2 / (exp(2 * t) + 1), t),
+        Partial(one_exponential(t), t),
         4 * exp(2 * t) / (exp(2 * t) + 1) ** 2,
         "dy/dz = (dy/dt) / c for z = c t; it is 1 − tanh² t.",
     ),
@@ -103,6 +109,8 @@ LIMITS = (
         "The mask is added to the capped logit.",
         variable=mask_value,
         point=-oo,
+        example=World(symbols={z: 1, cap: 2, mask_value: -3, rest: 3}),
+        value="0.0401",
     ),
     Difference(
         "Before and after the bias is not the same",

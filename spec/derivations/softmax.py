@@ -74,7 +74,7 @@ IDENTITIES = (
         p(i),
         "What is missing to 1 is the sum of the other weights.",
         context=CONTEXT,
-        certificate=total(lambda m: (KroneckerDelta(i, m) - 1) ** 2 * p(m), "m", ROW),
+        certificate=total(lambda m: (1 - KroneckerDelta(i, m)) * p(m), "m", ROW),
     ),
     Step(
         "Adding a constant to all logits changes nothing",
@@ -139,12 +139,26 @@ JACOBIAN = (
 q, lower, excess = Symbol("q", nonnegative=True), Symbol("a", nonnegative=True), Symbol("r", nonnegative=True)
 p_max = Symbol("P", nonnegative=True)
 
+
+def magnitude(row: Expr, column: Expr) -> Expr:
+    """|J_ik| = (2δ_ik − 1) J_ik."""
+    return (2 * KroneckerDelta(row, column) - 1) * jacobian(row, column)
+
+
 BOUND = (
     Step(
+        "The magnitudes of the Jacobian",
+        magnitude(i, k),
+        KroneckerDelta(i, k) * P[i] * (1 - P[i]) + (1 - KroneckerDelta(i, k)) * P[i] * P[k],
+        "On the diagonal J_ii = p_i (1 − p_i), elsewhere J_ik = −p_i p_k: the factor 2δ_ik − 1 makes both |J_ik|.",
+        context=CONTEXT,
+        where=(WEIGHTS,),
+    ),
+    Step(
         "The absolute row sum of the Jacobian",
-        total(lambda m: (2 * KroneckerDelta(i, m) - 1) * jacobian(i, m), "k", ROW),
+        total(lambda m: magnitude(i, m), "k", ROW),
         2 * P[i] * (1 - P[i]),
-        "On the diagonal |J_ii| = J_ii, beside it |J_ik| = −J_ik = p_i p_k: the factor 2δ_ik − 1 takes the magnitudes.",
+        "The sum of the magnitudes: Σ_k p_i p_k without k = i is p_i (1 − p_i), as much as the diagonal.",
         context=CONTEXT,
         where=(WEIGHTS,),
     ),
@@ -182,6 +196,11 @@ def rivals(*winners: Expr) -> Expr:
     return total(summand, "j", ROW)
 
 
+def shared(others: Expr) -> Expr:
+    """The weight of each of two equal maxima beside rivals with that sum: 1/(2 + r)."""
+    return 1 / (2 + others)
+
+
 sharpened = weights(lambda m: beta * x[m], ROW)
 SHARPENED = Definition(P, sharpened, (i,))
 TIE = Context(ranges={best: ROW, tied: ROW}, facts={KroneckerDelta(best, tied): Integer(0), x[tied]: x[best]})
@@ -216,7 +235,7 @@ SATURATION = (
         "If the maximum is unique, x_b − x_j = g + s_j with s_j ≥ 0 for every rival, so that r ≤ (n − 1) e^(−βg).",
         context=CONTEXT,
         certificate=total(
-            lambda m: (1 - KroneckerDelta(m, best)) ** 2 * exp(-beta * gap) * (1 - exp(-beta * slack[m])),
+            lambda m: (1 - KroneckerDelta(m, best)) * exp(-beta * gap) * (1 - exp(-beta * slack[m])),
             "j",
             ROW,
         ),
@@ -228,17 +247,19 @@ SATURATION = (
         "The Jacobian of softmax(βx) is βJ, and ‖βJ‖_∞ = 2β p_b (1 − p_b) ≤ 2β (n − 1) e^(−βg): softmax saturates.",
         variable=beta,
         point=oo,
+        example=World(symbols={beta: 3, n: 5, gap: 2}),
+        value="0.05949",
     ),
     Step(
         "With two equal maxima the largest weight is another",
         sharpened(best),
-        1 / (2 + rivals(best, tied)),
+        shared(rivals(best, tied)),
         "Both maxima contribute 1 after division by e^(βx_b).",
         context=TIE,
     ),
     Limit(
         "With two equal maxima their weight tends to 1/2",
-        1 / (2 + others),
+        shared(others),
         HALF,
         "The other rivals' sum r tends to 0 as before, and 1 is never approached.",
         variable=others,
@@ -251,6 +272,8 @@ SATURATION = (
         "‖βJ‖_∞ = 2β p_b (1 − p_b) with p_b → 1/2 grows without bound: saturation needs a unique maximum.",
         variable=beta,
         point=oo,
+        example=World(symbols={beta: 8}),
+        value="4.0",
     ),
 )
 
@@ -261,8 +284,8 @@ EXHIBITS = (
         "Scaling all logits does change the weights",
         exp(2 * left) / (exp(2 * left) + exp(2 * right)),
         exp(left) / (exp(left) + exp(right)),
-        "Softmax is invariant under shifts, not under scaling. Two logits 1 and 0, doubled.",
-        example=World(symbols={left: 1, right: 0}),
+        "Softmax is invariant under shifts, not under scaling. Two logits 3 and 2, doubled.",
+        example=World(symbols={left: 3, right: 2}),
         values=("0.8808", "0.7311"),
     ),
 )

@@ -154,6 +154,7 @@ DERIVATION = Derivation(
     assumptions=(
         "The components of q are independent and identically distributed, and so are those of k.",
         "q and k are independent of each other.",
+        "μ, σ, γ and κ are mean, standard deviation, skewness and kurtosis of a component; κ = 3 for a Gaussian.",
         "Second moments exist (fourth moments for the last two groups of steps). Nothing else is assumed "
         "about the "
         "distribution: it need be neither Gaussian nor symmetric.",

@@ -12,6 +12,11 @@ from veriformer.spec import derivations
 SURVIVORS = (
     ("rotary", "inside = KroneckerDelta(row, column) * cos(angle) + (row - column) * sin(angle)", "Sub → Add"),
     ("rotary", "inside = KroneckerDelta(row, column) * cos(angle) + (row - column) * sin(angle)", "cos → sin"),
+    ("rotary", "PAIRS: Range = (Integer(0), pairs_count - 1)", "Sub → Add"),
+    ("alibi", "return Integer(2) ** (-(8 * (head + 1) / count))", "8 → 9"),
+    ("masking", "blocks=(Block(keep, (None, KEPT_KEYS), 1), Block(keep, (None, MASKED_KEYS), 0)),", "1 → 2"),
+    ("saturation", "return (n - 1) * exp(-spread * gap)", "Sub → Add"),
+    ("grouped_query", "Context(parametrisation={group_size: 2 + slack}),", "2 → 3"),
     ("variance_scaling", "SKEWED = ((-1.0, 0.75), (3.0, 0.25))", "3.0 → 4.0"),
     ("variance_scaling", "SKEWED = ((-1.0, 0.75), (3.0, 0.25))", "− dropped"),
     ("residual", "pre_norm(i, lambda m: x[m] + shift),", "Add → Sub"),
@@ -35,10 +40,28 @@ def test_what_survived_once_is_killed(benchmark: ModuleType, derivation: str, li
     assert {benchmark.judged(one, limit=20.0).verdict for one in found} == {"killed"}
 
 
+def test_what_is_listed_as_equivalent_is_a_change_that_is_made(benchmark: ModuleType) -> None:
+    for (derivation, line, told), reason in benchmark.equivalents().items():
+        assert changes(benchmark, derivation, line, told)
+        assert reason.endswith(".")
+
+
+def test_what_is_listed_as_equivalent_is_counted_apart(benchmark: ModuleType) -> None:
+    (one,) = changes(benchmark, "softmax", "weights(lambda m: x[m] + shift, ROW)(i),", "Add → Sub")
+    outcome = benchmark.judged(one, limit=20.0)
+    assert outcome.verdict == "equivalent"
+    assert "any real number" in outcome.detail
+
+
+def test_another_definition_than_the_reference_is_killed(benchmark: ModuleType) -> None:
+    found = changes(benchmark, "rotary", "return ImmutableMatrix([vector[which, 0], vector[which, 1]])", "0 → 1")
+    assert [benchmark.judged(one, limit=20.0).detail for one in found] == ["the definition of rotary, in pairs"]
+
+
 def test_a_change_that_alters_nothing_is_no_survivor(benchmark: ModuleType) -> None:
     unchanged = next(iter(benchmark.mutations("inner_products")))
     source = Path(derivations.__file__).with_name("inner_products.py").read_text("utf-8")
-    same = benchmark.Mutation("inner_products", unchanged.line, "nothing", benchmark.ast.parse(source))
+    same = benchmark.Mutation("inner_products", unchanged.line, "nothing", lambda: benchmark.ast.parse(source))
     assert benchmark.judged(same, limit=20.0).verdict == "unused"
 
 
@@ -46,7 +69,9 @@ def test_a_change_of_both_sides_alike_survives_and_is_told(benchmark: ModuleType
     source = Path(derivations.__file__).with_name("inner_products.py").read_text("utf-8")
     renamed = source.replace('array("Q")', 'array("Q_other")').replace('array("K")', 'array("K_other")')
     assert renamed != source
-    outcome = benchmark.judged(benchmark.Mutation("inner_products", 1, "renamed", benchmark.ast.parse(renamed)), 20.0)
+    outcome = benchmark.judged(
+        benchmark.Mutation("inner_products", 1, "renamed", lambda: benchmark.ast.parse(renamed)), 20.0
+    )
     assert outcome.verdict == "survived"
     assert outcome.detail
 

@@ -10,7 +10,7 @@ import sympy
 from sympy import Integer, KroneckerDelta, Symbol, cos, exp, oo, sin
 from veriformer.spec.derivations import derivation_ids, load_derivation
 from veriformer.spec.derivations.apart import Apart
-from veriformer.spec.derivations.context import Context, RandomFamily
+from veriformer.spec.derivations.context import Block, Context, RandomFamily
 from veriformer.spec.derivations.derivation import (
     Derivation,
     Difference,
@@ -101,6 +101,46 @@ def test_idle_hypotheses_are_caught():
     result = Step("idle", total(p, "i", ROW), Integer(1), "", context=idle).check()
     assert result.proved
     assert "idle" in result.vacuity.detail
+
+
+def test_a_constraint_that_is_stronger_than_needed_is_caught():
+    tight = Step("below", Quotient(natural, n), Integer(0), "", EUCLIDEAN_DIVISION, FITS)
+    assert tight.check().holds
+    narrow = replace(tight, context=Context(parametrisation={n: natural + 2 + slack})).check()
+    assert narrow.proved
+    assert "idle" in narrow.vacuity.detail
+
+
+def test_an_array_of_0_and_1_is_nowhere_2():
+    with pytest.raises(ValueError, match="cannot be 2"):
+        Context(indicators=frozenset({x}), blocks=(Block(x, (ROW,), 2),))
+
+
+def test_only_0_can_be_what_a_distance_is_apart_from():
+    whole = index("a")
+    assert Apart("apart", 1 - cos(whole), Integer(0), "", variable=whole).check().holds
+    assert not Apart("apart", 1 - cos(whole), Integer(2), "", variable=whole).check().proved
+
+
+def test_the_value_on_the_way_to_a_limit_is_checked():
+    step = Limit("way", exp(-angle), Integer(0), "", variable=angle, point=oo, example=World(symbols={angle: 1}))
+    assert step.check().holds
+    assert replace(step, value="0.3679").check().holds
+    assert "at a = 1 the left side is 0.3679" in replace(step, value="0.3679").method
+    wrong = replace(step, left=2 * exp(-angle), value="0.3679").check()
+    assert "is not 0.3679" in wrong.proof.detail
+
+
+class Raising(AlwaysYes):
+    """A prover that raises what no check expects."""
+
+    def proves(self, left, right, normaliser):
+        raise NotImplementedError("the sign is not known")
+
+
+def test_whatever_is_raised_in_a_check_is_a_failure():
+    result = Step("raising", total(p, "i", ROW), Integer(1), "", Raising()).check()
+    assert "NotImplementedError: the sign is not known" in result.proof.detail
 
 
 def test_contradictory_hypotheses_are_reported():

@@ -119,6 +119,17 @@ def turned_in_pairs() -> tuple[Numbers, Numbers]:
     return own, right[0, 0, 0].reshape(-1, 2)
 
 
+def an_inner_product() -> tuple[Numbers, Numbers]:
+    frequencies = 10000.0 ** (-2 * np.arange(E // 2) / E)
+    one, other = ROW, TOKENS[0]
+    halves = [entries(base, row.reshape(-1, 2), first=0) for base, row in ((rotary.query, one), (rotary.key, other))]
+    given = world({rotary.pairs_count: E // 2}, entries(rotary.frequency, frequencies, first=0), *halves)
+    own = Evaluator(given).value(rotary.inner_product(sympy.Integer(3), sympy.Integer(7)))
+    turned_rows = [reference.rotary_embedding(row[None, None, None], np.array([place]), pairing="interleaved")
+                   for row, place in ((one, 3), (other, 7))]  # fmt: skip
+    return np.array(own), (turned_rows[0] * turned_rows[1]).sum()
+
+
 def sinusoids() -> tuple[Numbers, Numbers]:
     module = sinusoid_relative_position
     given = world({}, entries(module.frequency, 10000.0 ** (-2 * np.arange(E // 2) / E), first=0))
@@ -209,6 +220,7 @@ DEFINITIONS: dict[str, Callable[[], tuple[Numbers, Numbers]]] = {
     "layer norm": a_layer_norm,
     "rms norm": an_rms_norm,
     "rotary, in pairs": turned_in_pairs,
+    "rotary, inner product": an_inner_product,
     "rotary, interleaved": lambda: turned(rotary.interleaved_entry, "interleaved"),
     "rotary, halves": lambda: turned(rotary.half_entry, "half"),
     "sinusoids": sinusoids,

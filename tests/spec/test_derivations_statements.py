@@ -43,7 +43,7 @@ def changed(side):
 
 def test_no_step_has_a_formula_beside_its_sides() -> None:
     allowed = {"name", "left", "right", "why", "prover", "context", "where"}
-    extra = {"certificate", "example", "values", "variable", "point"}
+    extra = {"certificate", "example", "values", "value", "variable", "point"}
     for kind in (Step, Difference, Inequality, Limit):
         assert {field.name for field in fields(kind)} <= allowed | extra
 
@@ -173,7 +173,7 @@ def test_denominators_that_are_positive_by_their_form_need_no_hypothesis() -> No
 def test_symbols_of_a_parametrisation_have_their_signs() -> None:
     step = step_of("saturation", "The Jacobian is at most twice what the largest weight lacks to 1")
     assert {"u ≥ 0", "w ≥ 0"} <= set(step.hypotheses)
-    assert "r ≥ 0" in step_of("rotary", "First half: the quotient").hypotheses
+    assert "u ≥ 0" in step_of("rotary", "First half: the quotient").hypotheses
 
 
 def test_blocks_and_places_are_said_with_indices() -> None:

@@ -47,7 +47,7 @@ SOFTMAX = (
         "Counting the query one place later changes no weight",
         weights(lambda key: x[key] + bias(i + 1, key), KEYS, entry_of(keep))(j),
         weights(lambda key: x[key] + bias(i, key), KEYS, entry_of(keep))(j),
-        "−m(i + 1 − j) = −m(i − j) − m, and e^(−m) cancels in the fraction: it shows in the bias, or beside a sink, "
+        "−m(i + 1 − j) = −m(i − j) − m, and e^(−m) cancels in the fraction: it shows in the bias, or with a sink, "
         "which is not shifted.",
         context=MASKED,
     ),

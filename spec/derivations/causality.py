@@ -221,6 +221,8 @@ DERIVATION = Derivation(
     assumptions=(
         "B[i, j] is 1 where query i may attend to key j and 0 elsewhere; causal means B[i, j] = 0 for j after i.",
         "A query may attend to itself, so that no row is empty.",
+        "Q, K and V are queries, keys and values, X the tokens, x the logits of one row; P tokens are a prefix, R "
+        "come after.",
         "A layer is differentiable; between attention layers everything acts on each token alone.",
     ),
     sources=(

@@ -18,6 +18,8 @@ from veriformer.spec.derivations.printing import in_one_line
 from veriformer.spec.derivations.results import CheckResult
 from veriformer.spec.derivations.steps import Step
 
+_DIGITS_OF_WHOLE_NUMBERS = 12
+
 
 @dataclass(frozen=True)
 class Difference(Step):
@@ -66,7 +68,7 @@ class Difference(Step):
             rewritten = sympy.expand((side + 1) ** 2) - side**2 - side
             if self._disjoint(side + 1 + side, rewritten + side):
                 return CheckResult(False, 0, f"the method also tells {side} from itself")
-        return CheckResult(True, 2, "2 equal pairs are not told apart")
+        return CheckResult(True, 2, "2 equal pairs are not taken for different ones")
 
     def _enclosure(self, side: Any) -> Any:
         return enclosure(side, self.example, self.where)
@@ -82,10 +84,11 @@ def enclosure(side: Any, example: World, definitions: Sequence[Definition] = ())
 
 
 def rounds_to(enclosed: Any, value: str) -> bool:
-    """Whether every number of the enclosure rounds to the decimals shown."""
-    half = mpmath.iv.mpf(10) ** Decimal(value).as_tuple().exponent / 2
+    """Whether every number of the enclosure rounds to the decimals shown; without decimals it must be that number."""
+    decimals = -int(Decimal(value).as_tuple().exponent)
+    allowed = mpmath.iv.mpf(10) ** -decimals / 2 if decimals else mpmath.iv.mpf(10) ** -_DIGITS_OF_WHOLE_NUMBERS
     distance = abs(enclosed - mpmath.iv.mpf(value))
-    return bool(distance.b <= half.b)
+    return bool(distance.b <= allowed.b)
 
 
 def _shown(enclosure: Any) -> str:

@@ -134,8 +134,10 @@ DERIVATION = Derivation(
     title="What layer normalisation keeps and what it removes",
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "v is the variance with divisor d, and ε > 0 is added inside the root.",
-        "Gain and offset are left out: the output is γ ⊙ LN(x) + β with the LN of this derivation.",
+        "μ is the mean of x_1, …, x_d, v the variance with divisor d, and ε > 0 is added inside the root; J is the "
+        "Jacobian of LN, and 1 the vector of ones.",
+        "Gain and offset are left out: they multiply LN(x) and are added to it. α and β here scale and shift the "
+        "input.",
     ),
     sources=(
         Source(

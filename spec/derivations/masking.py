@@ -28,6 +28,7 @@ query, key, value = array("Q"), array("K"), array("V")
 x, v, bias, other_bias, keep = array("x"), array("v"), array("M"), array("N"), array("B")
 row_constant = array("c")
 score_i, mask_value, rest, width = real("s"), real("M"), positive("Z"), positive("d_k")
+constant = real("c")
 first, second, approach, ratio = real("x"), real("y"), positive("t"), positive("c")
 
 ROW = Context(ranges={j: KEYS, k: KEYS}, indicators=frozenset({keep}))
@@ -82,7 +83,7 @@ WEIGHT_ZERO = (
     ),
     Step(
         "One number added to every visible logit changes no weight",
-        weights(lambda m: x[m] + ratio, KEYS, entry_of(keep))(j),
+        weights(lambda m: x[m] + constant, KEYS, entry_of(keep))(j),
         masked(j),
         "e^(x+c) = e^x e^c, and e^c cancels, whichever keys are masked: a mask of 1 and −∞ is one of 0 and −∞. With a "
         "sink, which is not shifted, it does not cancel.",

@@ -70,7 +70,7 @@ VARIANCE = (
 
 ROOTS = (
     Inequality(
-        "Beside eps a wrong variance counts for less",
+        "Next to eps a wrong variance counts for less",
         (variance + eps) * (1 + share),
         variance * (1 + share) + eps,
         "An error of the variance by the share ρ is one of var + eps by less than ρ.",

@@ -43,12 +43,12 @@ def normaliser(shown: Entries = every) -> Expr:
 
 
 def beside_sink(place: Expr) -> Expr:
-    """The weight of a key beside a sink."""
+    """The weight of a key where there is a sink."""
     return exp(x[place]) / (exp(sink) + normaliser())
 
 
 def output(component: Expr, shown: Entries = every) -> Expr:
-    """The output beside a sink."""
+    """The output where there is a sink."""
     return total(lambda m: shown(m) * exp(x[m]) * v[m, component], "j", KEYS) / (exp(sink) + normaliser(shown))
 
 

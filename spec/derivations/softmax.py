@@ -197,7 +197,7 @@ def rivals(*winners: Expr) -> Expr:
 
 
 def shared(others: Expr) -> Expr:
-    """The weight of each of two equal maxima beside rivals with that sum: 1/(2 + r)."""
+    """The weight of each of two equal maxima, whose rivals have that sum: 1/(2 + r)."""
     return 1 / (2 + others)
 
 

@@ -63,7 +63,7 @@ COMBINING = (
         context=MASKS,
     ),
     Step(
-        "The causal flag beside the window (∞, 0) changes nothing",
+        "The causal flag changes nothing where the window is (∞, 0)",
         attention(score, entry_of(value), KEYS, lambda row, m: causal[row, m] * causal[row, m])(i, e),
         attention(score, entry_of(value), KEYS, entry_of(causal))(i, e),
         "Both are C[i, j] = 1 for j ≤ i, and C · C = C.",

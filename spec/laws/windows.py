@@ -89,7 +89,7 @@ WINDOW_AS_CAUSAL = Property(
     formula="f(…; window = (None, 0)) = f(…; is_causal)",
     source="j ≤ i is both",
     derivation="windows",
-    steps=("The causal flag beside the window (∞, 0) changes nothing",),
+    steps=("The causal flag changes nothing where the window is (∞, 0)",),
     features=("window", "is_causal"),
     conventions=("causal_alignment",),
 )

@@ -249,6 +249,13 @@ def test_values_that_are_said_are_checked():
         assert "is not" in replace(exhibit, values=wrong).check().proof.detail
 
 
+def test_a_number_without_decimals_is_that_number_and_no_rounded_one():
+    half = Difference("half", exp(angle) / 2, Integer(0), "", example=World(symbols={angle: 0}), values=("0.5", "0"))
+    assert half.check().holds
+    for wrong in ("1", "0"):
+        assert "is not" in replace(half, values=(wrong, "0")).check().proof.detail
+
+
 def test_what_a_difference_says_in_decimals_is_one_of_its_values():
     for name in derivation_ids():
         for step in load_derivation(name).steps:

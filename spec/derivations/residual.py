@@ -33,6 +33,11 @@ def network(row: Expr, read: Entries) -> Expr:
     )
 
 
+def layer(own: Expr, branch: Expr) -> Expr:
+    """What a residual layer makes of its input and of its sublayer's result, or of the Jacobians of both: the sum."""
+    return own + branch
+
+
 f = array("f")
 SUBLAYER = Definition(f, lambda row: network(row, OWN), (i,))
 
@@ -57,7 +62,7 @@ def both(row: Expr, column: Expr) -> Expr:
 KEPT = (
     Step(
         "The Jacobian of a residual layer is I + ∂f",
-        Partial(x[i] + f[i], x[k]),
+        Partial(layer(x[i], f[i]), x[k]),
         KroneckerDelta(i, k) + Partial(f[i], x[k]),
         "The derivative of a sum. The sublayer f is a network with the weights U and W and one hidden layer of h "
         "sines; of its form nothing is used but that it can be differentiated.",
@@ -82,7 +87,7 @@ KEPT = (
     ),
     Step(
         "A residual layer whose sublayer is zero is the identity",
-        x[i] + f[i],
+        layer(x[i], f[i]),
         x[i],
         "W = 0: for instance with the last projection initialised to zero.",
         context=ZERO_SUBLAYER,
@@ -114,12 +119,13 @@ SIZE = (
 
 def pre_norm(row: Expr, vector: Entries = OWN) -> Expr:
     """z_i + f_i(LN(z)): the sublayer reads the normalised vector."""
-    return vector(row) + network(row, lambda m: normalised(vector, m))
+    return layer(vector(row), network(row, lambda m: normalised(vector, m)))
 
 
 def pre_norm_jacobian(row: Expr, column: Expr) -> Expr:
     """δ_ik + Σ_m J[i, m] N[m, k], N being the Jacobian of the norm."""
-    return KroneckerDelta(row, column) + total(lambda m: sublayer[row, m] * norm_jacobian(m, column), "m", COMPONENTS)
+    of_sublayer = total(lambda m: sublayer[row, m] * norm_jacobian(m, column), "m", COMPONENTS)
+    return layer(KroneckerDelta(row, column), of_sublayer)
 
 
 PRE_NORM = (

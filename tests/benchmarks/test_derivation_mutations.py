@@ -20,6 +20,7 @@ SURVIVORS = (
     ("variance_scaling", "SKEWED = ((-1.0, 0.75), (3.0, 0.25))", "3.0 → 4.0"),
     ("variance_scaling", "SKEWED = ((-1.0, 0.75), (3.0, 0.25))", "− dropped"),
     ("residual", "pre_norm(i, lambda m: x[m] + shift),", "Add → Sub"),
+    ("residual", "return own + branch", "Add → Sub"),
     ("cost", "Integer(65_000_000),", "65000000 → 65000001"),
     ("sinusoid_relative_position", "written(lambda: correlation(-shift)),", "− dropped"),
     ("softmax", "quadratic_form(lambda r, s: P[r] * P[s] * (direction[r] - direction[s]) ** 2) / 2,", "2 → 3"),

@@ -305,15 +305,14 @@ def standard_conventions() -> dict[str, str]:
     return {name: convention.standard for name, convention in CONVENTIONS.items()}
 
 
-def _differ_in_arrays_alone(some: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
-    """Return whether calls have the same keywords, the same sizes and the same of all that is no array."""
-    return some.keys() == others.keys() and all(
-        one.shape == others[name].shape if isinstance(one, np.ndarray) else _alike(one, others[name])
-        for name, one in some.items()
-    )
-
-
-def _alike(one: Any, other: Any) -> bool:
+def _differ_in_arrays_alone(one: Any, other: Any) -> bool:
+    """Return whether arguments, or parts of them, have the same sizes and the same of all that is no array."""
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and one.shape == other.shape
     if type(one) is not type(other):
         return False
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_differ_in_arrays_alone(one[name], other[name]) for name in one)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(_differ_in_arrays_alone, one, other))
     return _differ_in_arrays_alone(vars(one), vars(other)) if hasattr(one, "__dict__") else bool(one == other)

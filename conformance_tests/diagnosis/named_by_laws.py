@@ -89,11 +89,19 @@ def suspects_beside_each_other(
     What ends with an error tells nothing of a second one: the first may have stopped it.
     """
     own_words = telling(broken)
+    if all(result.status == "error" for result in broken):
+        refuted = {*refuted, *_never_stopping(broken)}
     failed = [result.law.id for result in broken if result.status == "failed" and result.law.id in own_words]
     suspects = suspects_by_laws(operation, own_words, refuted)
     if sum(suspect.confidence for suspect in suspects) < _LEAST_SURE:
         return ()
     return tuple(_joined(suspect, _second(operation, suspect.mistakes[0], failed, refuted)) for suspect in suspects)
+
+
+def _never_stopping(broken: Sequence[LawResult]) -> frozenset[str]:
+    """Return the mistakes with which no program was seen to stop any of these laws, as all of them are stopped."""
+    keys = {_key(result) for result in broken}
+    return frozenset(slug for slug in catalogue() if keys_stopped_by(slug).isdisjoint(keys))
 
 
 def _joined(suspect: Suspect, other: Suspect | None) -> Suspect:

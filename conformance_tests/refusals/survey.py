@@ -53,7 +53,8 @@ class Survey:
         self._limits = replace(limits, compiles_per_shape=False, equal_widths=False, turn=None, small=False)
         self._random = Random(limits.seed)
         # Each shape is a compilation.
-        self._round = _COMPILED_ROUND if limits.compiles_per_shape else _ROUND
+        self.compiles = limits.compiles_per_shape
+        self._round = _COMPILED_ROUND if self.compiles else _ROUND
         self._choice = cases(_widest(limits), self._limits)
 
     def declares(self, limitation: str) -> bool:

@@ -16,17 +16,8 @@ from veriformer.adapters.jax_transforms import compiled  # noqa: E402
 framework = "jax"
 # Compiled for the CPU, the attention of jax.nn refuses float16.
 dtypes = ("float32", "bfloat16")
-conventions = {
-    "mask_polarity": "true_attends",
-    "causal_alignment": "top_left",
-    "causal_with_mask": "intersect",
-    "layout": "blhd",
-    "kv_grouping": "repeat_each",
-    "layer_norm_eps": "inside_root",
-    "rms_norm_gain": "gamma",
-    "gelu_form": "tanh",
-}
-limitations = ("value_width",)
+conventions = keras_layers.CONVENTIONS
+limitations = keras_layers.LIMITATIONS
 
 softmax = compiled(keras_layers.softmax)
 scaled_dot_product_attention = compiled(keras_layers.scaled_dot_product_attention)

@@ -16,6 +16,19 @@ from keras import layers, ops
 
 Array = Any
 
+# Of every backend; what one of them does otherwise stands in its module.
+CONVENTIONS = {
+    "mask_polarity": "true_attends",
+    "causal_alignment": "top_left",
+    "causal_with_mask": "intersect",
+    "layout": "blhd",
+    "kv_grouping": "repeat_each",
+    "layer_norm_eps": "inside_root",
+    "rms_norm_gain": "gamma",
+    "gelu_form": "tanh",
+}
+LIMITATIONS = ("value_width",)
+
 
 def softmax(x: Array) -> Array:
     """Turn each row of logits into a probability distribution."""

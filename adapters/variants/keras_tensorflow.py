@@ -30,17 +30,8 @@ def _returning_numpy(operation: Callable[..., Array]) -> Callable[..., Array]:
 
 framework = "numpy"
 dtypes = ("float32",)
-conventions = {
-    "mask_polarity": "true_attends",
-    "causal_alignment": "top_left",
-    "causal_with_mask": "intersect",
-    "layout": "blhd",
-    "kv_grouping": "repeat_each",
-    "layer_norm_eps": "inside_root",
-    "rms_norm_gain": "gamma",
-    "gelu_form": "tanh",
-}
-limitations = ("value_width",)
+conventions = keras_layers.CONVENTIONS
+limitations = keras_layers.LIMITATIONS
 
 softmax = _returning_numpy(keras_layers.softmax)
 scaled_dot_product_attention = _returning_numpy(keras_layers.scaled_dot_product_attention)

@@ -19,16 +19,7 @@ Tensor = Any
 
 framework = "torch"
 dtypes = ("float32", "bfloat16")
-conventions = {
-    "mask_polarity": "true_attends",
-    "causal_alignment": "top_left",
-    "causal_with_mask": "intersect",
-    "layout": "blhd",
-    "kv_grouping": "repeat_each",
-    "layer_norm_eps": "inside_root",
-    "rms_norm_gain": "gamma",
-    "gelu_form": "tanh",
-}
+conventions = keras_layers.CONVENTIONS
 limitations = ("multi_head_attention.value_width",)
 
 softmax = keras_layers.softmax

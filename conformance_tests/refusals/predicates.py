@@ -74,7 +74,7 @@ class Given:
         name = _GIVEN_WORDS.get(self.name, self.name)
         if not self.there:
             return f"without {name.removeprefix('a ')}"
-        return f"{'under' if self.name == 'is_causal' else 'beside'} {name}"
+        return f"{'under' if self.name == 'is_causal' else 'with'} {name}"
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ class SettingIs:
     @property
     def condition(self) -> str:
         """How it stands behind something else that is refused."""
-        return f"{'in' if self.name == 'dtype' else 'beside'} {self.words}"
+        return f"{'in' if self.name == 'dtype' else 'with'} {self.words}"
 
     @property
     def topics(self) -> tuple[str, ...]:

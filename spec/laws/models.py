@@ -241,7 +241,7 @@ CACHES_APART = Property(
 POSITIONS_VALUE = Property(
     key="positions.value",
     statement="Positions that are given take the place of those that are counted.",
-    formula="f(…; positions = p): learned rows P[p], rotary angles p ω; which keys are later is told by columns",
+    formula="f(…; positions = p): learned rows P[p], rotary angles p ω; columns decide which keys are later",
     source="docs/interface.md; Hugging Face's position_ids",
     reason="the definition of the parameter",
     features=("positions",),

@@ -74,7 +74,7 @@ ATTENTION = {
     "the causal flag": lambda a: bool(a.is_causal),
     "scale": lambda a: a.scale is not None,
     "None on a side of a window": lambda a: a.window is not None and None in a.window,
-    "odd L beside a mask": on_heads(lambda s, a: a.mask is not None and s.L % 2),
+    "odd L with a mask": on_heads(lambda s, a: a.mask is not None and s.L % 2),
 }
 VECTORS = {
     "odd E": lambda a: a.x.shape[-1] % 2,
@@ -102,12 +102,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "odd E": lambda a: a.x.shape[2] % 2,
         "a padding mask": lambda a: a.padding_mask is not None,
         "L = 1": lambda a: a.x.shape[1] == 1,
-        "a padding mask beside norm_first=False": lambda a: a.padding_mask is not None and not a.norm_first,
+        "a padding mask with norm_first=False": lambda a: a.padding_mask is not None and not a.norm_first,
     },
     "cross_entropy": {
         "ignore_index": lambda a: a.ignore_index is not None,
         "label_smoothing": lambda a: a.label_smoothing is not None,
-        "ignore_index beside label_smoothing": lambda a: None not in (a.ignore_index, a.label_smoothing),
+        "ignore_index with label_smoothing": lambda a: None not in (a.ignore_index, a.label_smoothing),
         "B > 1": lambda a: len(a.logits) > 1,
         "odd N": lambda a: a.logits.shape[-1] % 2,
     },
@@ -128,7 +128,7 @@ THROUGH_ALL_LAWS = [
     ("layer_norm", "E not divisible by 8"),
     ("gated_feed_forward", "odd E"),
     ("multi_head_attention", "L ≠ S"),
-    ("encoder_layer", "a padding mask beside norm_first=False"),
+    ("encoder_layer", "a padding mask with norm_first=False"),
     ("cross_entropy", "label_smoothing"),
     ("sinusoidal_positions", "d_model not divisible by 4"),
 ]

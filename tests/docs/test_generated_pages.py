@@ -118,7 +118,7 @@ def test_products_in_proofs_are_not_taken_for_emphasis() -> None:
     r"""Two asterisks of a proof's line are bare, those around the word; `\*` is a product."""
     lines = [line for name in derivation_ids() for line in read(f"derivations/{name}.md").splitlines()]
     proofs = [line for line in lines if line.startswith("*Proof:*")]
-    assert any(r"\*" in line for line in proofs)
+    assert len(proofs) > 100
     assert all(len(re.findall(r"(?<!\\)\*", line)) == 2 for line in proofs)
 
 

@@ -24,7 +24,7 @@ PAGE = ROOT / "README.md"
 _BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECONDS = re.compile(r"\b\d+\.\d+ s\b")
 # How long a run will take is said where it is long, which depends on the machine.
-_PACE = re.compile(r" will take about .*: a call takes ")
+_PACE = re.compile(r" will take about .*: a (call|law) takes ")
 _TIMEOUT = 900
 
 

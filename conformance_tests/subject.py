@@ -257,7 +257,11 @@ class Subject:
 
     def call(self, inputs: Inputs, *, strided: bool = False) -> Array:
         """Call the operation; WrongShape when the result does not have the interface's shape."""
-        result = self.run(self.prepare(inputs, strided=strided), inputs)
+        return self.answer(self.prepare(inputs, strided=strided), inputs)
+
+    def answer(self, prepared: Call, inputs: Inputs) -> Array:
+        """Make a prepared call; WrongShape when the result does not have the interface's shape."""
+        result = self.run(prepared, inputs)
         if result.shapes != result_shapes(inputs):
             raise WrongShape(inputs.operation, result_shapes(inputs), result.shapes)
         return self._ungrouped(result.value, inputs)

@@ -93,11 +93,13 @@ def same_call_same_answer(trial: Trial) -> Verdict:
 @judges("history_independence", space=OwnSpace())
 def history_independence(trial: Trial) -> Verdict:
     """Calls with other values in between leave the answer as it was, also on arrays that held other values before."""
-    first = trial.subject.call(trial.inputs)
+    # The arrays are kept to the end, so that no others come to stand in their place.
+    prepared = [trial.subject.prepare(trial.inputs) for _ in range(2)]
+    first = trial.subject.answer(prepared[0], trial.inputs)
     others = [_with_other_values(trial, seed) for seed in (1, 2)]
     for inputs in others:
         trial.subject.call(inputs)
-    verdict = _repeats(trial, first, trial.subject.call(trial.inputs))
+    verdict = _repeats(trial, first, trial.subject.answer(prepared[1], trial.inputs))
     if not verdict.holds or steps_of(trial.inputs):
         return verdict
     # What is kept by the place of an array in memory is used again for certain where the place is the same.

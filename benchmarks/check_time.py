@@ -100,7 +100,7 @@ def commands() -> tuple[Command, ...]:
         Command(("check", *only, "jax"), 15.0),
         Command(("check", *only, "jax"), None, compiles=True),
         *(
-            Command(("check", file), 30.0 if first else 15.0, compiles=first)
+            Command(("check", file, "--workers", "2"), 30.0 if first else 15.0, compiles=first)
             for file in _USERS
             for first in (True, False)
         ),

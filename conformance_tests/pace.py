@@ -136,7 +136,8 @@ class Pace:
         seconds = calls left · seconds of a call so far
         """
         each = stopwatch.seconds / stopwatch.calls
-        return self._told(calls_left * each, f"a call takes {each:.2g} s")
+        shared = "--workers N shares it among processes, "
+        return self._told(calls_left * each, f"a call takes {each:.2g} s", shared)
 
     def forecast_shared(self, seconds: float, tried: int, left: int, workers: int) -> str:
         """Return the same of laws that `workers` share, of which so many took so many seconds together."""
@@ -145,11 +146,11 @@ class Pace:
         each = seconds / tried
         return self._told(left * each / workers, f"a law takes {each:.2g} s")
 
-    def _told(self, seconds: float, why: str) -> str:
+    def _told(self, seconds: float, why: str, shared: str = "") -> str:
         told, self._has_told = self._has_told, True
         if told or seconds < _LONG:
             return ""
-        advice = "--budget SECONDS tries the most revealing laws first, and ends then"
+        advice = f"{shared}--budget SECONDS tries the most revealing laws first, and ends then"
         if self.budget is not None:
             advice = f"the budget allows {self.budget:g} s of it" if seconds > self.budget else ""
         return f"{duration(seconds)}: {why}" + (f"; {advice}" if advice else "")

@@ -135,7 +135,7 @@ def _hidden(diagnosis: Diagnosis, findings: Mapping[str, Finding], options: Opti
         return []
     hidden = hidden_conventions(diagnosis.operation, diagnosis.suspects[0], findings)
     told = joined(f"{name} {value}" for name, value in hidden.items())
-    return entry("beside it", f"{told}, which the mistake hides", options.width) if told else []
+    return entry("convention", f"{told}, which the mistake hides", options.width) if told else []
 
 
 def _evidence(diagnosis: Diagnosis, options: Options) -> Lines:

@@ -142,9 +142,9 @@ def test_a_choice_that_nobody_reported_is_told_by_what_it_does() -> None:
     assert "veriformer explain turn" not in text
 
 
-def test_a_convention_that_the_mistake_hides_is_told_beside_it() -> None:
+def test_a_convention_that_the_mistake_hides_is_said() -> None:
     suspect = replace(BASE_IGNORED, changes=(*BASE_IGNORED.changes, ("rotary_pairing", "half")))
-    assert "beside it rotary_pairing half, which the mistake hides" in told(diagnosis(suspect))
+    assert "convention rotary_pairing half, which the mistake hides" in told(diagnosis(suspect))
     (entry,) = report_as_json(report(diagnosis(suspect)))["diagnosis"]
     assert entry["conventions"] == {"rotary_pairing": "half"}
     assert entry["changes"] == {"base": "rope_theta_ignored"}

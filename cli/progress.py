@@ -43,7 +43,7 @@ def progress_bar(*, color: bool = True) -> Iterator[Callable[[Told], None]]:
 
 
 def say(told: Told, stream: TextIO) -> None:
-    """Write how long the run will take where calls have shown that it will take long; nothing else is told."""
+    """Write how long the run will take where calls have shown that it will take long, and nothing else."""
     if told.forecast:
         print(_sentence(told), file=stream, flush=True)
 

@@ -19,7 +19,7 @@ def not_declared(implementation: Implementation, law: Law) -> str:
     if not implementation.declares(operation):
         return f"no operation {operation}"
     if operation == "model" and implementation.black_box is None:
-        return "model has no model_inputs beside it, which say what it takes"
+        return "model has no model_inputs, which say what it takes"
     missing = [name for name in law.statement.features if name not in implementation.features(operation)]
     if missing:
         return f"{operation} has no keyword {' or '.join(missing)}"

@@ -1,4 +1,4 @@
-"""The attention beside this file under jax.jit, compiled for each shape and setting of flag, window and soft cap."""
+"""The eager attention of this folder under jax.jit, compiled for each shape, flag, window and soft cap."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from veriformer.spec.derivations import Derivation, derivation_ids, load_derivation, render_markdown
 from veriformer.spec.laws import LAWS, LawStatement
 
@@ -11,8 +9,6 @@ from pages.laws import law_link
 from pages.markdown import counted, fenced_mathematics, link, notice, page, table
 
 FOLDER = "derivations"
-
-_PROOF = re.compile(r"^(\*Proof:\* )(.*)$", re.MULTILINE)
 
 _INTRODUCTION = """\
 A derivation deduces a law in named steps. `veriformer derive` checks every step of every derivation in three ways:
@@ -65,11 +61,6 @@ def _motivated(derivation: Derivation) -> list[str]:
 def _derivation_page(derivation: Derivation) -> str:
     proved = [f"## The {counted(len(_laws_of(derivation)), 'law')} that it proves", _law_list(derivation)]
     back = f"{link('All derivations', 'index.md')}. Check this one: `veriformer derive {derivation.id}`."
-    body = _with_products(fenced_mathematics(render_markdown(derivation)))
+    body = fenced_mathematics(render_markdown(derivation))
     laws = [] if derivation.reason_without_law else proved
     return page(notice(f"spec/derivations/{derivation.id}.py"), body, *laws, *_motivated(derivation), back)
-
-
-def _with_products(markdown: str) -> str:
-    """Return the page with the asterisks of formulas in proofs escaped: they are products, not emphasis."""
-    return _PROOF.sub(lambda match: match[1] + match[2].replace("*", r"\*"), markdown)

@@ -25,14 +25,14 @@ from slightly_wrong import EagerAttention, FusedAttention
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.case import AttentionCase
-from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE
-from veriformer.conformance_tests.cases.values import round_to_dtype
-from veriformer.conformance_tests.inputs.attention import AttentionInputs
-from veriformer.conformance_tests.subject import standard_conventions
-from veriformer.conformance_tests.tolerances import activations
-from veriformer.conformance_tests.tolerances import precision as precision_module
-from veriformer.conformance_tests.tolerances.precision import UNIT_ROUNDOFF, Precision
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.drawing.space import EVERY_PALETTE
+from veriformer.conformance_tests.drawing.values import round_to_dtype
+from veriformer.conformance_tests.operations.activations import bounds as activations
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+from veriformer.conformance_tests.rounding import precision as precision_module
+from veriformer.conformance_tests.rounding.precision import UNIT_ROUNDOFF, Precision
 from veriformer.reference import gelu, silu
 
 Array = np.ndarray

@@ -29,7 +29,7 @@ from conditions.call import Call, Condition
 from conditions.catalogue import conditions_of
 from conditions.mutants import implementation, mutant
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.pace import Progress
+from veriformer.conformance_tests.run.pace import Progress
 from veriformer.spec.operations import OPERATIONS
 
 SHALL = {"quick": 0.90, "standard": 0.97, "thorough": 0.995}
@@ -172,8 +172,8 @@ def page(found: Sequence[Outcome], tiers: Sequence[str], seeds: Sequence[int], c
         "# What is never drawn",
         "",
         "A correct implementation that is wrong only where one condition on its arguments holds can be caught only by",
-        "a case that meets the condition. The share of such mutants that is caught, by tier, over the seeds",
-        f"{seeds[0]} to {seeds[-1]}:",
+        "a case that meets the condition. The share of such mutants that is caught, by tier, at",
+        f"{f'seed {seeds[0]}' if len(seeds) == 1 else f'seeds {seeds[0]} to {seeds[-1]}'}:",
         "",
         table(found, tiers),
         "",

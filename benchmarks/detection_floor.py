@@ -28,15 +28,15 @@ from rules import RULES, Result
 from slightly_wrong import EagerAttention, FusedAttention
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.case import AttentionCase
-from veriformer.conformance_tests.inference import examine
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.inputs.attention import AttentionInputs
-from veriformer.conformance_tests.inputs.backward import BackwardInputs
-from veriformer.conformance_tests.inputs.expected import Conventions, Expected
-from veriformer.conformance_tests.law import laws
-from veriformer.conformance_tests.subject import Subject
-from veriformer.conformance_tests.trial import Trial
+from veriformer.conformance_tests.conventions.inference import examine
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.subject import Subject
+from veriformer.conformance_tests.core.trial import Trial
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+from veriformer.conformance_tests.operations.attention_backward.inputs import BackwardInputs
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.laws import laws
 
 Mistake = Literal["scale", "leak", "gradient"]
 OURS = "Veriformer"

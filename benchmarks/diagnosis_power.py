@@ -31,11 +31,11 @@ from random import Random
 import numpy as np
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
+from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
-from veriformer.conformance_tests.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.mistakes import PlantedMistake, planted
-from veriformer.conformance_tests.runner import Run
-from veriformer.conformance_tests.selection import Selection
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.runner import Run
 
 SHARES = {1: 0.95, 2: 0.80}
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veriformer.conformance_tests import Report, check
-from veriformer.conformance_tests.expected_failures import ExpectedFailures
-from veriformer.conformance_tests.report import LawResult
-from veriformer.conformance_tests.selection import EXAMPLES, Effort
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.selection import EXAMPLES, Effort
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
 
 FINDINGS = Path(__file__).resolve().parents[1] / "docs" / "findings" / "expected_failures.txt"
 HEADER = (

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from veriformer.conformance_tests import Report, check
-from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.core.law_result import LawResult
 
 DTYPES = ("bfloat16", "float16")
 OPERATIONS = ("scaled_dot_product_attention", "grouped_query_attention")

@@ -26,14 +26,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from veriformer.conformance_tests import Report, check
-from veriformer.conformance_tests.law import laws
+from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.mistakes import PlantedMistake, planted
 from veriformer.conformance_tests.mistakes.kills import Killed, KillMatrix, kill_matrix
-from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.operations.laws import laws
 from veriformer.spec.laws import LAWS
 
 DATA = Path(__file__).resolve().parents[1] / "conformance_tests" / "mistakes"
@@ -193,6 +194,9 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     if not arguments.fail_fast and len(arguments.seeds) > 1:
         parser.error(f"the data are of one seed; received {len(arguments.seeds)}; add --fail-fast for several")
+    absent = [name for name in arguments.framework if find_spec(name) is None]
+    if absent:
+        parser.error(f"{' and '.join(absent)} cannot be imported; install it, or name the others after --framework")
     mistakes = [mistake for mistake in planted() if mistake.framework in arguments.framework]
     matrix = kept() if arguments.only_missing else KillMatrix(arguments.tier, arguments.seeds[0], {}, ())
     until = "first violation" if arguments.fail_fast else "end"

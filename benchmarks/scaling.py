@@ -61,7 +61,7 @@ def medians(checks: Sequence[Check], runs: int) -> dict[Check, float]:
 
 def halves(options: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return the options that select every second law, and those that select the others."""
-    from veriformer.conformance_tests.selection import Selection
+    from veriformer.conformance_tests.core.selection import Selection
     from veriformer.spec.laws import LAWS
 
     selection = Selection(tuple(word for word in options if word in _operations()) or None)

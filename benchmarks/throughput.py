@@ -26,9 +26,11 @@ from unittest.mock import patch
 
 from veriformer import reference
 from veriformer.adapters.calling import PreparedCall
-from veriformer.conformance_tests import check, runner, search
-from veriformer.conformance_tests.cases.spaces import AttentionSpace
-from veriformer.conformance_tests.law import laws
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.operations.attention.case import AttentionSpace
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.run import runner
+from veriformer.conformance_tests.search import search
 
 OPERATION = "scaled_dot_product_attention"
 ATTENTION = (OPERATION, "grouped_query_attention", "attention_weights", "multi_head_attention")

@@ -25,9 +25,10 @@ from unittest.mock import patch
 from diagnosis_power import Named, Program, add_choice, chosen, named, singles
 from veriformer.conformance_tests.diagnosis import diagnose, named_by_laws
 from veriformer.conformance_tests.diagnosis.diagnose import PAIR
-from veriformer.conformance_tests.families import Decision, Family, family_of
 from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.operations.suites import family_of
 from veriformer.conformance_tests.reports.diagnoses import LIKELY
+from veriformer.conformance_tests.variants import Decision, Family
 from veriformer.spec.operations import OPERATIONS
 
 MOST_NAMED = 0.10

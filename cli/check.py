@@ -16,10 +16,10 @@ from veriformer.cli.output import printing, standard_output
 from veriformer.cli.seconds import Seconds
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.expected_failures import ExpectedFailures
-    from veriformer.conformance_tests.report import Report
+    from veriformer.conformance_tests.core.selection import Selection
     from veriformer.conformance_tests.reports.options import Options
-    from veriformer.conformance_tests.selection import Selection
+    from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+    from veriformer.conformance_tests.run.report import Report
 
 TIERS = ("quick", "standard", "thorough")
 
@@ -153,7 +153,7 @@ def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
     # Before the laws are imported, which takes as long as loading an implementation.
     isolation = Isolation(wish.implementations, wish.isolate, wish.time_limit, wish.memory_limit)
     from veriformer.cli.progress import progress_bar
-    from veriformer.conformance_tests.runner import check
+    from veriformer.conformance_tests.run.runner import check
 
     outcome, selection = Outcome(), _selection(wish)
     with (
@@ -186,7 +186,7 @@ def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
 
 def _selection(wish: Wish) -> Selection:
     """Return what is tried; UserError where nothing has such a name."""
-    from veriformer.conformance_tests.selection import Selection, UnknownName
+    from veriformer.conformance_tests.core.selection import Selection, UnknownName
 
     try:
         return Selection(
@@ -202,7 +202,7 @@ def _read_expected_failures(wish: Wish) -> ExpectedFailures | None:
             raise UserError("--remove-stale changes a list of expected failures; name it with --expected-failures FILE")
         # Without importing the laws: the implementation is to be loading meanwhile.
         return None
-    from veriformer.conformance_tests.expected_failures import ExpectedFailures, UnreadableList
+    from veriformer.conformance_tests.run.expected_failures import ExpectedFailures, UnreadableList
 
     try:
         return ExpectedFailures.read(wish.expected_failures)

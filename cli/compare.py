@@ -12,7 +12,7 @@ from veriformer.cli.isolation import Isolation, isolation_options
 from veriformer.cli.output import printing, standard_output
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.comparison import Comparison
+    from veriformer.conformance_tests.comparison.comparison import Comparison
 
 
 @click.command("compare", short_help="Compare an implementation with its port.")
@@ -55,8 +55,8 @@ def _compared(options: dict[str, Any]) -> Comparison:
     isolation = Isolation(both, options["isolate"], options["time_limit"], options["memory_limit"])
     from veriformer.adapters.errors import LoadError
     from veriformer.cli.progress import progress_bar
-    from veriformer.conformance_tests.comparing import compare_implementations
-    from veriformer.conformance_tests.selection import UnknownName
+    from veriformer.conformance_tests.comparison.comparing import compare_implementations
+    from veriformer.conformance_tests.core.selection import UnknownName
 
     try:
         with (

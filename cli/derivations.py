@@ -126,7 +126,7 @@ def _step(number: int, step: Step, checked: StepResult) -> Lines:
 
 def _total(results: list[DerivationResult]) -> Lines:
     from rich.text import Text
-    from veriformer.conformance_tests.reports.text import counted
+    from veriformer.conformance_tests.core.text import counted
 
     steps = sum(len(result.steps) for result in results)
     failed = sum(len(result.failures) for result in results)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import sympy
+from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, labelled
-from veriformer.conformance_tests.reports.text import plain
 from veriformer.spec.worked_examples.example import WorkedExample
 
 _WIDTH = 100

@@ -69,8 +69,8 @@ def _mistake_pages(identifier: str) -> list[Lines]:
 
 def _unknown(identifier: str) -> str:
     from veriformer.cli.seed_pages import seed_identifiers
+    from veriformer.conformance_tests.core.text import plain
     from veriformer.conformance_tests.mistakes import catalogue
-    from veriformer.conformance_tests.reports.text import plain
     from veriformer.spec.conventions import CONVENTIONS
     from veriformer.spec.derivations import derivation_ids
     from veriformer.spec.laws import LAWS

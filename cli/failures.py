@@ -57,6 +57,6 @@ def print_traceback(error: BaseException) -> None:
 
 def _print(text: str) -> None:
     """Print what may hold names and messages that others wrote: none of them reaches the terminal as a command."""
-    from veriformer.conformance_tests.reports.text import printable
+    from veriformer.conformance_tests.core.text import printable
 
     click.echo(printable(text), err=True, nl=False)

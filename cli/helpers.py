@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from veriformer.cli.failures import UserError
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.parallel.crew import Crew
-    from veriformer.conformance_tests.resuming.record import RecordFile
-    from veriformer.conformance_tests.selection import Selection
+    from veriformer.conformance_tests.core.selection import Selection
+    from veriformer.conformance_tests.run.resuming.record import RecordFile
+    from veriformer.conformance_tests.run.workers.crew import Crew
 
 
 @contextmanager
@@ -23,9 +23,9 @@ def crew_for(workers: int, dask: str | None) -> Iterator[Crew | None]:
     if not workers and not dask:
         yield None
         return
-    from veriformer.conformance_tests.parallel.cluster import cluster
-    from veriformer.conformance_tests.parallel.errors import NoCluster, WorkersLost
-    from veriformer.conformance_tests.parallel.processes import Workers
+    from veriformer.conformance_tests.run.workers.cluster import cluster
+    from veriformer.conformance_tests.run.workers.errors import NoCluster, WorkersLost
+    from veriformer.conformance_tests.run.workers.processes import Workers
 
     with ExitStack() as stack:
         try:
@@ -42,7 +42,7 @@ def record_for(
     if path is None:
         yield None
         return
-    from veriformer.conformance_tests.resuming.record import RecordFile, UnusableRecord
+    from veriformer.conformance_tests.run.resuming.record import RecordFile, UnusableRecord
 
     try:
         yield RecordFile(path, selection, implementations)

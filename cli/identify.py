@@ -12,7 +12,7 @@ from veriformer.cli.isolation import Isolation, isolation_options
 from veriformer.cli.output import printing, standard_output
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.identification import Identification
+    from veriformer.conformance_tests.conventions.identification import Identification
 
 Failures = list[tuple[str, Exception]]
 
@@ -66,8 +66,8 @@ def _identified(
     conventions: tuple[str, ...],
 ) -> tuple[list[Identification], Failures]:
     from veriformer.adapters.errors import LoadError
-    from veriformer.conformance_tests.identification import identify
-    from veriformer.conformance_tests.selection import UnknownName
+    from veriformer.conformance_tests.conventions.identification import identify
+    from veriformer.conformance_tests.core.selection import UnknownName
 
     found: list[Identification] = []
     failures: Failures = []

@@ -52,7 +52,7 @@ def _operations() -> Lines:
 
 
 def _totals() -> str:
-    from veriformer.conformance_tests.reports.text import counted
+    from veriformer.conformance_tests.core.text import counted
     from veriformer.spec.conventions import CONVENTIONS
     from veriformer.spec.laws import LAWS
     from veriformer.spec.operations import OPERATIONS

@@ -6,9 +6,9 @@ from difflib import get_close_matches
 
 from rich.text import Text
 from veriformer.cli.failures import UserError
+from veriformer.conformance_tests.core.text import counted, first_few, plain
 from veriformer.conformance_tests.mistakes import Citation, Equivalence, Mistake, PlantedMistake, catalogue, remarks
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, labelled, paragraph
-from veriformer.conformance_tests.reports.text import counted, first_few, plain
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 

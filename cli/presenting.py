@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
+from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.reports.comparison import different_conventions, side_by_side
 from veriformer.conformance_tests.reports.console import details, headline, report_lines, summary
 from veriformer.conformance_tests.reports.layout import Lines, blank
 from veriformer.conformance_tests.reports.screen import print_lines
-from veriformer.conformance_tests.reports.text import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from veriformer.conformance_tests.report import Report
     from veriformer.conformance_tests.reports.options import Options
+    from veriformer.conformance_tests.run.report import Report
 
 
 def print_reports(console: Console, reports: Sequence[Report], options: Options) -> None:

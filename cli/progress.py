@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.pace import Progress as Told
+    from veriformer.conformance_tests.run.pace import Progress as Told
 
 
 @contextmanager

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from rich.text import Text
+from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, labelled, paragraph
-from veriformer.conformance_tests.reports.text import counted, plain
 from veriformer.spec.laws import LAWS
 from veriformer.spec.seeds import DOCUMENTS, Claim, ClaimVerdict, claims, claims_of
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.expected_failures import Entry, ExpectedFailures
-    from veriformer.conformance_tests.report import Report
+    from veriformer.conformance_tests.run.expected_failures import Entry, ExpectedFailures
+    from veriformer.conformance_tests.run.report import Report
 
 
 def remove_stale(path: Path, expected: ExpectedFailures, reports: Iterable[Report]) -> frozenset[int]:
@@ -18,7 +18,7 @@ def remove_stale(path: Path, expected: ExpectedFailures, reports: Iterable[Repor
     A line that is stale for one implementation and still true of another stays. OSError when the list cannot be
     written.
     """
-    from veriformer.conformance_tests.reports.atomic import write_text
+    from veriformer.conformance_tests.run.atomic import write_text
 
     reports = list(reports)
     stale = {line for report in reports for line in stale_lines(report)}

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.comparing import compare_implementations
-    from veriformer.conformance_tests.comparison import Comparison
-    from veriformer.conformance_tests.identification import Identification, identify
-    from veriformer.conformance_tests.parametrization import parametrize_with_laws
-    from veriformer.conformance_tests.report import Report
-    from veriformer.conformance_tests.runner import check
+    from veriformer.conformance_tests.comparison.comparing import compare_implementations
+    from veriformer.conformance_tests.comparison.comparison import Comparison
+    from veriformer.conformance_tests.conventions.identification import Identification, identify
+    from veriformer.conformance_tests.reports.parametrization import parametrize_with_laws
+    from veriformer.conformance_tests.run.report import Report
+    from veriformer.conformance_tests.run.runner import check
 
 __all__ = [
     "Comparison",
@@ -28,13 +28,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "check": "runner",
-    "compare_implementations": "comparing",
-    "Comparison": "comparison",
-    "Report": "report",
-    "identify": "identification",
-    "Identification": "identification",
-    "parametrize_with_laws": "parametrization",
+    "check": "run.runner",
+    "compare_implementations": "comparison.comparing",
+    "Comparison": "comparison.comparison",
+    "Report": "run.report",
+    "identify": "conventions.identification",
+    "Identification": "conventions.identification",
+    "parametrize_with_laws": "reports.parametrization",
 }
 
 

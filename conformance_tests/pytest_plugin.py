@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from veriformer.conformance_tests.parametrization import parametrize_with_laws
+from veriformer.conformance_tests.reports.parametrization import parametrize_with_laws
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.law_tests import LawTest
@@ -54,8 +54,8 @@ class ImplementationCollector(pytest.Collector):
     def collect(self) -> Iterator[LawItem]:
         """Return a test for every law of every declared operation; UsageError when it cannot be loaded."""
         from veriformer.adapters.errors import LoadError
-        from veriformer.conformance_tests.expected_failures import UnreadableList
         from veriformer.conformance_tests.reports.law_tests import law_tests
+        from veriformer.conformance_tests.run.expected_failures import UnreadableList
 
         option = self.config.getoption
         try:

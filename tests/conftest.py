@@ -7,7 +7,9 @@ earlier would switch the checks off unnoticed, were it not for tests/reference/t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import jaxtyping
 import pytest
@@ -19,12 +21,36 @@ CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 # A test neither depends on what was compiled before nor writes to the cache of whoever runs it.
 os.environ.setdefault("JAX_ENABLE_COMPILATION_CACHE", "false")
 
+# Tests start hundreds of processes, each of which would compile the package anew: a third of what most of them take.
+# Where no bytecode shall be written, it goes to a folder of its own.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(tempfile.gettempdir(), "veriformer_bytecode")
+
 install_import_hook("veriformer.reference", CHECKER)
+jaxtyping.config.update("jaxtyping_disable", True)
+_every_function_checked = jaxtyping.jaxtyped
 
 
-@pytest.fixture(autouse=True)
+def _checked_where_it_is_worth_it(*, typechecker: Any) -> Callable[[Any], Any]:
+    """Decorate what the import hook decorates, but no function inside a function while nothing is checked.
+
+    Such a function is made anew in every call, and compiling its check took a third of what layers and models took.
+    """
+    decorated = _every_function_checked(typechecker=typechecker)
+
+    def of(function: Any) -> Any:
+        inside = "<locals>" in getattr(function, "__qualname__", "")
+        return function if inside and jaxtyping.config.jaxtyping_disable else decorated(function)
+
+    return of
+
+
+jaxtyping.jaxtyped = _checked_where_it_is_worth_it
+
+
+@pytest.fixture(autouse=True, scope="module")
 def shapes_are_checked_in_tests_of_the_reference(request: pytest.FixtureRequest) -> Iterator[None]:
     """Elsewhere the reference serves as oracle, thousands of times a second; checking would take most of the time."""
     jaxtyping.config.update("jaxtyping_disable", "reference" not in request.path.parts)
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    jaxtyping.config.update("jaxtyping_disable", True)

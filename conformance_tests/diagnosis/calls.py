@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 from veriformer.adapters.loading import load_again
-from veriformer.conformance_tests.cases.limits import Limits
-from veriformer.conformance_tests.cases.spaces import MASK_KINDS, AttentionSpace, NoSpace, Space
-from veriformer.conformance_tests.cases.strategies import cases, own_space, resolved
+from veriformer.conformance_tests.conventions.inference import Profile
+from veriformer.conformance_tests.conventions.standing import others_standing
+from veriformer.conformance_tests.core.first_calls import FirstCalls
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.subject import Inputs, Subject
 from veriformer.conformance_tests.diagnosis.elimination import Elimination, differ
 from veriformer.conformance_tests.diagnosis.observation import (
     Observation,
@@ -24,14 +26,14 @@ from veriformer.conformance_tests.diagnosis.observation import (
 from veriformer.conformance_tests.diagnosis.pairs import Changes, Effects
 from veriformer.conformance_tests.diagnosis.promises import OF_STATE, is_promise
 from veriformer.conformance_tests.diagnosis.work import Work
-from veriformer.conformance_tests.families import Point
-from veriformer.conformance_tests.inference import Profile
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.law import laws
-from veriformer.conformance_tests.report import LawResult
-from veriformer.conformance_tests.search import Search as LawSearch
-from veriformer.conformance_tests.standing import others_standing
-from veriformer.conformance_tests.subject import Inputs, Subject
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.drawing.space import NoSpace, Space
+from veriformer.conformance_tests.operations.attention.case import MASK_KINDS, AttentionSpace
+from veriformer.conformance_tests.operations.cases import cases, own_space, resolved
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.search.search import Search as LawSearch
+from veriformer.conformance_tests.variants import Point
 from veriformer.spec.laws.law import LawStatement
 
 # Calls taken from counterexamples, and calls drawn.
@@ -219,7 +221,8 @@ class Calls:
 
     def copy(self) -> Subject:
         """Return the operation of a copy of the implementation that has just been loaded."""
-        return replace(self.subject, implementation=load_again(self.subject.implementation), calls=[])
+        implementation = load_again(self.subject.implementation)
+        return replace(self.subject, implementation=implementation, calls=[], first_calls=FirstCalls())
 
     def _observed_afresh(self, inputs: Inputs) -> Observation | None:
         return self._observed_of(self.copy(), inputs)

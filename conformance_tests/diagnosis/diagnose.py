@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.conventions.inference import Profile
+from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.diagnosis.calls import Calls
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.elimination import Elimination, mistakes_of
@@ -13,20 +14,20 @@ from veriformer.conformance_tests.diagnosis.kept import contradicted
 from veriformer.conformance_tests.diagnosis.named_by_laws import (
     formulas_of,
     left_by,
+    refuted_by_promises,
     suspects_beside_each_other,
     suspects_by_laws,
     telling,
     weighed,
-    writing_elsewhere,
 )
 from veriformer.conformance_tests.diagnosis.pairs import Changes
 from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, ONLY_OF_LARGE_NUMBERS, is_promise
 from veriformer.conformance_tests.diagnosis.remainder import unexplained
 from veriformer.conformance_tests.diagnosis.speaking_against import spoken_against
-from veriformer.conformance_tests.families import Point, family_of
-from veriformer.conformance_tests.inference import Profile
+from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.mistakes import catalogue
-from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.operations.suites import family_of
+from veriformer.conformance_tests.variants import Point
 from veriformer.spec.laws import LAWS
 
 PAIR = 0.9
@@ -111,7 +112,7 @@ def _refuted(made: Calls, elimination: Elimination) -> frozenset[str]:
     """
     deviating = [observation for observation in elimination.observations if observation.deviates]
     if not deviating and not (made.afresh and made.loads_again):
-        return writing_elsewhere(made.broken)
+        return refuted_by_promises(made.broken)
     of_large_numbers = ONLY_OF_LARGE_NUMBERS if any(observation.moderate for observation in deviating) else ()
     of_state = KEEPING_SOMETHING if not made.afresh and made.wrong_from_the_first_call else ()
     return _no_suspects_beside(made, made.base).union(of_large_numbers, of_state)
@@ -119,7 +120,7 @@ def _refuted(made: Calls, elimination: Elimination) -> frozenset[str]:
 
 def _no_suspects_beside(made: Calls, formula: Point) -> frozenset[str]:
     """Return the mistakes that cannot be what no formula shows: formulas, and what is kept otherwise than it is."""
-    refuted = formulas_of(made.subject.operation.name) | contradicted(made, formula) | writing_elsewhere(made.broken)
+    refuted = formulas_of(made.subject.operation.name) | contradicted(made, formula) | refuted_by_promises(made.broken)
     return refuted | frozenset(catalogue()) - frozenset(KEEPING_SOMETHING) if made.keeps_something else refuted
 
 

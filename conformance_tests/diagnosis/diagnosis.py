@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from veriformer.conformance_tests.families.family import Change
+from veriformer.conformance_tests.variants.family import Change
 
 How = Literal["reproduced", "named_by_laws", "unknown"]
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from veriformer.conformance_tests.diagnosis.observation import Array, Observation, arguments_of, calm, result_at
+from veriformer.conformance_tests.core.subject import Inputs
+from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, calm, result_at
 from veriformer.conformance_tests.diagnosis.pairs import Changes, Effect, Effects, likeliest_first
 from veriformer.conformance_tests.diagnosis.work import Work
-from veriformer.conformance_tests.families.family import Change, Point
-from veriformer.conformance_tests.subject import Inputs
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.variants.family import Change, Point
 from veriformer.spec.conventions import CONVENTIONS
 
 Observe = Callable[[Inputs], Observation | None]

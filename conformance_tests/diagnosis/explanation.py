@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from veriformer.conformance_tests.conventions.inference import Finding
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
 from veriformer.conformance_tests.diagnosis.elimination import is_convention, mistake_of
-from veriformer.conformance_tests.families import family_of
-from veriformer.conformance_tests.families.family import Change, Point
-from veriformer.conformance_tests.inference import Finding
 from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.operations.suites import family_of
+from veriformer.conformance_tests.variants.family import Change, Point
 from veriformer.spec.conventions import CONVENTIONS
 
 _HOW = {"declared": "is declared", "inferred": "was inferred", "standard": "is assumed"}

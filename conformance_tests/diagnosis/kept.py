@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.errors import AdapterError
-from veriformer.conformance_tests.cases.spaces import NoSpace
-from veriformer.conformance_tests.cases.strategies import cases, own_space
+from veriformer.conformance_tests.core.subject import Inputs
 from veriformer.conformance_tests.diagnosis.calls import Calls
-from veriformer.conformance_tests.diagnosis.observation import Array, arguments_of, result_at
+from veriformer.conformance_tests.diagnosis.observation import arguments_of, result_at
 from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, RANDOM
-from veriformer.conformance_tests.families import Point
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.subject import Inputs
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.space import NoSpace
+from veriformer.conformance_tests.operations.cases import cases, own_space
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.variants import Point
 
 _ROWS_OF_CALLS = 12
 _NEAR = 1e-3

@@ -6,22 +6,23 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.subject import CallRecord, result_shapes
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
 from veriformer.conformance_tests.diagnosis.promises import (
     FOLLOWING,
     OF_HISTORY,
     OF_STATE,
     PROMISES,
+    RANDOM,
     WRITING_TO,
     is_promise,
     keys_broken_by,
     keys_stopped_by,
 )
-from veriformer.conformance_tests.families import family_of
-from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import catalogue
-from veriformer.conformance_tests.report import LawResult
-from veriformer.conformance_tests.subject import CallRecord, result_shapes
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.operations.suites import family_of
 from veriformer.spec.laws import LAWS
 
 # No formula was reproduced: less sure than what was.
@@ -150,6 +151,14 @@ def weighed(suspect: Suspect, broken: Sequence[LawResult]) -> Suspect | None:
         return suspect
     explained = 1 - len(left_by(suspect, broken)) / len(broken)
     return replace(suspect, confidence=suspect.confidence * explained) if explained >= _LEAST_EXPLAINED else None
+
+
+def refuted_by_promises(broken: Sequence[LawResult]) -> frozenset[str]:
+    """Return the mistakes that cannot be made where these promises are broken, and broken as they are."""
+    keys = {_key(result) for result in broken}
+    # What answers alike twice in a row is not random.
+    random = {RANDOM} if "history_independence" in keys and "same_call_same_answer" not in keys else frozenset[str]()
+    return writing_elsewhere(broken).union(random)
 
 
 def writing_elsewhere(broken: Sequence[LawResult]) -> frozenset[str]:

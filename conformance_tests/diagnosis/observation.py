@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.errors import AdapterError
+from veriformer.conformance_tests.core.subject import Inputs, Subject, WrongShape, steps_of
 from veriformer.conformance_tests.diagnosis.work import counting, steps_of_a_candidate
-from veriformer.conformance_tests.families.family import NotDefined, Point
-from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape, steps_of
-from veriformer.conformance_tests.tolerances.precision import UNIT_ROUNDOFF
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.rounding.precision import UNIT_ROUNDOFF
+from veriformer.conformance_tests.variants.family import NotDefined, Point
 
-Array = np.ndarray
 # A wrong formula may round worse than the right one; candidates that matter lie further apart than this.
 _MARGIN = 4.0
 _ROUNDINGS = 16.0

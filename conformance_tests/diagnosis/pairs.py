@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from veriformer.conformance_tests.diagnosis.observation import Array, Observation, result_at
-from veriformer.conformance_tests.families.family import Change, Point
+from veriformer.conformance_tests.diagnosis.observation import Observation, result_at
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.variants.family import Change, Point
 
 Changes = tuple[Change, ...]
 # A result that is not finite counts as so many times further off than what is to be explained.

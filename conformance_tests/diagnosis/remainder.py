@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from veriformer.adapters.errors import AdapterError
-from veriformer.conformance_tests.cases.limits import Limits
-from veriformer.conformance_tests.diagnosis.observation import Array, arguments_of, result_at
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.subject import Inputs, Subject
+from veriformer.conformance_tests.diagnosis.observation import arguments_of, result_at
 from veriformer.conformance_tests.diagnosis.promises import is_promise
-from veriformer.conformance_tests.families import Point
-from veriformer.conformance_tests.law import laws
-from veriformer.conformance_tests.report import LawResult
-from veriformer.conformance_tests.search import Search
-from veriformer.conformance_tests.subject import Inputs, Subject
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.search.search import Search
+from veriformer.conformance_tests.variants import Point
 
 
 class NotComputed(AdapterError):

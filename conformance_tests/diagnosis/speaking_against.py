@@ -7,12 +7,12 @@ from random import Random
 
 import numpy as np
 from veriformer.adapters.errors import AdapterError
-from veriformer.conformance_tests.cases.black_box import BoxSpace
-from veriformer.conformance_tests.cases.limits import Limits
-from veriformer.conformance_tests.cases.strategies import cases
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.report import LawResult
-from veriformer.conformance_tests.subject import CallRecord, Subject, WrongShape, result_shapes
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.subject import CallRecord, Subject, WrongShape, result_shapes
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.operations.black_box.cases import BoxSpace
+from veriformer.conformance_tests.operations.cases import cases
+from veriformer.conformance_tests.operations.inputs import draw_inputs
 
 # Python's words for a parameter without a default that a call leaves out.
 _LEFT_OUT = "missing a required"

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from veriformer.conformance_tests.families.family import Point
-from veriformer.conformance_tests.work import RUNAWAY_SECONDS, numbers_in
+from veriformer.conformance_tests.core.work import RUNAWAY_SECONDS, numbers_in
+from veriformer.conformance_tests.variants.family import Point
 
 # A step is one decision of a formula carried out on small arrays, which takes about six microseconds. A candidate costs
 # so many more to be compared with what came, and one more for so many numbers in the arrays.

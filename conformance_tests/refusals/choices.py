@@ -10,14 +10,16 @@ from types import MappingProxyType
 from typing import Any
 
 from veriformer.adapters.errors import AdapterError
-from veriformer.conformance_tests.cases.case import AttentionCase, FeedForwardCase, VectorCase
-from veriformer.conformance_tests.cases.fixed import FixedChoices, hidden_units
-from veriformer.conformance_tests.cases.layer_case import LayerCase
-from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.core.subject import Subject, WrongShape
+from veriformer.conformance_tests.core.verdict import compare
+from veriformer.conformance_tests.drawing.fixed import FixedChoices, hidden_units
+from veriformer.conformance_tests.drawing.vectors import VectorCase
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.feed_forward.cases import FeedForwardCase
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.layers.cases import LayerCase
 from veriformer.conformance_tests.refusals.predicates import Given, Predicate, Proportion, SettingIs, SettingIsNot
 from veriformer.conformance_tests.refusals.refusal import Refusal
-from veriformer.conformance_tests.subject import Subject, WrongShape
-from veriformer.conformance_tests.verdict import compare
 from veriformer.spec.conventions import CONVENTIONS
 
 Chosen = Mapping[str, Any]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.subject import Inputs, steps_of
+from veriformer.conformance_tests.core.subject import Inputs, steps_of
 from veriformer.spec.operations import OPERATIONS
 
 Setting = bool | int | float | str

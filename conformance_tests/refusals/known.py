@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from veriformer.adapters.errors import AdapterError, OperationRaised
-from veriformer.conformance_tests.cases.limits import Limits
+from veriformer.conformance_tests.core.subject import Inputs, Subject, WrongShape
+from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.refusals.describing import described
 from veriformer.conformance_tests.refusals.features import features_of
 from veriformer.conformance_tests.refusals.refusal import Refusal
 from veriformer.conformance_tests.refusals.survey import Survey
-from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape
 
 
 @dataclass

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.core.law_result import LawResult
 
 # A law of which every case is refused is about nothing else.
 _WHOLLY = 100
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.law import Law
-    from veriformer.conformance_tests.search import Search
-    from veriformer.conformance_tests.subject import Refused
+    from veriformer.conformance_tests.core.law import Law
+    from veriformer.conformance_tests.core.subject import Refused
+    from veriformer.conformance_tests.search.search import Search
 
 
 def with_refusals(law: Law, result: LawResult, search: Search) -> LawResult:

@@ -8,13 +8,13 @@ from random import Random
 from typing import Any
 
 from veriformer.adapters.errors import AdapterError, OperationLost, OperationNotTried, OperationRaised
-from veriformer.conformance_tests.cases.limits import Limits
-from veriformer.conformance_tests.cases.spaces import AttentionSpace
-from veriformer.conformance_tests.cases.strategies import cases, own_space
-from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.core.subject import Inputs, Subject, WrongShape
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.operations.attention.case import AttentionSpace
+from veriformer.conformance_tests.operations.cases import cases, own_space
+from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.refusals.features import CallFeatures, features_of
 from veriformer.conformance_tests.refusals.refusal import Refusal
-from veriformer.conformance_tests.subject import Inputs, Subject, WrongShape
 
 # Sizes on both sides of what programs ask for: parities, divisors, powers of two, and limits in between.
 _SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65)

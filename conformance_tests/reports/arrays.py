@@ -8,11 +8,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.reports.arguments import number_of_arrays
 from veriformer.conformance_tests.reports.figures import cell
 from veriformer.spec.operations import Operation
-
-Array = np.ndarray
 
 _AXES = {
     "B": "batch",

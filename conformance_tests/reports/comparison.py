@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
-from veriformer.conformance_tests.report import LawResult, Report
-from veriformer.conformance_tests.reports.text import first_few, joined, plain
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.text import first_few, joined, plain
+from veriformer.conformance_tests.run.report import Report
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS
 

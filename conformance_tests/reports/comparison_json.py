@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.comparison import Comparison, Meeting, OperationComparison
-from veriformer.conformance_tests.reports.atomic import write_text
+from veriformer.conformance_tests.comparison.comparison import Comparison, Meeting, OperationComparison
 from veriformer.conformance_tests.reports.diagnosis_json import diagnosis_as_json
 from veriformer.conformance_tests.reports.json_report import SCHEMA, argument_as_json, strict
+from veriformer.conformance_tests.run.atomic import write_text
 
 
 def comparison_as_json(comparison: Comparison) -> dict[str, Any]:

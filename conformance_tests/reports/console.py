@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 from rich.text import Text
-from veriformer.conformance_tests.report import LawResult, Report, Status
+from veriformer.conformance_tests.core.law_result import LawResult, Status
+from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
 from veriformer.conformance_tests.reports.findings import conventions_found
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, as_text, blank, entry, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.ranking import most_telling_first
-from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.unjudged import MARK, as_before, circumstances, said_before, unjudged
 from veriformer.conformance_tests.reports.violation import CROSS, evidence, title, violation
+from veriformer.conformance_tests.run.report import Report
 
 DEFAULTS = Options()
 _LABEL = 20

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.explanation import Explanation, explanations, hidden_conventions
-from veriformer.conformance_tests.inference import Finding
-from veriformer.conformance_tests.report import Report
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, entry, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
+from veriformer.conformance_tests.run.report import Report
 
 TITLE = "  Diagnosis"
 # Of mistakes that are named by their laws: above this the laws that are broken say much.

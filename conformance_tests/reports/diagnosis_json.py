@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.explanation import Explanation, explanations, hidden_conventions
-from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.reports.diagnoses import findings_of
+from veriformer.conformance_tests.run.report import Report
 
 
 def diagnosis_as_json(report: Report) -> list[dict[str, Any]]:

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from veriformer.conformance_tests.core.text import joined
+from veriformer.conformance_tests.core.verdict import Verdict
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.reports.arrays import axis_names, shape_of_result
 from veriformer.conformance_tests.reports.figures import number, telling_digits, times
-from veriformer.conformance_tests.reports.text import joined
-from veriformer.conformance_tests.verdict import Verdict
 from veriformer.spec.operations import Operation
-
-Array = np.ndarray
 
 _COLUMN_GAP = 2
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-Array = np.ndarray
+from veriformer.conformance_tests.drawing.arrays import Array
 
 _FEWEST_DIGITS = 4
 _MOST_DIGITS = 17

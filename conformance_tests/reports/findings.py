@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from veriformer.conformance_tests.inference import Finding
-from veriformer.conformance_tests.report import Report
+from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.layout import Lines, entry, heading, labelled
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
+from veriformer.conformance_tests.run.report import Report
 from veriformer.spec.conventions import CONVENTIONS
 
 _HOW = {"declared": "declared", "inferred": "inferred", "standard": "assumed"}

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from rich.text import Text
-from veriformer.conformance_tests.evidence import Evidence
-from veriformer.conformance_tests.identification import Identification
+from veriformer.conformance_tests.conventions.evidence import Evidence
+from veriformer.conformance_tests.conventions.identification import Identification
+from veriformer.conformance_tests.conventions.witness import Identified
+from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.json_report import SCHEMA, argument_as_json, strict
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry
 from veriformer.conformance_tests.reports.literals import nested
-from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
-from veriformer.conformance_tests.witness import Identified
 from veriformer.spec.conventions import CONVENTIONS
 
 _MOST_OPERATIONS = 4

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.counterexample import Counterexample
-from veriformer.conformance_tests.report import LawResult, Report
-from veriformer.conformance_tests.reports.atomic import write_text
+from veriformer.conformance_tests.core.counterexample import Counterexample
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.subject import CallRecord
 from veriformer.conformance_tests.reports.diagnosis_json import diagnosis_as_json, law_diagnosis_as_json
 from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.conformance_tests.reports.violation import conventions_of, target
-from veriformer.conformance_tests.subject import CallRecord
+from veriformer.conformance_tests.run.atomic import write_text
+from veriformer.conformance_tests.run.report import Report
 
 SCHEMA = 1
 

@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 from veriformer.adapters.loading import load
-from veriformer.conformance_tests.applicability import not_declared
+from veriformer.conformance_tests.core.law import Law
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.selection import Effort, Selection
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
-from veriformer.conformance_tests.expected_failures import ExpectedFailures
-from veriformer.conformance_tests.law import Law
-from veriformer.conformance_tests.law import laws as every_law
-from veriformer.conformance_tests.report import LawResult, Report
+from veriformer.conformance_tests.operations.laws import laws as every_law
 from veriformer.conformance_tests.reports.console import law_text
 from veriformer.conformance_tests.reports.layout import as_text, labelled
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.runner import Run
-from veriformer.conformance_tests.selection import Effort, Selection
+from veriformer.conformance_tests.run.applicability import not_declared
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.report import Report
+from veriformer.conformance_tests.run.runner import Run
 
 _MOST_ATTEMPTS = 3
 

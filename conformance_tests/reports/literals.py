@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-Array = np.ndarray
+from veriformer.conformance_tests.drawing.arrays import Array
 
 _LONGEST = 100
 _UNIFORM_FROM = 9

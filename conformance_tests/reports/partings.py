@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from rich.text import Text
-from veriformer.conformance_tests.comparison import Cause, Comparison, Meeting, OperationComparison
+from veriformer.conformance_tests.comparison.comparison import Cause, Comparison, Meeting, OperationComparison
+from veriformer.conformance_tests.core.text import counted, joined, plain
+from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
 from veriformer.conformance_tests.reports.difference import Row, compared, error_sentence
 from veriformer.conformance_tests.reports.layout import INDENT, LABEL, Lines, blank, entry, labelled
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.text import counted, joined, plain
-from veriformer.conformance_tests.verdict import Verdict
 
 _MOST_ROWS = 3
 _MOST_ROWS_VERBOSE = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 

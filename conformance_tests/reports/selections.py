@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 
 import numpy as np
-from veriformer.conformance_tests.subject import CallRecord
+from veriformer.conformance_tests.core.subject import CallRecord
 from veriformer.spec.operations import OPERATIONS
 
 

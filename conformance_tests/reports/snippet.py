@@ -10,14 +10,14 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.counterexample import Counterexample
+from veriformer.conformance_tests.core.counterexample import Counterexample
+from veriformer.conformance_tests.core.subject import CallRecord, EarlierCache
+from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.reports.arguments import members, same
 from veriformer.conformance_tests.reports.differentiation import derived_call
 from veriformer.conformance_tests.reports.literals import NOTATIONS, nested
 from veriformer.conformance_tests.reports.selections import parts, selected
 from veriformer.conformance_tests.reports.sources import is_file, loading
-from veriformer.conformance_tests.reports.text import plain
-from veriformer.conformance_tests.subject import CallRecord, EarlierCache
 from veriformer.spec.operations import OPERATIONS, Operation
 
 STANDARD: Mapping[str, str] = MappingProxyType({})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 from veriformer.adapters.implementation import LIMITATIONS
-from veriformer.conformance_tests.comparison import Comparison, ConventionPair, OperationComparison
+from veriformer.conformance_tests.comparison.comparison import Comparison, ConventionPair, OperationComparison
+from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.diagnoses import TITLE, diagnosis_lines
 from veriformer.conformance_tests.reports.layout import Lines, blank, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.partings import cause_words, parting, short_name
-from veriformer.conformance_tests.reports.text import counted, first_few, joined, plain
 
 _CORRECT = "correct what does not obey the laws"
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from rich.text import Text
-from veriformer.conformance_tests.report import LawResult, Report
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.text import counted, joined, plain, plain_lines
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, blank, entry, labelled, paragraph
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.text import counted, joined, plain, plain_lines
 from veriformer.conformance_tests.reports.violation import inputs, script, smallest_case
+from veriformer.conformance_tests.run.report import Report
 
 MARK = "!"
 _MOST_REASONS = 3

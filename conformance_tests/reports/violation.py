@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rich.text import Text
-from veriformer.conformance_tests.counterexample import Counterexample
-from veriformer.conformance_tests.report import LawResult, Report
+from veriformer.conformance_tests.core.counterexample import Counterexample
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.subject import CallRecord
+from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.reports.arguments import same
 from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
 from veriformer.conformance_tests.reports.difference import Comparison, Row, compared, error_sentence
@@ -21,8 +23,7 @@ from veriformer.conformance_tests.reports.layout import (
 )
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.snippet import reproduce
-from veriformer.conformance_tests.reports.text import counted, plain
-from veriformer.conformance_tests.subject import CallRecord
+from veriformer.conformance_tests.run.report import Report
 from veriformer.spec.operations import Operation
 
 CROSS = "✗"

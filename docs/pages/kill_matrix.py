@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from veriformer.conformance_tests.mistakes import planted
 from veriformer.conformance_tests.mistakes.kills import Killed, KillMatrix, kill_matrix, reasons_for_catching_nothing
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
@@ -23,6 +24,7 @@ stands what a law judges to be wrong."""
 _ONE_LAW = "If the law were wrong, or its cases missed the place, nothing else would tell."
 _NOTHING = "No planted mistake breaks these. Each says why it exists."
 _NONE = "There are none: every law catches at least one."
+_NOT_YET = "Stated or planted since the last measurement; `python benchmarks/kill_matrix.py --only-missing` adds them."
 
 
 def kill_matrix_page() -> dict[str, str]:
@@ -33,8 +35,16 @@ def kill_matrix_page() -> dict[str, str]:
         page("## What each law catches", _CATCHES, *(_of_operation(matrix, name) for name in OPERATIONS)),
         page("## Mistakes that only one law catches", _ONE_LAW, _caught_by_one(matrix)),
         page("## Laws that catch no planted mistake", _catching_nothing(matrix)),
+        _not_measured_yet(matrix),
     )
     return {PATH: page(notice(DATA), "# Kill matrix", _INTRODUCTION, *sections)}
+
+
+def _not_measured_yet(matrix: KillMatrix) -> str:
+    known = {mistake.name for mistake in matrix.mistakes}
+    links = [law_link(law) for name, law in LAWS.items() if name not in matrix.milliseconds]
+    links += [code(mistake.name) for mistake in planted() if mistake.name not in known]
+    return page("## Not measured yet", _NOT_YET, ", ".join(links)) if links else ""
 
 
 def _score(matrix: KillMatrix) -> str:

@@ -250,8 +250,8 @@ DERIVATION = Derivation(
     ),
     steps=LOGITS + ROOTS + WEIGHTS + FAINT,
     remarks=(
-        "`conformance_tests/tolerances/attention.py` computes this bound, with p + gain for p̂ where later roundings "
-        "are those of the wrong weights.",
+        "`conformance_tests/operations/attention/bounds.py` computes this bound, with p + gain for p̂ where later "
+        "roundings are those of the wrong weights.",
         "Eager code stores logits, exponentials, their sum, weights and result in the dtype, and u is the dtype's "
         "throughout. Fused kernels (the convention `numerics`) store weights and result only: in every other term u is "
         "that of float32.",

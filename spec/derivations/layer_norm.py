@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from sympy import Expr, Integer, KroneckerDelta, Rational, sqrt
 from veriformer.spec.derivations.context import Context
+from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
@@ -44,14 +45,31 @@ def affine(place: Expr) -> Expr:
     return factor * x[place] + shift
 
 
-def jacobian(row: Expr, column: Expr) -> Expr:
-    """J = (I − 11ᵀ/d − ŷŷᵀ/d)/√(v + ε) with ŷ = LN(x)."""
-    centred = KroneckerDelta(row, column) - 1 / d
-    outer = normalised(entry_of(x), row) * normalised(entry_of(x), column) / d
-    return (centred - outer) / sqrt(variance(entry_of(x)) + epsilon)
-
-
 own = entry_of(x)
+MEAN = Definition(real("mu"), lambda: mean(own))
+VARIANCE = Definition(real("v"), lambda: variance(own))
+OUTPUT = Definition(array("y"), lambda place: (x[place] - MEAN.name) / sqrt(VARIANCE.name + epsilon), (i,))
+
+
+def jacobian_of(output: Entries, spread: Expr, row: Expr, column: Expr) -> Expr:
+    """J = (I − 11ᵀ/d − yyᵀ/d)/√(v + ε) for an output y = LN(x) and a variance v."""
+    centred = KroneckerDelta(row, column) - 1 / d
+    return (centred - output(row) * output(column) / d) / sqrt(spread + epsilon)
+
+
+def jacobian(row: Expr, column: Expr) -> Expr:
+    """The Jacobian of LN in terms of x alone."""
+    return jacobian_of(lambda place: normalised(own, place), variance(own), row, column)
+
+
+def named_jacobian(row: Expr, column: Expr) -> Expr:
+    """The same in terms of the names."""
+    return jacobian_of(entry_of(OUTPUT.name), VARIANCE.name, row, column)
+
+
+JACOBIAN = Definition(array("J"), named_jacobian, (i, k))
+J, y = JACOBIAN.name, OUTPUT.name
+NAMES = (OUTPUT, MEAN, VARIANCE)
 
 STATISTICS = (
     Step(
@@ -108,24 +126,27 @@ INVARIANCES = (
 DERIVATIVE = (
     Step(
         "The Jacobian",
-        Partial(normalised(own, i), x[k]),
-        jacobian(i, k),
+        Partial(y[i], x[k]),
+        named_jacobian(i, k),
         "∂μ/∂x_k = 1/d and ∂v/∂x_k = 2(x_k − μ)/d.",
         context=CONTEXT,
+        where=NAMES,
     ),
     Step(
         "It annihilates constants",
-        total(lambda m: jacobian(i, m), "k", COMPONENTS),
+        total(lambda m: J[i, m], "k", COMPONENTS),
         Integer(0),
         "The derivative of the invariance under shifts: J 1 = 0.",
         context=CONTEXT,
+        where=(JACOBIAN, *NAMES),
     ),
     Step(
         "It nearly annihilates the input",
-        total(lambda m: jacobian(i, m) * deviation(own, m), "k", COMPONENTS),
-        epsilon * (x[i] - mean(own)) / (variance(own) + epsilon) ** Rational(3, 2),
+        total(lambda m: J[i, m] * (x[m] - MEAN.name), "k", COMPONENTS),
+        epsilon * (x[i] - MEAN.name) / (VARIANCE.name + epsilon) ** Rational(3, 2),
         "The derivative of the scaling law: it is proportional to ε, and 0 at ε = 0.",
         context=CONTEXT,
+        where=(JACOBIAN, *NAMES),
     ),
 )
 

@@ -195,10 +195,6 @@ doubled_range: Range = (Integer(0), 2 * S - 1)
 half_of_pair = Context(ranges={e: up_to(d_v)}, pairings={doubled_range: (S, Integer(2))})
 
 
-def _single_output(e_index: Expr) -> Expr:
-    return attention(lambda row, m: x[m], entry_of(v), KEYS)(i, e_index)
-
-
 def _with_copy(e_index: Expr) -> Expr:
     """The output when key and value k occur a second time at the end of the list."""
     numerator = total(lambda m: exp(x[m]) * v[m, e_index], "j", KEYS) + exp(x[k]) * v[k, e_index]

@@ -122,6 +122,6 @@ DERIVATION = Derivation(
         Source("Chan, Golub & LeVeque 1983, Algorithms for computing the sample variance", comment="two passes"),
     ),
     steps=VARIANCE + ROOTS + RELATIVE,
-    remarks=("`conformance_tests/tolerances/normalisation.py` computes these bounds.",),
+    remarks=("`conformance_tests/operations/normalisation/bounds.py` computes these bounds.",),
     reason_without_law="It bounds what any correct implementation may return: every law of norms is judged by it.",
 )

@@ -8,7 +8,7 @@ from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Quotient, Range, Remainder, total
-from veriformer.spec.derivations.formulas import array, index, real, size
+from veriformer.spec.derivations.formulas import Entries, array, index, real, size
 from veriformer.spec.derivations.provers import EUCLIDEAN_DIVISION, TRIGONOMETRY
 
 pairs_count = size("p")
@@ -37,9 +37,24 @@ def turned(position: Expr, vector: IndexedBase, which: Expr = k) -> ImmutableMat
     return ImmutableMatrix(rotation(position, which) * pair(vector, which))
 
 
+def component(position: Expr, vector: IndexedBase, which: Expr, place: Expr) -> Expr:
+    """Component 0 or 1 of the k-th pair of R_position · vector: both rows of `turned` in one formula."""
+    angle = position * frequency[which]
+    return cos(angle) * vector[which, place] + (2 * place - 1) * sin(angle) * vector[which, 1 - place]
+
+
+QUERY = Definition(array("Q'"), lambda position, which, place: component(position, query, which, place), (m, k, s))
+KEY = Definition(array("K'"), lambda position, which, place: component(position, key, which, place), (n, k, s))
+
+
+def both_components(product: Entries) -> Expr:
+    """Σ_k (product(k, 0) + product(k, 1)), over all p pairs."""
+    return total(lambda i: product(i, Integer(0)) + product(i, Integer(1)), "k", PAIRS)
+
+
 def inner_product(one: Expr, other: Expr) -> Expr:
-    """⟨R_one q, R_other k⟩, over all p pairs."""
-    return total(lambda i: turned(one, query, i).dot(turned(other, key, i)), "k", PAIRS)
+    """⟨R_one q, R_other k⟩, over all p pairs, in terms of the names."""
+    return both_components(lambda i, place: QUERY.name[one, i, place] * KEY.name[other, i, place])
 
 
 def squared_length(column: ImmutableMatrix) -> Expr:
@@ -51,11 +66,12 @@ RELATIVE = (
     Step(
         "The inner product of a turned query and a turned key",
         inner_product(m, n),
-        total(lambda i: pair(query, i).dot(turned(n - m, key, i)), "k", PAIRS),
+        both_components(lambda i, place: query[i, place] * KEY.name[n - m, i, place]),
         "On the left the query is turned by R_m and the key by R_n, on the right the key alone by R_{n−m}: R_mᵀ R_n = "
         "R_{n−m} in every pair. So the positions occur in n − m only.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
+        where=(QUERY, KEY),
     ),
     Step(
         "A common shift changes nothing",
@@ -64,6 +80,7 @@ RELATIVE = (
         "(n + Δ) − (m + Δ) = n − m.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
+        where=(QUERY, KEY),
     ),
     Step(
         "Every pair keeps its length",
@@ -224,7 +241,8 @@ DERIVATION = Derivation(
     scope=Scope.SYMBOLIC,
     assumptions=(
         "2p components turn, in p pairs (x[k, 0], x[k, 1]); others stay and add the same to every inner product.",
-        "R_m turns pair k by the angle m θ_k. Q and K are a query at position m and a key at position n, Δ is a shift.",
+        "R_m turns pair k by the angle m θ_k. Q and K are a query at position m and a key at position n, Q' and K' the "
+        "same turned, Δ is a shift.",
         "Positions and frequencies are arbitrary real numbers; θ_k = base^(−k/p) is one choice.",
     ),
     sources=(

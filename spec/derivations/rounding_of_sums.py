@@ -160,7 +160,7 @@ DERIVATION = Derivation(
     ),
     steps=PRODUCTS + SUMS + INDEPENDENT,
     remarks=(
-        "`conformance_tests/tolerances/precision.py` takes γ(m), m = min(n, max(8√n, 3n/8)). "
+        "`conformance_tests/rounding/precision.py` takes γ(m), m = min(n, max(8√n, 3n/8)). "
         "`benchmarks/calibrate.py` measures how near correct sums come to it.",
     ),
     reason_without_law="It bounds what any correct implementation may return: every law is judged by it.",

@@ -15,6 +15,7 @@ from veriformer.spec.laws import (
     layers,
     loss,
     masking,
+    masks,
     merging,
     models,
     normalisation,
@@ -22,12 +23,12 @@ from veriformer.spec.laws import (
     rotary,
     single_head,
     sinks,
+    sinusoids,
     softcap,
     softmax,
     symmetry,
     windows,
 )
-from veriformer.spec.laws import masks_and_positions as other
 from veriformer.spec.laws.law import LawStatement, Property, Tier, state
 
 __all__ = ["LAWS", "LawStatement", "Property", "Tier"]
@@ -122,13 +123,13 @@ _STATEMENTS = (
     *state(heads.GROUPED_LAWS, _GROUPED),
     *state(single_head.SINGLE_HEAD_LAWS, _SINGLE_HEAD),
     *state(heads.MULTI_HEAD_LAWS, _MULTI_HEAD),
-    *state(other.CAUSAL_MASK_LAWS, "causal_mask"),
-    *state(other.PADDING_MASK_LAWS, "padding_mask"),
-    *state(other.SINUSOID_LAWS, "sinusoidal_positions"),
+    *state(masks.CAUSAL_MASK_LAWS, "causal_mask"),
+    *state(masks.PADDING_MASK_LAWS, "padding_mask"),
+    *state(sinusoids.SINUSOID_LAWS, "sinusoidal_positions"),
     *state(rotary.ROTARY_LAWS, _ROTARY),
     *state(relative_positions.ALIBI_LAWS, _ALIBI),
     *state(relative_positions.BUCKET_LAWS, _BUCKET),
-    *state((*other.LAYER_NORM_LAWS, *normalisation.LAYER_NORM_STATISTICS), "layer_norm"),
+    *state(normalisation.LAYER_NORM_LAWS, "layer_norm"),
     *state(normalisation.RMS_NORM_LAWS, "rms_norm"),
     *state(feed_forward.GELU_LAWS, "gelu"),
     *state(feed_forward.SILU_LAWS, "silu"),

@@ -7,6 +7,45 @@ from veriformer.spec.laws.law import Property
 ZHANG = "Zhang & Sennrich 2019, section 4"
 BA = "Ba, Kiros & Hinton 2016, section 3"
 
+LAYER_NORM_VALUE = Property(
+    key="value",
+    statement="Each vector is centred, divided by its standard deviation, scaled and shifted.",
+    formula="y = (x − mean x) / √(var x + eps) · gamma + beta, var with divisor E",
+    source="Ba, Kiros & Hinton 2016, section 3",
+    reason="the definition",
+    conventions=("layer_norm_eps",),
+)
+LAYER_NORM_ZERO_MEAN = Property(
+    key="zero_mean",
+    statement="With unit gain and no shift the result has mean zero.",
+    formula="gamma = 1, beta = 0: Σ_c y_c = 0",
+    source="Ba, Kiros & Hinton 2016, section 3",
+    derivation="layer_norm",
+    steps=("The output has mean 0",),
+)
+LAYER_NORM_SHIFT = Property(
+    key="shift",
+    statement="Adding one number to all components of a vector changes nothing.",
+    formula="f(x + c 1) = f(x)",
+    source="Ba, Kiros & Hinton 2016, section 5.1 (re-centring of each case)",
+    derivation="layer_norm",
+    steps=("Adding a constant to all components changes nothing",),
+)
+LAYER_NORM_POSITIONS = Property(
+    key="batch.independence",
+    statement="A vector's result does not depend on the other vectors.",
+    formula="f(x)[r] = f(x[r])",
+    source="mean and variance are those of one vector",
+    derivation="decoding_cache",
+    steps=("So does a norm",),
+)
+LAYER_NORM_AFFINE = Property(
+    key="gain_and_shift",
+    statement="Gain and shift act on each component after normalisation.",
+    formula="f(x; gamma, beta) = f(x; 1, 0) · gamma + beta",
+    source="Ba, Kiros & Hinton 2016, equation 4",
+    reason="the definition",
+)
 LAYER_NORM_VARIANCE = Property(
     key="unit_variance",
     statement="With unit gain and no shift the result has variance one, but for what eps takes away.",
@@ -128,7 +167,16 @@ RMS_NORM_POSITIONS = Property(
     steps=("No dependence on another vector",),
 )
 
-LAYER_NORM_STATISTICS = (LAYER_NORM_VARIANCE, LAYER_NORM_EPS, LAYER_NORM_LARGE_MEAN)
+LAYER_NORM_LAWS = (
+    LAYER_NORM_VALUE,
+    LAYER_NORM_ZERO_MEAN,
+    LAYER_NORM_SHIFT,
+    LAYER_NORM_POSITIONS,
+    LAYER_NORM_AFFINE,
+    LAYER_NORM_VARIANCE,
+    LAYER_NORM_EPS,
+    LAYER_NORM_LARGE_MEAN,
+)
 RMS_NORM_LAWS = (
     RMS_NORM_VALUE,
     RMS_NORM_MEAN_SQUARE,

@@ -18,7 +18,7 @@ from veriformer.adapters.calling import prepare
 from veriformer.adapters.errors import LoadError, MissingFramework, OperationRaised
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.expected_failures import Entry, ExpectedFailures
+from veriformer.conformance_tests.run.expected_failures import Entry, ExpectedFailures
 
 B, H, G, L, S, D = 2, 4, 2, 3, 5, 4
 E = H * D

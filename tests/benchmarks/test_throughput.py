@@ -8,9 +8,11 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from veriformer import reference
-from veriformer.conformance_tests import check, runner, search
-from veriformer.conformance_tests.law import laws
-from veriformer.conformance_tests.selection import BATCHES
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.core.selection import BATCHES
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.run import runner
+from veriformer.conformance_tests.search import search
 
 
 def test_one_case_a_call_is_as_many_calls_of_which_each_is_one_case(

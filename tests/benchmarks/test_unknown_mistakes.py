@@ -6,9 +6,9 @@ from types import ModuleType
 
 import pytest
 from veriformer.conformance_tests.diagnosis import diagnose
-from veriformer.conformance_tests.families import family_of
-from veriformer.conformance_tests.families.family import Family
 from veriformer.conformance_tests.mistakes import planted
+from veriformer.conformance_tests.operations.suites import family_of
+from veriformer.conformance_tests.variants.family import Family
 
 
 def slugs(family: Family | None) -> set[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from veriformer.cli import main
-from veriformer.conformance_tests import runner
+from veriformer.conformance_tests.run import runner
 
 RIGHT = """
 import numpy as np

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from veriformer.cli import main
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="streams are closed by a POSIX shell")
 
@@ -78,10 +79,13 @@ def test_no_source_is_overwritten_by_other_commands(right: Path, command: str) -
 
 @pytest.mark.parametrize("option", ["--time-limit", "--memory-limit"])
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e10", "0", "-1"])
-def test_a_limit_that_is_none_is_refused(right: Path, option: str, value: str) -> None:
-    run = ended(["check", str(right), *LITTLE, f"{option}={value}"])
-    assert run.returncode == 2
-    assert f"Invalid value for '{option}'" in run.stderr
+def test_a_limit_that_is_none_is_refused(
+    right: Path, option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["check", str(right), *LITTLE, f"{option}={value}"])
+    assert end.value.code == 2
+    assert f"Invalid value for '{option}'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("delay", [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5])

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 from veriformer.cli.application import application
 from veriformer.cli.failures import UserError
 from veriformer.cli.mistake_pages import mistake_page
+from veriformer.conformance_tests.core.text import first_few
 from veriformer.conformance_tests.mistakes import catalogue, caught_by
-from veriformer.conformance_tests.reports.text import first_few
 from veriformer.spec.laws import LAWS
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from veriformer.cli.progress import progress_bar
-from veriformer.conformance_tests.pace import Progress
+from veriformer.conformance_tests.run.pace import Progress
 
 
 class Terminal(io.StringIO):

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pytest
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.mistakes import read_source
-from veriformer.conformance_tests.report import Report
 from veriformer.conformance_tests.reports.console import report_text
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.snippet import reproduce
+from veriformer.conformance_tests.run.report import Report
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 BACKWARD = "scaled_dot_product_attention_backward"

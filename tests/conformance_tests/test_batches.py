@@ -9,19 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.batches import (
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.subject import result_shapes, standard_conventions
+from veriformer.conformance_tests.drawing.batches import (
     TakenOut,
     batched,
     cases_in,
     regime_of,
 )
-from veriformer.conformance_tests.cases.case import AttentionCase, Batchable, CausalMaskCase, VectorCase
-from veriformer.conformance_tests.cases.limits import Limits
-from veriformer.conformance_tests.cases.strategies import cases, own_space
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.law import laws
-from veriformer.conformance_tests.report import LawResult
-from veriformer.conformance_tests.subject import result_shapes, standard_conventions
+from veriformer.conformance_tests.drawing.case import BatchableCase
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.drawing.vectors import VectorCase
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.cases import cases, own_space
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.operations.masks.cases import CausalMaskCase
 from veriformer.spec.operations import OPERATIONS
 
 Array = np.ndarray
@@ -45,7 +48,7 @@ def drawn(operation: str, seed: int) -> list[Any]:
 def batchable() -> list[str]:
     """Return the operations of which a call carries many cases."""
     skipped = ("encoder", "encoder_decoder", "language_model", "decode_step", "model")
-    return [name for name in OPERATIONS if name not in skipped and isinstance(drawn(name, 0)[0], Batchable)]
+    return [name for name in OPERATIONS if name not in skipped and isinstance(drawn(name, 0)[0], BatchableCase)]
 
 
 def test_each_sample_is_filled_from_its_own_regime() -> None:
@@ -89,7 +92,7 @@ def test_what_cannot_carry_more_stays_as_it_is(case: Any) -> None:
 def test_a_sample_that_is_taken_out_is_that_of_the_batch(operation: str, seed: int) -> None:
     found = drawn(operation, seed)
     case = batched(max(found, key=lambda one: one.batch), found)
-    assert isinstance(case, Batchable)
+    assert isinstance(case, BatchableCase)
     whole = draw_inputs(operation, case)
     chosen = (1, case.batch - 1)
     taken = draw_inputs(operation, TakenOut(case, chosen))

@@ -14,15 +14,15 @@ from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
 from veriformer.adapters.stopwatch import Stopwatch
 from veriformer.conformance_tests import Report, check
-from veriformer.conformance_tests.expected_failures import Entry, ExpectedFailures
-from veriformer.conformance_tests.law import laws
-from veriformer.conformance_tests.ordering import most_revealing_first
-from veriformer.conformance_tests.pace import Pace, Progress, duration, expected_calls
+from veriformer.conformance_tests.core.selection import Selection
+from veriformer.conformance_tests.operations.laws import laws
 from veriformer.conformance_tests.reports.comparison import short_tally
 from veriformer.conformance_tests.reports.console import report_text
 from veriformer.conformance_tests.reports.json_report import report_as_json
-from veriformer.conformance_tests.runner import Run
-from veriformer.conformance_tests.selection import Selection
+from veriformer.conformance_tests.run.expected_failures import Entry, ExpectedFailures
+from veriformer.conformance_tests.run.ordering import most_revealing_first
+from veriformer.conformance_tests.run.pace import Pace, Progress, duration, expected_calls
+from veriformer.conformance_tests.run.runner import Run
 
 EACH = 0.75
 

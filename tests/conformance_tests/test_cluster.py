@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from veriformer.cli import main
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.parallel.cluster import cluster
-from veriformer.conformance_tests.parallel.errors import NoCluster
 from veriformer.conformance_tests.reports.json_report import report_as_json
+from veriformer.conformance_tests.run.workers import cluster as parallel_cluster
+from veriformer.conformance_tests.run.workers.cluster import cluster
+from veriformer.conformance_tests.run.workers.errors import NoCluster
 
 distributed = pytest.importorskip("distributed")
 
@@ -71,7 +72,10 @@ def test_a_worker_of_the_cluster_that_is_killed_loses_nothing(address: str) -> N
     assert without_times(report_as_json(together)) == without_times(report_as_json(alone))
 
 
-def test_an_address_that_nobody_answers_at_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_address_that_nobody_answers_at_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel_cluster, "_SECONDS_TO_ANSWER", 1)
     with pytest.raises(SystemExit) as end:
         main(["check", "numpy", "--operation", "softmax", "--dask", "tcp://127.0.0.1:1"])
     assert end.value.code == 2

@@ -10,14 +10,14 @@ import pytest
 from veriformer import reference
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import Comparison, compare_implementations
-from veriformer.conformance_tests.cases.case import AttentionCase
-from veriformer.conformance_tests.comparison import Cause, OperationComparison
-from veriformer.conformance_tests.inference import examine
-from veriformer.conformance_tests.meeting import Pair
+from veriformer.conformance_tests.comparison.comparison import Cause, OperationComparison
+from veriformer.conformance_tests.comparison.meeting import Pair
+from veriformer.conformance_tests.conventions.inference import examine
+from veriformer.conformance_tests.core.selection import UnknownName
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.reports.comparison_json import comparison_as_json
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.two_implementations import details, only_one_has
-from veriformer.conformance_tests.selection import UnknownName
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS
 from veriformer.spec.porting import PORTING, port_change

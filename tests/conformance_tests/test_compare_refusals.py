@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from veriformer import reference
-from veriformer.conformance_tests.comparing import compare_implementations
-from veriformer.conformance_tests.comparison import Cause, Comparison, OperationComparison
+from veriformer.conformance_tests.comparison.comparing import compare_implementations
+from veriformer.conformance_tests.comparison.comparison import Cause, Comparison, OperationComparison
 from veriformer.conformance_tests.reports.comparison_json import comparison_as_json
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.two_implementations import details, outcome_words, summary

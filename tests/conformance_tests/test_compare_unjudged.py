@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 from veriformer.adapters.isolation.limits import Limits
 from veriformer.adapters.isolation.loading import load_isolated
-from veriformer.conformance_tests.comparing import compare_implementations
-from veriformer.conformance_tests.comparison import Comparison
-from veriformer.conformance_tests.identification import identify
+from veriformer.conformance_tests.comparison.comparing import compare_implementations
+from veriformer.conformance_tests.comparison.comparison import Comparison
+from veriformer.conformance_tests.conventions.identification import identify
 from veriformer.conformance_tests.reports.comparison_json import comparison_as_json
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.two_implementations import details, outcome_words, summary

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from veriformer.conformance_tests import check, search
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.core.selection import Effort
+from veriformer.conformance_tests.core.work import RUNAWAY_SECONDS
 from veriformer.conformance_tests.diagnosis import work
-from veriformer.conformance_tests.report import Report
 from veriformer.conformance_tests.reports.json_report import report_as_json
-from veriformer.conformance_tests.selection import Effort
-from veriformer.conformance_tests.work import RUNAWAY_SECONDS
+from veriformer.conformance_tests.run.report import Report
+from veriformer.conformance_tests.search import search
 
 # Two mistakes in the first operation, so that single ones explain nothing and pairs are searched.
 IN_NUMPY = """

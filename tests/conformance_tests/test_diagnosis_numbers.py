@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.nn import functional
 from veriformer.conformance_tests import check
+from veriformer.conformance_tests.operations.suites import family_of
 
 Array = Any
 
@@ -107,6 +108,14 @@ def gathered(logits: Array, targets: Array) -> Array:
     return (logits.exp().sum(-1).log() - at_target).mean()
 
 
+def spread_over_others(logits: Array, targets: Array, *, label_smoothing: float = 0.0) -> Array:
+    """Labels smoothed towards all classes but the target; where there is one class, the others' share is 0/0."""
+    classes = torch.tensor(float(logits.shape[-1]))
+    target = functional.one_hot(targets, logits.shape[-1])
+    smoothed = target * (1 - label_smoothing) + (1 - target) * label_smoothing / (classes - 1)
+    return -(smoothed * logits.log_softmax(-1)).sum(-1).mean()
+
+
 def weighted_by_exponentials(output_a: Array, lse_a: Array, output_b: Array, lse_b: Array) -> tuple[Array, Array]:
     weight_a, weight_b = lse_a.exp(), lse_b.exp()
     total = weight_a + weight_b
@@ -134,6 +143,7 @@ TORCH = {"framework": "torch"}
         ("cross_entropy", one_further, TORCH, "targets_shifted_again"),
         ("cross_entropy", likelihood_of_logits, TORCH, "log_softmax_forgotten"),
         ("cross_entropy", gathered, TORCH, "softmax_no_max_subtraction"),
+        ("cross_entropy", spread_over_others, TORCH, "label_smoothing_spares_target"),
         ("merge_attention", weighted_by_exponentials, TORCH, "softmax_no_max_subtraction"),
     ],
 )
@@ -146,6 +156,16 @@ def test_a_mistake_is_named_however_it_is_written(
     (diagnosis,) = report.diagnoses
     assert diagnosis.how == "reproduced"
     assert diagnosis.suspects[0].mistakes == (mistake,)
+
+
+def test_weights_in_half_are_those_of_a_kernel_that_computes_in_single() -> None:
+    """The larger weight lies so near the middle between two halves that rounding to single puts it there."""
+    x = torch.tensor([[-1.69039631, -1.69309747]])
+    family = family_of("softmax")
+    assert family is not None
+    point = family.standard.changed(("numbers", "in_and_out_in_float16"))
+    computed = point.compute({"x": x.numpy(), "dtype": "float32"})
+    np.testing.assert_array_equal(computed, of_half(x).numpy())
 
 
 def clipped_and_unscaled(query: Array, key: Array, value: Array) -> Array:

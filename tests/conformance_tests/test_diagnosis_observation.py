@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.cases.case import AttentionCase
+from veriformer.conformance_tests.core.subject import standard_conventions
 from veriformer.conformance_tests.diagnosis.elimination import Elimination
 from veriformer.conformance_tests.diagnosis.observation import Observation, calm
 from veriformer.conformance_tests.diagnosis.work import Work
-from veriformer.conformance_tests.families import Point, family_of
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.subject import standard_conventions
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.suites import family_of
+from veriformer.conformance_tests.variants import Point
 
 OPERATION = "scaled_dot_product_attention"
 RIGHT = np.array([1.0, np.nan])

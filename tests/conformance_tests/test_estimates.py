@@ -7,24 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from veriformer import reference
-from veriformer.conformance_tests.tolerances.carried import Normalised, carried_error
-from veriformer.conformance_tests.tolerances.estimates import (
-    Estimate,
-    activated,
-    added,
-    attended,
-    embedded,
-    fed_forward,
-    gated_fed_forward,
-    layer_normalised,
-    multi_head_attended,
-    projected,
-    rms_normalised,
-    rotated,
-    scaled,
-    unembedded,
-)
-from veriformer.conformance_tests.tolerances.precision import Precision
+from veriformer.conformance_tests.operations.activations.estimates import activated
+from veriformer.conformance_tests.operations.attention.estimates import attended
+from veriformer.conformance_tests.operations.embedding.estimates import embedded
+from veriformer.conformance_tests.operations.feed_forward.estimates import fed_forward, gated_fed_forward
+from veriformer.conformance_tests.operations.multi_head.estimates import multi_head_attended
+from veriformer.conformance_tests.operations.normalisation.estimates import layer_normalised, rms_normalised
+from veriformer.conformance_tests.operations.rotary.estimates import rotated
+from veriformer.conformance_tests.rounding.carried import Normalised, carried_error
+from veriformer.conformance_tests.rounding.estimates import Estimate, added, projected, scaled, unembedded
+from veriformer.conformance_tests.rounding.precision import Precision
 
 Array = np.ndarray
 Step = Callable[[Estimate, Precision], Estimate]

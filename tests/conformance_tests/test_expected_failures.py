@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from veriformer.conformance_tests import Report, check
-from veriformer.conformance_tests.expected_failures import Entry, ExpectedFailures, UnreadableList
-from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.reports.law_tests import law_tests
+from veriformer.conformance_tests.run.expected_failures import Entry, ExpectedFailures, UnreadableList
 
 Array = np.ndarray
 

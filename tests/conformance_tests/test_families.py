@@ -12,22 +12,23 @@ import numpy as np
 import pytest
 from veriformer import reference
 from veriformer.adapters.loading import load
-from veriformer.conformance_tests.cases.limits import Limits
-from veriformer.conformance_tests.cases.spaces import NoSpace
-from veriformer.conformance_tests.cases.strategies import cases
+from veriformer.conformance_tests.conventions.inference import examine
+from veriformer.conformance_tests.core.selection import WHOLE_MODELS
+from veriformer.conformance_tests.core.subject import standard_conventions, steps_of
+from veriformer.conformance_tests.core.trial import NotOffered, Trial
 from veriformer.conformance_tests.diagnosis.calls import ample_space
 from veriformer.conformance_tests.diagnosis.elimination import differ
 from veriformer.conformance_tests.diagnosis.observation import arguments_of, result_at
-from veriformer.conformance_tests.families import Family, family_of
-from veriformer.conformance_tests.families.decision import Decision, mistake, standard
-from veriformer.conformance_tests.families.family import Change
-from veriformer.conformance_tests.inference import examine
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.law import laws
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.drawing.space import NoSpace
 from veriformer.conformance_tests.mistakes import catalogue
-from veriformer.conformance_tests.selection import WHOLE_MODELS
-from veriformer.conformance_tests.subject import standard_conventions, steps_of
-from veriformer.conformance_tests.trial import NotOffered, Trial
+from veriformer.conformance_tests.operations.cases import cases
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.operations.suites import family_of
+from veriformer.conformance_tests.variants import Family
+from veriformer.conformance_tests.variants.decision import Decision, mistake, standard
+from veriformer.conformance_tests.variants.family import Change
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS
 

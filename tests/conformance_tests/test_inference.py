@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import Report, check, identify
-from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.spec.operations import OPERATIONS
 
 Array = np.ndarray
@@ -132,6 +132,13 @@ NAMES = [f"{convention} {value}" for convention, value, _ in CONVENTIONAL]
 @pytest.mark.parametrize(("convention", "value", "choices"), CONVENTIONAL, ids=NAMES)
 def test_a_convention_that_is_not_declared_is_found(convention: str, value: str, choices: Choices) -> None:
     assert found(implementation(choices), PLAIN)[convention] == (value, "inferred")
+
+
+def test_what_reads_no_key_tells_nothing_of_hidden_ones() -> None:
+    def of_nothing(query: Array, key: Array, value: Array, *, mask: Array | None = None) -> Array:
+        return np.zeros((*query.shape[:3], value.shape[-1]), query.dtype)
+
+    assert found(SimpleNamespace(scaled_dot_product_attention=of_nothing), PLAIN)["masked_nonfinite"][1] == "standard"
 
 
 @pytest.mark.parametrize(("convention", "value", "choices"), CONVENTIONAL, ids=NAMES)

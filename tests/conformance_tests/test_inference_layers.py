@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import Report, check
-from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.spec.operations import OPERATIONS
 
 Array = np.ndarray

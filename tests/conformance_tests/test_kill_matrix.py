@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.law import laws
 from veriformer.conformance_tests.mistakes import PlantedMistake, planted
 from veriformer.conformance_tests.mistakes.files import read_json
 from veriformer.conformance_tests.mistakes.kills import Killed, KillMatrix, kill_matrix, reasons_for_catching_nothing
-from veriformer.conformance_tests.ordering import most_revealing_first
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.run import ordering
+from veriformer.conformance_tests.run.ordering import most_revealing_first
 from veriformer.spec.laws import LAWS
 
 MATRIX = kill_matrix()
@@ -37,7 +38,9 @@ def test_names_of_planted_mistakes_are_unique() -> None:
 
 def test_mistakes_of_the_matrix_are_those_that_are_planted() -> None:
     names = [mistake.name for mistake in MATRIX.mistakes]
-    assert sorted(names) == sorted(PLANTED)
+    # What was planted since is not measured yet; what is gone must go from the data.
+    assert len(names) == len(set(names)) > 500
+    assert set(names) <= set(PLANTED)
     for killed in MATRIX.mistakes:
         assert (killed.slug, killed.source) == (PLANTED[killed.name].slug, PLANTED[killed.name].source)
 
@@ -49,20 +52,37 @@ def test_every_mistake_is_caught_by_the_laws_that_name_it() -> None:
 
 
 def test_every_law_exists_and_is_tried_on_some_program() -> None:
-    assert list(MATRIX.laws) == list(LAWS)
+    # In the order of the catalogue; a law that was stated since is not measured yet.
+    assert list(MATRIX.laws) == [law for law in LAWS if law in MATRIX.laws]
+    assert len(MATRIX.laws) > 700
     assert {law for killed in MATRIX.mistakes for law in killed.violated} <= LAWS.keys()
 
 
-def test_order_has_every_law_once() -> None:
-    assert Counter(read_json("order.json")) == Counter(dict.fromkeys(LAWS, 1))
+def test_order_has_every_measured_law_once() -> None:
+    assert Counter(read_json("order.json")) == Counter(dict.fromkeys(MATRIX.laws, 1))
 
 
 def test_laws_are_tried_in_that_order() -> None:
     order = [law.id for law in most_revealing_first(laws().values())]
-    assert order == read_json("order.json")
+    recorded = read_json("order.json")
+    assert order[: len(recorded)] == recorded
+    # What is not measured yet comes last.
+    assert order[len(recorded) :] == [law for law in LAWS if law not in recorded]
     violated = {law for mistake in MATRIX.mistakes for law in mistake.violated}
     # The laws that tell nothing come last.
     assert set(order[: len(violated)]) == violated
+
+
+def test_a_law_that_is_not_measured_yet_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = [law for law in read_json("order.json") if law != "softmax.value"]
+    monkeypatch.setattr(ordering, "read_json", lambda _: recorded)
+    ordering._ranks.cache_clear()
+    try:
+        last = [law.id for law in most_revealing_first(laws().values())][len(recorded) :]
+        assert "softmax.value" in last
+        assert set(last) == LAWS.keys() - set(recorded)
+    finally:
+        ordering._ranks.cache_clear()
 
 
 def test_a_law_that_catches_nothing_says_why_it_exists_and_no_other_does() -> None:

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from veriformer.conformance_tests import law as registry
-from veriformer.conformance_tests.cases.black_box import BoxSpace
-from veriformer.conformance_tests.cases.models import ModelSpace
-from veriformer.conformance_tests.cases.spaces import (
-    AttentionSpace,
-    BucketSpace,
-    EmbeddingSpace,
-    LayerSpace,
-    LossSpace,
-    NoSpace,
-    RotarySpace,
-)
-from veriformer.conformance_tests.law import Law, judges, laws
+from veriformer.conformance_tests.core import law as registry
+from veriformer.conformance_tests.core.law import Law, judges
+from veriformer.conformance_tests.drawing.space import NoSpace
+from veriformer.conformance_tests.operations import laws as bound_laws
+from veriformer.conformance_tests.operations.attention.case import AttentionSpace
+from veriformer.conformance_tests.operations.black_box.cases import BoxSpace
+from veriformer.conformance_tests.operations.embedding.cases import EmbeddingSpace
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.operations.layers.cases import LayerSpace
+from veriformer.conformance_tests.operations.loss.cases import LossSpace
+from veriformer.conformance_tests.operations.models.cases import ModelSpace
+from veriformer.conformance_tests.operations.relative_positions.cases import BucketSpace
+from veriformer.conformance_tests.operations.rotary.cases import RotarySpace
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.derivations import derivation_ids, load_derivation
 from veriformer.spec.laws import LAWS, LawStatement, Property
@@ -152,7 +152,7 @@ def test_every_statement_is_judged_and_nothing_else() -> None:
 
 
 def test_a_check_for_any_operation_is_used_by_one() -> None:
-    for (key, operation), (_, check, _) in registry._CHECKS.items():
+    for (key, operation), (_, check, *_) in registry._CHECKS.items():
         used = [law for law in laws().values() if law.check is check and law.statement.claim.key == key]
         assert used, f"the check of {key!r} for {operation or 'any operation'} judges no law"
 
@@ -206,4 +206,4 @@ def test_a_statement_that_nothing_judges_is_an_error() -> None:
     statement = LAWS["softmax.shift"]
     unjudged = LawStatement(statement.operation, replace(statement.claim, key="not judged"))
     with pytest.raises(ValueError, match="stated but nothing judges it"):
-        registry._bind(unjudged)
+        bound_laws._bind(unjudged)

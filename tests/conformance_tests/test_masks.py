@@ -7,8 +7,9 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from veriformer.conformance_tests.cases.case import AttentionCase, MaskKind, MaskShape
-from veriformer.conformance_tests.cases.masks import draw_mask, mask_kinds
+from veriformer.conformance_tests.drawing.case import MaskKind
+from veriformer.conformance_tests.operations.attention.case import AttentionCase, MaskShape
+from veriformer.conformance_tests.operations.attention.masks import draw_mask, mask_kinds
 
 SHAPES = get_args(MaskShape)
 KINDS = mask_kinds(with_empty_rows=True)

@@ -16,12 +16,12 @@ from veriformer.adapters import numpy_models
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.models import ModelCase
+from veriformer.conformance_tests.core.subject import Subject, standard_conventions
 from veriformer.conformance_tests.diagnosis.observation import arguments_of
-from veriformer.conformance_tests.families import family_of
-from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.models.cases import ModelCase
+from veriformer.conformance_tests.operations.suites import family_of
 from veriformer.conformance_tests.reports.snippet import reproduce
-from veriformer.conformance_tests.subject import Subject, standard_conventions
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 

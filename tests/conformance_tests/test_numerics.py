@@ -13,14 +13,14 @@ import pytest
 import torch
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check, identify
-from veriformer.conformance_tests.inference import examine
-from veriformer.conformance_tests.inputs.attention import AttentionInputs
-from veriformer.conformance_tests.inputs.expected import Expected
-from veriformer.conformance_tests.numerics_probes import OF, numerics_questions
-from veriformer.conformance_tests.rounding_rows import QUANTITIES, telling_rows
-from veriformer.conformance_tests.subject import standard_conventions
-from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.verdict import compare
+from veriformer.conformance_tests.conventions.inference import examine
+from veriformer.conformance_tests.conventions.numerics_probes import OF, numerics_questions
+from veriformer.conformance_tests.conventions.rounding_rows import QUANTITIES, telling_rows
+from veriformer.conformance_tests.core.expected import Expected
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.core.verdict import compare
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+from veriformer.conformance_tests.rounding.precision import Precision
 from veriformer.spec.operations import OPERATIONS
 
 Array = np.ndarray

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from veriformer.conformance_tests import check, runner, search
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.mistakes import PlantedMistake, catalogue, planted
 from veriformer.conformance_tests.mistakes.files import read_json
-from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.run import runner
+from veriformer.conformance_tests.search import search
 from veriformer.spec.laws import LAWS, layers
 from veriformer.spec.laws.law import Property
 from veriformer.spec.operations import OPERATIONS

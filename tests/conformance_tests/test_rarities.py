@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from veriformer.adapters import numpy as built_in
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.case import VectorCase
-from veriformer.conformance_tests.cases.limits import Limits
-from veriformer.conformance_tests.cases.rarities import RARITIES, RareCase, rare_cases
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.law import laws
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.drawing.vectors import VectorCase
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.operations.rarities import RareCase, rare_cases
+from veriformer.conformance_tests.operations.suites import suites
 from veriformer.spec.operations import OPERATIONS
 
 Array = np.ndarray
@@ -24,6 +25,9 @@ def limits_of(operation: str, **changes: Any) -> Limits:
     features = frozenset(OPERATIONS[operation].features)
     architectures = ("bert", "vaswani", "bart", "gpt", "llama")
     return Limits(operation, ("float32", "float64"), features, architectures, **{"reach": 2, **changes})
+
+
+RARITIES = {name: suite.rarities for name, suite in suites().items() if suite.rarities}
 
 
 @pytest.mark.parametrize("operation", RARITIES)

@@ -11,11 +11,11 @@ import torch
 from veriformer import reference
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.reports.law_tests import law_tests
-from veriformer.conformance_tests.runner import Run
-from veriformer.conformance_tests.selection import Selection
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.runner import Run
 from veriformer.spec.operations import OPERATIONS
 
 REFERENCE = load("numpy")

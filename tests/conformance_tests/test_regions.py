@@ -17,15 +17,16 @@ from veriformer.adapters.loading import load
 from veriformer.adapters.model_declarations import BlackBox
 from veriformer.adapters.numpy_arrays import NumPyArrays
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.case import Case
-from veriformer.conformance_tests.cases.rarities import RareCase
-from veriformer.conformance_tests.cases.regions import REGIONS, Region, regions_of
-from veriformer.conformance_tests.cases.sizes import BLOCK_EDGES
-from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE, MASK_KINDS, MASK_SHAPES
-from veriformer.conformance_tests.inputs import draw_inputs
+from veriformer.conformance_tests.drawing.case import Case
+from veriformer.conformance_tests.drawing.space import EVERY_PALETTE
 from veriformer.conformance_tests.mistakes import NOT_DRAWN, catalogue
 from veriformer.conformance_tests.mistakes.files import read_json
-from veriformer.conformance_tests.search import Outcome, Search
+from veriformer.conformance_tests.operations.attention.case import MASK_KINDS, MASK_SHAPES
+from veriformer.conformance_tests.operations.attention.sizes import BLOCK_EDGES
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.rarities import RareCase
+from veriformer.conformance_tests.operations.regions import REGIONS, Region, regions_of
+from veriformer.conformance_tests.search.search import Outcome, Search
 from veriformer.spec.operations import OPERATIONS
 
 

@@ -7,16 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from veriformer.conformance_tests.cases.case import AttentionCase
-from veriformer.conformance_tests.counterexample import Counterexample
-from veriformer.conformance_tests.inference import Finding
-from veriformer.conformance_tests.report import LawResult, Report
+from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.core.counterexample import Counterexample
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.subject import CallRecord
+from veriformer.conformance_tests.core.verdict import compare, words
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.reports.comparison import different_conventions, side_by_side
 from veriformer.conformance_tests.reports.console import law_text, report_lines, report_text
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.screen import open_console, print_lines
-from veriformer.conformance_tests.subject import CallRecord
-from veriformer.conformance_tests.verdict import compare, words
+from veriformer.conformance_tests.run.report import Report
 from veriformer.spec.laws import LAWS
 
 GROUPED = "grouped_query.repeated_heads"

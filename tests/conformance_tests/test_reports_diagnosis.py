@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 from veriformer.conformance_tests import check
+from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
-from veriformer.conformance_tests.expected_failures import ExpectedFailures
-from veriformer.conformance_tests.inference import Finding
 from veriformer.conformance_tests.mistakes import catalogue
-from veriformer.conformance_tests.report import LawResult, Report
 from veriformer.conformance_tests.reports.console import DEFAULTS, details, law_text, report_text
 from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.reports.layout import as_text
 from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.report import Report
 from veriformer.spec.laws import LAWS
 
 BASE_IGNORED = Suspect(("rope_theta_ignored",), 1.0, (("base", "rope_theta_ignored"),))

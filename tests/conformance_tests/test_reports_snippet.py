@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.case import AttentionCase
-from veriformer.conformance_tests.counterexample import Counterexample
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.report import Report
+from veriformer.conformance_tests.core.counterexample import Counterexample
+from veriformer.conformance_tests.core.subject import CallRecord
+from veriformer.conformance_tests.core.verdict import compare
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.reports.literals import NOTATIONS, nested, scalar
 from veriformer.conformance_tests.reports.selections import selected
 from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.conformance_tests.reports.violation import conventions_of, target
-from veriformer.conformance_tests.subject import CallRecord
-from veriformer.conformance_tests.verdict import compare
+from veriformer.conformance_tests.run.report import Report
 
 SIGN_LOST = """
 import helper
@@ -196,7 +196,7 @@ def test_parts_of_a_result_are_recognised(part: tuple[slice, slice], index: str 
 
 def test_an_implementation_without_a_source_leaves_a_line_to_fill_in() -> None:
     inputs = draw_inputs(
-        "softmax", __import__("veriformer.conformance_tests.cases.case", fromlist=["x"]).VectorCase(1, 1, 2)
+        "softmax", __import__("veriformer.conformance_tests.drawing.vectors", fromlist=["x"]).VectorCase(1, 1, 2)
     )
     call = CallRecord("softmax", "float32", inputs.arguments(), inputs.x)
     script = reproduce(None, "numpy", Counterexample(None, (call,), compare(inputs.x + 1, inputs.x, inputs.x * 0)))

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.report import Report
 from veriformer.conformance_tests.reports.console import details, report_text
 from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.run.report import Report
 
 Array = np.ndarray
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from veriformer.conformance_tests import Report, check
-from veriformer.conformance_tests.pace import Progress
+from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.reports.json_report import report_as_json
-from veriformer.conformance_tests.resuming.record import RecordFile, UnusableRecord
-from veriformer.conformance_tests.selection import Selection
+from veriformer.conformance_tests.run.pace import Progress
+from veriformer.conformance_tests.run.resuming.record import RecordFile, UnusableRecord
 
 SMALL = ("softmax", "gelu", "causal_mask")
 WRONG = """
@@ -163,7 +163,7 @@ def test_the_record_of_files_that_were_others_is_refused(record: Path, wrong: st
 
 def test_another_version_is_refused(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check("numpy", operations=("causal_mask",), tier="quick", resume=record)
-    monkeypatch.setattr("veriformer.conformance_tests.fingerprint.version_of", lambda _: "9.9")
+    monkeypatch.setattr("veriformer.conformance_tests.core.fingerprint.version_of", lambda _: "9.9")
     with pytest.raises(UnusableRecord, match=r"now .* veriformer 9\.9"):
         check("numpy", operations=("causal_mask",), tier="quick", resume=record)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from veriformer.conformance_tests import Report, check
-from veriformer.conformance_tests.report import LawResult
+from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.spec.laws import LAWS
 
 Array = np.ndarray

@@ -10,9 +10,9 @@ import pytest
 from veriformer import reference
 from veriformer.adapters.errors import LoadError
 from veriformer.conformance_tests import Report, check
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.selection import BATCHES, EXAMPLES, Selection, UnknownName
 from veriformer.conformance_tests.mistakes.files import read_json
-from veriformer.conformance_tests.report import LawResult
-from veriformer.conformance_tests.selection import BATCHES, EXAMPLES, Selection, UnknownName
 from veriformer.spec.laws import LAWS
 
 Array = np.ndarray
@@ -80,14 +80,14 @@ def test_a_dtype_that_the_framework_lacks_is_an_error() -> None:
 
 @pytest.mark.parametrize("tier", EXAMPLES)
 def test_the_tier_says_how_many_cases(tier: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veriformer.conformance_tests.search.rare_cases", lambda *_, **__: [])
+    monkeypatch.setattr("veriformer.conformance_tests.search.search.rare_cases", lambda *_, **__: [])
     report = check(SimpleNamespace(cross_entropy=reference.cross_entropy), laws=("cross_entropy.value",), tier=tier)
     assert EXAMPLES[tier] * 0.7 <= result(report, "cross_entropy.value").cases <= EXAMPLES[tier] + 1
 
 
 @pytest.mark.parametrize("tier", BATCHES)
 def test_the_tier_says_how_many_calls_carry_many_cases_each(tier: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veriformer.conformance_tests.search.rare_cases", lambda *_, **__: [])
+    monkeypatch.setattr("veriformer.conformance_tests.search.search.rare_cases", lambda *_, **__: [])
     samples = []
 
     def recording(query: Array, key: Array, value: Array) -> Array:

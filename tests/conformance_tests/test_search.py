@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from veriformer.adapters.loading import load
-from veriformer.conformance_tests import check, search
-from veriformer.conformance_tests.cases.case import AttentionCase
-from veriformer.conformance_tests.cases.rarities import rare_cases
-from veriformer.conformance_tests.cases.strategies import Limits
-from veriformer.conformance_tests.counterexample import Counterexample
-from veriformer.conformance_tests.inference import examine
-from veriformer.conformance_tests.law import laws
-from veriformer.conformance_tests.search import Outcome, Search
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.conventions.inference import examine
+from veriformer.conformance_tests.core.counterexample import Counterexample
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.operations.rarities import rare_cases
+from veriformer.conformance_tests.search import search
+from veriformer.conformance_tests.search.search import Outcome, Search
 from veriformer.spec.operations import OPERATIONS
 
 Array = np.ndarray

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from veriformer import reference
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.case import AttentionCase
-from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.multi_head.inputs import MultiHeadInputs
 from veriformer.conformance_tests.reports.snippet import reproduce
 
 

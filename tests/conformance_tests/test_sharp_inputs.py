@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.case import AttentionCase
-from veriformer.conformance_tests.cases.values import round_to_dtype
-from veriformer.conformance_tests.inputs.attention import AttentionInputs
-from veriformer.conformance_tests.laws.sharp import faint_keys
-from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.tolerances.representable import kept_exactly, representable, rounding
+from veriformer.conformance_tests.drawing.values import round_to_dtype
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+from veriformer.conformance_tests.operations.attention.laws.sharp import faint_keys
+from veriformer.conformance_tests.rounding.precision import Precision
+from veriformer.conformance_tests.rounding.representable import kept_exactly, representable, rounding
 
 SIXTEEN_BITS = ("bfloat16", "float16")
 DTYPES = ("float32", "float64", *SIXTEEN_BITS)

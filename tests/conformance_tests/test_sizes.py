@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from veriformer.conformance_tests.cases.sizes import POOL, fit, free_sizes, small_sizes, smallest_first
-from veriformer.conformance_tests.cases.spaces import AttentionSpace
-from veriformer.conformance_tests.cases.strategies import resolved
-from veriformer.conformance_tests.law import laws
-from veriformer.conformance_tests.selection import Selection
+from veriformer.conformance_tests.core.selection import Selection
+from veriformer.conformance_tests.operations.attention.case import AttentionSpace
+from veriformer.conformance_tests.operations.attention.sizes import POOL, fit, free_sizes, small_sizes, smallest_first
+from veriformer.conformance_tests.operations.cases import resolved
+from veriformer.conformance_tests.operations.laws import laws
 
 
 def spaces() -> set[AttentionSpace]:

@@ -16,7 +16,7 @@ import pytest
 from veriformer import reference
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import Report, check, compare_implementations, identify
-from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.reports.findings import conventions_found
 from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.reports.options import Options
@@ -196,6 +196,40 @@ def test_where_a_value_explains_some_of_it_the_rest_is_a_violation() -> None:
     assert "attention.causal.unequal_lengths" not in failures(report)
     found = finding(report, PLAIN, "causal_alignment")
     assert (found.value, found.how, found.unknown) == ("bottom_right", "inferred", False)
+
+
+def nonfinite_is_broken(program: Callable[..., Array]) -> bool:
+    report = check(
+        SimpleNamespace(scaled_dot_product_attention=program), tier="quick", laws=TELLING, diagnosis=False, shrink=False
+    )
+    assert report.verdict == "violates"
+    assert finding(report, PLAIN, "masked_nonfinite").value != "ignored"
+    return "attention.mask.nonfinite_behind_mask" in failures(report)
+
+
+def test_a_convention_is_told_by_its_own_law_beside_much_else_that_is_refused() -> None:
+    """A mask that is read as a square one is refused for unequal lengths, and the question has such."""
+
+    def square(query: Array, key: Array, value: Array, *, mask: Any = None) -> Array:
+        if mask is not None:
+            shape = (*query.shape[:2], query.shape[2], key.shape[2])
+            mask = np.broadcast_to(mask, shape).reshape(*query.shape[:3], query.shape[2])
+        return poisoned(query, key, value, mask=mask)
+
+    assert not nonfinite_is_broken(square)
+
+
+def test_a_convention_is_told_by_its_own_law_beside_much_else_that_is_wrong() -> None:
+    """Of few keys none is read, so that no question tells what passes; of many some are."""
+
+    def whole_blocks(query: Array, key: Array, value: Array, *, mask: Any = None) -> Array:
+        kept = key.shape[2] // 8 * 8
+        if not kept:
+            return np.zeros((*query.shape[:3], value.shape[-1]), query.dtype)
+        mask = None if mask is None else np.broadcast_to(mask, (*query.shape[:3], key.shape[2]))[..., :kept]
+        return poisoned(query, key[:, :, :kept], value[:, :, :kept], mask=mask)
+
+    assert not nonfinite_is_broken(whole_blocks)
 
 
 def test_the_first_violation_ends_a_run_only_where_no_value_explains_it() -> None:

@@ -11,43 +11,33 @@ import pytest
 from hypothesis import Phase, find, settings
 from hypothesis.errors import NoSuchExample
 from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
-from veriformer.conformance_tests.cases.black_box import BoxCase, BoxSpace
-from veriformer.conformance_tests.cases.case import (
-    AlibiCase,
-    AttentionCase,
-    BucketCase,
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.drawing.space import NoSpace, OwnSpace, Space
+from veriformer.conformance_tests.drawing.vectors import VectorCase, VectorSpace
+from veriformer.conformance_tests.operations.attention.case import AttentionCase, AttentionSpace
+from veriformer.conformance_tests.operations.black_box.cases import BoxCase, BoxSpace
+from veriformer.conformance_tests.operations.cases import cases, own_space
+from veriformer.conformance_tests.operations.embedding.cases import EmbeddingCase, EmbeddingSpace
+from veriformer.conformance_tests.operations.feed_forward.cases import FeedForwardCase, FeedForwardSpace
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.operations.layers.cases import LayerCase, LayerSpace
+from veriformer.conformance_tests.operations.loss.cases import LossCase, LossSpace
+from veriformer.conformance_tests.operations.masks.cases import (
     CausalMaskCase,
-    EmbeddingCase,
-    FeedForwardCase,
-    LossCase,
-    MergeCase,
-    PaddingMaskCase,
-    PositionCase,
-    RotaryCase,
-    VectorCase,
-)
-from veriformer.conformance_tests.cases.layer_case import LayerCase
-from veriformer.conformance_tests.cases.models import ModelCase, ModelSpace
-from veriformer.conformance_tests.cases.spaces import (
-    AlibiSpace,
-    AttentionSpace,
-    BucketSpace,
     CausalMaskSpace,
-    EmbeddingSpace,
-    FeedForwardSpace,
-    LayerSpace,
-    LossSpace,
-    MergeSpace,
-    NoSpace,
-    OwnSpace,
+    PaddingMaskCase,
     PaddingMaskSpace,
-    PositionSpace,
-    RotarySpace,
-    Space,
-    VectorSpace,
 )
-from veriformer.conformance_tests.cases.strategies import Limits, cases, own_space
-from veriformer.conformance_tests.law import laws
+from veriformer.conformance_tests.operations.merging.cases import MergeCase, MergeSpace
+from veriformer.conformance_tests.operations.models.cases import ModelCase, ModelSpace
+from veriformer.conformance_tests.operations.relative_positions.cases import (
+    AlibiCase,
+    AlibiSpace,
+    BucketCase,
+    BucketSpace,
+)
+from veriformer.conformance_tests.operations.rotary.cases import RotaryCase, RotarySpace
+from veriformer.conformance_tests.operations.sinusoids.cases import PositionCase, PositionSpace
 from veriformer.spec.operations import OPERATIONS
 
 DTYPES = ("float32", "bfloat16", "float16")

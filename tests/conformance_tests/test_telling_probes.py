@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check, identify
-from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.spec.operations import OPERATIONS
 
 HERE = Path(__file__).parent

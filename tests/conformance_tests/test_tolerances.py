@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from veriformer.conformance_tests.cases.case import AttentionCase, VectorCase
-from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE
-from veriformer.conformance_tests.cases.values import fill, round_to_dtype
-from veriformer.conformance_tests.inputs.expected import Expected
-from veriformer.conformance_tests.inputs.multi_head import MultiHeadInputs
-from veriformer.conformance_tests.inputs.tables import PositionInputs
-from veriformer.conformance_tests.inputs.vectors import LayerNormInputs, SoftmaxInputs
-from veriformer.conformance_tests.subject import standard_conventions
+from veriformer.conformance_tests.core.expected import Expected
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.drawing.space import EVERY_PALETTE
+from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
+from veriformer.conformance_tests.drawing.vectors import VectorCase
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.multi_head.inputs import MultiHeadInputs
+from veriformer.conformance_tests.operations.normalisation.inputs import LayerNormInputs
+from veriformer.conformance_tests.operations.sinusoids.inputs import PositionInputs
+from veriformer.conformance_tests.operations.softmax.inputs import SoftmaxInputs
 
 Array = np.ndarray
 DTYPES = ("float32", "float64", "bfloat16", "float16")

@@ -12,12 +12,12 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from veriformer.conformance_tests.cases.case import Palette
-from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE
-from veriformer.conformance_tests.cases.values import fill, round_to_dtype
-from veriformer.conformance_tests.inputs.attention import AttentionInputs
-from veriformer.conformance_tests.inputs.expected import Expected
-from veriformer.conformance_tests.subject import standard_conventions
+from veriformer.conformance_tests.core.expected import Expected
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.drawing.case import Palette
+from veriformer.conformance_tests.drawing.space import EVERY_PALETTE
+from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 
 Array = np.ndarray
 Store = Callable[[Array], Array]

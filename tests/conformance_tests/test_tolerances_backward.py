@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from veriformer.conformance_tests.cases.case import Palette
-from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE
-from veriformer.conformance_tests.cases.values import fill, round_to_dtype
-from veriformer.conformance_tests.inputs.backward import OPERATION, BackwardInputs
-from veriformer.conformance_tests.subject import standard_conventions
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.drawing.case import Palette
+from veriformer.conformance_tests.drawing.space import EVERY_PALETTE
+from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
+from veriformer.conformance_tests.operations.attention_backward.inputs import OPERATION, BackwardInputs
 
 Array = np.ndarray
 Store = Callable[[Array], Array]

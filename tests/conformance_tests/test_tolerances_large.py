@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests import law as registry
-from veriformer.conformance_tests.cases.case import AttentionCase
-from veriformer.conformance_tests.inputs import attention as attention_inputs
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.inputs.expected import Expected
-from veriformer.conformance_tests.subject import standard_conventions
+from veriformer.conformance_tests.core.expected import Expected
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.operations import laws as registry
+from veriformer.conformance_tests.operations.attention import inputs as attention_inputs
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.inputs import draw_inputs
 
 Array = np.ndarray
 OPERATION = "scaled_dot_product_attention"
@@ -65,7 +65,7 @@ def test_large_calls_are_judged_rightly(monkeypatch: pytest.MonkeyPatch, error: 
         for identifier in ("attention.scale", "attention.values.linear", "attention.keys.permutation")
         if (space := registry.laws()[identifier].space)
     }
-    monkeypatch.setattr("veriformer.conformance_tests.runner.laws", lambda: large)
+    monkeypatch.setattr("veriformer.conformance_tests.run.runner.laws", lambda: large)
     report = check(SimpleNamespace(scaled_dot_product_attention=attention), tier="quick", shrink=False, diagnosis=False)
     assert report.verdict == verdict
     assert len(report.results) == len(large)

@@ -13,11 +13,12 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from veriformer.conformance_tests.cases.case import FeedForwardCase, VectorCase
-from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE
-from veriformer.conformance_tests.cases.values import round_to_dtype
-from veriformer.conformance_tests.inputs import draw_inputs
-from veriformer.conformance_tests.subject import standard_conventions
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.drawing.space import EVERY_PALETTE
+from veriformer.conformance_tests.drawing.values import round_to_dtype
+from veriformer.conformance_tests.drawing.vectors import VectorCase
+from veriformer.conformance_tests.operations.feed_forward.cases import FeedForwardCase
+from veriformer.conformance_tests.operations.inputs import draw_inputs
 
 Array = np.ndarray
 Tensor = torch.Tensor

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
-from veriformer.conformance_tests.cases.case import LossCase
-from veriformer.conformance_tests.inputs.loss import CrossEntropyInputs
-from veriformer.conformance_tests.subject import standard_conventions
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.operations.loss.cases import LossCase
+from veriformer.conformance_tests.operations.loss.inputs import CrossEntropyInputs
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 STANDARD = standard_conventions()

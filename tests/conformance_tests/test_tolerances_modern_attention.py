@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from veriformer.conformance_tests.cases.case import AttentionCase, MergeCase
-from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE
-from veriformer.conformance_tests.cases.values import round_to_dtype
-from veriformer.conformance_tests.inputs.attention import AttentionInputs
-from veriformer.conformance_tests.inputs.merging import MergeInputs
-from veriformer.conformance_tests.subject import standard_conventions
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.drawing.space import EVERY_PALETTE
+from veriformer.conformance_tests.drawing.values import round_to_dtype
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+from veriformer.conformance_tests.operations.merging.cases import MergeCase
+from veriformer.conformance_tests.operations.merging.inputs import MergeInputs
 
 Array = np.ndarray
 Store = Callable[[Array], Array]

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from veriformer.conformance_tests.tolerances.precision import Precision
-from veriformer.conformance_tests.tolerances.softmax import Disturbed, disturbed, log_normaliser
+from veriformer.conformance_tests.operations.softmax.bounds import Disturbed, disturbed, log_normaliser
+from veriformer.conformance_tests.rounding.precision import Precision
 
 Array = np.ndarray
 

@@ -11,13 +11,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from veriformer.conformance_tests.cases.case import RotaryCase
-from veriformer.conformance_tests.cases.spaces import EVERY_PALETTE
-from veriformer.conformance_tests.cases.values import round_to_dtype
-from veriformer.conformance_tests.inputs.relative_positions import AlibiInputs, BucketInputs
-from veriformer.conformance_tests.inputs.rotary import RotaryInputs
-from veriformer.conformance_tests.subject import standard_conventions
-from veriformer.conformance_tests.tolerances.relative_positions import decided
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.drawing.space import EVERY_PALETTE
+from veriformer.conformance_tests.drawing.values import round_to_dtype
+from veriformer.conformance_tests.operations.relative_positions.bounds import decided
+from veriformer.conformance_tests.operations.relative_positions.inputs import AlibiInputs, BucketInputs
+from veriformer.conformance_tests.operations.rotary.cases import RotaryCase
+from veriformer.conformance_tests.operations.rotary.inputs import RotaryInputs
 
 Array = np.ndarray
 Frequencies = Callable[[int, float], Array]

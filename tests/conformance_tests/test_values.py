@@ -7,8 +7,8 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from veriformer.conformance_tests.cases.case import Palette
-from veriformer.conformance_tests.cases.values import fill, positive_fill, round_to_dtype
+from veriformer.conformance_tests.drawing.case import Palette
+from veriformer.conformance_tests.drawing.values import fill, positive_fill, round_to_dtype
 
 NUMPY_DTYPES = ("float16", "float32", "float64")
 ALL_DTYPES = (*NUMPY_DTYPES, "bfloat16")

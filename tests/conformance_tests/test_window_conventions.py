@@ -10,10 +10,10 @@ import pytest
 from veriformer import reference
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.cases.case import MergeCase
-from veriformer.conformance_tests.inference import examine
-from veriformer.conformance_tests.inputs.merging import MergeInputs
-from veriformer.conformance_tests.subject import Subject, standard_conventions
+from veriformer.conformance_tests.conventions.inference import examine
+from veriformer.conformance_tests.core.subject import Subject, standard_conventions
+from veriformer.conformance_tests.operations.merging.cases import MergeCase
+from veriformer.conformance_tests.operations.merging.inputs import MergeInputs
 from veriformer.spec.operations import OPERATIONS
 
 ATTENTION = OPERATIONS["scaled_dot_product_attention"]

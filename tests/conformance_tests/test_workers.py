@@ -23,16 +23,15 @@ import numpy as np
 import pytest
 from veriformer.adapters.errors import LoadError
 from veriformer.conformance_tests import Report, check
-from veriformer.conformance_tests.expected_failures import Entry, ExpectedFailures
-from veriformer.conformance_tests.law import laws
-from veriformer.conformance_tests.parallel.errors import NotSendable, WorkersLost
-from veriformer.conformance_tests.parallel.processes import Workers
-from veriformer.conformance_tests.parallel.shares import Assignment, Share, divided
-from veriformer.conformance_tests.parallel.weights import _WEIGHTS, weight
-from veriformer.conformance_tests.parallel.working import try_share
+from veriformer.conformance_tests.core.selection import Selection
+from veriformer.conformance_tests.operations.laws import laws
 from veriformer.conformance_tests.reports.json_report import report_as_json
-from veriformer.conformance_tests.selection import Selection
-from veriformer.spec.operations import OPERATIONS
+from veriformer.conformance_tests.run.expected_failures import Entry, ExpectedFailures
+from veriformer.conformance_tests.run.workers.errors import NotSendable, WorkersLost
+from veriformer.conformance_tests.run.workers.processes import Workers
+from veriformer.conformance_tests.run.workers.shares import Assignment, Share, divided
+from veriformer.conformance_tests.run.workers.weights import weight
+from veriformer.conformance_tests.run.workers.working import try_share
 
 SMALL = ("softmax", "gelu", "causal_mask", "rms_norm", "alibi_bias", "layer_norm")
 ASSIGNMENT = Assignment("numpy", "", Selection(), ExpectedFailures(()), fail_fast=False, shrink=True, run="one")
@@ -206,10 +205,6 @@ def test_a_worker_goes_on_with_an_operation_that_it_knows() -> None:
         assert waiting == []
 
 
-def test_every_operation_has_a_weight() -> None:
-    assert set(_WEIGHTS) == set(OPERATIONS)
-
-
 def test_no_law_makes_no_share() -> None:
     assert divided((), ASSIGNMENT, 2) == []
 
@@ -333,7 +328,7 @@ def test_a_number_of_workers_is_at_least_one() -> None:
 
 
 def test_what_fails_in_veriformer_itself_is_returned_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    from veriformer.conformance_tests.parallel import working
+    from veriformer.conformance_tests.run.workers import working
 
     def defective(_: object) -> None:
         raise ZeroDivisionError("ours")

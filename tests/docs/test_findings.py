@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from veriformer.adapters.built_in import BUILT_IN
-from veriformer.conformance_tests.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
 from veriformer.spec.laws import LAWS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -73,8 +73,14 @@ def test_stale_pages_are_those_that_are_altered_missing_or_left_over(
 
 
 def test_check_ends_with_1_and_names_what_is_stale(
-    builder: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+    builder: Any,
+    pages: dict[str, str],
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """With the pages made once, which takes seconds; `test_pages_are_current` makes them in the program itself."""
+    monkeypatch.setattr(builder, "generated_pages", lambda: pages)
     (folder / "conventions.md").write_text("# Conventions\n", encoding="utf-8")
     assert builder.main(["--check", "--folder", str(folder)]) == 1
     assert capsys.readouterr().out.splitlines()[1:] == ["conventions.md"]

@@ -14,8 +14,8 @@ from veriformer.adapters.errors import LoadError
 from veriformer.adapters.implementation import LIMITATIONS
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.identification import identify
-from veriformer.conformance_tests.inference import examine
+from veriformer.conformance_tests.conventions.identification import identify
+from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.reports.identified import _HOW, _WORDS, identification_as_json
 from veriformer.conformance_tests.reports.json_report import failure_as_json, report_as_json
 from veriformer.spec.conventions import CONVENTIONS

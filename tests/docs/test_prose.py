@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from veriformer.conformance_tests.expected_failures import ExpectedFailures
-from veriformer.conformance_tests.selection import EXAMPLES
+from veriformer.conformance_tests.core.selection import EXAMPLES
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 from veriformer.spec.worked_examples import worked_example_ids
@@ -77,8 +77,8 @@ def test_the_guide_names_what_the_code_has() -> None:
         "spec/conventions.py": "_CATALOGUE",
         "spec/derivations/catalogue.py": "_TITLES",
         "tests/spec/test_derivations.py": "EXPECTED",
-        "conformance_tests/law.py": "def judges",
-        "conformance_tests/inference.py": "class Probe",
+        "conformance_tests/core/law.py": "def judges",
+        "conformance_tests/conventions/inference.py": "class Probe",
         "adapters/built_in.py": "BUILT_IN",
         "adapters/arrays.py": "class ArrayFramework",
         "conformance_tests/mistakes/mistake.py": "class PlantedMistake",

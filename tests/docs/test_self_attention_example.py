@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.report import Report
+from veriformer.conformance_tests.run.report import Report
 
 pytest.importorskip("torch")
 

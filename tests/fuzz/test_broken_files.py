@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from veriformer.cli import main
-from veriformer.conformance_tests.expected_failures import ExpectedFailures, UnreadableList
-from veriformer.conformance_tests.resuming.record import RecordFile, UnusableRecord
-from veriformer.conformance_tests.selection import Selection
+from veriformer.conformance_tests.core.selection import Selection
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures, UnreadableList
+from veriformer.conformance_tests.run.resuming.record import RecordFile, UnusableRecord
 
 LITTLE = ("--operation", "softmax", "--tier", "quick")
 SOFTMAX = "def softmax(x):\n    return x\n"

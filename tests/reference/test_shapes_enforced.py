@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 import veriformer.reference as reference
 from jaxtyping import TypeCheckError
+from jaxtyping._import_hook import Typechecker
 from veriformer.conformance_tests import check
-from veriformer.reference import positions
+from veriformer.reference import layers, positions
 
 Q, K, V = np.ones((2, 4, 3, 5)), np.ones((2, 4, 7, 5)), np.ones((2, 4, 7, 6))
 LOGITS = np.ones((2, 4, 3, 7))
@@ -152,6 +153,20 @@ def test_a_wrong_result_raises(monkeypatch):
     monkeypatch.setattr(positions, "sinusoidal_frequencies", lambda d_model: np.ones(d_model))
     with pytest.raises(TypeCheckError, match="checking the return value"):
         positions.sinusoidal_positions(3, 4, layout="concatenated")
+
+
+def test_a_wrong_result_inside_a_function_raises(monkeypatch):
+    monkeypatch.setattr(layers, "feed_forward", lambda y, weights, **choices: y[..., :1])
+    with pytest.raises(TypeCheckError, match=r"checking the return value of veriformer.reference.layers.*transform"):
+        reference.encoder_layer(X, TREE.layers[0], **LAYER)
+
+
+def test_nothing_is_decorated_in_a_call_where_nothing_is_checked(shapes_unchecked, monkeypatch):
+    decorated = []
+    for key in Typechecker.lookup:
+        monkeypatch.setitem(Typechecker.lookup, key, lambda function: decorated.append(function) or function)
+    reference.encoder_layer(X, TREE.layers[0], **LAYER)
+    assert decorated == []
 
 
 def test_every_function_is_checked():

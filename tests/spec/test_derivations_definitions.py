@@ -124,7 +124,8 @@ def an_inner_product() -> tuple[Numbers, Numbers]:
     one, other = ROW, TOKENS[0]
     halves = [entries(base, row.reshape(-1, 2), first=0) for base, row in ((rotary.query, one), (rotary.key, other))]
     given = world({rotary.pairs_count: E // 2}, entries(rotary.frequency, frequencies, first=0), *halves)
-    own = Evaluator(given).value(rotary.inner_product(sympy.Integer(3), sympy.Integer(7)))
+    evaluator = Evaluator(given, definitions=(rotary.QUERY, rotary.KEY))
+    own = evaluator.value(rotary.inner_product(sympy.Integer(3), sympy.Integer(7)))
     turned_rows = [reference.rotary_embedding(row[None, None, None], np.array([place]), pairing="interleaved")
                    for row, place in ((one, 3), (other, 7))]  # fmt: skip
     return np.array(own), (turned_rows[0] * turned_rows[1]).sum()

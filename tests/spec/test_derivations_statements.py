@@ -59,11 +59,12 @@ def test_every_formula_is_printed_from_the_sides_that_are_proved(derivation) -> 
 
 
 def test_names_are_replaced_by_what_is_shown_of_them(derivation) -> None:
+    page = render_markdown(derivation)
     for step in derivation.steps:
         used = [*step.written_entries(), *(definition.right for definition in step.where)]
         for definition in step.where:
             assert any(each.has(definition.name) for each in used), f"{step.name}: {definition.name} is idle"
-            assert definition_latex(definition) in render_markdown(derivation)
+            assert definition_latex(definition) in page
             assert not any(entry.has(definition.name) for entry in step.proved_entries())
 
 

@@ -1,1 +1,0 @@
-"""What is drawn: descriptions of cases, and the arrays they stand for."""

@@ -1,0 +1,1 @@
+"""Where two implementations part, and which of them the laws side with."""

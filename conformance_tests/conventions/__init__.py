@@ -1,0 +1,1 @@
+"""Which conventions an operation obeys: one question after the other, and what is left unknown."""

@@ -1,0 +1,44 @@
+"""The first calls of a process, kept so that they can be made again when others have been made in between.
+
+Questions about conventions and laws of shape and dtype come first, and judge no value. An operation that answers them
+otherwise than later calls (a table filled at first use, a graph captured at the third call) would not be found there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from veriformer.conformance_tests.drawing.arrays import Array
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.core.expected import Conventions
+    from veriformer.conformance_tests.core.subject import Inputs
+
+_FIRST = 100
+# Large ones would take memory for the whole run.
+_MOST_NUMBERS = 20_000
+
+
+@dataclass(frozen=True)
+class FirstCall:
+    """A call that was answered: its number, counted from 1, its inputs, under which conventions, and the answer."""
+
+    number: int
+    inputs: Inputs
+    conventions: Conventions
+    answer: Array
+
+
+@dataclass
+class FirstCalls:
+    """The first calls that an operation answered in this process in the right shape, as far as they are small."""
+
+    kept: list[FirstCall] = field(default_factory=list)
+    made: int = 0
+
+    def add(self, inputs: Inputs, conventions: Conventions, answer: Array | None) -> None:
+        """Count a call, and keep it where it is one of the first and small; one without an answer is counted alone."""
+        self.made += 1
+        if answer is not None and self.made <= _FIRST and answer.size <= _MOST_NUMBERS:
+            self.kept.append(FirstCall(self.made, inputs, conventions, answer.copy()))

@@ -1,0 +1,63 @@
+"""A law as something that can be run: its statement, the cases it is tried on, and its one assertion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from veriformer.conformance_tests.core.trial import Trial
+from veriformer.conformance_tests.core.verdict import Verdict
+from veriformer.conformance_tests.drawing.space import Space
+from veriformer.spec.laws import LawStatement
+
+Check = Callable[[Trial], Verdict]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A statement, the space its cases are drawn from, and the check that judges one case.
+
+    A law that is not `batched` is tried on one case a call, because samples of several regimes would not be judged.
+    Where it held on all cases, it is judged once more `afterwards`, without a case, by what was kept of earlier calls.
+    """
+
+    statement: LawStatement
+    space: Space
+    check: Check
+    batched: bool = True
+    afterwards: Check | None = None
+
+    @property
+    def id(self) -> str:
+        """The law's stable id."""
+        return self.statement.id
+
+
+# What judges a law, but for its statement: the other members of `Law`.
+Judge = tuple[Space, Check, bool, Check | None]
+_CHECKS: dict[tuple[str, str | None], Judge] = {}
+
+
+def judges(
+    *keys: str,
+    space: Space,
+    operations: tuple[str, ...] = (),
+    batched: bool = True,
+    afterwards: Check | None = None,
+) -> Callable[[Check], Check]:
+    """Register a check for the properties `keys` of the named operations, or of all that have no check of their own."""
+
+    def register(check: Check) -> Check:
+        for key in keys:
+            for operation in operations or (None,):
+                if (key, operation) in _CHECKS:
+                    raise ValueError(f"two checks for property {key!r} of {operation or 'any operation'}")
+                _CHECKS[key, operation] = (space, check, batched, afterwards)
+        return check
+
+    return register
+
+
+def check_of(key: str, operation: str) -> Judge | None:
+    """Return what judges a property of an operation."""
+    return _CHECKS.get((key, operation)) or _CHECKS.get((key, None))

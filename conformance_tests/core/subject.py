@@ -1,0 +1,341 @@
+"""One operation of the implementation under test, as the laws call it: NumPy in, NumPy out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from veriformer.adapters.calling import Call, OneCall, Result, prepare
+from veriformer.adapters.errors import AdapterError
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.sequences import Step, prepare_sequence
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.first_calls import FirstCalls
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.spec.conventions import CONVENTIONS
+from veriformer.spec.operations import Operation
+
+Shape = tuple[int, ...]
+
+
+class Inputs(Protocol):
+    """What a law hands to a call, whatever the operation."""
+
+    @property
+    def operation(self) -> str:
+        """The operation's name."""
+        ...
+
+    @property
+    def dtype(self) -> str:
+        """The dtype that floats are converted to."""
+        ...
+
+    @property
+    def result_shape(self) -> Shape:
+        """The shape of a correct result; of a tuple, that of its parts one after the other in one axis."""
+        ...
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        ...
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact result and its error bound."""
+        ...
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound of an implementation that may see more than it should."""
+        ...
+
+
+def result_shapes(inputs: Inputs) -> tuple[Shape, ...]:
+    """Return the shapes of the arrays that a correct call returns: one, or those of a tuple's parts."""
+    shapes: tuple[Shape, ...] = getattr(inputs, "result_shapes", None) or (inputs.result_shape,)
+    return shapes
+
+
+def steps_of(inputs: Inputs) -> tuple[Step, ...]:
+    """Return the calls that a chain is made of; none where the inputs are those of one call."""
+    steps: tuple[Step, ...] = getattr(inputs, "steps", ())
+    return steps
+
+
+def shape_words(shapes: tuple[Shape, ...]) -> str:
+    """Return shapes as a sentence names them."""
+    return f"shape{'s' if len(shapes) > 1 else ''} {', '.join(map(str, shapes))}"
+
+
+class WrongShape(Exception):
+    """The operation returned arrays of shapes other than the interface's."""
+
+    def __init__(self, operation: str, expected: tuple[Shape, ...], received: tuple[Shape, ...]) -> None:
+        super().__init__(f"{operation} returned {shape_words(received)}; expected {shape_words(expected)}")
+        self.expected = expected
+        self.received = received
+
+
+class Refused(Protocol):
+    """What an operation refuses, and the sentence that says so."""
+
+    @property
+    def sentence(self) -> str:
+        """What is refused, as one sentence."""
+        ...
+
+    @property
+    def declared(self) -> bool:
+        """Whether the implementation says so itself, as a limitation."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """The sentence, with the exception that a call ended in."""
+        ...
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The keywords, and parts of the ids of laws, that stand for what is refused."""
+        ...
+
+
+class CallRefused(AdapterError):
+    """The call was not made, because the operation is known to refuse what it asks for."""
+
+    def __init__(self, refusal: Refused) -> None:
+        super().__init__(refusal.sentence)
+        self.refusal = refusal
+
+
+class Refusals(Protocol):
+    """What is known of an operation's refusals."""
+
+    def about(self, inputs: Inputs) -> Refused | None:
+        """Return what the operation refuses and these inputs ask for; None where they may be put to it."""
+        ...
+
+    def learn(self, raised: Inputs | None = None) -> bool:
+        """Ask, at the first exception, what is refused; return whether that is now known and was not before."""
+        ...
+
+
+@dataclass(frozen=True)
+class EarlierCache:
+    """A cache as an argument: that which the call of this number returned, counted from 0 in the list of calls."""
+
+    call: int
+
+    def __str__(self) -> str:
+        return f"that of call {self.call + 1}"
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One call that was made: canonical arguments and what came back, None when it raised.
+
+    `shapes` are those of a tuple's parts. `derived_from` names the operation whose derivative the call is, if any.
+    `inputs` are those that the arguments were made from.
+    """
+
+    operation: str
+    dtype: str
+    arguments: dict[str, Any]
+    result: Array | None
+    shapes: tuple[Shape, ...] = ()
+    derived_from: str = ""
+    inputs: Inputs | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass
+class Subject:
+    """An operation of an implementation, called under its conventions; it remembers the calls of the last case.
+
+    What it is known to refuse is not put to it: CallRefused.
+    """
+
+    implementation: Implementation
+    operation: Operation
+    conventions: Mapping[str, str]
+    calls: list[CallRecord] = field(default_factory=list)
+    refusals: Refusals | None = field(default=None, repr=False, compare=False)
+    first_calls: FirstCalls = field(default_factory=FirstCalls, repr=False, compare=False)
+    # The last call on strided arrays: made again, it would be another.
+    _strided: Call | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The optional keywords that the implementation has."""
+        return self.implementation.features(self.operation.name)
+
+    def prepare(self, inputs: Inputs, *, strided: bool = False) -> Call:
+        """Convert the inputs to the implementation's arrays without calling it."""
+        call: Call
+        if steps := steps_of(inputs):
+            call = prepare_sequence(self.implementation, steps, inputs.arguments(), dtype=inputs.dtype, strided=strided)
+        else:
+            call = self._prepare_one(inputs, strided=strided)
+        self._strided = call if strided else self._strided
+        return call
+
+    def _prepare_one(self, inputs: Inputs, *, strided: bool = False) -> OneCall:
+        return prepare(
+            self.implementation,
+            inputs.operation,
+            self._regrouped(inputs.arguments()),
+            dtype=inputs.dtype,
+            layout=self.conventions.get("layout", "bhld"),
+            mask_polarity=self.conventions.get("mask_polarity", "true_attends"),
+            strided=strided,
+        )
+
+    def run(self, prepared: Call, inputs: Inputs) -> Result:
+        """Make a prepared call, remember it, and return what came back, whatever its shape; CallRefused."""
+        self._not_refused(inputs)
+        result = self._run_steps(prepared, inputs) if steps_of(inputs) else self._run_one(prepared, inputs)
+        self._count(inputs, result if prepared is not self._strided else None)
+        return result
+
+    def _count(self, inputs: Inputs, result: Result | None) -> None:
+        """Count a call among the first; one that cannot be made again as it was has no result here."""
+        answer = None
+        if result is not None and result.shapes == result_shapes(inputs):
+            answer = self._ungrouped(result.value, inputs)
+        self.first_calls.add(inputs, self.conventions, answer)
+
+    def _run_one(self, prepared: Call, inputs: Inputs) -> Result:
+        origin = self.implementation.derived.get(inputs.operation, "")
+        record = CallRecord(
+            inputs.operation, inputs.dtype, inputs.arguments(), None, derived_from=origin, inputs=inputs
+        )
+        self.calls.append(record)
+        with self.implementation.stopwatch.timing():
+            result = prepared.run(result_shapes(inputs))
+        self.calls[-1] = replace(record, result=result.value, shapes=result.shapes)
+        return result
+
+    def _run_steps(self, prepared: Call, inputs: Inputs) -> Result:
+        """Make a chain of calls and remember each: where one raises, all of them have no result."""
+        start, shared = len(self.calls), inputs.arguments()
+        for step in steps_of(inputs):
+            cache = None if step.after is None else EarlierCache(start + step.after)
+            arguments = {"tokens": step.tokens, "cache": cache, **shared, **step.keywords}
+            self.calls.append(CallRecord(inputs.operation, inputs.dtype, arguments, None, inputs=inputs))
+        with self.implementation.stopwatch.timing(len(steps_of(inputs))):
+            result = prepared.run(result_shapes(inputs))
+        if result.value.ndim == 3 and result.shapes == result_shapes(inputs):
+            at = 0
+            for number, step in enumerate(steps_of(inputs), start):
+                logits = result.value[:, at : at + step.tokens.shape[1]]
+                self.calls[number] = replace(self.calls[number], result=logits)
+                at += step.tokens.shape[1]
+        return result
+
+    def run_again_on(self, inputs: Inputs, others: Inputs) -> tuple[Array, Array]:
+        """Call, overwrite the arguments with others of their shapes, and call again on the same arrays.
+
+        Returns the first result as it was at once, and as it stands after the second call. Chains of calls have no
+        such pair: TypeError. CallRefused where either is refused.
+        """
+        _, (first, afterwards, _) = self._run_twice(inputs, others)
+        return first.value, afterwards.value
+
+    def call_where_others_stood(self, inputs: Inputs, others: Inputs) -> Array | None:
+        """Return what a call returns on arrays that held other values in the call before.
+
+        None where arrays cannot be overwritten, or where the calls differ in more than what is in their arrays. Raises
+        what `run_again_on` raises.
+        """
+        if not _differ_in_arrays_alone(inputs.arguments(), others.arguments()):
+            return None
+        prepared, (*_, second) = self._run_twice(others, inputs)
+        if second.shapes != result_shapes(inputs):
+            raise WrongShape(inputs.operation, result_shapes(inputs), second.shapes)
+        values = self._prepare_one(inputs).arguments_now()
+        written = prepared.arguments_now()
+        same = all(np.array_equal(values[name], array, equal_nan=True) for name, array in written.items())
+        return self._ungrouped(second.value, inputs) if same else None
+
+    def _run_twice(self, inputs: Inputs, others: Inputs) -> tuple[OneCall, tuple[Result, Result, Result]]:
+        if steps_of(inputs) or steps_of(others):
+            raise TypeError(f"{inputs.operation} is a chain of calls")
+        self._not_refused(inputs)
+        self._not_refused(others)
+        prepared, overwriting = self._prepare_one(inputs), self._prepare_one(others)
+        records = [CallRecord(i.operation, i.dtype, i.arguments(), None) for i in (inputs, others)]
+        self.calls.extend(records)
+        with self.implementation.stopwatch.timing(2):
+            results = prepared.run_again_on(overwriting, result_shapes(inputs))
+        first = results[0]
+        self.calls[-2:] = [replace(records[0], result=first.value, shapes=first.shapes), records[1]]
+        self._count(inputs, first)
+        # Not every framework's arrays can be overwritten: what the second was called with is not known here.
+        self._count(others, None)
+        return prepared, results
+
+    def call(self, inputs: Inputs, *, strided: bool = False) -> Array:
+        """Call the operation; WrongShape when the result does not have the interface's shape."""
+        return self.answer(self.prepare(inputs, strided=strided), inputs)
+
+    def answer(self, prepared: Call, inputs: Inputs) -> Array:
+        """Make a prepared call; WrongShape when the result does not have the interface's shape."""
+        result = self.run(prepared, inputs)
+        if result.shapes != result_shapes(inputs):
+            raise WrongShape(inputs.operation, result_shapes(inputs), result.shapes)
+        return self._ungrouped(result.value, inputs)
+
+    def _not_refused(self, inputs: Inputs) -> None:
+        refusal = None if self.refusals is None else self.refusals.about(inputs)
+        if refusal is not None:
+            raise CallRefused(refusal)
+
+    @property
+    def _tiles(self) -> bool:
+        """Whether heads are reordered around the call: what is declared of all operations bears on few of them."""
+        declared = self.conventions.get("kv_grouping", "repeat_each")
+        return declared == "tile" and "kv_grouping" in self.operation.conventions
+
+    def _regrouped(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Reorder query heads for an implementation that declares that head h reads key/value head h mod G."""
+        if not self._tiles or "key" not in arguments:
+            return arguments
+        order = _tiled_order(arguments["query"].shape[1], arguments["key"].shape[1])
+        reordered = {"query": arguments["query"][:, order]}
+        for name in ("mask", "bias"):
+            table = arguments.get(name)
+            if table is not None and table.ndim == 4 and table.shape[1] > 1:
+                reordered[name] = table[:, order]
+        if arguments.get("sinks") is not None:
+            reordered["sinks"] = arguments["sinks"][order]
+        return arguments | reordered
+
+    def _ungrouped(self, value: Array, inputs: Inputs) -> Array:
+        arguments = inputs.arguments()
+        if not self._tiles or "key" not in arguments:
+            return value
+        order = _tiled_order(value.shape[1], arguments["key"].shape[1])
+        return value[:, np.argsort(order)]
+
+
+def _tiled_order(heads: int, kv_heads: int) -> Array:
+    """Return for each head of a tiling implementation the head that reads the same key/value head here."""
+    return np.arange(heads).reshape(kv_heads, -1).T.reshape(-1)
+
+
+def standard_conventions() -> dict[str, str]:
+    """Return every convention at its standard value."""
+    return {name: convention.standard for name, convention in CONVENTIONS.items()}
+
+
+def _differ_in_arrays_alone(one: Any, other: Any) -> bool:
+    """Return whether arguments, or parts of them, have the same sizes and the same of all that is no array."""
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and one.shape == other.shape
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_differ_in_arrays_alone(one[name], other[name]) for name in one)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(_differ_in_arrays_alone, one, other))
+    return _differ_in_arrays_alone(vars(one), vars(other)) if hasattr(one, "__dict__") else bool(one == other)

@@ -1,0 +1,72 @@
+"""A suite: all that the conformance tests know of one operation, in one record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from veriformer.conformance_tests.drawing import choices
+from veriformer.conformance_tests.drawing.case import Case
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.drawing.rarity import Rarity
+from veriformer.conformance_tests.drawing.space import How, Space
+from veriformer.conformance_tests.drawing.values import stored
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.core.subject import Inputs
+    from veriformer.conformance_tests.variants import Family
+
+Draw = Callable[[Any, Limits], choices.Choice[Any]]
+
+
+def _as_it_is(case: Case, _: str, __: Limits) -> Case:
+    return case
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What the conformance tests know of an operation; its laws are those of the topic's `laws`.
+
+    `space` returns the space of its ordinary cases, with optional inputs that are drawn sometimes, or never.
+    `draw` is the choice among the cases of a space.
+    `inputs` has the inputs that a case describes (`draw`), and makes them of arguments; where these are not its members
+    by name, `given` does so, from a dtype and arrays that it can hold.
+    `weight` is how long a law takes, in milliseconds of `veriformer check numpy`: what is long is begun first, and no
+    verdict depends on it.
+    `ordinary` is a case that has nothing rare, of which `rarities` change something.
+    `suited` makes of it one that a law, by its key, and an implementation can have.
+    `variants` is where the formula with its decisions is: the module, imported when asked for, and the name in it.
+    """
+
+    operation: str
+    space: Callable[[How], Space]
+    draw: Draw
+    inputs: Any
+    weight: int
+    ordinary: Case | None = None
+    rarities: tuple[Rarity, ...] = ()
+    variants: tuple[str, str] | None = None
+    given: Callable[[str, Mapping[str, Any]], Inputs] | None = None
+    suited: Callable[[Any, str, Limits], Case] = _as_it_is
+
+    def inputs_of(self, case: Case) -> Any:
+        """Return the inputs that a case describes."""
+        return self.inputs.draw(self.operation, case)
+
+    def given_inputs(self, dtype: str, arguments: Mapping[str, Any]) -> Any:
+        """Return inputs made of given arguments: floats become arrays of values that the dtype can hold.
+
+        Raises TypeError when the arguments are not those of the operation.
+        """
+        arrays = {name: stored(value, dtype) for name, value in arguments.items()}
+        return self.inputs(dtype, **arrays) if self.given is None else self.given(dtype, arrays)
+
+    def family(self) -> Family | None:
+        """Return the family of the operation; None where it has none."""
+        if self.variants is None:
+            return None
+        module, name = self.variants
+        family: Family = getattr(import_module(module), name)
+        return family

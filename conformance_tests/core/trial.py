@@ -1,0 +1,133 @@
+"""One case put to one law: the inputs, the calls, and the comparisons that laws are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.subject import Inputs, Subject
+from veriformer.conformance_tests.core.verdict import Verdict, compare
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.batches import AnyCase
+
+Selection = Callable[[Array], Array]
+Bound = Callable[[Inputs], Array]
+
+
+class NotOffered(Exception):
+    """What the law asks for is not among what the implementation offers; the message says what."""
+
+
+def everything(result: Array) -> Array:
+    """Return the whole result: the selection of a law that compares all of it."""
+    return result
+
+
+@dataclass
+class Trial:
+    """A case and the operation under test; `inputs` are those that the case describes, None without a case.
+
+    `inputs` is Any because each law is written for one family of operations, whose inputs it knows.
+    """
+
+    subject: Subject
+    case: AnyCase | None
+    inputs: Any
+    # What is expected of each of the law's calls, by the inputs, which are kept so that no others take their place.
+    _expected: dict[int, tuple[Inputs, Expected]] = field(default_factory=dict)
+
+    @property
+    def conventions(self) -> Conventions:
+        """The conventions that the operation obeys."""
+        return self.subject.conventions
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """A generator for the law's own choices, the same at every replay and apart from the inputs'."""
+        return np.random.default_rng([self.case.seed if self.case else 0, 1])
+
+    def permutation(self, length: int) -> Array:
+        """Return an order of `length` things that moves at least one of them when that is possible."""
+        order = self.generator.permutation(length)
+        return order if (order != np.arange(length)).any() else np.roll(order, 1)
+
+    def output(self, inputs: Inputs) -> Array:
+        """Return the operation's result."""
+        return self.subject.call(inputs)
+
+    def expected(self, inputs: Inputs) -> Expected:
+        """Return the exact result of a call and its error bound, which are computed once."""
+        if id(inputs) not in self._expected:
+            self._expected[id(inputs)] = inputs, inputs.expected(self.conventions)
+        return self._expected[id(inputs)][1]
+
+    def allowed(self, *inputs: Inputs) -> Array:
+        """Return what the results of these inputs may err by, in sum."""
+        errors = [self.expected(one).allowed for one in inputs]
+        return np.asarray(sum(errors[1:], start=errors[0]))
+
+    def agrees(self, inputs: Inputs | None = None) -> Verdict:
+        """Judge the operation's result against the exact one."""
+        inputs = self.inputs if inputs is None else inputs
+        expected = self.expected(inputs)
+        return self.within(expected.value, self.output(inputs), lambda bound: bound(inputs), expected.judged)
+
+    def within(
+        self,
+        first: Array,
+        second: Array,
+        allowed: Callable[[Bound], Array],
+        judged: Array | None = None,
+        note: str = "",
+        *,
+        may_be_nan: bool = True,
+    ) -> Verdict:
+        """Judge whether two arrays agree within what `allowed` makes of the error bounds of calls.
+
+        Where a bound is costly, parts of it that are not are tried first, which are enough for most correct results.
+        """
+
+        def at(level: int) -> Bound:
+            return lambda inputs: self.expected(inputs).floor(level)
+
+        levels = max((len(expected.floors) for _, expected in self._expected.values()), default=0)
+        for level in range(levels):
+            verdict = compare(first, second, allowed(at(level)), judged, note, may_be_nan=may_be_nan)
+            if verdict.holds:
+                return verdict
+        return compare(first, second, allowed(at(levels)), judged, note, may_be_nan=may_be_nan)
+
+    def equal(
+        self,
+        first: Inputs,
+        second: Inputs,
+        *,
+        of_first: Selection = everything,
+        of_second: Selection = everything,
+        note: str = "",
+    ) -> Verdict:
+        """Judge whether two calls agree, each within its own rounding: f(first) = f(second).
+
+        `of_first` and `of_second` select or reorder what is compared. The first call's result stands as expected.
+        Where the two differ by more than a correct implementation's rounding, the bound of one that sees every key
+        is tried: a law about symmetry must not fail for rounding errors of an implementation whose mask is wrong.
+        """
+        results = of_first(self.output(first)), of_second(self.output(second))
+        if np.array_equal(*results):
+            # Equal to the last bit: how much they might have differed need not be known.
+            return compare(*results, np.zeros(results[0].shape), note=note)
+        one, other = self.expected(first), self.expected(second)
+        judged = of_first(one.judged) & of_second(other.judged)
+
+        def allowed(bound: Bound) -> Array:
+            return of_first(bound(first)) + of_second(bound(second))
+
+        verdict = self.within(*results, allowed, judged, note, may_be_nan=False)
+        if verdict.holds:
+            return verdict
+        errors = first.loosest_error(self.conventions), second.loosest_error(self.conventions)
+        loosest = of_first(one.allowed + errors[0]) + of_second(other.allowed + errors[1])
+        return compare(*results, loosest, judged, note, may_be_nan=False)

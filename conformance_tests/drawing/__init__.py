@@ -1,0 +1,1 @@
+"""What drawing cases needs, whatever the operation: choices, values, limits, rarities, regions."""

@@ -1,0 +1,56 @@
+"""What may be drawn for an operation of an implementation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from veriformer.adapters.model_declarations import BlackBox
+from veriformer.conformance_tests.drawing import choices
+from veriformer.conformance_tests.drawing.fixed import FixedChoices
+
+# Float16 holds logits up to 65504; larger amplitudes would ask of it what no kernel can give.
+LARGEST_AMPLITUDE = {"float16": 8, "bfloat16": 100, "float32": 100, "float64": 100}
+SEEDS = choices.integers(0, 2**16)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be drawn for an operation of an implementation.
+
+    Sizes are chosen by `seed`. `compiles_per_shape` takes them from `pool` entries of a pool; `small` overrides both
+    and draws the smallest sizes only, to find a counterexample that can be read. `turn` is the law's place among those
+    of its operation: laws take turns at the rare entries of a pool, so that every run meets all of them.
+    `causal_excludes_mask` keeps the causal flag away from masks and biases, `bias_excludes_mask` these two apart.
+    `reach` is the dearest of the cases drawn on purpose: 0 in a quick run, 2 in a thorough one.
+    `architectures` are those that the implementation has of an operation on whole models, `black_box` is
+    what its `model` takes; `fixed` are
+    the choices that the operation does not offer; without `left_padding` their padding stands on the right.
+    """
+
+    operation: str
+    dtypes: tuple[str, ...]
+    features: frozenset[str]
+    architectures: tuple[str, ...] = ()
+    black_box: BlackBox | None = None
+    left_padding: bool = True
+    equal_widths: bool = False
+    causal_excludes_mask: bool = False
+    bias_excludes_mask: bool = False
+    compiles_per_shape: bool = False
+    pool: int = 2
+    small: bool = False
+    seed: int = 0
+    turn: int | None = None
+    fixed: FixedChoices = field(default_factory=FixedChoices)
+    reach: int = 0
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places in a pool, counted round and round, that a law compiles for: by its seed, and last by its turn."""
+        drawn = range(self.seed, self.seed + self.pool)
+        return tuple(drawn) if self.turn is None else (*drawn[:-1], self.turn)
+
+    @property
+    def dtypes_in_turn(self) -> tuple[str, ...]:
+        """A dtype for each of these places, so that a law meets as many as there are places."""
+        return tuple(self.dtypes[(self.seed + number) % len(self.dtypes)] for number in range(self.pool))

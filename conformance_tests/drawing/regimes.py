@@ -1,0 +1,28 @@
+"""Regimes: which kind of values a case is filled with. The samples of a batch may each have one of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.drawing.case import MaskKind, Palette
+
+
+@dataclass(frozen=True)
+class Regime:
+    """What one sample is filled with: numbers of a palette times an amplitude, behind a mask of a kind."""
+
+    palette: Palette
+    amplitude: int = 1
+    mask: MaskKind = "none"
+
+
+@lru_cache(maxsize=256)
+def samples_of(batch: int, kinds: tuple[str, ...], kind: str) -> Array:
+    """Return the samples of a batch that have a kind, where samples take the kinds in turn."""
+    return np.flatnonzero(np.resize(np.array(kinds), batch) == kind)

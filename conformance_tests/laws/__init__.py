@@ -1,1 +1,0 @@
-"""The laws as checks: each takes one trial and makes one assertion."""

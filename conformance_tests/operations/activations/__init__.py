@@ -1,0 +1,1 @@
+"""GELU and SiLU."""

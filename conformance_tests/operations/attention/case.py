@@ -1,0 +1,140 @@
+"""Cases of attention, and the spaces that they are drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from veriformer.conformance_tests.drawing.case import BatchableCase, MaskKind, Palette
+from veriformer.conformance_tests.drawing.fixed import FixedChoices
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.drawing.regimes import Regime
+from veriformer.conformance_tests.drawing.space import EVERY_PALETTE, How, Space
+
+Window = tuple[int | None, int | None]
+MaskShape = Literal["full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only"]
+
+
+@dataclass(frozen=True)
+class AttentionCase(BatchableCase):
+    """One call of an attention operation.
+
+    Sizes are those of the interface: `kv_heads` divides `heads`. `biases` says whether the projections of
+    multi-head attention have biases, `itself` that context and x are one array; `bias` is the additive bias of the
+    logits.
+    """
+
+    batch: int
+    heads: int
+    kv_heads: int
+    query_length: int
+    key_length: int
+    head_width: int
+    value_width: int
+    dtype: str = "float32"
+    palette: Palette = "bits"
+    amplitude: int = 1
+    mask: MaskKind = "none"
+    mask_shape: MaskShape = "full"
+    bias: bool = False
+    is_causal: bool = False
+    scale: float | None = None
+    biases: bool = False
+    itself: bool = False
+    window: Window | None = None
+    softcap: float | None = None
+    sinks: bool = False
+    seed: int = 0
+    regimes: tuple[Regime, ...] = ()
+
+    is_costly: ClassVar[bool] = True
+
+    axes: ClassVar[tuple[str, ...]] = ("batch", "heads", "query_length", "key_length", "head_width", "value_width")
+
+    @property
+    def numbers(self) -> int:
+        """About how many numbers a sample has, counted as often as a law computes with them."""
+        logits, rows = self.query_length * self.key_length, self.query_length + self.key_length
+        # The tolerance takes the distance of every value from every output.
+        return self.heads * (logits * (self.value_width + 2) + 2 * rows * self.head_width)
+
+    def offered(self, fixed: FixedChoices, space: Any) -> AttentionCase:
+        """Return the case with what is offered of its choices, wherever the space leaves that free."""
+        case = replace(self, biases=fixed.biases(self, space))
+        if "num_kv_heads" in fixed.offered and not getattr(space, "grouped", False):
+            case = replace(case, kv_heads=case.heads)
+        if "context" in fixed.offered and getattr(space, "lengths", "any") != "unequal":
+            longest = max(case.query_length, case.key_length)
+            length = getattr(space, "queries", None) or getattr(space, "keys", None) or longest
+            case = replace(case, query_length=length, key_length=length, itself=True)
+        return case
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        sizes = [f"batch {self.batch}", f"heads {self.heads}"]
+        if self.kv_heads != self.heads:
+            sizes.append(f"key/value heads {self.kv_heads}")
+        sizes += [f"L = {self.query_length}", f"S = {self.key_length}", f"D = {self.head_width}"]
+        if self.value_width != self.head_width:
+            sizes.append(f"Dv = {self.value_width}")
+        settings = [self.dtype]
+        if self.mask != "none":
+            settings.append(f"mask {self.mask.replace('_', ' ')} ({self.mask_shape.replace('_', ' ')})")
+        settings += [
+            name for name, on in (("bias", self.bias), ("causal", self.is_causal), ("sinks", self.sinks)) if on
+        ]
+        if self.window is not None:
+            settings.append(f"window {self.window}")
+        if self.softcap is not None:
+            settings.append(f"softcap {self.softcap:g}")
+        if self.scale is not None:
+            settings.append(f"scale {self.scale:g}")
+        return ", ".join(sizes + settings)
+
+
+MASK_SHAPES: tuple[MaskShape, ...] = ("full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only")
+MASK_SHAPES_OF_ONE_HEAD: tuple[MaskShape, ...] = ("full", "shared_by_batch", "lengths", "keys_only")
+MASK_KINDS: tuple[MaskKind, ...] = ("random", "padding", "left_padding", "one_visible")
+
+
+@dataclass(frozen=True)
+class AttentionSpace(Space):
+    """Cases of attention. `sometimes` means: drawn either way where the implementation has the feature.
+
+    `queries`, `keys` and `heads` fix a size; the `least_*` bound it from below. Lengths where `keys_suffice` have at
+    least as many keys as queries. `grouped` asks for several key/value heads with several query heads each.
+    """
+
+    mask: How = "never"
+    mask_kinds: tuple[MaskKind, ...] = MASK_KINDS
+    mask_shapes: tuple[MaskShape, ...] = MASK_SHAPES
+    causal: How = "never"
+    bias: How = "never"
+    scale: How = "never"
+    window: How = "never"
+    softcap: How = "never"
+    sinks: How = "never"
+    biases: How = "sometimes"
+    palettes: tuple[Palette, ...] = EVERY_PALETTE
+    amplitudes: tuple[int, ...] = (1, 4)
+    lengths: Literal["any", "equal", "unequal", "keys_suffice"] = "any"
+    widths: Literal["any", "unequal"] = "any"
+    kv_heads: Literal["any", "one", "all"] = "any"
+    grouped: bool = False
+    queries: int | None = None
+    keys: int | None = None
+    heads: int | None = None
+    least_batch: int = 1
+    least_heads: int = 1
+    least_queries: int = 1
+    least_keys: int = 1
+    least_width: int = 1
+
+
+def suited(case: AttentionCase, _: str, limits: Limits) -> AttentionCase:
+    """Return a case with equal widths where no others are taken, and with the heads that its operation has."""
+    if limits.equal_widths:
+        case = replace(case, value_width=case.head_width)
+    if limits.operation not in ("grouped_query_attention", "multi_head_attention"):
+        case = replace(case, kv_heads=case.heads)
+    return case

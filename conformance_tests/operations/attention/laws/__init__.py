@@ -1,0 +1,1 @@
+"""Laws of scaled dot-product attention, grouped or not, and its weights."""

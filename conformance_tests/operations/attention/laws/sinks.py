@@ -1,0 +1,102 @@
+"""Sinks: one logit more for each head, which takes weight and has no value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from veriformer.conformance_tests.core.law import judges
+from veriformer.conformance_tests.core.trial import Trial
+from veriformer.conformance_tests.core.verdict import Verdict, compare
+from veriformer.conformance_tests.operations.attention.case import AttentionSpace
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+
+_WITH_SINKS = AttentionSpace(sinks="always", amplitudes=(1,))
+# Below any logit of amplitude 1 by more than the logarithm of the smallest float64, and a float16 number.
+_NEGLIGIBLE = -4096.0
+
+
+@judges("sinks.value", space=replace(_WITH_SINKS, mask="sometimes", causal="sometimes"))
+@judges("sinks.unscaled", space=replace(_WITH_SINKS, scale="always"))
+@judges("sinks.uncapped", space=replace(_WITH_SINKS, softcap="always"))
+@judges(
+    "order_of_steps",
+    space=AttentionSpace(
+        scale="always",
+        softcap="always",
+        bias="always",
+        mask="always",
+        window="always",
+        sinks="always",
+        causal="sometimes",
+        least_queries=3,
+        least_keys=3,
+    ),
+)
+def agrees_with_formula(trial: Trial) -> Verdict:
+    """The result is the formula's."""
+    return trial.agrees()
+
+
+@judges("sinks.extra_key", space=replace(_WITH_SINKS, bias="always"))
+def extra_key(trial: Trial) -> Verdict:
+    """One more key of zeros, with the sink as its bias and no value, gives what the sink gives."""
+    inputs: AttentionInputs = trial.inputs
+    if inputs.value is None or inputs.sinks is None or inputs.bias is None:
+        raise TypeError("this law gives sinks and a bias to an operation with values")
+    nothing = ((0, 0), (0, 0), (0, 1), (0, 0))
+    column = np.broadcast_to(inputs.sinks[:, None, None], (*inputs.bias.shape[:-1], 1))
+    longer = replace(
+        inputs,
+        key=np.pad(inputs.key, nothing),
+        value=np.pad(inputs.value, nothing),
+        bias=np.concatenate([inputs.bias, column], axis=-1),
+        sinks=None,
+    )
+    return trial.equal(longer, inputs)
+
+
+@judges("sinks.weights_below_one", space=replace(_WITH_SINKS, mask="sometimes"))
+def weights_below_one(trial: Trial) -> Verdict:
+    """With values of one the output is what the sink leaves to the keys."""
+    inputs: AttentionInputs = trial.inputs
+    if inputs.value is None:
+        raise TypeError(f"{inputs.operation} has no values")
+    return trial.agrees(replace(inputs, value=np.ones_like(inputs.value)))
+
+
+@judges("sinks.weights_below_one", space=replace(_WITH_SINKS, mask="sometimes"), operations=("attention_weights",))
+def rows_below_one(trial: Trial) -> Verdict:
+    """The weights of each row sum to what the sink leaves to the keys."""
+    inputs: AttentionInputs = trial.inputs
+    expected, output = trial.expected(inputs), trial.output(inputs)
+    seen = ~inputs.empty_rows(trial.conventions)
+    return compare(expected.value.sum(axis=-1), output.sum(axis=-1), expected.allowed.sum(axis=-1), seen)
+
+
+@judges("sinks.negligible", space=replace(_WITH_SINKS, mask="sometimes"))
+def negligible(trial: Trial) -> Verdict:
+    """Sinks far below all logits give what no sinks give."""
+    inputs: AttentionInputs = trial.inputs
+    return trial.equal(replace(inputs, sinks=None), replace(inputs, sinks=np.full(inputs.heads, _NEGLIGIBLE)))
+
+
+@judges(
+    "sinks.empty_row", space=replace(_WITH_SINKS, mask="always", mask_kinds=("empty_rows",), mask_shapes=("lengths",))
+)
+def empty_row(trial: Trial) -> Verdict:
+    """A query without a visible key returns zero."""
+    inputs: AttentionInputs = trial.inputs
+    expected, output = trial.expected(inputs), trial.output(inputs)
+    empty = np.broadcast_to(inputs.empty_rows(trial.conventions)[..., None], output.shape)
+    return compare(np.zeros(output.shape), output, expected.allowed, empty)
+
+
+@judges("sinks.per_head", space=replace(_WITH_SINKS, least_heads=2))
+def per_head(trial: Trial) -> Verdict:
+    """Groups of heads and their sinks in another order give results in that order."""
+    inputs: AttentionInputs = trial.inputs
+    group = inputs.group_size
+    groups = trial.permutation(inputs.heads // group)
+    order = (groups[:, None] * group + np.arange(group)).reshape(-1)
+    return trial.equal(inputs, inputs.take_heads(order), of_first=lambda result: result[:, order])

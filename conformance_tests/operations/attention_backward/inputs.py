@@ -1,0 +1,92 @@
+"""The inputs of the backward pass of attention, and the gradients that it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.several_results import SeveralResults, Shape
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.values import filled
+from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+from veriformer.conformance_tests.operations.attention_backward.bounds import backward_bounds
+from veriformer.conformance_tests.rounding.precision import Precision
+
+OPERATION = "scaled_dot_product_attention_backward"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BackwardInputs(SeveralResults, AttentionInputs):
+    """Queries, keys, values and the gradient of the output, (B, H, L, Dv); the result has three parts."""
+
+    value: Array
+    grad_output: Array
+
+    @classmethod
+    def draw(cls, operation: str, case: AttentionCase) -> Self:
+        """Return the inputs that a case describes; the output's gradient is of the values' palette."""
+        forward = AttentionInputs.draw(operation, case)
+        shape = (case.batch, case.heads, case.query_length, case.value_width)
+        # From a generator of its own: case for case the forward inputs are those of the forward pass.
+        drawn = filled(np.random.default_rng([case.seed, 2]), case, shape, amplified=False)
+        return cls(**vars(forward), grad_output=drawn)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        return {**super().arguments(), "grad_output": self.grad_output}
+
+    @property
+    def parts(self) -> dict[str, Shape]:
+        """The gradients, each with the shape of what it belongs to."""
+        return {"grad_query": self.query.shape, "grad_key": self.key.shape, "grad_value": self.value.shape}
+
+    def take_samples(self, index: Array) -> Self:
+        """Return the samples at `index`."""
+        return replace(super().take_samples(index), grad_output=self.grad_output[index])
+
+    def take_heads(self, index: Array) -> Self:
+        """Return the heads at `index`."""
+        return replace(super().take_heads(index), grad_output=self.grad_output[:, index])
+
+    def take_queries(self, index: Array) -> Self:
+        """Return the queries at `index` with the gradients of their outputs."""
+        return replace(super().take_queries(index), grad_output=self.grad_output[:, :, index])
+
+    def result_axis(self, name: str) -> int:
+        """Return the axis of a part of the result that stands for `batch`, `heads`, or its queries or keys."""
+        return {"batch": 0, "heads": 1, "queries": 2, "keys": 2}[name]
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact gradients under the conventions and their error bounds, one after the other.
+
+        Where a query sees no key the value is that of the convention zeros, and `judged` leaves out whatever such a
+        row reaches: its query's gradient and those of every key and value of its head. Laws of such rows compare all.
+        """
+        precision = Precision.under(self.dtype, conventions)
+        visible = self.visible(conventions)
+        obeyed = self.obeying(conventions)
+        gradients = reference.scaled_dot_product_attention_backward(
+            self.query,
+            self.key,
+            self.value,
+            self.grad_output,
+            mask=obeyed.mask,
+            is_causal=obeyed.is_causal,
+            scale=self.scale,
+            causal_alignment=conventions["causal_alignment"],
+        )
+        # Under the convention zeros an empty row has no weight, so that it adds to no error either.
+        terms = self._terms(visible, {**conventions, "empty_row": "zeros"})
+        bounds = backward_bounds(terms, self.grad_output, precision)
+        empty = self.empty_rows(conventions)
+        reached = (empty[..., None], *[np.any(empty, axis=-1, keepdims=True)[..., None]] * 2)
+        return self.joined(
+            *(
+                Expected(gradient, bound * precision.with_reference, np.broadcast_to(~away, gradient.shape))
+                for gradient, bound, away in zip(gradients, bounds, reached, strict=True)
+            )
+        )

@@ -1,0 +1,186 @@
+"""The gradients of attention under masks and the causal flag, and what may be reordered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.core.law import judges
+from veriformer.conformance_tests.core.trial import NotOffered, Trial
+from veriformer.conformance_tests.core.verdict import Verdict, compare
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.values import round_to_dtype
+from veriformer.conformance_tests.operations.attention.case import AttentionSpace
+from veriformer.conformance_tests.operations.attention.laws.causality import with_padding as forward_with_padding
+from veriformer.conformance_tests.operations.attention_backward.inputs import BackwardInputs
+from veriformer.conformance_tests.operations.attention_backward.laws.values import BACKWARD, PARTS, agrees, equal, worst
+
+_ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes")
+_CAUSAL = AttentionSpace(causal="always", least_queries=2, least_keys=2)
+_PADDED = AttentionSpace(mask="always", mask_kinds=("padding", "left_padding"), least_keys=2)
+
+
+@judges("mask.masked_keys", space=_PADDED, operations=BACKWARD)
+def masked_keys(trial: Trial) -> Verdict:
+    """Keys that no query may see have no gradient, and neither have their values."""
+    inputs: BackwardInputs = trial.inputs
+    return _no_gradient(trial, inputs, inputs.unseen_keys(trial.conventions))
+
+
+@judges("causal.no_future_gradient", space=_CAUSAL, operations=BACKWARD)
+def no_future_gradient(trial: Trial) -> Verdict:
+    """A loss on the first half of the outputs gives no gradient to keys and values that only later queries see."""
+    inputs: BackwardInputs = trial.inputs
+    cut = inputs.query_length // 2
+    grad_output = inputs.grad_output.copy()
+    grad_output[:, :, cut:] = 0.0
+    later = ~np.asarray(inputs.visible(trial.conventions)[:, :, :cut].any(axis=2))
+    return _no_gradient(trial, replace(inputs, grad_output=grad_output), later)
+
+
+def _no_gradient(trial: Trial, inputs: BackwardInputs, where: Array) -> Verdict:
+    """Judge whether the gradients of keys and values at `where` (B, H, S) are zero."""
+    expected, output = trial.expected(inputs), trial.output(inputs)
+
+    def judge(name: str) -> Verdict:
+        part = inputs.part(name)
+        received = part(output)
+        judged = part(expected.judged) & where[..., None]
+        return compare(
+            np.where(where[..., None], 0.0, received), received, part(expected.allowed), judged, name, may_be_nan=False
+        )
+
+    return worst(judge(name) for name in PARTS[1:])
+
+
+@judges("mask.masked_content", space=_PADDED, operations=BACKWARD)
+def masked_content(trial: Trial) -> Verdict:
+    """Other content in keys that no query may see changes no gradient."""
+    hidden = trial.inputs.unseen_keys(trial.conventions)
+    return equal(trial, trial.inputs, trial.inputs.with_keys_replaced(hidden, 5.0))
+
+
+@judges(
+    "mask.broadcast",
+    space=AttentionSpace(
+        mask="always",
+        mask_shapes=("shared_by_heads", "shared_by_batch", "lengths", "keys_only"),
+        least_batch=2,
+        least_heads=2,
+        least_keys=2,
+    ),
+    operations=BACKWARD,
+)
+def broadcast(trial: Trial) -> Verdict:
+    """The expanded mask gives what the short one gives."""
+    inputs: BackwardInputs = trial.inputs
+    shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
+    if inputs.mask is None:
+        raise TypeError("this law gives a mask")
+    return equal(trial, replace(inputs, mask=np.broadcast_to(inputs.mask, shape).copy()), inputs)
+
+
+@judges(
+    "mask.empty_row",
+    space=AttentionSpace(mask="always", mask_kinds=("empty_rows",), mask_shapes=("full", "lengths", "shared_by_heads")),
+    operations=BACKWARD,
+)
+def empty_row(trial: Trial) -> Verdict:
+    """A query without a visible key has no gradient and adds to none, where its output is zero."""
+    inputs: BackwardInputs = trial.inputs
+    return _agrees_at_empty_rows(trial, inputs)
+
+
+@judges("causal.empty_row", space=replace(_CAUSAL, least_keys=1), operations=BACKWARD)
+def causal_empty_row(trial: Trial) -> Verdict:
+    """A query in front of the first key, where the flag is aligned to the last, has no gradient and adds to none."""
+    inputs: BackwardInputs = trial.inputs
+    # Fewer keys than queries, so that there is such a row; aligned to the first key the flag empties none.
+    inputs = inputs.take_keys(np.arange(min(inputs.key_length, inputs.query_length - 1)))
+    return _agrees_at_empty_rows(trial, inputs)
+
+
+def _agrees_at_empty_rows(trial: Trial, inputs: BackwardInputs) -> Verdict:
+    if trial.conventions["empty_row"] != "zeros" and inputs.empty_rows(trial.conventions).any():
+        raise NotOffered("the output of a query that sees no key is not zero; its gradients are not compared")
+    expected, output = trial.expected(inputs), trial.output(inputs)
+    parts = {name: inputs.part(name) for name in PARTS}
+    return worst(
+        compare(part(expected.value), part(output), part(expected.allowed), None, name) for name, part in parts.items()
+    )
+
+
+@judges(
+    "causal.with_padding",
+    space=replace(_CAUSAL, mask="always", mask_kinds=("random", "padding")),
+    operations=BACKWARD,
+)
+def with_padding(trial: Trial) -> Verdict:
+    """The gradients are those over the keys that flag and mask both leave visible, as the convention says."""
+    if trial.conventions["causal_with_mask"] == "rejects":
+        return forward_with_padding(trial)
+    return agrees(trial, trial.inputs)
+
+
+@judges("causal.explicit_mask", space=_CAUSAL, operations=BACKWARD)
+def explicit_mask(trial: Trial) -> Verdict:
+    """The triangular mask given as a mask gives the gradients that the flag gives."""
+    inputs: BackwardInputs = trial.inputs
+    alignment = trial.conventions["causal_alignment"]
+    triangle = reference.causal_mask(inputs.query_length, inputs.key_length, causal_alignment=alignment)
+    mask = np.broadcast_to(triangle, (inputs.batch, inputs.heads, *triangle.shape)).copy()
+    return equal(trial, replace(inputs, is_causal=False, mask=mask), inputs)
+
+
+@judges("batch.independence", space=replace(_ANY, least_batch=2), operations=BACKWARD)
+def batch_independence(trial: Trial) -> Verdict:
+    """The last sample has the same gradients beside samples with other content."""
+    last = np.s_[-1:]
+    return equal(
+        trial, trial.inputs, _others_changed(trial.inputs, last), lambda _, part: part[last], lambda _, part: part[last]
+    )
+
+
+@judges("heads.independence", space=replace(_ANY, least_heads=2), operations=BACKWARD)
+def head_independence(trial: Trial) -> Verdict:
+    """The last head has the same gradients beside heads with other content."""
+    last = np.s_[:, -1:]
+    return equal(
+        trial, trial.inputs, _others_changed(trial.inputs, last), lambda _, part: part[last], lambda _, part: part[last]
+    )
+
+
+def _others_changed(inputs: BackwardInputs, kept: Any) -> BackwardInputs:
+    """Return inputs that hold something else everywhere but at `kept`; their shapes stay, so nothing is compiled."""
+
+    def changed(array: Array) -> Array:
+        other = 2.0 - array
+        other[kept] = array[kept]
+        return round_to_dtype(other, inputs.dtype)
+
+    query, key, value = changed(inputs.query), changed(inputs.key), changed(inputs.value)
+    return replace(inputs, query=query, key=key, value=value, grad_output=changed(inputs.grad_output))
+
+
+@judges("queries.permutation", space=AttentionSpace(mask="sometimes", least_queries=2), operations=BACKWARD)
+def query_permutation(trial: Trial) -> Verdict:
+    """Queries in another order have their gradients in that order; those of keys and values stay."""
+    order = trial.permutation(trial.inputs.query_length)
+
+    def reordered(name: str, part: Array) -> Array:
+        return part[:, :, order] if name == "grad_query" else part
+
+    return equal(trial, trial.inputs, trial.inputs.take_queries(order), of_first=reordered)
+
+
+@judges("keys.permutation", space=AttentionSpace(mask="sometimes", least_keys=2), operations=BACKWARD)
+def key_permutation(trial: Trial) -> Verdict:
+    """Keys and values in another order have their gradients in that order; those of the queries stay."""
+    order = trial.permutation(trial.inputs.key_length)
+
+    def reordered(name: str, part: Array) -> Array:
+        return part if name == "grad_query" else part[:, :, order]
+
+    return equal(trial, trial.inputs, trial.inputs.take_keys(order), of_first=reordered)

@@ -1,0 +1,307 @@
+"""The family of attention's backward pass: a forward pass with its own decisions, and the four products after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.operations.attention.variants.blocks import BLOCK_PLACES, BLOCKS
+from veriformer.conformance_tests.operations.attention.variants.causality import (
+    CAUSAL_ALIGNMENT,
+    CAUSAL_BESIDE_MASK,
+    CAUSAL_DIAGONAL,
+    CAUSAL_USE,
+    CAUSAL_WHEN,
+)
+from veriformer.conformance_tests.operations.attention.variants.formula import masked
+from veriformer.conformance_tests.operations.attention.variants.logits import SCALE
+from veriformer.conformance_tests.operations.attention.variants.masks import MASK_HEEDED, MASK_READING, MASK_USE, Scores
+from veriformer.conformance_tests.operations.attention.variants.softmax import NOT_SHIFTED, SOFTMAX
+from veriformer.conformance_tests.variants.decision import Decision, Option, mistake, neighbour, standard
+from veriformer.conformance_tests.variants.family import Arguments, Family, NotDefined, Point
+
+Parts = tuple[Array, Array, Array]
+
+_WRONG = "custom_backward_wrong"
+# Other uses of the mask have derivatives of their own.
+_KEPT_OF_MASK_USE = ("hidden_keys_left_out", "mask_polarity_inverted", "bool_mask_added_as_numbers")
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What the forward pass leaves behind, and the gradient that comes in."""
+
+    query: Array
+    key: Array
+    value: Array
+    grad_output: Array
+    logits: Array
+    visible: Array
+    weights: Array
+
+
+def _standard_logits(passed: Passed) -> Array:
+    return reference.gradient_of_logits(passed.weights, passed.visible, passed.grad_output, passed.value)
+
+
+def _grad_weights(passed: Passed) -> Array:
+    return np.where(passed.visible, passed.grad_output @ passed.value.swapaxes(-1, -2), 0.0)
+
+
+def _row_term(term: Callable[[Array, Array], Array]) -> Callable[[Passed], Array]:
+    def grad_logits(passed: Passed) -> Array:
+        grad_weights = np.asarray(passed.grad_output @ passed.value.swapaxes(-1, -2))
+        return np.asarray(passed.weights * (grad_weights - term(passed.weights, grad_weights)))
+
+    return grad_logits
+
+
+def _without_softmax(passed: Passed) -> Array:
+    return _grad_weights(passed)
+
+
+def _without_weights(passed: Passed) -> Array:
+    grad_weights = _grad_weights(passed)
+    average = (passed.weights * grad_weights).sum(axis=-1, keepdims=True)
+    return np.where(passed.visible, grad_weights - average, 0.0)
+
+
+def _values_laid_out_again(passed: Passed) -> Array:
+    return _standard_logits(replace(passed, value=_laid_out_again(passed.value)))
+
+
+GRADIENT_OF_LOGITS = Decision(
+    "gradient_of_logits",
+    "How does the gradient pass softmax?",
+    (
+        standard("jacobian", _standard_logits),
+        mistake("softmax_row_term_forgotten", _row_term(lambda weights, grad: np.zeros_like(grad))),
+        mistake(
+            "softmax_row_term_over_queries",
+            _row_term(lambda weights, grad: (weights * grad).sum(axis=-2, keepdims=True)),
+        ),
+        mistake("softmax_row_term_not_weighted", _row_term(lambda weights, grad: grad.mean(axis=-1, keepdims=True))),
+        mistake(
+            "softmax_row_term_not_weighted",
+            _row_term(lambda weights, grad: grad.sum(axis=-1, keepdims=True)),
+            "softmax_row_term_not_weighted_sum",
+        ),
+        neighbour(
+            "row_term_a_mean",
+            _row_term(lambda weights, grad: (weights * grad).mean(axis=-1, keepdims=True)),
+            "the row term of softmax's Jacobian is divided by the number of keys",
+        ),
+        neighbour(
+            "row_term_added",
+            _row_term(lambda weights, grad: -(weights * grad).sum(axis=-1, keepdims=True)),
+            "the row term of softmax's Jacobian is added instead of subtracted",
+        ),
+        neighbour("softmax_left_out", _without_softmax, "the gradient passes softmax as if it were the identity"),
+        neighbour("not_weighted", _without_weights, "dP − rowsum(P ∘ dP) is not multiplied by the weights"),
+        mistake("custom_backward_layout", _values_laid_out_again, "values_laid_out_again"),
+    ),
+)
+
+
+def _laid_out_again(table: Array) -> Array:
+    """Return an array whose heads and lengths are read in the other order."""
+    return table.swapaxes(1, 2).reshape(table.shape)
+
+
+def _of_all_samples(table: Array) -> Array:
+    return np.asarray(table.mean(axis=0, keepdims=True) + np.zeros_like(table))
+
+
+def _rolled(table: Array) -> Array:
+    return np.roll(table, 1, axis=0)
+
+
+def _left_out(table: Array) -> Array:
+    return np.zeros_like(table)
+
+
+def _factors(other: str) -> tuple[Option, ...]:
+    """Return what the gradient of queries or of keys may be multiplied by in the place of the scale."""
+    return (
+        standard("scale", lambda factor, usual: factor),
+        mistake(_WRONG, lambda factor, usual: 1.0, "missing"),
+        mistake(_WRONG, lambda factor, usual: factor * factor, "twice"),
+        mistake(_WRONG, lambda factor, usual: usual, "given_ignored"),
+        mistake(_WRONG, lambda factor, usual: 1.0 / factor, "divided"),
+        neighbour(
+            "root", lambda factor, usual: factor**0.5, f"the gradient of the {other} is scaled by the scale's root"
+        ),
+        neighbour("opposite", lambda factor, usual: -factor, f"the gradient of the {other} has the opposite sign"),
+    )
+
+
+def _operands(name: str, whose: str) -> tuple[Option, ...]:
+    """Return what the gradient of the logits may be multiplied with in the place of the keys or queries."""
+    return (
+        standard("as_given", lambda table: table),
+        mistake("custom_backward_layout", _laid_out_again, "laid_out_again"),
+        mistake("samples_mixed_in_backward", _of_all_samples, "mean_of_samples"),
+        mistake("samples_mixed_in_backward", _rolled, "next_sample"),
+        mistake("samples_mixed_in_backward", lambda table: len(table) * _of_all_samples(table), "sum_of_samples"),
+    )
+
+
+FACTOR_OF_QUERIES = Decision("factor_of_queries", "By what is dS K multiplied?", _factors("queries"))
+FACTOR_OF_KEYS = Decision("factor_of_keys", "By what is dSᵀ Q multiplied?", _factors("keys"))
+KEYS = Decision("keys", "Which keys give the queries' gradient?", _operands("keys", "queries"))
+QUERIES = Decision("queries", "Which queries give the keys' gradient?", _operands("queries", "keys"))
+
+
+def _fully_seen_rows(passed: Passed) -> Array:
+    return passed.weights * passed.visible.all(axis=-1, keepdims=True)
+
+
+def _fully_seen_columns(passed: Passed) -> Array:
+    return passed.weights * passed.visible.all(axis=-2, keepdims=True)
+
+
+VALUE_WEIGHTS = Decision(
+    "value_weights",
+    "With which weights is the gradient of the values summed?",
+    (
+        standard("those_of_the_forward_pass", lambda passed: passed.weights),
+        mistake("backward_recomputes_other_weights", lambda passed: reference.softmax(passed.logits), "without_mask"),
+        mistake("gradient_wrong_compiled", _fully_seen_rows, "queries_that_see_all_keys"),
+        mistake("gradient_wrong_compiled", _fully_seen_columns, "keys_that_all_queries_see"),
+        mistake(_WRONG, lambda passed: passed.weights / passed.query.shape[0], "over_batch"),
+        mistake(_WRONG, lambda passed: passed.weights / passed.query.shape[2], "over_queries"),
+        neighbour("logits", lambda passed: np.where(passed.visible, passed.logits, 0.0), "logits stand for weights"),
+    ),
+)
+
+PARTS_RETURNED = Decision(
+    "parts_returned",
+    "Which gradients are returned?",
+    (
+        standard("all", lambda parts: parts),
+        mistake("key_detached", lambda parts: (parts[0], _left_out(parts[1]), parts[2])),
+        neighbour("no_query", lambda parts: (_left_out(parts[0]), *parts[1:]), "nothing flows back to the queries"),
+        neighbour("no_value", lambda parts: (*parts[:2], _left_out(parts[2])), "nothing flows back to the values"),
+        neighbour(
+            "query_and_key_exchanged", lambda parts: _exchanged(parts, 0, 1), "queries and keys get each other's"
+        ),
+        neighbour("key_and_value_exchanged", lambda parts: _exchanged(parts, 1, 2), "keys and values get each other's"),
+    ),
+)
+
+
+def _exchanged(parts: Parts, first: int, second: int) -> Parts:
+    if parts[first].shape != parts[second].shape:
+        raise NotDefined
+    order = [0, 1, 2]
+    order[first], order[second] = second, first
+    query, key, value = (parts[index] for index in order)
+    return query, key, value
+
+
+def _nan(*reached: bool) -> Callable[[Parts, Array], Parts]:
+    """Return what spoils gradients where an empty row reaches them: its own query's, those of its head's others."""
+
+    def spoiled(parts: Parts, visible: Array) -> Parts:
+        empty = np.asarray(~visible.any(axis=-1, keepdims=True))
+        heads = np.asarray(empty.any(axis=-2, keepdims=True))
+        query, key, value = (
+            np.where(where & spoils, np.nan, part)
+            for part, where, spoils in zip(parts, (empty, heads, heads), reached, strict=True)
+        )
+        return query, key, value
+
+    return spoiled
+
+
+EMPTY_ROWS = Decision(
+    "empty_rows",
+    "What flows back from a query that may see no key?",
+    (
+        standard("zeros", lambda parts, visible: parts),
+        mistake("nan_gradient_fully_masked", _nan(True, True, False), "nan_through_softmax"),
+        mistake("nan_gradient_fully_masked", _nan(True, True, True), "nan_everywhere"),
+        mistake("nan_gradient_fully_masked", _nan(True, False, False), "nan_to_own_query"),
+        mistake("where_nan_gradient", _nan(False, False, True), "nan_through_weights"),
+    ),
+    convention="empty_row",
+)
+
+# Without a mistake of their own: what is dropped or read wrongly is so in the forward pass that is computed again.
+_MASK_USE = Decision(
+    MASK_USE.name,
+    MASK_USE.question,
+    tuple(option for option in MASK_USE.options if option.name in _KEPT_OF_MASK_USE),
+)
+_CAUSAL_WHEN = Decision(
+    CAUSAL_WHEN.name,
+    CAUSAL_WHEN.question,
+    tuple(
+        replace(option, slug=_WRONG) if option.slug == "decoder_not_causal" else option
+        for option in CAUSAL_WHEN.options
+        if option.slug != "causal_dropped_when_window_disabled"
+    ),
+)
+
+
+def _back(arguments: Arguments, factor: float, point: Point) -> float:
+    """Return the scale as the way back has it: where it is the usual one the reference takes it by another root."""
+    usual = arguments.get("scale") is None and point.option("scale") is SCALE.standard
+    return arguments["query"].shape[-1] ** -0.5 if usual else factor
+
+
+def _passed(arguments: Arguments, factor: float, point: Point) -> Passed:
+    query, key = arguments["query"], arguments["key"]
+    logits = (factor * query) @ key.swapaxes(-1, -2)
+    scores = masked(Scores(logits, np.ones(logits.shape, dtype=bool)), arguments, point)
+    weights = point["softmax"](scores.logits, scores.visible, "zeros", arguments.get("dtype", "float64"))
+    weights = np.where(scores.visible, weights, 0.0)
+    return Passed(query, key, arguments["value"], arguments["grad_output"], scores.logits, scores.visible, weights)
+
+
+def compute(arguments: Arguments, point: Point) -> Array:
+    """Return the three gradients, one after the other, at a point of the family."""
+    arguments = point["causal_beside_mask"](arguments)
+    query, key = arguments["query"], arguments["key"]
+    factor = point["scale"](arguments.get("scale"), query, key)
+    passed = _passed(arguments, factor, point)
+    # What is not a number in a row spoils the whole row of its gradient.
+    grad_logits = point["gradient_of_logits"](passed) + 0.0 * passed.weights.sum(axis=-1, keepdims=True)
+    backwards = passed.visible.swapaxes(-1, -2)
+    grad_query = reference.weighted_sum(grad_logits, point["keys"](key), passed.visible)
+    grad_key = reference.weighted_sum(grad_logits.swapaxes(-1, -2), point["queries"](query), backwards)
+    weights = point["value_weights"](passed)
+    grad_value = reference.weighted_sum(weights.swapaxes(-1, -2), passed.grad_output, backwards)
+    usual, back = query.shape[-1] ** -0.5, _back(arguments, factor, point)
+    of_query = point["factor_of_queries"](back, usual)
+    of_key = point["factor_of_keys"](back, usual)
+    parts = point["parts_returned"]((of_query * grad_query, of_key * grad_key, grad_value))
+    return np.concatenate([part.ravel() for part in point["empty_rows"](parts, passed.visible)])
+
+
+_DECISIONS = (
+    BLOCK_PLACES,
+    BLOCKS,
+    SCALE,
+    Decision(SOFTMAX.name, SOFTMAX.question, (SOFTMAX.standard, *NOT_SHIFTED)),
+    MASK_HEEDED.without("window_ignores_mask").without("mask_beside_bias_ignored"),
+    MASK_READING,
+    _MASK_USE,
+    CAUSAL_BESIDE_MASK.without("causal_ignored_beside_bias"),
+    _CAUSAL_WHEN,
+    CAUSAL_ALIGNMENT,
+    CAUSAL_DIAGONAL,
+    CAUSAL_USE.without(""),
+    GRADIENT_OF_LOGITS,
+    KEYS,
+    QUERIES,
+    FACTOR_OF_QUERIES,
+    FACTOR_OF_KEYS,
+    VALUE_WEIGHTS,
+    PARTS_RETURNED,
+    EMPTY_ROWS,
+)
+ATTENTION_BACKWARD = Family("scaled_dot_product_attention_backward", _DECISIONS, compute, needs_dtype=True)

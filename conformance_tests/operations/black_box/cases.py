@@ -1,0 +1,87 @@
+"""Cases of a model of which only its inputs are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from veriformer.conformance_tests.drawing import choices
+from veriformer.conformance_tests.drawing.case import Case
+from veriformer.conformance_tests.drawing.space import Space
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.drawing.limits import Limits
+
+_SEEDS = choices.integers(0, 2**16)
+_POOL = ((2, 3), (3, 5), (1, 4), (2, 7), (3, 1), (2, 6))
+
+
+@dataclass(frozen=True)
+class BoxCase(Case):
+    """One call of `model`: tokens below `vocabulary`, or vectors of `width`; the other of the two is 0."""
+
+    batch: int
+    length: int
+    vocabulary: int
+    width: int
+    padded: bool = False
+    dtype: str = "float32"
+    seed: int = 0
+    side: Literal["right", "left"] = "right"
+
+    axes: ClassVar[tuple[str, ...]] = ("batch", "length", "padded")
+
+    def describe(self) -> str:
+        """Return the sizes and settings in one line."""
+        kind = f"tokens below {self.vocabulary}" if self.vocabulary else f"E = {self.width}"
+        padding = f", padded{' on the left' if self.side == 'left' else ''}" if self.padded else ""
+        return f"batch {self.batch}, L = {self.length}, {kind}{padding}, {self.dtype}"
+
+
+@dataclass(frozen=True)
+class BoxSpace(Space):
+    """Cases of `model`; `declared` is a property without which the law does not hold, `sides` where padding stands."""
+
+    padding: Literal["never", "sometimes", "always"] = "never"
+    sides: tuple[Literal["right", "left"], ...] = ("right",)
+    declared: str = ""
+    least_batch: int = 1
+    least_length: int = 1
+
+
+_LONGEST = 33
+
+
+def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
+    """Return cases of `model`; ValueError without a declaration of what it takes."""
+    box = limits.black_box
+    if box is None:
+        raise ValueError("a model whose inputs are not declared has no cases")
+    longest = box.max_length or 9
+    sizes: choices.Choice[tuple[int, int]]
+    if limits.compiles_per_shape and not limits.small:
+        sizes = choices.sampled_from([_POOL[at % len(_POOL)] for at in limits.places])
+    else:
+        few = choices.integers(1, 3)
+        # Most are small; the longest that the model takes is among the others, but no call of minutes.
+        lengths = choices.sampled_from((*range(1, 10), *range(1, 10), 12, 16, 17, min(longest, _LONGEST)))
+        batches = choices.sampled_from((1, 2, 3, 1, 2, 3, 5))
+        sizes = choices.tuples(few, few) if limits.small else choices.tuples(batches, lengths)
+    paddings = {"never": (False,), "sometimes": (False, True), "always": (True,)}[space.padding]
+    padded = choices.sampled_from(paddings if "padding_mask" in limits.features else (False,))
+    return choices.builds(
+        lambda size, with_padding, dtype, seed: BoxCase(
+            max(size[0], space.least_batch),
+            min(max(size[1], space.least_length, 2 if with_padding else 1), longest),
+            box.vocabulary_size or 0,
+            box.d_model or 0,
+            with_padding,
+            dtype,
+            seed,
+            space.sides[seed % len(space.sides)],
+        ),
+        sizes,
+        padded,
+        choices.sampled_from(limits.dtypes),
+        _SEEDS,
+    )

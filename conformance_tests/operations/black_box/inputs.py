@@ -1,0 +1,101 @@
+"""The inputs of a model of which only these are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.values import round_to_dtype
+from veriformer.conformance_tests.operations.black_box.cases import BoxCase
+
+
+class AnyLength(int):
+    """The length of an axis of which nothing is known: it equals every length."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, int)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "·"
+
+
+@dataclass(frozen=True, eq=False)
+class BoxInputs:
+    """Numbers of tokens (B, L) or vectors (B, L, E), and which of them are real."""
+
+    dtype: str
+    inputs: Array
+    vocabulary: int
+    padding_mask: Array | None = None
+
+    @classmethod
+    def draw(cls, operation: str, case: BoxCase) -> BoxInputs:
+        """Return the inputs that a case describes; the last sample has padding where any has."""
+        generator = np.random.default_rng(case.seed)
+        shape = (case.batch, case.length)
+        if case.vocabulary:
+            inputs = generator.integers(0, case.vocabulary, shape)
+        else:
+            inputs = round_to_dtype(generator.normal(size=(*shape, case.width)), case.dtype)
+        mask = None
+        if case.padded:
+            lengths = generator.integers(1, case.length + 1, (case.batch, 1))
+            lengths[-1] = max(min(int(lengths[-1, 0]), case.length - 1), 1)
+            mask = np.arange(case.length) < lengths
+            mask = mask[:, ::-1].copy() if case.side == "left" else mask
+        return cls(case.dtype, inputs, case.vocabulary, mask)
+
+    @property
+    def operation(self) -> str:
+        """The operation's name."""
+        return "model"
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        padding = {} if self.padding_mask is None else {"padding_mask": self.padding_mask}
+        return {"inputs": self.inputs, **padding}
+
+    @property
+    def batch(self) -> int:
+        """B."""
+        return int(self.inputs.shape[0])
+
+    @property
+    def length(self) -> int:
+        """L."""
+        return int(self.inputs.shape[1])
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result, whose width is unknown."""
+        return (*self.inputs.shape[:2], AnyLength())
+
+    def take_samples(self, index: Array) -> BoxInputs:
+        """Return the samples at `index`."""
+        mask = None if self.padding_mask is None else self.padding_mask[index]
+        return replace(self, inputs=self.inputs[index], padding_mask=mask)
+
+    def take_tokens(self, index: Array) -> BoxInputs:
+        """Return the positions at `index`."""
+        mask = None if self.padding_mask is None else self.padding_mask[:, index]
+        return replace(self, inputs=self.inputs[:, index], padding_mask=mask)
+
+    def changed_at(self, where: Array) -> BoxInputs:
+        """Return inputs with other content at the positions `where`, bool (B, L)."""
+        if self.vocabulary:
+            return replace(self, inputs=np.where(where, (self.inputs + 1) % self.vocabulary, self.inputs))
+        return replace(self, inputs=np.where(where[..., None], -2.0 * self.inputs, self.inputs))
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """There is no formula; NotImplementedError."""
+        raise NotImplementedError("nothing is known of a black box")
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """There is no formula; NotImplementedError."""
+        raise NotImplementedError("nothing is known of a black box")

@@ -1,0 +1,155 @@
+"""A model of which nothing is known: what it promises whatever it computes.
+
+Without a formula there is no analysis of its rounding. Two of its answers agree where they differ by no more than √u
+of the largest entry, u the unit roundoff: half of the digits may be lost on the way through its layers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+from veriformer.adapters.errors import OperationRaised
+from veriformer.conformance_tests.core.law import judges
+from veriformer.conformance_tests.core.trial import NotOffered, Selection, Trial, everything
+from veriformer.conformance_tests.core.verdict import Verdict, compare, words
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.batches import reseeded
+from veriformer.conformance_tests.operations.black_box.cases import BoxSpace
+from veriformer.conformance_tests.operations.black_box.inputs import BoxInputs
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.rounding.precision import UNIT_ROUNDOFF
+
+_MODEL = ("model",)
+_ANY = BoxSpace(padding="sometimes")
+_SEVERAL = BoxSpace(padding="sometimes", least_batch=2)
+
+
+@judges("dtype", space=_ANY, operations=_MODEL)
+def dtype(trial: Trial) -> Verdict:
+    """A model of vectors returns their dtype."""
+    inputs: BoxInputs = trial.inputs
+    if inputs.vocabulary:
+        raise NotOffered("numbers of tokens have no dtype that the result could share")
+    result = trial.subject.run(trial.subject.prepare(inputs), inputs)
+    return words(inputs.dtype, result.dtype, holds=result.dtype == inputs.dtype)
+
+
+@judges("same_call_same_answer", space=_ANY, operations=_MODEL)
+def same_call_same_answer(trial: Trial) -> Verdict:
+    """A second call with the same arrays repeats the first's answer."""
+    return _agree(trial, trial.output(trial.inputs), trial.output(trial.inputs))
+
+
+@judges("history_independence", space=_ANY, operations=_MODEL)
+def history_independence(trial: Trial) -> Verdict:
+    """Calls with other values in between leave the answer as it was."""
+    first = trial.output(trial.inputs)
+    if trial.case is None:
+        raise TypeError("this law is tried on cases")
+    for number in (1, 2):
+        trial.output(draw_inputs("model", reseeded(trial.case, trial.case.seed + number)))
+    return _agree(trial, first, trial.output(trial.inputs))
+
+
+@judges("memory_layout", space=_ANY, operations=_MODEL)
+def memory_layout(trial: Trial) -> Verdict:
+    """Strided views give the answer of contiguous arrays, where the model takes any.
+
+    What calls a model makes its tokens, and they are contiguous: that it takes no others is a limitation.
+    """
+    contiguous = trial.output(trial.inputs)
+    try:
+        strided = trial.subject.call(trial.inputs, strided=True)
+    except OperationRaised as error:
+        raised = str(error).removeprefix("model ")
+        raise NotOffered(f"model takes contiguous arrays only: it {raised}") from error
+    return _agree(trial, contiguous, strided)
+
+
+@judges("batch.independence", space=_SEVERAL, operations=_MODEL)
+def batch_independence(trial: Trial) -> Verdict:
+    """The last sample alone is answered as in its batch."""
+    last = np.array([trial.inputs.batch - 1])
+    return _equal(trial, trial.inputs.take_samples(last), trial.inputs, of_second=lambda result: result[last])
+
+
+@judges("batch.permutation", space=_SEVERAL, operations=_MODEL)
+def batch_permutation(trial: Trial) -> Verdict:
+    """Samples in another order give results in that order."""
+    order = trial.permutation(trial.inputs.batch)
+    return _equal(trial, trial.inputs, trial.inputs.take_samples(order), of_first=lambda result: result[order])
+
+
+@judges("padding.left", space=BoxSpace(padding="always", sides=("left",)), operations=_MODEL)
+@judges("padding.content", space=BoxSpace(padding="always"), operations=_MODEL)
+def padding_content(trial: Trial) -> Verdict:
+    """Other content in the padding leaves the rest as it was."""
+    inputs: BoxInputs = trial.inputs
+    return _equal(trial, inputs, inputs.changed_at(~_real(inputs)))
+
+
+@judges("padding.removed", space=BoxSpace(padding="always"), operations=_MODEL)
+def padding_removed(trial: Trial) -> Verdict:
+    """The last sample alone, without its padding, is answered as in the padded batch."""
+    inputs: BoxInputs = trial.inputs
+    last = inputs.batch - 1
+    real = np.flatnonzero(_real(inputs)[last])
+    alone = replace(inputs, padding_mask=None).take_samples(np.array([last])).take_tokens(real)
+    return _equal(trial, alone, inputs, of_second=lambda result: result[last:, real])
+
+
+@judges("padding.all_real", space=BoxSpace(padding="always"), operations=_MODEL)
+def all_real(trial: Trial) -> Verdict:
+    """A mask that hides nothing gives what no mask gives."""
+    plain = replace(trial.inputs, padding_mask=None)
+    return _equal(trial, plain, replace(plain, padding_mask=np.ones_like(trial.inputs.padding_mask)))
+
+
+@judges("causal.no_future_leak", space=BoxSpace(declared="causal", least_length=2), operations=_MODEL)
+def no_future_leak(trial: Trial) -> Verdict:
+    """Other content in the later half leaves the earlier half as it was."""
+    inputs: BoxInputs = trial.inputs
+    cut = inputs.length // 2
+    later = np.broadcast_to(np.arange(inputs.length) >= cut, inputs.inputs.shape[:2])
+
+    def earlier(result: Array) -> Array:
+        return result[:, :cut]
+
+    return _equal(trial, inputs, inputs.changed_at(later), of_first=earlier, of_second=earlier)
+
+
+@judges("tokens.permutation", space=BoxSpace(declared="permutation_equivariant", least_length=2), operations=_MODEL)
+def token_permutation(trial: Trial) -> Verdict:
+    """Inputs in another order give results in that order."""
+    order = trial.permutation(trial.inputs.length)
+    return _equal(trial, trial.inputs, trial.inputs.take_tokens(order), of_first=lambda result: result[:, order])
+
+
+def _real(inputs: BoxInputs) -> Array:
+    return np.ones(inputs.inputs.shape[:2], dtype=bool) if inputs.padding_mask is None else inputs.padding_mask
+
+
+def _equal(
+    trial: Trial,
+    first: BoxInputs,
+    second: BoxInputs,
+    *,
+    of_first: Selection = everything,
+    of_second: Selection = everything,
+) -> Verdict:
+    """Judge whether two calls agree at the rows that are real in both."""
+    judged = of_first(_real(first)[..., None]) & of_second(_real(second)[..., None])
+    return _agree(trial, of_first(trial.output(first)), of_second(trial.output(second)), judged)
+
+
+def _agree(trial: Trial, first: Array, second: Array, judged: Array | None = None) -> Verdict:
+    if first.shape != second.shape:
+        return words(f"shape {first.shape}", f"shape {second.shape}", holds=False)
+    judged = _real(trial.inputs)[..., None] if judged is None else judged
+    judged = np.broadcast_to(judged, first.shape)
+    seen = np.abs(np.concatenate([first[judged], second[judged]]))
+    largest = np.max(seen, initial=0.0, where=np.isfinite(seen))
+    allowed = np.full(first.shape, sqrt(UNIT_ROUNDOFF[trial.inputs.dtype]) * largest)
+    return compare(first, second, allowed, judged, may_be_nan=False)

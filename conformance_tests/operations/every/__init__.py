@@ -1,0 +1,1 @@
+"""What every operation owes its caller, and what several topics share."""

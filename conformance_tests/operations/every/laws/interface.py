@@ -1,0 +1,159 @@
+"""What every operation owes its caller: signature, shape, dtype, purity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from veriformer.adapters.errors import AdapterError
+from veriformer.conformance_tests.core.first_calls import FirstCalls
+from veriformer.conformance_tests.core.law import judges
+from veriformer.conformance_tests.core.subject import Inputs, WrongShape, result_shapes, shape_words, steps_of
+from veriformer.conformance_tests.core.trial import Trial
+from veriformer.conformance_tests.core.verdict import Verdict, compare, words
+from veriformer.conformance_tests.drawing.batches import reseeded
+from veriformer.conformance_tests.drawing.space import NoSpace, OwnSpace
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+
+_AS_BEFORE = "the answers to the first calls of this process"
+
+
+@judges("signature", space=NoSpace())
+def signature(trial: Trial) -> Verdict:
+    """The parameters are those of the interface, spelt as there."""
+    operation, implementation = trial.subject.operation, trial.subject.implementation
+    misspelt = implementation.misspelt_keywords(operation.name)
+    faults = [f"keyword {got!r}, which looks like {meant!r} misspelt" for got, meant in misspelt]
+    refusal = implementation.unaccepted_call(operation.name)
+    faults += [f"a signature that does not take the required parameters ({refusal})"] if refusal else []
+    return words(operation.signature, "; ".join(faults) or "a signature that fits", holds=not faults)
+
+
+@judges("shape", space=OwnSpace())
+def shape(trial: Trial) -> Verdict:
+    """The result has the shape of the interface."""
+    result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
+    expected, received = result_shapes(trial.inputs), result.shapes
+    return words(shape_words(expected), shape_words(received), holds=expected == received)
+
+
+@judges("dtype", space=OwnSpace())
+def dtype(trial: Trial) -> Verdict:
+    """The result has the dtype of the inputs."""
+    result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
+    return words(trial.inputs.dtype, result.dtype, holds=result.dtype == trial.inputs.dtype)
+
+
+@judges("dtype", space=OwnSpace(), operations=("causal_mask", "padding_mask"))
+def boolean(trial: Trial) -> Verdict:
+    """A mask is boolean."""
+    result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
+    return words("bool", result.dtype, holds=result.dtype == "bool")
+
+
+@judges("dtype", space=OwnSpace(), operations=("relative_position_bucket",))
+def integers(trial: Trial) -> Verdict:
+    """Buckets are integers, of whatever width."""
+    result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
+    return words("an integer dtype", result.dtype, holds="int" in result.dtype)
+
+
+@judges("inputs_unchanged", space=OwnSpace())
+def inputs_unchanged(trial: Trial) -> Verdict:
+    """No argument is written to."""
+    prepared = trial.subject.prepare(trial.inputs)
+    before = {name: array.copy() for name, array in prepared.arguments_now().items()}
+    trial.subject.run(prepared, trial.inputs)
+    after = prepared.arguments_now()
+    # What cannot be read any more was deleted.
+    changed = [name for name in before if name not in after or not _same(before[name], after[name])]
+    return words(
+        "arguments as they were",
+        f"changed {', '.join(changed)}" if changed else "the same",
+        holds=not changed,
+    )
+
+
+def _same(before: np.ndarray, after: np.ndarray) -> bool:
+    return np.array_equal(before, after, equal_nan=True)
+
+
+@judges("result_kept", space=OwnSpace())
+def result_kept(trial: Trial) -> Verdict:
+    """The first result holds what it held, after its arguments have been overwritten and given again."""
+    first, afterwards = trial.subject.run_again_on(trial.inputs, _with_other_values(trial, 1))
+    if first.shape != afterwards.shape:
+        return words(f"shape {first.shape}", f"shape {afterwards.shape} after the second call", holds=False)
+    note = "actual is the first result as it stands after the second call"
+    return compare(first, afterwards, np.zeros(first.shape), note=note)
+
+
+@judges("same_call_same_answer", space=OwnSpace())
+def same_call_same_answer(trial: Trial) -> Verdict:
+    """A second call with the same arrays repeats the first's answer."""
+    prepared = trial.subject.prepare(trial.inputs)
+    first = trial.subject.run(prepared, trial.inputs).value
+    return _repeats(trial, first, trial.subject.run(prepared, trial.inputs).value)
+
+
+def first_calls_again(trial: Trial) -> Verdict:
+    """The first calls of the process, made again, are answered as they were."""
+    for call in tuple(trial.subject.first_calls.kept):
+        subject = replace(trial.subject, conventions=call.conventions, first_calls=FirstCalls())
+        subject.calls.clear()
+        try:
+            verdict = _repeats(Trial(subject, None, call.inputs), call.answer, subject.call(call.inputs))
+        except (AdapterError, WrongShape):
+            continue  # that it raises now is the business of the laws in which it does
+        if not verdict.holds:
+            return replace(verdict, note=f"expected is the answer to this call when it was call {call.number}")
+    return words(_AS_BEFORE, _AS_BEFORE, holds=True)
+
+
+@judges("history_independence", space=OwnSpace(), afterwards=first_calls_again)
+def history_independence(trial: Trial) -> Verdict:
+    """Calls with other values in between leave the answer as it was, also on arrays that held other values before."""
+    # The arrays are kept to the end, so that no others come to stand in their place.
+    prepared = [trial.subject.prepare(trial.inputs) for _ in range(2)]
+    first = trial.subject.answer(prepared[0], trial.inputs)
+    others = [_with_other_values(trial, seed) for seed in (1, 2)]
+    for inputs in others:
+        trial.subject.call(inputs)
+    verdict = _repeats(trial, first, trial.subject.answer(prepared[1], trial.inputs))
+    if not verdict.holds or steps_of(trial.inputs):
+        return verdict
+    # What is kept by the place of an array in memory is used again for certain where the place is the same.
+    second = trial.subject.call_where_others_stood(trial.inputs, others[0])
+    return verdict if second is None else _repeats(trial, first, second)
+
+
+@judges("memory_layout", space=OwnSpace())
+def memory_layout(trial: Trial) -> Verdict:
+    """Strided views give the answer of contiguous arrays."""
+    contiguous = trial.subject.call(trial.inputs)
+    return _repeats(trial, contiguous, trial.subject.call(trial.inputs, strided=True))
+
+
+def _repeats(trial: Trial, first: np.ndarray, second: np.ndarray) -> Verdict:
+    """Judge whether two answers to one question agree; kernels may round differently at another address."""
+    if np.array_equal(first, second):
+        # Equal to the last bit: how much they might have differed need not be known.
+        return compare(first, second, np.zeros(first.shape))
+    expected = trial.expected(trial.inputs)
+    if first.shape != second.shape:
+        return words(f"shape {first.shape}", f"shape {second.shape}", holds=False)
+    if first.shape != expected.value.shape:
+        alike = np.array_equal(first, second, equal_nan=True)
+        return words("the same answer", "the same answer" if alike else "another answer", holds=alike)
+    # Whatever is wrong with the values is not this law's business: see `Trial.equal`.
+    allowed = expected.allowed + trial.inputs.loosest_error(trial.conventions)
+    # Where rounding has no bound, as behind a NaN, nothing is known of it.
+    return compare(first, second, np.where(np.isnan(allowed), np.inf, 2.0 * allowed), expected.judged)
+
+
+def _with_other_values(trial: Trial, by: int) -> Inputs:
+    """Return inputs of the same sizes with other values; tables of lengths have no values to change."""
+    if trial.case is None:
+        raise TypeError("this law is tried on cases")
+    inputs: Inputs = draw_inputs(trial.inputs.operation, reseeded(trial.case, trial.case.seed + by))
+    return inputs

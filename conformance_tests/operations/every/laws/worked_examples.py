@@ -1,0 +1,50 @@
+"""The worked examples of the seed documents, at their exact values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from veriformer.conformance_tests.core.law import judges
+from veriformer.conformance_tests.core.subject import CallRefused, Subject
+from veriformer.conformance_tests.core.trial import NotOffered, Trial
+from veriformer.conformance_tests.core.verdict import Verdict, compare, words
+from veriformer.conformance_tests.drawing.space import NoSpace
+from veriformer.conformance_tests.operations.inputs import given_inputs
+from veriformer.spec.worked_examples import executable_examples
+
+
+@judges("worked_examples", space=NoSpace())
+def worked_examples(trial: Trial) -> Verdict:
+    """Every example that the operation's features allow comes out at its exact value; the first wrong one is shown."""
+    subject, tried = trial.subject, 0
+    for example in executable_examples():
+        if example.operation != subject.operation.name or not _allowed(subject, example):
+            continue
+        subject.calls.clear()
+        try:
+            verdict = _judge(trial, example)
+        except CallRefused:
+            continue
+        tried += 1
+        if not verdict.holds:
+            return verdict
+    if not tried:
+        raise NotOffered(f"no worked example uses only what {subject.operation.name} offers, by its conventions")
+    return words("the exact values", f"the exact values in {tried} examples", holds=True)
+
+
+def _allowed(subject: Subject, example: Any) -> bool:
+    features = set(example.arguments) & set(subject.operation.features)
+    follows = all(subject.conventions.get(name) == value for name, value in example.conventions.items())
+    return features <= subject.features and follows
+
+
+def _judge(trial: Trial, example: Any) -> Verdict:
+    """Compare with the exact result, allowing for what rounding the example's own numbers to the dtype changes."""
+    dtype = trial.subject.implementation.dtypes[0]
+    inputs = given_inputs(example.operation, dtype, example.arguments)
+    expected = trial.expected(inputs)
+    exact = np.asarray(example.result, dtype=float)
+    allowed = expected.allowed + np.abs(expected.value - exact)
+    return compare(exact, trial.output(inputs), allowed, expected.judged, note=f"worked example {example.id}")

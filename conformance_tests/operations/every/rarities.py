@@ -1,0 +1,25 @@
+"""What the rarities of several topics share: laws, kinds of values, shapes and widths of vectors."""
+
+from __future__ import annotations
+
+from veriformer.conformance_tests.drawing.rarity import Rarity, of_sizes, of_values
+
+VALUE = ("value",)
+RANKS = "rank_1 rank_2 rank_4 rank_5"
+SMALL_VALUES = "minus_zero subnormal zero negative positive small constant"
+ANY_VALUES = f"{SMALL_VALUES} large"
+BIASES = "some_negative negative zero some_zero fraction half whole positive hundred"
+OF_VECTORS = f"{SMALL_VALUES} whole fraction"
+SHAPES = (
+    *of_values(VALUE, "x", RANKS, batch=2, rows=3, width=5),
+    *of_sizes(VALUE, "rows", (1030,), batch=1, width=3),
+    *of_sizes(VALUE, "batch", (17, 130), rows=1, width=3),
+)
+
+
+def widths(*, most: int) -> tuple[Rarity, ...]:
+    """Return vectors of the widths that real models have, and one of the largest."""
+    common = (32, 40, 80, 96, 128, 129, 256, 513, 768, 1025)
+    wide = of_sizes(VALUE, "width", common, batch=1, rows=2)
+    # The bound of a layer norm takes a tenth of a second there.
+    return (*wide, *of_sizes(VALUE, "width", (most,), reach=0 if most > 5000 else 1, batch=1, rows=1))

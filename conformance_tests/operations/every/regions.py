@@ -1,0 +1,29 @@
+"""Regions that several topics share."""
+
+from __future__ import annotations
+
+from veriformer.conformance_tests.drawing.region import among
+
+_NORMS = ("layer_norm", "rms_norm")
+_ACTIVATIONS = ("gelu", "silu")
+_VECTORS = ("softmax", *_NORMS, *_ACTIVATIONS)
+_OF_ANY_WIDTH = ("softmax", "rms_norm", *_ACTIVATIONS)
+VECTORS = among(
+    _VECTORS,
+    ("two components", "The shortest vectors with anything to compare.", lambda c: c.width == 2),
+    ("components at a block of 16", "16 components, or one more.", lambda c: c.width in (16, 17)),
+    ("components at a block of 64", "64 components, or one more.", lambda c: c.width in (64, 65)),
+    ("components of a block and a tail", "More than 8, no multiple of 8.", lambda c: c.width > 8 and c.width % 8),
+    ("several rows of several samples", "Neither axis passes for the features.", lambda c: c.batch > 1 < c.rows),
+    ("components of amplitude 4", "Large components.", lambda c: c.amplitude == 4),
+)
+WIDTHS = among(_OF_ANY_WIDTH, ("one component", "A vector of one component.", lambda c: c.width == 1))
+_LAYERS = ("encoder_layer", "decoder_layer")
+_STACKS = ("encoder", "encoder_decoder", "language_model")
+_DECODING = ("decode_step",)
+TOKENS = among(
+    (*_LAYERS, *_STACKS, *_DECODING, "model"),
+    ("several tokens", "The length is a real axis.", lambda c: c.length > 1),
+    ("tokens of several samples", "So is the batch.", lambda c: c.batch > 1 < c.length),
+)
+REGIONS = (*VECTORS, *WIDTHS, *TOKENS)

@@ -1,0 +1,1 @@
+"""Laws of encoder and decoder layers."""

@@ -1,0 +1,1 @@
+"""The formula with its decisions, for the cross-entropy."""

@@ -1,0 +1,1 @@
+"""Causal and padding masks."""

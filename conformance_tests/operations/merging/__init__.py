@@ -1,0 +1,1 @@
+"""Merging the attention over parts of the keys."""

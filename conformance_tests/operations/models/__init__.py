@@ -1,0 +1,1 @@
+"""Whole Transformers, and decoding with a cache."""

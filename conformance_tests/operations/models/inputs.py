@@ -1,0 +1,284 @@
+"""The inputs of whole Transformers: tokens, what hides them, a tree of weights and a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.operations.models.bounds import (
+    ModelEstimates,
+    encoder_decoder_estimate,
+    encoder_estimate,
+    language_model_estimate,
+)
+from veriformer.conformance_tests.operations.models.cases import ModelCase
+from veriformer.conformance_tests.operations.models.drawing import (
+    below,
+    drawn_configuration,
+    drawn_padding,
+    drawn_weights,
+)
+from veriformer.conformance_tests.rounding.estimates import Estimate
+from veriformer.conformance_tests.rounding.precision import Precision
+
+
+@dataclass(frozen=True, eq=False)
+class ModelInputs:
+    """What all of them have: weights and a configuration. What is expected is computed once and remembered."""
+
+    operation: str
+    dtype: str
+    weights: Any
+    config: reference.TransformerConfiguration
+    _remembered: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def vocabulary(self) -> int:
+        """N."""
+        return self.config.vocabulary_size
+
+    @property
+    def tied(self) -> bool:
+        """Whether logits come from the table of the embedding."""
+        return self.config.tied_embedding
+
+    def with_weights(self, **arrays: Any) -> Any:
+        """Return inputs with some arrays of the tree's first level replaced."""
+        return replace(self, weights=replace(self.weights, **arrays))
+
+    def with_unembedding_of(self, token: int, change: Callable[[Array], Array]) -> Any:
+        """Return inputs in which the vector that makes a token's logit is changed."""
+        name, axis = ("embedding", 0) if self.tied else ("unembedding", 1)
+        matrix = getattr(self.weights, name).copy()
+        place: Any = token if axis == 0 else (slice(None), token)
+        matrix[place] = change(matrix[place])
+        return self.with_weights(**{name: matrix})
+
+    def renumbered(self, order: Array) -> dict[str, Array]:
+        """Return the arrays in which row and column i are those that were numbered order[i]."""
+        moved = {"embedding": self.weights.embedding[order]}
+        if self.weights.unembedding is not None:
+            moved["unembedding"] = self.weights.unembedding[:, order]
+        return moved
+
+    def result_axis(self, name: str) -> int:
+        """Return the axis of the result that stands for `batch` or `queries`."""
+        return {"batch": 0, "queries": 1}[name]
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact result and its error bound; rows at padded tokens are not judged."""
+        return self._expected(conventions, loose=False)
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound of an implementation that sees every token: see `Trial.equal`."""
+        return self._expected(conventions, loose=True).allowed
+
+    def _expected(self, conventions: Conventions, *, loose: bool) -> Expected:
+        names = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
+        chosen = reference.ModelConventions(**{name: conventions[name] for name in names})
+        if (chosen, loose) not in self._remembered:
+            precision = Precision.of(self.dtype)
+            estimate = self._estimate(ModelEstimates(self.config, chosen, precision), loose)
+            judged = np.broadcast_to(self._judged()[..., None], estimate.value.shape)
+            found = Expected(estimate.value, estimate.error * precision.with_reference, judged)
+            self._remembered[chosen, loose] = found
+        known: Expected = self._remembered[chosen, loose]
+        return known
+
+    def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
+        raise NotImplementedError
+
+    def _judged(self) -> Array:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class TokenInputs(ModelInputs):
+    """Tokens (B, L) of an encoder or a language model, and which of them are real."""
+
+    tokens: Array = field(kw_only=True)
+    padding_mask: Array | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def draw(cls, operation: str, case: ModelCase) -> TokenInputs:
+        """Return the inputs that a case describes."""
+        generator = np.random.default_rng(case.seed)
+        config = drawn_configuration(case)
+        weights = drawn_weights(config, case, generator, encoder_only=operation == "encoder")
+        tokens = generator.integers(0, case.vocabulary, (case.batch, case.length))
+        mask = drawn_padding(case.padding, tokens, generator)
+        return cls(operation, case.dtype, weights, config, tokens=tokens, padding_mask=mask)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        arguments = {"tokens": self.tokens, "weights": self.weights, "config": self.config}
+        return arguments if self.padding_mask is None else {**arguments, "padding_mask": self.padding_mask}
+
+    @property
+    def batch(self) -> int:
+        """B."""
+        return int(self.tokens.shape[0])
+
+    @property
+    def length(self) -> int:
+        """L."""
+        return int(self.tokens.shape[1])
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        width = self.config.d_model if self.operation == "encoder" else self.config.vocabulary_size
+        return (*self.tokens.shape, width)
+
+    def with_tokens(self, tokens: Array) -> TokenInputs:
+        """Return inputs with other tokens, which are as many."""
+        return replace(self, tokens=tokens)
+
+    def take_samples(self, index: Array) -> TokenInputs:
+        """Return the samples at `index`."""
+        mask = None if self.padding_mask is None else self.padding_mask[index]
+        return replace(self, tokens=self.tokens[index], padding_mask=mask)
+
+    def take_tokens(self, index: Array) -> TokenInputs:
+        """Return the tokens at `index`."""
+        mask = None if self.padding_mask is None else self.padding_mask[:, index]
+        return replace(self, tokens=self.tokens[:, index], padding_mask=mask)
+
+    def without_padding(self) -> TokenInputs:
+        """Return inputs whose tokens are all real."""
+        return replace(self, padding_mask=None)
+
+    def with_equal_positions(self) -> TokenInputs:
+        """Return inputs in which every position has the vector of the first."""
+        table = self.weights.positions
+        return replace(self, weights=replace(self.weights, positions=np.repeat(table[:1], len(table), axis=0)))
+
+    def with_numbers(self, order: Array) -> TokenInputs:
+        """Return inputs in which the token numbered order[i] is numbered i."""
+        renamed: TokenInputs = self.with_weights(**self.renumbered(order))
+        return renamed.with_tokens(np.argsort(order)[self.tokens])
+
+    def with_spare_token(self) -> TokenInputs:
+        """Return inputs in which the last token of the vocabulary does not occur."""
+        return self.with_tokens(self.tokens % (self.vocabulary - 1))
+
+    def _visible(self, loose: bool) -> Array:
+        real = np.ones(self.tokens.shape, dtype=bool) if self.padding_mask is None or loose else self.padding_mask
+        causal = self.operation != "encoder" and not loose
+        visible: Array = real[:, None, None, :] & below(self.length, causal)
+        return visible
+
+    def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
+        compute = encoder_estimate if self.operation == "encoder" else language_model_estimate
+        return compute(model, self.tokens, self.weights, self._visible(loose))
+
+    def _judged(self) -> Array:
+        return np.ones(self.tokens.shape, dtype=bool) if self.padding_mask is None else self.padding_mask
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationInputs(ModelInputs):
+    """Source (B, S) and target (B, L) of an encoder-decoder, and which of their tokens are real."""
+
+    source: Array = field(kw_only=True)
+    target: Array = field(kw_only=True)
+    source_padding_mask: Array | None = field(default=None, kw_only=True)
+    target_padding_mask: Array | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def draw(cls, operation: str, case: ModelCase) -> TranslationInputs:
+        """Return the inputs that a case describes."""
+        generator = np.random.default_rng(case.seed)
+        config = drawn_configuration(case)
+        weights = drawn_weights(config, case, generator)
+        lengths = (case.source_length, case.length)
+        source, target = (generator.integers(0, case.vocabulary, (case.batch, length)) for length in lengths)
+        return cls(
+            operation,
+            case.dtype,
+            weights,
+            config,
+            source=source,
+            target=target,
+            source_padding_mask=drawn_padding(case.source_padding, source, generator),
+            target_padding_mask=drawn_padding(case.padding, target, generator),
+        )
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names."""
+        arguments = {"source": self.source, "target": self.target, "weights": self.weights, "config": self.config}
+        arguments["source_padding_mask"] = self.source_padding_mask
+        arguments["target_padding_mask"] = self.target_padding_mask
+        return {name: value for name, value in arguments.items() if value is not None}
+
+    @property
+    def batch(self) -> int:
+        """B."""
+        return int(self.target.shape[0])
+
+    @property
+    def length(self) -> int:
+        """L."""
+        return int(self.target.shape[1])
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of a correct result."""
+        return (*self.target.shape, self.config.vocabulary_size)
+
+    def take_samples(self, index: Array) -> TranslationInputs:
+        """Return the samples at `index`."""
+        masks = (self.source_padding_mask, self.target_padding_mask)
+        source_mask, target_mask = (None if mask is None else mask[index] for mask in masks)
+        return replace(
+            self,
+            source=self.source[index],
+            target=self.target[index],
+            source_padding_mask=source_mask,
+            target_padding_mask=target_mask,
+        )
+
+    def take_tokens(self, index: Array) -> TranslationInputs:
+        """Return the target's tokens at `index`."""
+        mask = None if self.target_padding_mask is None else self.target_padding_mask[:, index]
+        return replace(self, target=self.target[:, index], target_padding_mask=mask)
+
+    def take_source(self, index: Array) -> TranslationInputs:
+        """Return the source's tokens at `index`."""
+        mask = None if self.source_padding_mask is None else self.source_padding_mask[:, index]
+        return replace(self, source=self.source[:, index], source_padding_mask=mask)
+
+    def with_equal_source_positions(self) -> TranslationInputs:
+        """Return inputs in which every position of the source has the vector of the first."""
+        table = self.weights.encoder_positions
+        equal: TranslationInputs = self.with_weights(encoder_positions=np.repeat(table[:1], len(table), axis=0))
+        return equal
+
+    def with_numbers(self, order: Array) -> TranslationInputs:
+        """Return inputs in which the token numbered order[i] is numbered i."""
+        numbers = np.argsort(order)
+        renamed: TranslationInputs = self.with_weights(**self.renumbered(order))
+        return replace(renamed, source=numbers[self.source], target=numbers[self.target])
+
+    def with_spare_token(self) -> TranslationInputs:
+        """Return inputs in which the last token of the vocabulary does not occur."""
+        last = self.vocabulary - 1
+        return replace(self, source=self.source % last, target=self.target % last)
+
+    def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
+        real, source_real = (
+            np.ones(tokens.shape, dtype=bool) if mask is None or loose else mask
+            for tokens, mask in ((self.target, self.target_padding_mask), (self.source, self.source_padding_mask))
+        )
+        visible = real[:, None, None, :] & below(self.length, not loose)
+        seen = source_real[:, None, None, :]
+        return encoder_decoder_estimate(model, self.source, self.target, self.weights, visible, seen)
+
+    def _judged(self) -> Array:
+        mask = self.target_padding_mask
+        return np.ones(self.target.shape, dtype=bool) if mask is None else mask

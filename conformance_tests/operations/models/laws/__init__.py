@@ -1,0 +1,1 @@
+"""Laws of whole Transformers, and decoding with a cache."""

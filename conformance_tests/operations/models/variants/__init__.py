@@ -1,0 +1,1 @@
+"""The formula with its decisions, for whole Transformers, and decoding with a cache."""

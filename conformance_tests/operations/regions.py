@@ -1,0 +1,24 @@
+"""The named regions of the case space, which the generators are made to visit in a quick run.
+
+They come from what hid real mistakes: equal lengths, one head, one key, block sizes, shared masks, small logits.
+`mistakes/regions.json` says in which of them a mistake shows; the others are what a case space must not lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from veriformer.conformance_tests.drawing.region import Region
+from veriformer.conformance_tests.operations.suites import modules_of
+
+_CATALOGUE: tuple[Region, ...] = tuple(region for module in modules_of("regions") for region in module.REGIONS)
+
+REGIONS: Mapping[str, Region] = MappingProxyType({region.name: region for region in _CATALOGUE})
+if len(REGIONS) != len(_CATALOGUE):
+    raise ValueError("two regions have the same name")
+
+
+def regions_of(operation: str) -> tuple[Region, ...]:
+    """Return the regions of an operation's cases, in the order of the catalogue."""
+    return tuple(region for region in REGIONS.values() if operation in region.operations)

@@ -1,0 +1,1 @@
+"""Linear biases and relative position buckets."""

@@ -1,0 +1,1 @@
+"""The formula with its decisions, for linear biases and relative position buckets."""

@@ -1,0 +1,1 @@
+"""Attention with one head's projections."""

@@ -1,0 +1,70 @@
+"""Laws of softmax."""
+
+from __future__ import annotations
+
+import numpy as np
+from veriformer.conformance_tests.core.law import judges
+from veriformer.conformance_tests.core.trial import Trial
+from veriformer.conformance_tests.core.verdict import Verdict, compare
+from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
+from veriformer.conformance_tests.drawing.vectors import VectorSpace
+
+_SOFTMAX = ("softmax",)
+
+
+@judges("value", space=VectorSpace(), operations=_SOFTMAX)
+@judges(
+    "large_logits",
+    space=VectorSpace(amplitudes=(100,), palettes=("integers", "normal")),
+    operations=_SOFTMAX,
+)
+def agrees_with_formula(trial: Trial) -> Verdict:
+    """The result is the formula's."""
+    return trial.agrees()
+
+
+@judges("nonnegative", space=VectorSpace(), operations=_SOFTMAX)
+def nonnegative(trial: Trial) -> Verdict:
+    """No weight is below zero."""
+    output = trial.output(trial.inputs)
+    return compare(np.maximum(output, 0.0), output, np.zeros(output.shape), may_be_nan=False)
+
+
+@judges("rows_sum_to_one", space=VectorSpace(), operations=_SOFTMAX)
+def rows_sum_to_one(trial: Trial) -> Verdict:
+    """The weights of each row sum to one."""
+    sums = trial.output(trial.inputs).sum(axis=-1)
+    allowed = trial.expected(trial.inputs).allowed.sum(axis=-1)
+    return compare(np.ones(sums.shape), sums, allowed)
+
+
+@judges("shift", space=VectorSpace(palettes=EXACT_PALETTES, least_width=2), operations=_SOFTMAX)
+def shift(trial: Trial) -> Verdict:
+    """One number added to a whole row changes nothing."""
+    x = trial.inputs.x
+    added = trial.generator.integers(1, 9, (*x.shape[:-1], 1)).astype(float)
+    return trial.equal(trial.inputs, trial.inputs.with_x(x + added))
+
+
+@judges("permutation", space=VectorSpace(least_width=2))
+def permutation(trial: Trial) -> Verdict:
+    """A row in another order gives weights in that order."""
+    order = trial.permutation(trial.inputs.x.shape[-1])
+    reordered = trial.inputs.with_x(trial.inputs.x[..., order])
+    return trial.equal(trial.inputs, reordered, of_first=lambda result: result[..., order])
+
+
+@judges("minus_infinity", space=VectorSpace(least_width=2))
+def minus_infinity(trial: Trial) -> Verdict:
+    """An entry of −∞ has no weight, and the others share all of it."""
+    x = trial.inputs.x.copy()
+    hidden = int(trial.generator.integers(x.shape[-1]))
+    x[..., hidden] = -np.inf
+    return trial.agrees(trial.inputs.with_x(x))
+
+
+@judges("batch.independence", space=VectorSpace(least_rows=2, least_width=2), operations=_SOFTMAX)
+def rows_alone(trial: Trial) -> Verdict:
+    """The last row alone gives what it gives beside the others."""
+    alone = trial.inputs.with_x(trial.inputs.x[-1:, -1:])
+    return trial.equal(alone, trial.inputs, of_second=lambda result: result[-1:, -1:])

@@ -1,0 +1,54 @@
+"""Laws as tests of a function of the user's: one for each law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from veriformer.conformance_tests.core.selection import Effort
+    from veriformer.conformance_tests.reports.law_tests import LawTest
+    from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+
+
+def parametrize_with_laws(
+    implementation: object,
+    *,
+    operations: Sequence[str] | None = None,
+    laws: Sequence[str] | None = None,
+    tier: Effort = "standard",
+    seed: int = 0,
+    expected_failures: ExpectedFailures | Path | str | None = None,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Make one test of every law of every operation that the implementation declares.
+
+        @parametrize_with_laws("my_attention.py")
+        def test_conformance(law):
+            law()
+
+    Called, `law` fails the test when the law is violated or the operation raises, and skips it when the
+    implementation has not declared what the law is about. It has `id` and `statement`. `implementation` is a
+    built-in name, a file (seen from the working directory), an import path, or any object with operations.
+    Raises LoadError, UnknownName or UnreadableList when the tests are collected.
+    """
+    import pytest
+    from veriformer.conformance_tests.reports.law_tests import law_tests
+
+    tests = law_tests(
+        implementation,
+        operations=tuple(operations) if operations is not None else None,
+        laws=tuple(laws) if laws is not None else None,
+        tier=tier,
+        seed=seed,
+        expected_failures=expected_failures,
+    )
+    return pytest.mark.parametrize("law", [_parameter(test) for test in tests])
+
+
+def _parameter(test: LawTest) -> Any:
+    import pytest
+
+    marks = [pytest.mark.skip(reason=test.skip_reason)] if test.skip_reason else []
+    return pytest.param(test, id=test.id, marks=marks)

@@ -1,0 +1,62 @@
+"""Rounding errors carried on through a composition of operations: through layers, and through whole models.
+
+An estimate is a value, as the reference computes it, and a bound of how far a correct implementation may be from it
+there. Each step takes estimates and returns one: its bound is that of its own rounding errors, made at the wrong
+argument, plus what becomes of the argument's error. Every step bounds |f̂(x̂) − f(x)| by
+|f̂(x̂) − f(x̂)| + |f(x̂) − f(x)| for every x̂ with |x̂ − x| ≤ δ, with nothing left out as of higher order, so that bounds
+hold in 16 bits too, where δ is not small. What a step cannot exceed clips it (a softmax, a norm): bounds stay finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.rounding.precision import Precision
+from veriformer.conformance_tests.rounding.projections import projection_bound
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An exact value, and how far from it a correct implementation may be, entry by entry."""
+
+    value: Array
+    error: Array
+
+    @classmethod
+    def exact(cls, value: Array) -> Estimate:
+        """Return the estimate of what is given: inputs and weights."""
+        return cls(value, np.zeros(value.shape))
+
+    def mapped(self, moved: Callable[[Array], Array]) -> Estimate:
+        """Return the estimate after entries were moved, repeated or left out, which rounds nothing."""
+        return Estimate(moved(self.value), moved(self.error))
+
+
+# How a model turns the queries and keys of its heads; None where positions are added to the embedding.
+Turn = Callable[[Estimate], Estimate]
+
+
+def added(one: Estimate, other: Estimate, precision: Precision) -> Estimate:
+    """Return a sum: |δ(x + y)| ≤ |δx| + |δy| + u (|x + y| + |δx| + |δy|); underflow does not harm sums."""
+    value, error = one.value + other.value, one.error + other.error
+    return Estimate(value, error + precision.stored * (np.abs(value) + error))
+
+
+def scaled(x: Estimate, factor: float, precision: Precision) -> Estimate:
+    """Return a multiple: |δ(c x)| ≤ |c| |δx| + 3u |c| (|x| + |δx|) + tiny: a root, the rounded factor, the product."""
+    value, error = factor * x.value, abs(factor) * x.error
+    return Estimate(value, error + 3.0 * precision.stored * (np.abs(value) + error) + precision.tiny)
+
+
+def projected(x: Estimate, weight: Array, bias: Array | None, precision: Precision) -> Estimate:
+    """Return x W + b: see `projection_bound`."""
+    value = x.value @ weight if bias is None else x.value @ weight + bias
+    return Estimate(value, projection_bound(x.value, weight, bias, precision, x.error))
+
+
+def unembedded(x: Estimate, table: Array, precision: Precision) -> Estimate:
+    """Return logits x Tᵀ (..., N), of a table of tokens' vectors (N, E)."""
+    return projected(x, table.T, None, precision)

@@ -1,0 +1,1 @@
+"""A run: which laws are tried on what, in which order, by whom, and what is kept of it."""

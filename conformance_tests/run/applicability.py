@@ -1,0 +1,62 @@
+"""Whether a law can be put to an operation, and if not, why not: a law that was not tried never looks passed."""
+
+from __future__ import annotations
+
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.model_declarations import BlackBox
+from veriformer.conformance_tests.conventions.inference import Profile
+from veriformer.conformance_tests.core.law import Law
+from veriformer.conformance_tests.operations.attention.case import AttentionSpace
+from veriformer.conformance_tests.operations.black_box.cases import BoxSpace
+from veriformer.conformance_tests.operations.models.cases import ModelSpace
+
+_RIGHT_ONLY = "{} declares that it takes padding on the right only"
+
+
+def not_declared(implementation: Implementation, law: Law) -> str:
+    """Return why the implementation has not declared what the law is about; empty when it has."""
+    operation = law.statement.operation.name
+    if not implementation.declares(operation):
+        return f"no operation {operation}"
+    if operation == "model" and implementation.black_box is None:
+        return "model has no model_inputs, which say what it takes"
+    missing = [name for name in law.statement.features if name not in implementation.features(operation)]
+    if missing:
+        return f"{operation} has no keyword {' or '.join(missing)}"
+    if isinstance(law.space, ModelSpace):
+        return _no_architecture(implementation, operation, law.space)
+    if isinstance(law.space, BoxSpace) and implementation.black_box is not None:
+        return _not_promised(implementation, implementation.black_box, law.space)
+    return ""
+
+
+def _not_promised(implementation: Implementation, box: BlackBox, space: BoxSpace) -> str:
+    if {space.declared} - {"", *box.properties}:
+        return f"model does not declare itself {space.declared}"
+    if space.sides == ("left",) and implementation.limited("model", "left_padding"):
+        return _RIGHT_ONLY.format("model")
+    return ""
+
+
+def _no_architecture(implementation: Implementation, operation: str, space: ModelSpace) -> str:
+    declared = implementation.architectures[operation]
+    if space.architectures and not set(space.architectures) & set(declared):
+        return f"{operation} declares no architecture {' or '.join(space.architectures)}"
+    if space.sides == ("left",) and implementation.limited(operation, "left_padding"):
+        return _RIGHT_ONLY.format(operation)
+    return ""
+
+
+def not_offered(law: Law, profile: Profile) -> str:
+    """Return what, by its conventions or stated limitations, the operation does not offer; empty when it does."""
+    space = law.space
+    if not isinstance(space, AttentionSpace):
+        return ""
+    name = law.statement.operation.name
+    if space.widths == "unequal" and profile.subject.implementation.limited(name, "value_width"):
+        return f"{name} declares that values are as wide as keys"
+    if law.statement.claim.key == "biases" and profile.fixed.choices.offered.get("biases") == (False,):
+        return f"{name} has no biases"
+    if (space.mask, space.bias) == ("always", "always") and profile.refuses_bias_beside_mask:
+        return f"{name} refuses a bias beside a mask"
+    return ""

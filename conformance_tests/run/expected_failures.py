@@ -1,0 +1,90 @@
+"""The list of failures that a project knows about and has reasons for.
+
+One failure a line: a law's id, then `#` and the reason. An id may be preceded by an implementation's name and a
+colon, for a run over several. An entry that no longer fails, or names no law, is stale and makes the run fail: a
+list that is not true any more hides the next failure. Where the seed decides whether a case meets the fault, the reason
+begins with "at some seeds", and a law that holds does not make the entry stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.spec.laws import LAWS
+
+AT_SOME_SEEDS = "at some seeds"
+
+
+class UnreadableList(ValueError):
+    """The file of expected failures cannot be read or has a line that says nothing."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the list."""
+
+    law: str
+    reason: str
+    implementation: str | None = None
+    line: int = 0
+
+    @property
+    def at_some_seeds(self) -> bool:
+        """Whether the law may hold all the same, as the cases of a seed happen to be."""
+        return self.reason.startswith(AT_SOME_SEEDS)
+
+
+@dataclass(frozen=True)
+class ExpectedFailures:
+    """All lines of a list."""
+
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> ExpectedFailures:
+        """Read a list; UnreadableList when there is none or a line has no reason."""
+        try:
+            # Some editors begin a file with a byte-order mark.
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UnreadableList(f"cannot read the expected failures in {path}: {error}") from error
+        numbered = ((number, line.strip()) for number, line in enumerate(lines, 1))
+        return cls(tuple(_entry(path, number, line) for number, line in numbered if line and line[0] != "#"))
+
+    def reason(self, implementation: str, result: LawResult) -> str | None:
+        """Return the reason given for a failing law, or None when its failure is not expected."""
+        if result.status not in ("failed", "error"):
+            return None
+        for entry in self.entries:
+            if entry.law == result.law.id and entry.implementation in (None, implementation):
+                return entry.reason
+        return None
+
+    def stale(self, implementation: str, results: Iterable[LawResult]) -> tuple[str, ...]:
+        """Return a sentence for each entry about this implementation that does not fit what was found."""
+        statuses = {result.law.id: result.status for result in results}
+        sentences = []
+        for entry in self.entries:
+            if entry.implementation not in (None, implementation):
+                continue
+            if entry.law not in LAWS:
+                sentences.append(f"line {entry.line}: no law is called {entry.law!r}; remove the line")
+            elif statuses.get(entry.law) in _statuses_of_stale(entry):
+                status = statuses[entry.law].replace("_", " ")
+                sentences.append(f"line {entry.line}: {entry.law} is expected to fail but is {status}; remove the line")
+        return tuple(sentences)
+
+
+def _statuses_of_stale(entry: Entry) -> tuple[str, ...]:
+    return ("not_declared",) if entry.at_some_seeds else ("passed", "not_declared")
+
+
+def _entry(path: Path, number: int, line: str) -> Entry:
+    subject, separator, reason = line.partition("#")
+    if not separator or not reason.strip() or len(subject.split()) != 1:
+        raise UnreadableList(f"{path}, line {number}: expected 'LAW_ID  # reason', found {line!r}")
+    implementation, colon, law = subject.strip().rpartition(":")
+    return Entry(law, reason.strip(), implementation if colon else None, number)

@@ -1,0 +1,399 @@
+"""Checking an implementation: every law of every operation it declares, each on its own cases."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.isolation.limits import Limits as IsolationLimits
+from veriformer.adapters.isolation.loading import load_isolated
+from veriformer.adapters.loading import load
+from veriformer.conformance_tests.conventions.inference import Finding, Profile, examine
+from veriformer.conformance_tests.conventions.seldom_meant import seldom_meant
+from veriformer.conformance_tests.core.law import Law
+from veriformer.conformance_tests.core.law_result import LawResult, is_broken
+from veriformer.conformance_tests.core.selection import Effort, Selection
+from veriformer.conformance_tests.diagnosis.diagnose import diagnose
+from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.drawing.space import NoSpace
+from veriformer.conformance_tests.operations.laws import laws, turns
+from veriformer.conformance_tests.refusals.known import KnownRefusals
+from veriformer.conformance_tests.refusals.reporting import described_once, unsaid, with_refusals, without_refusals
+from veriformer.conformance_tests.run.applicability import not_declared, not_offered
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.ordering import most_revealing_first
+from veriformer.conformance_tests.run.pace import Pace, Progress
+from veriformer.conformance_tests.run.printing import captured, first_line, printed_sentences
+from veriformer.conformance_tests.run.report import Report
+from veriformer.conformance_tests.run.resuming.record import Record
+from veriformer.conformance_tests.run.survival import Survival
+from veriformer.conformance_tests.run.told_by_laws import judged_under_others
+from veriformer.conformance_tests.run.unfinished import diagnoses_unfinished, ended_early, searches_unfinished
+from veriformer.conformance_tests.search.search import Outcome, Search
+from veriformer.spec.operations import OPERATIONS, Operation
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from veriformer.conformance_tests.run.resuming.record import RecordFile
+    from veriformer.conformance_tests.run.workers.crew import Crew
+
+
+def check(
+    target: object,
+    *,
+    operations: tuple[str, ...] | None = None,
+    laws: tuple[str, ...] | None = None,
+    dtypes: tuple[str, ...] | None = None,
+    tier: Effort = "standard",
+    seed: int = 0,
+    expected_failures: ExpectedFailures | None = None,
+    fail_fast: bool = False,
+    shrink: bool = True,
+    diagnosis: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    isolate: bool = False,
+    time_limit: float = IsolationLimits.seconds,
+    memory_limit: int = IsolationLimits.memory,
+    workers: int = 0,
+    executor: Executor | Crew | None = None,
+    resume: Path | str | RecordFile | None = None,
+    budget: float | None = None,
+) -> Report:
+    """Check an implementation against the laws and return a report.
+
+    `target` is a built-in name (`numpy`, `torch`, `jax`), a path to a Python file, an import path, or any object
+    with operations as attributes. `laws` are ids or globs over them. `fail_fast` ends the run at the first
+    violation; without `shrink` the first case found stands as the counterexample; with `diagnosis`, the mistake
+    behind the broken laws of each operation is looked for. With `isolate` a file or import path is loaded and called
+    in a process of its own, where a call may take `time_limit` seconds and, beyond what loading took, `memory_limit`
+    bytes. Laws are tried by `workers` processes of this machine or by `executor`, if either is given; then `target` is
+    a string. What passed is taken from the file `resume`, which is written as the run goes on. After `budget` seconds
+    the laws that are left are reported as not tried; the most revealing ones come first. Raises LoadError when
+    the implementation cannot be loaded, UnknownName when an operation, law or tier does not exist, UnusableRecord when
+    `resume` is of another run, WorkersError when laws cannot be handed out, and ValueError for a budget of no seconds.
+    """
+    selection, pace = Selection(operations, laws, dtypes, tier, seed), Pace(budget)
+    implementation = _found(target, IsolationLimits(time_limit, memory_limit) if isolate else None)
+    try:
+        if dtypes is not None:
+            implementation = restricted(implementation, dtypes)
+        expected = expected_failures or ExpectedFailures(())
+        run = Run(implementation, selection, expected, progress, fail_fast=fail_fast, shrink=shrink, pace=pace)
+        with helped(run, target, workers, executor, resume):
+            report = run.report()
+        # To look for a mistake takes calls too.
+        return run.diagnosed(report) if diagnosis and not pace.is_spent() else report
+    finally:
+        implementation.close()
+
+
+def _found(target: object, limits: IsolationLimits | None) -> Implementation:
+    if isinstance(target, Implementation):
+        return target
+    return load(target) if limits is None else load_isolated(target, limits)
+
+
+@contextmanager
+def helped(
+    run: Run, target: object, workers: int, executor: Executor | Crew | None, resume: Path | str | RecordFile | None
+) -> Iterator[None]:
+    """Let a run take what a file has of it, and let others try its laws, where that is wanted."""
+    if resume is not None:
+        from veriformer.conformance_tests.run.resuming.record import record_of
+
+        run.record = record_of(resume, run.implementation, run.selection)
+    if not workers and executor is None:
+        yield
+        return
+    from veriformer.conformance_tests.run.workers.sharing import Sharing, crew_of
+
+    with crew_of(workers, executor) as crew:
+        run.trying = Sharing(crew, target)
+        yield
+
+
+def restricted(implementation: Implementation, dtypes: tuple[str, ...]) -> Implementation:
+    """Return the implementation with other dtypes to test; LoadError when its framework lacks one."""
+    for name in dtypes:
+        if name not in implementation.framework.dtypes:
+            raise LoadError(implementation.framework.missing_dtype(name))
+    return replace(implementation, dtypes=dtypes)
+
+
+class Run:
+    """One implementation under one selection of laws."""
+
+    def __init__(
+        self,
+        implementation: Implementation,
+        selection: Selection,
+        expected: ExpectedFailures,
+        progress: Callable[[Progress], None] | None = None,
+        *,
+        fail_fast: bool = False,
+        shrink: bool = True,
+        pace: Pace | None = None,
+    ) -> None:
+        self.implementation = implementation
+        self.selection = selection
+        self.expected = expected
+        self.progress = progress or (lambda _: None)
+        self.fail_fast = fail_fast
+        self.shrink = shrink
+        self.pace = pace or Pace()
+        self.profiles: dict[str, Profile] = {}
+        # Of operations that were examined here, by a worker, or before the run was resumed.
+        self.findings: dict[str, tuple[Finding, ...]] = {}
+        # Operations whose calls ended a worker; they are not called in this process.
+        self.deadly: set[str] = set()
+        self.record = Record()
+        self.trying: Trying = try_here
+        self.kept_large: set[str] = set()
+        # Operations whose laws told conventions that were unknown.
+        self.told: set[str] = set()
+        self._printed: dict[str, str] = {}
+        self._said: set[str] = set()
+        self.survival = Survival(implementation)
+
+    def report(self) -> Report:
+        """Try every selected law and return what came of it."""
+        started = time.monotonic()
+        chosen = [law for law in laws().values() if self.selection.includes(law.id)]
+        self.implementation.framework.use_one_thread()
+        tried = {result.law.id: result for result in self._results(most_revealing_first(chosen))}
+        tried |= judged_under_others(self, chosen, tried)
+        results = self._said_once(tried[law.id] for law in chosen if law.id in tried)
+        # In the order of the catalogue, whichever was tried first.
+        findings = tuple(finding for operation in OPERATIONS for finding in self.findings_of(operation))
+        return Report(
+            implementation=self.implementation.name,
+            framework=self.implementation.framework.name,
+            seed=self.selection.seed,
+            tier=self.selection.effort,
+            results=results,
+            findings=findings,
+            notices=(
+                *self.implementation.notices,
+                *unsaid(results),
+                *seldom_meant(findings),
+                *printed_sentences(results),
+                *searches_unfinished(results),
+                *ended_early(len(chosen) - len(results)),
+                *self.pace.not_tried(results),
+                *self.survival.notices(),
+            ),
+            stale=self.expected.stale(self.implementation.name, results),
+            seconds=time.monotonic() - started,
+            source=self.implementation.source,
+            derived=self.implementation.derived,
+        )
+
+    def diagnosed(self, report: Report) -> Report:
+        """Return the report with what explains the broken laws."""
+        started = time.monotonic()
+        diagnoses = tuple(self.diagnoses(report.results))
+        return replace(
+            report,
+            diagnoses=diagnoses,
+            notices=(*report.notices, *diagnoses_unfinished(diagnoses)),
+            seconds=report.seconds + time.monotonic() - started,
+        )
+
+    def diagnoses(self, results: Iterable[LawResult]) -> Iterator[Diagnosis]:
+        """Yield what explains the broken laws of each operation.
+
+        What was derived from an operation that breaks laws itself is left to that.
+        """
+        by_operation: dict[str, list[LawResult]] = {}
+        # What an operation refuses it does not compute wrongly.
+        for result in (result for result in map(without_refusals, results) if result.answered):
+            by_operation.setdefault(result.law.operation.name, []).append(result)
+        for operation, its in by_operation.items():
+            profile = self.broken_profile(operation, its)
+            origin = by_operation.get(self.implementation.derived.get(operation, ""), [])
+            if profile is None or any(result.status in ("failed", "error") for result in origin):
+                continue
+            with captured(self.implementation):
+                found = diagnose(profile, its, self._limits(profile, self.selection.seed))
+            if found is not None:
+                yield found
+
+    def try_law(self, law: Law) -> LawResult:
+        """Try one law; an implementation that prints, raises or hangs on to state harms no other law."""
+        reason = not_declared(self.implementation, law)
+        if reason:
+            return LawResult(law.statement, "not_declared", reason=reason)
+        if self.pace.is_spent():
+            return self.pace.untried(law.statement)
+        started = time.monotonic()
+        with captured(self.implementation) as written:
+            profile = self.profile_of(law.statement.operation)
+            result = self.survival.beside(self.searched(law, profile))
+        printed = self._printed[law.statement.operation.name] or first_line(written.getvalue())
+        return replace(result, seconds=time.monotonic() - started, printed=printed)
+
+    def said_before(self, result: LawResult) -> LawResult:
+        """Return a result without the refusals that an earlier one was the error of, for who has no report."""
+        if result.refused.keys() <= self._said:
+            return without_refusals(result)
+        self._said |= result.refused.keys()
+        return result
+
+    def is_violation(self, result: LawResult) -> bool:
+        """Return whether a law fails, or cannot be judged, and nobody expects that."""
+        return is_broken(result) and self.expected.reason(self.implementation.name, result) is None
+
+    def _results(self, chosen: list[Law]) -> Iterator[LawResult]:
+        """Yield the results that are known from before, then those of the other laws as they are tried."""
+        known = [self.record.results[law.id] for law in chosen if law.id in self.record.results]
+        left = [law for law in chosen if law.id not in self.record.results]
+        self.findings.update(self.record.findings)
+        for result in chain(known, self._tried(left, len(chosen))):
+            yield self.with_reason(result)
+            if self.fail_fast and self.is_violation(result):
+                explained = judged_under_others(self, chosen, {result.law.id: result})
+                yield from explained.values()
+                if not explained or any(map(self.is_violation, explained.values())):
+                    return
+
+    def with_reason(self, result: LawResult) -> LawResult:
+        """Return a result with the reason why its failure is expected, if it is."""
+        return replace(result, expected_failure=self.expected.reason(self.implementation.name, result))
+
+    def findings_of(self, operation: str) -> tuple[Finding, ...]:
+        """Return what is known of an operation: by its laws where these told, else as it was examined."""
+        return self.profiles[operation].findings if operation in self.told else self.findings.get(operation, ())
+
+    def _said_once(self, results: Iterable[LawResult]) -> tuple[LawResult, ...]:
+        """Return the results in which each refusal is the error of one law."""
+        return tuple(map(self.with_reason, described_once(list(results))))
+
+    def _tried(self, laws: list[Law], total: int) -> Iterator[LawResult]:
+        for result in self.trying(self, laws, total):
+            self.record.add(result, self.findings.get(result.law.operation.name, ()))
+            yield result
+
+    def profile_of(self, operation: Operation) -> Profile:
+        """Return what was found out about an operation, which is examined when this is first asked."""
+        if operation.name not in self.profiles:
+            with captured(self.implementation) as written:
+                self.profiles[operation.name] = self.refusing(examine(self.implementation, operation))
+                # Questions that hang are given up; they must not cost the laws their own tries.
+                self.implementation.forgive(operation.name)
+            self._printed[operation.name] = first_line(written.getvalue())
+            self.findings[operation.name] = self.profiles[operation.name].findings
+        return self.profiles[operation.name]
+
+    def refusing(self, profile: Profile) -> Profile:
+        """Return a profile whose operation learns, at the first exception, what it refuses under its conventions."""
+        limits = self._limits(profile, self.selection.seed)
+        profile.subject.refusals = KnownRefusals(profile.subject, limits, profile.fixed.refusals)
+        return profile
+
+    def broken_profile(self, operation: str, results: Iterable[LawResult]) -> Profile | None:
+        """Return the profile of an operation that breaks laws; one that others examined is examined here too."""
+        if operation in self.findings and operation not in self.deadly and any(map(is_broken, results)):
+            return self.profile_of(OPERATIONS[operation])
+        return self.profiles.get(operation)
+
+    def search(self, law: Law, profile: Profile) -> Search:
+        """Return the search of a case on which a law fails, under the conventions of a profile."""
+        seed = self._seed(law)
+        examples = self.selection.examples_of(law.statement.operation.name)
+        limits = replace(self._limits(profile, seed), turn=turns()[law.id])
+        search = Search(law, profile.subject, limits, seed, examples, self.selection.batches)
+        search.is_spent = self.pace.is_spent
+        return search
+
+    def searched(self, law: Law, profile: Profile, *, shrink: bool = True) -> LawResult:
+        """Return what comes of one law, under the conventions of a profile."""
+        reason = not_offered(law, profile)
+        if reason:
+            return LawResult(law.statement, "not_declared", reason=reason)
+        search = self.search(law, profile)
+        # Where small cases have hung, they would hang again for every law.
+        shrink = shrink and self.shrink and profile.subject.operation.name not in self.kept_large
+        outcome = search.judge_once() if isinstance(law.space, NoSpace) else search.run(shrink=shrink)
+        if search.gave_up:
+            self.kept_large.add(profile.subject.operation.name)
+        result = replace(self._result(law, search, outcome), notices=profile.fixed.notices)
+        return with_refusals(law, result, search) if search.refused else result
+
+    def _result(self, law: Law, search: Search, outcome: Outcome) -> LawResult:
+        tried = max(search.cases_tried, 1)
+        if outcome.kind == "holds":
+            return LawResult(law.statement, "passed", tried, largest_excess=search.largest_excess)
+        if outcome.kind in ("not_offered", "refused"):
+            return LawResult(law.statement, "not_declared", reason=outcome.error)
+        if outcome.kind == "not_tried":
+            return self.pace.untried(law.statement, search.cases_tried)
+        return self._broken(law, search, outcome, tried)
+
+    def _broken(self, law: Law, search: Search, outcome: Outcome, tried: int) -> LawResult:
+        counterexample = None if outcome.fate == "not_tried" else search.counterexample(outcome)
+        if counterexample is not None and outcome.kind == "fails":
+            excess = counterexample.verdict.excess
+            return LawResult(
+                law.statement,
+                "failed",
+                tried,
+                largest_excess=excess,
+                counterexample=counterexample,
+                cut_short=search.cut_short,
+            )
+        return LawResult(
+            law.statement,
+            "error",
+            tried,
+            counterexample=counterexample,
+            reason=outcome.error,
+            traceback=outcome.traceback,
+            answered=outcome.fate == "answered",
+            cut_short=search.cut_short,
+        )
+
+    def _limits(self, profile: Profile, seed: int) -> Limits:
+        subject = profile.subject
+        return Limits(
+            operation=subject.operation.name,
+            dtypes=self.implementation.dtypes,
+            features=subject.features,
+            architectures=self.implementation.architectures.get(subject.operation.name, ()),
+            black_box=self.implementation.black_box,
+            left_padding=not self.implementation.limited(subject.operation.name, "left_padding"),
+            equal_widths=profile.equal_widths,
+            causal_excludes_mask=subject.conventions.get("causal_with_mask") == "rejects",
+            compiles_per_shape=self.implementation.framework.compiles_per_shape,
+            bias_excludes_mask=profile.refuses_bias_beside_mask,
+            pool=self.selection.pool,
+            reach=self.selection.reach,
+            seed=seed,
+            fixed=profile.fixed.choices,
+        )
+
+    def _seed(self, law: Law) -> int:
+        # From the law's id as well, so that a law sees the same cases whichever others are selected.
+        return zlib.crc32(f"{self.selection.seed}:{law.id}".encode())
+
+
+# How a run tries laws: here, or elsewhere; the number is that of all laws of the run, those that are known included.
+Trying = Callable[[Run, list[Law], int], Iterator[LawResult]]
+
+
+def try_here(run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
+    """Yield what comes of each law, tried in this process."""
+    for done, law in enumerate(laws, total - len(laws)):
+        stands = Progress(run.implementation.name, law.id, done, total)
+        run.progress(stands)
+        run.pace.listen(run.implementation, laws[done - total :], run.selection, run.progress, stands)
+        yield run.try_law(law)

@@ -1,0 +1,80 @@
+"""Conventions that no probe told, told by the laws of a run: what breaks some is judged under other values."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from veriformer.conformance_tests.conventions.profile import Profile
+from veriformer.conformance_tests.conventions.standing import explaining, others_standing, under
+from veriformer.conformance_tests.core.law import Law
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.operations.laws import laws
+from veriformer.conformance_tests.run.applicability import not_declared
+from veriformer.conformance_tests.run.printing import captured
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.run.runner import Run
+
+
+def judged_under_others(run: Run, chosen: list[Law], tried: Mapping[str, LawResult]) -> dict[str, LawResult]:
+    """Return, by id, what comes of the laws of operations of which other values that stand explain more.
+
+    The run then has these operations under those values. `chosen` are all laws of the run. A law that was not tried is
+    not tried here either; those that were are judged whatever the budget, since what broke them may be the value alone.
+    """
+    changed: dict[str, LawResult] = {}
+    broken = (result.law.operation.name for result in tried.values() if result.status in ("failed", "error"))
+    for operation in dict.fromkeys(broken):
+        if any(finding.unknown for finding in run.findings_of(operation)):
+            its = [result for result in tried.values() if result.law.operation.name == operation]
+            untried = {result.law.id for result in its if result.status == "not_tried"}
+            its = [result for result in its if result.law.id not in untried]
+            about = [law for law in chosen if law.statement.operation.name == operation and law.id not in untried]
+            with run.pace.suspended():
+                changed |= _judged_otherwise(run, operation, about, its)
+    return changed
+
+
+def _judged_otherwise(run: Run, operation: str, about: list[Law], its: list[LawResult]) -> dict[str, LawResult]:
+    profile = run.broken_profile(operation, its)
+    if profile is None:
+        return {}
+    with captured(run.implementation):
+        # Under another layout, say, other calls raise; which ones is asked where all laws are judged.
+        others = [_unasked(under(profile, values)) for values in others_standing(profile)]
+        on_case, on_all = partial(_holds, run), partial(_judged, run)
+        found = explaining(profile, others, about, its, on_case, on_all)
+    if found is None:
+        return {}
+    run.profiles[operation], judged = found
+    run.told.add(operation)
+    # What is broken still is shown on the smallest case.
+    again = [law for law in about if judged[law.id].status in ("failed", "error")]
+    judged |= {law.id: run.try_law(law) for law in again}
+    return {name: run.with_reason(result) for name, result in judged.items()}
+
+
+def _unasked(profile: Profile) -> Profile:
+    """Return a profile of which it is not known what the operation refuses."""
+    return replace(profile, subject=replace(profile.subject, refusals=None))
+
+
+def _holds(run: Run, profile: Profile, result: LawResult) -> bool:
+    """Return whether a law holds on the case that broke it."""
+    case = result.counterexample.case if result.counterexample else None
+    return run.search(laws()[result.law.id], profile).judge(case).kind == "holds"
+
+
+def _judged(run: Run, profile: Profile, law: Law) -> LawResult:
+    """Return what comes of a law on its cases; what is broken is not made small."""
+    reason = not_declared(run.implementation, law)
+    if reason:
+        return LawResult(law.statement, "not_declared", reason=reason)
+    if profile.subject.refusals is None:
+        run.refusing(profile)
+    started = time.monotonic()
+    return replace(run.searched(law, profile, shrink=False), seconds=time.monotonic() - started)

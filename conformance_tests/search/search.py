@@ -1,0 +1,400 @@
+"""Trying one law on drawn cases and, where it fails, finding the smallest case on which it does.
+
+Cases are drawn plainly at random until the law fails on one; a call carries many of them, as samples of one batch, and
+the sample that fails is taken out. Then small cases, which a person takes in at a glance, are tried in the order of how
+much there is to read, a few of each length, until one fails in the same way. Where none does, cases of all sizes are
+tried likewise, and Hypothesis is asked to *find* a case on which the law fails, and shrinks what it finds; the shortest
+of these is made shorter axis by axis. Last, rounder values are tried at the sizes found.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain, product
+from random import Random
+from typing import Any, Literal
+
+import numpy as np
+from hypothesis.errors import Flaky, NoSuchExample
+from veriformer.adapters.errors import (
+    AdapterError,
+    DifferentiationRefused,
+    OperationLost,
+    OperationNotTried,
+    OperationRaised,
+    StateCorrupted,
+    formatted_traceback,
+)
+from veriformer.conformance_tests.core.counterexample import Counterexample
+from veriformer.conformance_tests.core.law import Law
+from veriformer.conformance_tests.core.subject import CallRefused, Refused, Subject, WrongShape
+from veriformer.conformance_tests.core.trial import NotOffered, Trial
+from veriformer.conformance_tests.core.verdict import Verdict, words
+from veriformer.conformance_tests.core.work import RUNAWAY_SECONDS, products_in
+from veriformer.conformance_tests.drawing.batches import AnyCase, TakenOut, batched, cases_in, reseeded
+from veriformer.conformance_tests.drawing.case import BatchableCase, Case
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.drawing.rarity import RareCase
+from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
+from veriformer.conformance_tests.operations.attention.case import AttentionCase, AttentionSpace
+from veriformer.conformance_tests.operations.attention.sizes import AXES, SEPARATE_WIDTHS, shorter
+from veriformer.conformance_tests.operations.cases import cases, resolved
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.rarities import rare_cases
+from veriformer.conformance_tests.search.drawing import find_case
+
+# A counterexample is worth some seconds of shrinking, not a minute. They are counted, as cases that are judged and as
+# products that the calls take, so that a busy machine finds the case that an idle one finds.
+MOST_TRIED = 2_000
+MOST_TRIED_COMPILED = 120
+_MOST_PRODUCTS = 2_000_000_000
+# So many cases are drawn, of which so many are tried of each length: sizes and settings that take as much reading. Of
+# each size alone would be too few, because the plainest settings would use them up.
+_SWEPT_DRAWS = 1200
+_TRIED_ALIKE = 8
+# Where there are few different cases, some draws repeat one; after so many there are no others.
+_DRAWS_PER_CASE = 3
+# Where some cases are refused, so many times as many are looked through for others.
+_DRAWS_FOR_REFUSED = 8
+_PLAIN_SEEDS = 8
+
+Kind = Literal["holds", "fails", "errors", "not_offered", "refused", "not_tried"]
+# What became of the last call: its process was lost over it, it was not even tried, or it changed what is shared there.
+Fate = Literal["answered", "lost", "not_tried", "corrupted"]
+_FATES: tuple[tuple[type[AdapterError], Fate], ...] = (
+    (OperationNotTried, "not_tried"),
+    (OperationLost, "lost"),
+    (StateCorrupted, "corrupted"),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one case, or a whole search, came to: a verdict, or in `error` why there is none.
+
+    Where the call did not come back, judging the case again would cost a process, or many seconds.
+    """
+
+    kind: Kind
+    case: AnyCase | None = None
+    verdict: Verdict | None = None
+    error: str = ""
+    traceback: str = ""
+    fate: Fate = "answered"
+    refusal: Refused | None = None
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether the calls of the case can be made again."""
+        return self.fate in ("answered", "corrupted")
+
+
+@dataclass(repr=False)
+class Search:
+    """One law tried on one operation.
+
+    Cases that ask for what the operation is known to refuse are counted in `refused`, and others take their places.
+    It has no representation: Hypothesis prints what it calls, and every case and array would come with it.
+    """
+
+    law: Law
+    subject: Subject
+    limits: Limits
+    seed: int
+    examples: int
+    # Calls that carry many cases each; without any, every case has a call of its own.
+    batches: int = 0
+    cases_tried: int = 0
+    largest_excess: float = 0.0
+    refused: Counter[Refused] = field(default_factory=Counter)
+    # Whether a call did not come back while the counterexample was made smaller, or the clock ended that.
+    gave_up: bool = False
+    cut_short: bool = False
+    # Whether the user's budget is spent, if there is one.
+    is_spent: Callable[[], bool] = lambda: False
+    _known: dict[AnyCase, Outcome] = field(default_factory=dict)
+    _wanted: Kind | None = None
+    _tried: int = 0
+    _products: int = 0
+    _deadline: float = float("inf")
+
+    def run(self, *, shrink: bool = True) -> Outcome:
+        """Return the outcome: `holds`, or the smallest case that fails or cannot be judged.
+
+        Without `shrink`, and where the call did not come back, it is the first such case.
+        """
+        found = self._explored()
+        if found.kind == "holds" and self.law.afterwards is not None:
+            afterwards = self.judge(None)
+            return found if afterwards.kind == "holds" else afterwards
+        if found.kind not in ("fails", "errors") or not found.comes_back:
+            return found
+        found = self._taken_out(found)
+        if not shrink:
+            return found
+        small = self._swept(replace(self.limits, small=True))
+        if small is None and isinstance(found.case, RareCase):
+            # Ordinary cases of all sizes have been right; what is rare is small where it can be.
+            return self._narrowed(found)
+        if small is None:
+            others = (found, self._swept(self.limits), self._find(self.limits, self.examples))
+            wanted = [other for other in others if other and other.kind == found.kind]
+            small = min(map(self._shortened, wanted), key=_reading)
+        return self._plainest(small)
+
+    def _explored(self) -> Outcome:
+        """Return the first outcome that the law does not hold on, small cases before large ones; else `holds`.
+
+        It is `not_tried` where the budget is spent before all cases were judged.
+
+        Besides giving a person less to read, that shows whoever keeps tables from the calls before that they are short.
+        """
+        to_try = self._to_try()
+        for case in chain(to_try, self._in_place_of_refused(to_try)):
+            if self.is_spent():
+                return Outcome("not_tried")
+            if self._is_wanted(case):
+                return self._known[case]
+        if self.refused and not self.cases_tried:
+            return Outcome("refused", error=min(refusal.sentence for refusal in self.refused))
+        return Outcome("holds")
+
+    def _in_place_of_refused(self, tried: list[AnyCase]) -> Iterator[AnyCase]:
+        """Yield a case for each that was refused: drawn further on, each as a call of its own."""
+        refused = sum(self._known[case].kind == "refused" for case in tried)
+        if not refused:
+            return
+        for case in self._drawn(self.limits, _DRAWS_FOR_REFUSED * len(tried)):
+            if case not in self._known:
+                yield case
+                refused -= self._known[case].kind != "refused"
+            if not refused:
+                return
+
+    def _to_try(self) -> list[AnyCase]:
+        return [*self._ordinary(), *rare_cases(self.law.statement.claim.key, self.limits)]
+
+    def _ordinary(self) -> list[AnyCase]:
+        drawn = self._drawn(self.limits, self.examples)
+        if not (self.batches and self.law.batched):
+            return sorted(drawn, key=_length)
+        calls = self.batches if isinstance(drawn[0], BatchableCase) and drawn[0].is_costly else len(drawn)
+        to_try = [batched(case, drawn) for case in sorted(drawn[:calls], key=_length)]
+        # The same sizes with other values, for whoever keeps answers by shape or by address; not the smallest, of which
+        # some have one answer only.
+        again = to_try[len(to_try) // 2]
+        return [*to_try, reseeded(again, again.seed + 1)]
+
+    def _taken_out(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of as few samples of a batch as are wanted: those that are wrong, else half by half."""
+        whole, least = outcome.case, getattr(resolved(self.law.space, self.limits.operation), "least_batch", 1)
+        if not isinstance(whole, BatchableCase) or cases_in(whole) == 1:
+            return outcome
+        samples = tuple(range(cases_in(whole)))
+        first = _first_wrong(outcome, len(samples))
+        if first is not None:
+            others = [sample for sample in samples if sample != first]
+            alone = TakenOut(whole, tuple(sorted([first, *others[: least - 1]])))
+            if self._is_wanted(alone):
+                return self._known[alone]
+        while len(samples) > least:
+            middle = max((len(samples) + 1) // 2, least)
+            halves = (TakenOut(whole, samples[:middle]), TakenOut(whole, samples[-middle:]))
+            wanted = next(filter(self._is_wanted, halves), None)
+            if wanted is None or wanted.samples == samples:
+                break
+            outcome, samples = self._known[wanted], wanted.samples
+        return outcome
+
+    def _drawn(self, limits: Limits, count: int) -> list[Case]:
+        """Return different cases, at most `count`."""
+        random, choice = Random(self.seed), cases(self.law.space, limits)
+        drawn: dict[Case, None] = {}
+        for _ in range(_DRAWS_PER_CASE * count):
+            drawn[choice.sample(random)] = None
+            if len(drawn) == count:
+                break
+        return list(drawn)
+
+    def _swept(self, limits: Limits) -> Outcome | None:
+        """Return the first outcome of the kind first seen, in the order of how much there is to read; None if none."""
+        tried: Counter[tuple[int, int]] = Counter()
+        for case in sorted(self._drawn(limits, _SWEPT_DRAWS), key=_length):
+            tried[_length(case)] += 1
+            if tried[_length(case)] <= _TRIED_ALIKE and self._is_wanted(case):
+                return self._known[case]
+        return None
+
+    def _shortened(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of the shortest case of attention, axis by axis, where none that is small is wanted."""
+        space = resolved(self.law.space, self.limits.operation)
+        if not isinstance(outcome.case, AttentionCase) or not isinstance(space, AttentionSpace):
+            return outcome
+        for axes in AXES if self.limits.equal_widths else AXES + SEPARATE_WIDTHS:
+            wanted = filter(self._is_wanted, shorter(outcome.case, axes, space))
+            outcome = next((self._known[case] for case in wanted), outcome)
+        return outcome
+
+    def _narrowed(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of a rare case with as few changes, samples and rows as are wanted."""
+        tried: set[RareCase] = set()
+        while isinstance(outcome.case, RareCase) and outcome.case not in tried:
+            tried.add(outcome.case)
+            outcome = next((self._known[case] for case in outcome.case.narrower() if self._is_wanted(case)), outcome)
+        return outcome
+
+    def _plainest(self, outcome: Outcome) -> Outcome:
+        """Return the outcome with the roundest values that fail at its sizes, which need another seed than others."""
+        case: Any = outcome.case
+        if not hasattr(case, "palette"):
+            return outcome
+        plain = {name: value for name, value in (("amplitude", 1), ("regimes", ())) if hasattr(case, name)}
+        for palette, seed in product(EXACT_PALETTES, range(_PLAIN_SEEDS)):
+            plainer = replace(case, palette=palette, seed=seed, **plain)
+            if plainer == case:
+                break
+            if self._is_wanted(plainer):
+                return self._known[plainer]
+        return outcome
+
+    def judge_once(self) -> Outcome:
+        """Put to the operation a law that has no cases."""
+        outcome = self.judge(None)
+        self._count(outcome)
+        return outcome
+
+    def judge(self, case: AnyCase | None) -> Outcome:
+        """Put the law to one case, or afterwards to none, and keep the calls that were made for the counterexample."""
+        self.subject.calls.clear()
+        check = (self.law.afterwards if case is None else None) or self.law.check
+        inputs = None if case is None else draw_inputs(self.subject.operation.name, case)
+        try:
+            verdict = check(Trial(self.subject, case, inputs))
+        except (NotOffered, DifferentiationRefused) as reason:
+            return Outcome("not_offered", case, error=str(reason))
+        except CallRefused as error:
+            return Outcome("refused", case, error=str(error), refusal=error.refusal)
+        except OperationRaised as error:
+            # Where a call raises for the first time, what it is that is refused is asked; the call is then not made.
+            known = self.subject.refusals
+            if known is not None and known.learn(self._raised(inputs)):
+                return self.judge(case)
+            return Outcome("errors", case, error=str(error), traceback=_traceback(error))
+        except (AdapterError, WrongShape) as error:
+            return Outcome("errors", case, error=str(error), traceback=_traceback(error), fate=_fate(error))
+        return Outcome("holds" if verdict.holds else "fails", case, verdict)
+
+    def _raised(self, inputs: Inputs | None) -> Inputs | None:
+        """Return the inputs of the last call that was made on a case."""
+        return next((call.inputs for call in reversed(self.subject.calls) if call.inputs is not None), inputs)
+
+    def counterexample(self, outcome: Outcome) -> Counterexample:
+        """Return the outcome's case with the calls made on it, by judging it once more.
+
+        The calls of one that did not come back are the last that were made.
+        """
+        if outcome.comes_back:
+            self.judge(outcome.case)
+        verdict = outcome.verdict or words("a result that can be judged", outcome.error, holds=False)
+        return Counterexample(outcome.case, tuple(self.subject.calls), verdict, self._eager_allows(outcome))
+
+    def example_of(self, refusal: Refused) -> Outcome:
+        """Return the outcome of a small call that is refused, as it is when it is made all the same."""
+        small, whole = self._drawn(replace(self.limits, small=True), _SWEPT_DRAWS), list(self._known)
+        for case in sorted(small, key=_length) + whole:
+            if self.judge(case).refusal == refusal:
+                known, self.subject.refusals = self.subject.refusals, None
+                outcome = self.judge(case)
+                self.subject.refusals = known
+                return replace(outcome, refusal=refusal)
+        return Outcome("refused", error=refusal.sentence, refusal=refusal)
+
+    def _eager_allows(self, outcome: Outcome) -> bool:
+        """Return whether an implementation that fails as fused would hold as eager."""
+        if outcome.kind != "fails" or self.subject.conventions.get("numerics") != "fused":
+            return False
+        eager = replace(self.subject, conventions={**self.subject.conventions, "numerics": "eager"}, calls=[])
+        return replace(self, subject=eager).judge(outcome.case).kind == "holds"
+
+    def _find(self, limits: Limits, examples: int) -> Outcome:
+        try:
+            case = find_case(cases(self.law.space, limits).strategy, self._is_wanted, self.seed, examples)
+        except NoSuchExample:
+            return Outcome("holds")
+        except Flaky:
+            return self._unrepeatable()
+        return self._known[case]
+
+    def _is_wanted(self, case: AnyCase) -> bool:
+        """Return whether the law fails on a case in the way first seen; the memory makes shrinking repeatable."""
+        outcome = self._known.get(case)
+        if outcome is None:
+            if self._ends_shrinking():
+                return False
+            outcome = self.judge(case)
+            self._known[case] = outcome
+            if self._wanted is None:
+                self._count(outcome)
+            else:
+                self._count_shrinking(outcome)
+        if outcome.kind in ("holds", "refused"):
+            return False
+        if self._wanted is None:
+            self._wanted = outcome.kind
+            self._deadline = time.monotonic() + RUNAWAY_SECONDS
+        return outcome.kind == self._wanted
+
+    def _ends_shrinking(self) -> bool:
+        """Return whether no more cases are judged for a smaller counterexample."""
+        if self._wanted is None:
+            return False
+        if not self.gave_up and time.monotonic() > self._deadline:
+            self.gave_up = self.cut_short = True
+        most = MOST_TRIED_COMPILED if self.limits.compiles_per_shape else MOST_TRIED
+        return self.is_spent() or self.gave_up or self._tried >= most or self._products >= _MOST_PRODUCTS
+
+    def _count_shrinking(self, outcome: Outcome) -> None:
+        self._tried += 1
+        self._products += sum(products_in(record.arguments) for record in self.subject.calls)
+        # A shorter counterexample is not worth another process, or other seconds of waiting.
+        self.gave_up = self.gave_up or not outcome.comes_back
+
+    def _count(self, outcome: Outcome) -> None:
+        if outcome.refusal is not None:
+            self.refused[outcome.refusal] += 1
+            return
+        self.cases_tried += cases_in(outcome.case)
+        if outcome.verdict is not None:
+            self.largest_excess = max(self.largest_excess, outcome.verdict.excess)
+
+    def _unrepeatable(self) -> Outcome:
+        failing = [outcome for outcome in self._known.values() if outcome.kind == self._wanted]
+        return failing[-1]
+
+
+def _length(case: AnyCase) -> tuple[int, int]:
+    """Return how much there is to read: sizes first, then settings, each of which has its words."""
+    return case.size, len(case.describe())
+
+
+def _first_wrong(outcome: Outcome, samples: int) -> int | None:
+    """Return the first sample in which a result is wrong; None where its first axis is not that of the samples."""
+    wrong = None if outcome.verdict is None else outcome.verdict.wrong
+    if wrong is None or wrong.ndim < 2 or len(wrong) != samples or not wrong.any():
+        return None
+    return int(np.argmax(wrong.reshape(samples, -1).any(axis=1)))
+
+
+def _reading(outcome: Outcome) -> tuple[int, int]:
+    return _length(outcome.case) if outcome.case else (0, 0)
+
+
+def _fate(error: Exception) -> Fate:
+    return next((fate for kind, fate in _FATES if isinstance(error, kind)), "answered")
+
+
+def _traceback(error: BaseException) -> str:
+    return formatted_traceback(error.original if isinstance(error, OperationRaised) else error)

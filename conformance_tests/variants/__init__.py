@@ -1,0 +1,12 @@
+"""Families: for each operation its formula with every decision an implementer makes as a named choice.
+
+An option is standard, a convention, or a recorded mistake. Conventions, mistakes and ports are all points of a family:
+a point that reproduces an implementation's results says what the implementation does.
+"""
+
+from __future__ import annotations
+
+from veriformer.conformance_tests.variants.decision import Decision, Option
+from veriformer.conformance_tests.variants.family import Family, NotDefined, Point
+
+__all__ = ["Decision", "Family", "NotDefined", "Option", "Point"]

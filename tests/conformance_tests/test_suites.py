@@ -1,0 +1,51 @@
+"""The suites: one for each operation, found in the folder of its topic, and complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.operations import suites as lookup
+from veriformer.conformance_tests.operations.cases import cases, own_space
+from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.suites import family_of, modules_of, suite_of, suites
+from veriformer.spec.operations import OPERATIONS
+
+TOPICS = Path(lookup.__file__).parent
+ARCHITECTURES = {"encoder": "bert", "encoder_decoder": "vaswani", "language_model": "gpt", "decode_step": "llama"}
+
+
+def test_every_operation_has_one_suite_in_the_order_of_the_operations() -> None:
+    assert list(suites()) == list(OPERATIONS)
+    assert all(suite.operation == name for name, suite in suites().items())
+
+
+@pytest.mark.parametrize("name", [name for name, suite in suites().items() if suite.ordinary])
+def test_an_ordinary_case_is_of_the_kind_that_is_drawn(name: str) -> None:
+    suite = suite_of(name)
+    limits = Limits(name, ("float32",), frozenset(), architectures=(ARCHITECTURES.get(name, ""),))
+    drawn = cases(own_space(name, extras=False), limits).sample(Random(0))
+    assert type(suite.ordinary) is type(drawn)
+    assert type(draw_inputs(name, drawn)) is suite.inputs
+
+
+def test_every_operation_but_a_black_box_has_a_family() -> None:
+    assert [name for name in OPERATIONS if family_of(name) is None] == ["model"]
+
+
+def test_a_topic_is_found_by_being_there() -> None:
+    found = {module.__name__.split(".")[-2] for module in modules_of("suite")}
+    assert len(found) > 15
+    assert found == {path.parent.name for path in TOPICS.glob("*/suite.py")}
+
+
+@pytest.mark.parametrize("name", ["softmax", "no_operation"])
+def test_two_suites_of_one_operation_or_of_none_are_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    another = SimpleNamespace(SUITES=(SimpleNamespace(operation=name),))
+    modules = [*modules_of("suite"), another]
+    monkeypatch.setattr(lookup, "modules_of", lambda _: modules)
+    with pytest.raises(ValueError, match="suites of"):
+        suites.__wrapped__()

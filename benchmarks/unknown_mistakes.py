@@ -84,8 +84,9 @@ def said(program: Program, seed: int) -> Named:
 
 def answer(result: Named) -> str:
     """Return which of the answers a diagnosis is, in the words of the report."""
-    (diagnosis,) = (one for one in result.diagnoses if one.operation == result.program.operation)
-    if diagnosis.how == "unknown":
+    # Nothing is searched for where every call raised.
+    diagnosis = next((one for one in result.diagnoses if one.operation == result.program.operation), None)
+    if diagnosis is None or diagnosis.how == "unknown":
         return "none that is known"
     sure = sum(suspect.confidence for suspect in diagnosis.suspects)
     if diagnosis.how == "named_by_laws":

@@ -13,6 +13,7 @@ from veriformer.reference.layer_weights import HasDecoderLayerWeights, HasEncode
 from veriformer.reference.loss import Reduction
 from veriformer.reference.single_head import HasSingleHeadWeights
 from veriformer.reference.weights import HasFeedForwardWeights, HasGatedFeedForwardWeights, HasMultiHeadWeights
+from veriformer.reference.windows import Window
 
 __all__ = ["decode_step", "encoder", "encoder_decoder", "language_model"]
 

@@ -141,7 +141,7 @@ class Bench:
         case, found = self.regime.case(run), dict.fromkeys((OURS, *RULES), 0.0)
         for name in self.laws:
             trial = Trial(self.subject, case, draw_inputs(self.subject.operation.name, case))
-            verdict = laws()[name].check(trial)
+            verdict = laws()[name].judge(trial)
             if not isinstance(verdict.expected, np.ndarray) or not isinstance(verdict.actual, np.ndarray):
                 raise TypeError(f"{name} does not compare arrays")
             if run not in self._naive_results:

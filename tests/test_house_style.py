@@ -1,15 +1,20 @@
-"""What the house style limits by number: the length of files and of functions."""
+"""What the house style counts: the length of functions, and docstrings of what is public."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
+from veriformer import conformance_tests
+from veriformer.conformance_tests.core.suite import KindOfInputs
 
 ROOT = Path(__file__).resolve().parents[1]
-LINES_OF_A_FILE = 400
 LINES_OF_A_FUNCTION = 60
 
 
@@ -42,11 +47,6 @@ def test_the_files_are_found() -> None:
     assert len(found) > 300
 
 
-def test_no_file_is_too_long() -> None:
-    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in python_files()}
-    assert {name: lines for name, lines in lengths.items() if lines > LINES_OF_A_FILE} == {}
-
-
 def test_no_function_is_too_long() -> None:
     found = {path.relative_to(ROOT).as_posix(): long_functions(path.read_text("utf-8")) for path in python_files()}
     assert {name: functions for name, functions in found.items() if functions} == {}
@@ -56,3 +56,50 @@ def test_no_function_is_too_long() -> None:
 def test_a_long_function_is_seen(lines: int, is_long: bool) -> None:
     source = "class Holder:\n    def work(\n        self,\n    ):\n" + "        x = 1\n" * lines
     assert long_functions(source) == ([f"work: {lines} lines"] if is_long else [])
+
+
+def undocumented(kind: type) -> Iterator[str]:
+    """Yield the public members of a class that have no docstring, neither their own nor that of what they override."""
+    for name, member in dict(vars(kind)).items():
+        is_field = name in kind.__annotations__
+        if (
+            name.startswith("_")
+            or is_field
+            or not (inspect.isfunction(member) or isinstance(member, property | classmethod))
+        ):
+            continue
+        # `KindOfInputs` has what classes of inputs are asked for.
+        if not any(getattr(vars(base).get(name), "__doc__", None) for base in (*kind.__mro__, KindOfInputs)):
+            yield f"{kind.__module__}.{kind.__qualname__}.{name}"
+
+
+def test_every_public_member_has_a_docstring_or_overrides_one_that_has() -> None:
+    """The linter asks it of all rooms but this, whose classes override much of what their bases document."""
+    names = [module.name for module in walk_packages(conformance_tests.__path__, f"{conformance_tests.__name__}.")]
+    modules = [import_module(name) for name in names if ".mistakes.sources" not in name]
+    kinds = {
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if inspect.isclass(kind) and not kind.__name__.startswith("_")
+    }
+    own = [kind for kind in kinds if kind.__module__.startswith(conformance_tests.__name__)]
+    assert len(own) > 100
+    assert sorted(name for kind in own for name in undocumented(kind)) == []
+
+
+def test_a_member_without_a_docstring_is_seen() -> None:
+    class Base:
+        def documented(self) -> None:
+            """Do nothing."""
+
+    class Derived(Base):
+        def documented(self) -> None: ...
+
+        def silent(self) -> None: ...
+
+        @property
+        def mute(self) -> int:
+            return 1
+
+    assert [name.rpartition(".")[2] for name in undocumented(Derived)] == ["silent", "mute"]

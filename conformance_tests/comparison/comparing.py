@@ -16,6 +16,7 @@ from veriformer.conformance_tests.comparison.comparison import Apart, Cause, Com
 from veriformer.conformance_tests.comparison.meeting import Pair
 from veriformer.conformance_tests.conventions.inference import Profile, examine
 from veriformer.conformance_tests.conventions.standing import told_by_calls
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.selection import Effort, Selection
 from veriformer.conformance_tests.core.subject import CallRefused, Refused
@@ -257,7 +258,7 @@ class _Meetings:
         return self.pair.meet(outcome.case)
 
     def _search(self, holds: Callable[[Meeting], bool]) -> Search:
-        def check(trial: Trial) -> Verdict:
+        def check(trial: Trial[Inputs]) -> Verdict:
             if trial.case is None or isinstance(trial.case, TakenOut):
                 raise TypeError("two implementations are compared on cases only")
             meeting = self.pair.meet(trial.case)

@@ -16,7 +16,8 @@ from veriformer.adapters.errors import (
 from veriformer.conformance_tests.comparison.comparison import Cause, ConventionPair, Meeting, Side
 from veriformer.conformance_tests.conventions.inference import Finding, Profile
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.core.subject import CallRefused, Inputs, Refused, Subject, WrongShape
+from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.subject import CallRefused, Refused, Subject, WrongShape
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.case import Case

@@ -14,8 +14,9 @@ from veriformer.conformance_tests.conventions.evidence import Evidence, asked_wo
 from veriformer.conformance_tests.conventions.inference import WIDEST_FIRST, Profile, examine
 from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.conventions.witness import Identified, Witness
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.selection import Selection, UnknownName, unknown
-from veriformer.conformance_tests.core.subject import Inputs, Subject, standard_conventions
+from veriformer.conformance_tests.core.subject import Subject, standard_conventions
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.operations.attention.case import MASK_KINDS, AttentionSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space

@@ -22,7 +22,8 @@ from veriformer.conformance_tests.conventions.profile import Finding as Finding
 from veriformer.conformance_tests.conventions.profile import Profile as Profile
 from veriformer.conformance_tests.conventions.profile import finding_of, values_standing
 from veriformer.conformance_tests.conventions.telling_weights import telling_gelu
-from veriformer.conformance_tests.core.subject import Inputs, Subject, WrongShape, standard_conventions
+from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.subject import Subject, WrongShape, standard_conventions
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.activations.inputs import ActivationInputs
@@ -366,7 +367,7 @@ class Probe:
         identity = np.eye(x.shape[-1])
         gated = self.operation.name == "gated_feed_forward"
         weights = GatedMatrices(identity, identity, identity) if gated else FeedForwardMatrices(identity, identity)
-        inputs = FeedForwardInputs(self.operation.name, self.widest, x, weights, "gelu")
+        inputs: Inputs = FeedForwardInputs(self.operation.name, self.widest, x, weights, "gelu")
         if self.fixed.choices.offered:
             network = FeedForwardCase(2, 3, 6, 12, "gelu", dtype=self.widest, palette="normal", seed=7)
             inputs = draw_inputs(self.operation.name, self.fixed.choices.applied(network, None))

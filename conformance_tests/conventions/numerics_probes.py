@@ -14,7 +14,8 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.conventions.rounding_rows import HEAD_WIDTH, Result, Rows, telling_rows
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.core.subject import Inputs, Subject
+from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.subject import Subject
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs

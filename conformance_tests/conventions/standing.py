@@ -12,9 +12,10 @@ from itertools import product
 
 from veriformer.adapters.errors import AdapterError
 from veriformer.conformance_tests.conventions.profile import Finding, Profile
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult, is_broken
-from veriformer.conformance_tests.core.subject import Inputs, Subject, WrongShape
+from veriformer.conformance_tests.core.subject import Subject, WrongShape
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.refusals.reporting import without_refusals
 

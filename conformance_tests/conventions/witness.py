@@ -16,8 +16,9 @@ from veriformer.conformance_tests.conventions.evidence import (
 )
 from veriformer.conformance_tests.conventions.inference import FAILURES, FORWARD, LAYERS, Fits, Probe
 from veriformer.conformance_tests.conventions.profile import finding_of
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.selection import WHOLE_MODELS
-from veriformer.conformance_tests.core.subject import Inputs, Subject
+from veriformer.conformance_tests.core.subject import Subject
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.normalisation.inputs import LayerNormInputs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import Any
@@ -46,15 +45,3 @@ class Expected:
     def exact(cls, value: Array) -> Expected:
         """Return an expectation without rounding: masks."""
         return cls(value, np.zeros(value.shape), np.ones(value.shape, dtype=bool))
-
-
-class NothingHidden(ABC):
-    """Inputs of an operation that sees all of them: there is nothing that it may see and should not."""
-
-    @abstractmethod
-    def expected(self, conventions: Conventions) -> Expected:
-        """Return the exact result under the conventions and its error bound."""
-
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound itself: what is wrong cannot make it larger."""
-        return self.expected(conventions).allowed

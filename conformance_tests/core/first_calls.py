@@ -13,7 +13,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.core.expected import Conventions
-    from veriformer.conformance_tests.core.subject import Inputs
+    from veriformer.conformance_tests.core.inputs import Inputs
 
 _FIRST = 100
 # Large ones would take memory for the whole run.

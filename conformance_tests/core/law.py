@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Never, TypeVar, cast
 
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.drawing.space import Space
 from veriformer.spec.laws import LawStatement
 
-Check = Callable[[Trial], Verdict]
+# A check of whatever inputs: each is written for those of some operations, as its annotation says.
+Check = Callable[[Trial[Never]], Verdict]
+CheckT = TypeVar("CheckT", bound=Check)
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,13 @@ class Law:
         """The law's stable id."""
         return self.statement.id
 
+    def judge(self, trial: Trial[Inputs | None]) -> Verdict:
+        """Judge one case of the law's operation, or, without a case, what was kept of earlier calls."""
+        check = (self.afterwards if trial.case is None else None) or self.check
+        # Checks are found by the names of operations, which types do not know. A test holds what each is annotated
+        # with to the inputs of the operations that it judges.
+        return check(cast("Trial[Never]", trial))
+
 
 # What judges a law, but for its statement: the other members of `Law`.
 Judge = tuple[Space, Check, bool, Check | None]
@@ -44,10 +55,10 @@ def judges(
     operations: tuple[str, ...] = (),
     batched: bool = True,
     afterwards: Check | None = None,
-) -> Callable[[Check], Check]:
+) -> Callable[[CheckT], CheckT]:
     """Register a check for the properties `keys` of the named operations, or of all that have no check of their own."""
 
-    def register(check: Check) -> Check:
+    def register(check: CheckT) -> CheckT:
         for key in keys:
             for operation in operations or (None,):
                 if (key, operation) in _CHECKS:

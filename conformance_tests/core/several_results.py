@@ -7,12 +7,11 @@ from math import prod
 
 from veriformer.adapters.results import join
 from veriformer.conformance_tests.core.expected import Expected
+from veriformer.conformance_tests.core.inputs import Inputs, Shape
 from veriformer.conformance_tests.drawing.arrays import Array
 
-Shape = tuple[int, ...]
 
-
-class SeveralResults:
+class SeveralResults(Inputs):
     """What inputs of such an operation know of its result: the parts' names and shapes."""
 
     @property

@@ -10,57 +10,12 @@ import numpy as np
 from veriformer.adapters.calling import Call, OneCall, Result, prepare
 from veriformer.adapters.errors import AdapterError
 from veriformer.adapters.implementation import Implementation
-from veriformer.adapters.sequences import Step, prepare_sequence
-from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.adapters.sequences import prepare_sequence
 from veriformer.conformance_tests.core.first_calls import FirstCalls
+from veriformer.conformance_tests.core.inputs import Inputs, Shape
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import Operation
-
-Shape = tuple[int, ...]
-
-
-class Inputs(Protocol):
-    """What a law hands to a call, whatever the operation."""
-
-    @property
-    def operation(self) -> str:
-        """The operation's name."""
-        ...
-
-    @property
-    def dtype(self) -> str:
-        """The dtype that floats are converted to."""
-        ...
-
-    @property
-    def result_shape(self) -> Shape:
-        """The shape of a correct result; of a tuple, that of its parts one after the other in one axis."""
-        ...
-
-    def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
-        ...
-
-    def expected(self, conventions: Conventions) -> Expected:
-        """Return the exact result and its error bound."""
-        ...
-
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound of an implementation that may see more than it should."""
-        ...
-
-
-def result_shapes(inputs: Inputs) -> tuple[Shape, ...]:
-    """Return the shapes of the arrays that a correct call returns: one, or those of a tuple's parts."""
-    shapes: tuple[Shape, ...] = getattr(inputs, "result_shapes", None) or (inputs.result_shape,)
-    return shapes
-
-
-def steps_of(inputs: Inputs) -> tuple[Step, ...]:
-    """Return the calls that a chain is made of; none where the inputs are those of one call."""
-    steps: tuple[Step, ...] = getattr(inputs, "steps", ())
-    return steps
 
 
 def shape_words(shapes: tuple[Shape, ...]) -> str:
@@ -172,7 +127,7 @@ class Subject:
     def prepare(self, inputs: Inputs, *, strided: bool = False) -> Call:
         """Convert the inputs to the implementation's arrays without calling it."""
         call: Call
-        if steps := steps_of(inputs):
+        if steps := inputs.steps:
             call = prepare_sequence(self.implementation, steps, inputs.arguments(), dtype=inputs.dtype, strided=strided)
         else:
             call = self._prepare_one(inputs, strided=strided)
@@ -193,14 +148,14 @@ class Subject:
     def run(self, prepared: Call, inputs: Inputs) -> Result:
         """Make a prepared call, remember it, and return what came back, whatever its shape; CallRefused."""
         self._not_refused(inputs)
-        result = self._run_steps(prepared, inputs) if steps_of(inputs) else self._run_one(prepared, inputs)
+        result = self._run_steps(prepared, inputs) if inputs.steps else self._run_one(prepared, inputs)
         self._count(inputs, result if prepared is not self._strided else None)
         return result
 
     def _count(self, inputs: Inputs, result: Result | None) -> None:
         """Count a call among the first; one that cannot be made again as it was has no result here."""
         answer = None
-        if result is not None and result.shapes == result_shapes(inputs):
+        if result is not None and result.shapes == inputs.result_shapes:
             answer = self._ungrouped(result.value, inputs)
         self.first_calls.add(inputs, self.conventions, answer)
 
@@ -211,22 +166,22 @@ class Subject:
         )
         self.calls.append(record)
         with self.implementation.stopwatch.timing():
-            result = prepared.run(result_shapes(inputs))
+            result = prepared.run(inputs.result_shapes)
         self.calls[-1] = replace(record, result=result.value, shapes=result.shapes)
         return result
 
     def _run_steps(self, prepared: Call, inputs: Inputs) -> Result:
         """Make a chain of calls and remember each: where one raises, all of them have no result."""
         start, shared = len(self.calls), inputs.arguments()
-        for step in steps_of(inputs):
+        for step in inputs.steps:
             cache = None if step.after is None else EarlierCache(start + step.after)
             arguments = {"tokens": step.tokens, "cache": cache, **shared, **step.keywords}
             self.calls.append(CallRecord(inputs.operation, inputs.dtype, arguments, None, inputs=inputs))
-        with self.implementation.stopwatch.timing(len(steps_of(inputs))):
-            result = prepared.run(result_shapes(inputs))
-        if result.value.ndim == 3 and result.shapes == result_shapes(inputs):
+        with self.implementation.stopwatch.timing(len(inputs.steps)):
+            result = prepared.run(inputs.result_shapes)
+        if result.value.ndim == 3 and result.shapes == inputs.result_shapes:
             at = 0
-            for number, step in enumerate(steps_of(inputs), start):
+            for number, step in enumerate(inputs.steps, start):
                 logits = result.value[:, at : at + step.tokens.shape[1]]
                 self.calls[number] = replace(self.calls[number], result=logits)
                 at += step.tokens.shape[1]
@@ -250,15 +205,15 @@ class Subject:
         if not _differ_in_arrays_alone(inputs.arguments(), others.arguments()):
             return None
         prepared, (*_, second) = self._run_twice(others, inputs)
-        if second.shapes != result_shapes(inputs):
-            raise WrongShape(inputs.operation, result_shapes(inputs), second.shapes)
+        if second.shapes != inputs.result_shapes:
+            raise WrongShape(inputs.operation, inputs.result_shapes, second.shapes)
         values = self._prepare_one(inputs).arguments_now()
         written = prepared.arguments_now()
         same = all(np.array_equal(values[name], array, equal_nan=True) for name, array in written.items())
         return self._ungrouped(second.value, inputs) if same else None
 
     def _run_twice(self, inputs: Inputs, others: Inputs) -> tuple[OneCall, tuple[Result, Result, Result]]:
-        if steps_of(inputs) or steps_of(others):
+        if inputs.steps or others.steps:
             raise TypeError(f"{inputs.operation} is a chain of calls")
         self._not_refused(inputs)
         self._not_refused(others)
@@ -266,7 +221,7 @@ class Subject:
         records = [CallRecord(i.operation, i.dtype, i.arguments(), None) for i in (inputs, others)]
         self.calls.extend(records)
         with self.implementation.stopwatch.timing(2):
-            results = prepared.run_again_on(overwriting, result_shapes(inputs))
+            results = prepared.run_again_on(overwriting, inputs.result_shapes)
         first = results[0]
         self.calls[-2:] = [replace(records[0], result=first.value, shapes=first.shapes), records[1]]
         self._count(inputs, first)
@@ -281,8 +236,8 @@ class Subject:
     def answer(self, prepared: Call, inputs: Inputs) -> Array:
         """Make a prepared call; WrongShape when the result does not have the interface's shape."""
         result = self.run(prepared, inputs)
-        if result.shapes != result_shapes(inputs):
-            raise WrongShape(inputs.operation, result_shapes(inputs), result.shapes)
+        if result.shapes != inputs.result_shapes:
+            raise WrongShape(inputs.operation, inputs.result_shapes, result.shapes)
         return self._ungrouped(result.value, inputs)
 
     def _not_refused(self, inputs: Inputs) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from veriformer.conformance_tests.drawing import choices
 from veriformer.conformance_tests.drawing.case import Case
@@ -15,18 +15,33 @@ from veriformer.conformance_tests.drawing.space import How, Space
 from veriformer.conformance_tests.drawing.values import stored
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.core.subject import Inputs
+    from veriformer.conformance_tests.core.inputs import Inputs
     from veriformer.conformance_tests.variants import Family
 
-Draw = Callable[[Any, Limits], choices.Choice[Any]]
+SpaceT = TypeVar("SpaceT", bound=Space)
+CaseT = TypeVar("CaseT", bound=Case)
+AnyCaseT = TypeVar("AnyCaseT", bound=Case, contravariant=True)
+InputsT = TypeVar("InputsT", bound="Inputs", covariant=True)
 
 
-def _as_it_is(case: Case, _: str, __: Limits) -> Case:
+class KindOfInputs(Protocol[AnyCaseT, InputsT]):
+    """The class of an operation's inputs: it makes them of a case, and of arrays by the names of its members."""
+
+    def draw(self, operation: str, case: AnyCaseT) -> InputsT:
+        """Return the inputs that a case describes."""
+        ...
+
+    def __call__(self, *arguments: Any, **named: Any) -> InputsT:
+        """Return inputs of a dtype that hold named arrays."""
+        ...
+
+
+def _as_it_is(case: CaseT, _: str, __: Limits) -> CaseT:
     return case
 
 
 @dataclass(frozen=True)
-class Suite:
+class Suite(Generic[SpaceT, CaseT, InputsT]):
     """What the conformance tests know of an operation; its laws are those of the topic's `laws`.
 
     `space` returns the space of its ordinary cases, with optional inputs that are drawn sometimes, or never.
@@ -41,21 +56,21 @@ class Suite:
     """
 
     operation: str
-    space: Callable[[How], Space]
-    draw: Draw
-    inputs: Any
+    space: Callable[[How], SpaceT]
+    draw: Callable[[SpaceT, Limits], choices.Choice[CaseT]]
+    inputs: KindOfInputs[CaseT, InputsT]
     weight: int
-    ordinary: Case | None = None
+    ordinary: CaseT | None = None
     rarities: tuple[Rarity, ...] = ()
     variants: tuple[str, str] | None = None
-    given: Callable[[str, Mapping[str, Any]], Inputs] | None = None
-    suited: Callable[[Any, str, Limits], Case] = _as_it_is
+    given: Callable[[str, Mapping[str, Any]], InputsT] | None = None
+    suited: Callable[[CaseT, str, Limits], CaseT] = _as_it_is
 
-    def inputs_of(self, case: Case) -> Any:
+    def inputs_of(self, case: CaseT) -> InputsT:
         """Return the inputs that a case describes."""
         return self.inputs.draw(self.operation, case)
 
-    def given_inputs(self, dtype: str, arguments: Mapping[str, Any]) -> Any:
+    def given_inputs(self, dtype: str, arguments: Mapping[str, Any]) -> InputsT:
         """Return inputs made of given arguments: floats become arrays of values that the dtype can hold.
 
         Raises TypeError when the arguments are not those of the operation.

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.core.subject import Inputs, Subject
+from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.subject import Subject
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.batches import AnyCase
 
 Selection = Callable[[Array], Array]
 Bound = Callable[[Inputs], Array]
+InputsT = TypeVar("InputsT", bound=Inputs | None, covariant=True)
 
 
 class NotOffered(Exception):
@@ -27,15 +29,12 @@ def everything(result: Array) -> Array:
 
 
 @dataclass
-class Trial:
-    """A case and the operation under test; `inputs` are those that the case describes, None without a case.
-
-    `inputs` is Any because each law is written for one family of operations, whose inputs it knows.
-    """
+class Trial(Generic[InputsT]):
+    """A case and the operation under test; `inputs` are those that the case describes, None without a case."""
 
     subject: Subject
     case: AnyCase | None
-    inputs: Any
+    inputs: InputsT
     # What is expected of each of the law's calls, by the inputs, which are kept so that no others take their place.
     _expected: dict[int, tuple[Inputs, Expected]] = field(default_factory=dict)
 
@@ -69,7 +68,7 @@ class Trial:
         errors = [self.expected(one).allowed for one in inputs]
         return np.asarray(sum(errors[1:], start=errors[0]))
 
-    def agrees(self, inputs: Inputs | None = None) -> Verdict:
+    def agrees(self: Trial[Inputs], inputs: Inputs | None = None) -> Verdict:
         """Judge the operation's result against the exact one."""
         inputs = self.inputs if inputs is None else inputs
         expected = self.expected(inputs)

@@ -13,8 +13,9 @@ from veriformer.adapters.loading import load_again
 from veriformer.conformance_tests.conventions.inference import Profile
 from veriformer.conformance_tests.conventions.standing import others_standing
 from veriformer.conformance_tests.core.first_calls import FirstCalls
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.subject import Inputs, Subject
+from veriformer.conformance_tests.core.subject import Subject
 from veriformer.conformance_tests.diagnosis.elimination import Elimination, differ
 from veriformer.conformance_tests.diagnosis.observation import (
     Observation,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from veriformer.conformance_tests.core.subject import Inputs
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.diagnosis.observation import Observation, arguments_of, calm, result_at
 from veriformer.conformance_tests.diagnosis.pairs import Changes, Effect, Effects, likeliest_first
 from veriformer.conformance_tests.diagnosis.work import Work

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.errors import AdapterError
-from veriformer.conformance_tests.core.subject import Inputs
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.diagnosis.calls import Calls
 from veriformer.conformance_tests.diagnosis.observation import arguments_of, result_at
 from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, RANDOM

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.subject import CallRecord, result_shapes
+from veriformer.conformance_tests.core.subject import CallRecord
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
 from veriformer.conformance_tests.diagnosis.promises import (
     FOLLOWING,
@@ -74,7 +74,7 @@ def _stopped_by_shape(result: LawResult) -> bool:
 
 
 def _of_wrong_shape(call: CallRecord) -> bool:
-    return call.inputs is not None and call.result is not None and call.shapes != result_shapes(call.inputs)
+    return call.inputs is not None and call.result is not None and call.shapes != call.inputs.result_shapes
 
 
 def _follows(result: LawResult, plain: LawResult) -> bool:

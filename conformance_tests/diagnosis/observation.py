@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.errors import AdapterError
-from veriformer.conformance_tests.core.subject import Inputs, Subject, WrongShape, steps_of
+from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.subject import Subject, WrongShape
 from veriformer.conformance_tests.diagnosis.work import counting, steps_of_a_candidate
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.rounding.precision import UNIT_ROUNDOFF
@@ -215,7 +216,7 @@ def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
 
 def arguments_of(inputs: Inputs) -> dict[str, Any]:
     """Return what a family takes: the arguments of the call, its `dtype`, and for a chain of calls its `steps`."""
-    steps = steps_of(inputs)
+    steps = inputs.steps
     return {**inputs.arguments(), "dtype": inputs.dtype, **({"steps": steps} if steps else {})}
 
 

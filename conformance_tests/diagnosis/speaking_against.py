@@ -8,11 +8,10 @@ from random import Random
 import numpy as np
 from veriformer.adapters.errors import AdapterError
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.subject import CallRecord, Subject, WrongShape, result_shapes
+from veriformer.conformance_tests.core.subject import CallRecord, Subject, WrongShape
 from veriformer.conformance_tests.drawing.limits import Limits
-from veriformer.conformance_tests.operations.black_box.cases import BoxSpace
-from veriformer.conformance_tests.operations.cases import cases
-from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.black_box.cases import BoxSpace, box_cases
+from veriformer.conformance_tests.operations.black_box.inputs import BoxInputs
 
 # Python's words for a parameter without a default that a call leaves out.
 _LEFT_OUT = "missing a required"
@@ -42,9 +41,9 @@ def spoken_against(subject: Subject, broken: Sequence[LawResult], limits: Limits
 
 def _reads_far_ahead(subject: Subject, limits: Limits) -> bool:
     """Return whether the last token reaches the first half: a layer that is off by one reads one token ahead."""
-    choice, random = cases(BoxSpace(declared="causal", least_length=_TOKENS), limits), Random(limits.seed)
+    choice, random = box_cases(BoxSpace(declared="causal", least_length=_TOKENS), limits), Random(limits.seed)
     for _ in range(_ASKED):
-        inputs = draw_inputs("model", choice.sample(random))
+        inputs = BoxInputs.draw("model", choice.sample(random))
         last = np.broadcast_to(np.arange(inputs.length) == inputs.length - 1, inputs.inputs.shape[:2])
         try:
             first, second = (np.asarray(subject.call(one)) for one in (inputs, inputs.changed_at(last)))
@@ -64,13 +63,13 @@ def _has_a_parameter_left_out(broken: Sequence[LawResult]) -> bool:
 def _wrong_shapes(broken: Sequence[LawResult]) -> Iterator[CallRecord]:
     for result in broken:
         for call in result.counterexample.calls if result.counterexample else ():
-            if call.inputs is not None and call.result is not None and call.shapes != result_shapes(call.inputs):
+            if call.inputs is not None and call.result is not None and call.shapes != call.inputs.result_shapes:
                 yield call
 
 
 def _squeezed(call: CallRecord) -> bool:
     """Return whether a result has the axes of the right one, but for some of length one."""
-    expected = result_shapes(call.inputs) if call.inputs is not None else ()
+    expected = call.inputs.result_shapes if call.inputs is not None else ()
     pairs = zip(expected, call.shapes, strict=False)
     return len(expected) == len(call.shapes) and all(_without_ones(right) == _without_ones(one) for right, one in pairs)
 

@@ -61,7 +61,8 @@ def batched(case: Case, others: Iterable[Case]) -> Case:
     samples = min(_MOST_SAMPLES, _NUMBERS // max(case.numbers, 1))
     if samples <= case.batch:
         return case
-    regimes = dict.fromkeys([regime_of(case), *(regime_of(other) for other in others if _alike(case, other))])
+    alike = [other for other in others if isinstance(other, BatchableCase) and _alike(case, other)]
+    regimes = dict.fromkeys(map(regime_of, [case, *alike]))
     changed: dict[str, Any] = {"batch": samples, "regimes": tuple(regimes)[:samples]}
     return replace(case, **changed)
 
@@ -71,8 +72,8 @@ def cases_in(case: AnyCase | None) -> int:
     return case.batch if isinstance(case, BatchableCase) and case.regimes else 1
 
 
-def regime_of(case: Any) -> Regime:
-    """Return the regime of a case that has one."""
+def regime_of(case: BatchableCase) -> Regime:
+    """Return the regime of a case."""
     return Regime(case.palette, case.amplitude, getattr(case, "mask", "none"))
 
 
@@ -86,6 +87,6 @@ def reseeded(case: AnyCase, seed: int) -> AnyCase:
     return replace(case, **changed)
 
 
-def _alike(case: Any, other: Any) -> bool:
+def _alike(case: BatchableCase, other: BatchableCase) -> bool:
     """Return whether a sample may be filled as another case: the dtype bounds amplitudes, there is a mask or not."""
-    return bool(case.dtype == other.dtype and (regime_of(case).mask == "none") == (regime_of(other).mask == "none"))
+    return case.dtype == other.dtype and (regime_of(case).mask == "none") == (regime_of(other).mask == "none")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.drawing.fixed import FixedChoices
     from veriformer.conformance_tests.drawing.regimes import Regime
+    from veriformer.conformance_tests.drawing.space import Space
 
 Palette = Literal["bits", "integers", "normal", "offset", "repeated"]
 MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "empty_rows"]
@@ -43,7 +44,7 @@ class Case(ABC):
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
 
-    def offered(self, fixed: FixedChoices, space: Any) -> Any:
+    def offered(self, fixed: FixedChoices, space: Space | None) -> Self:
         """Return the case with what an implementation offers of its choices, wherever the space leaves that free."""
         return self
 

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import TypeVar
+
+from veriformer.conformance_tests.drawing.case import Case
+from veriformer.conformance_tests.drawing.space import Space
 
 Value = bool | str | float | Fraction
+ValueT = TypeVar("ValueT", bound=Value)
+StrT = TypeVar("StrT", bound=str)
+CaseT = TypeVar("CaseT", bound=Case)
 Offered = Mapping[str, tuple[Value, ...]]
 
 
@@ -21,29 +27,32 @@ class FixedChoices:
 
     offered: Offered = field(default_factory=lambda: MappingProxyType({}))
 
-    def applied(self, case: Any, space: Any) -> Any:
+    def applied(self, case: CaseT, space: Space | None) -> CaseT:
         """Return the case with what is offered, wherever the space leaves that free."""
         return case.offered(self, space) if self.offered else case
 
-    def one_of(self, name: str, value: Any, seed: int) -> Any:
-        """Return the value where it is offered, else one that is."""
+    def one_of(self, name: str, value: ValueT, seed: int) -> ValueT:
+        """Return the value where it is offered, else one that is; TypeError where that is of another kind."""
         offered = self.offered.get(name, (value,))
-        return value if value in offered else offered[seed % len(offered)]
+        taken = value if value in offered else offered[seed % len(offered)]
+        if not isinstance(taken, type(value)):
+            raise TypeError(f"{name} is offered as {taken!r}; a case has {value!r}")
+        return taken
 
-    def biases(self, case: Any, space: Any) -> bool:
+    def biases(self, drawn: bool, seed: int, space: Space | None) -> bool:
         """Return whether a case has biases, where the space leaves that free."""
         free = getattr(space, "biases", "sometimes") == "sometimes"
-        return bool(self.one_of("biases", case.biases, case.seed)) if free else bool(case.biases)
+        return self.one_of("biases", drawn, seed) if free else drawn
 
-    def activation(self, case: Any, space: Any) -> Any:
+    def activation(self, drawn: StrT, seed: int, space: Space | None) -> StrT:
         """Return the activation of a case, where the space leaves it free."""
-        chosen = self.one_of("activation", case.activation, case.seed)
-        return chosen if chosen in getattr(space, "activations", (chosen,)) else case.activation
+        chosen = self.one_of("activation", drawn, seed)
+        return chosen if chosen in getattr(space, "activations", (chosen,)) else drawn
 
-    def hidden(self, case: Any, width: int) -> int:
+    def hidden(self, drawn: int, width: int) -> int:
         """Return F of a case whose network is of a width E."""
         ratios = self.offered.get("d_ff")
-        return hidden_units(ratios[0], width) if ratios and isinstance(ratios[0], Fraction) else int(case.hidden)
+        return hidden_units(ratios[0], width) if ratios and isinstance(ratios[0], Fraction) else drawn
 
 
 def hidden_units(ratio: Fraction, width: int) -> int:

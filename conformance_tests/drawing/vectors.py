@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 from veriformer.conformance_tests.drawing import choices
 from veriformer.conformance_tests.drawing.case import BatchableCase, Palette
@@ -32,15 +32,12 @@ class VectorCase(BatchableCase):
 
     @property
     def numbers(self) -> int:
-        """About how many numbers a sample has, counted as often as a law computes with them."""
         return self.rows * self.width * 2
 
-    def offered(self, fixed: FixedChoices, space: Any) -> VectorCase:
-        """Return the case with what is offered of its choices, wherever the space leaves that free."""
+    def offered(self, fixed: FixedChoices, space: Space | None) -> Self:
         return replace(self, eps=fixed.one_of("eps", self.eps, self.seed))
 
     def describe(self) -> str:
-        """Return the sizes and settings in one line."""
         return f"batch {self.batch}, rows {self.rows}, width {self.width}, {self.dtype}"
 
 

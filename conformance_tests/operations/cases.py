@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from veriformer.conformance_tests.drawing import choices
+from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.space import NoSpace, OwnSpace, Space
 from veriformer.conformance_tests.operations.suites import suite_of
 
 
-def cases(space: Space, limits: Limits) -> choices.Choice[Any]:
+def cases(space: Space, limits: Limits) -> choices.Choice[Case]:
     """Return the choice among the cases of a space; TypeError when nothing is drawn from it."""
     space = resolved(space, limits.operation)
     if isinstance(space, NoSpace):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.rarity import Change
 from veriformer.conformance_tests.drawing.values import round_to_dtype, smallest_normal
 
+InputsT = TypeVar("InputsT", bound=Inputs)
 Kind = Callable[[Array, np.random.Generator], Array]
 
 
-def changed(inputs: Any, changes: tuple[Change, ...], seed: int) -> Any:
+def changed(inputs: InputsT, changes: tuple[Change, ...], seed: int) -> InputsT:
     """Return inputs with some arguments changed; KeyError for a kind of change that nobody knows."""
     generator = np.random.default_rng([seed, 3])
     for path, kind in changes:

@@ -6,22 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs
 from veriformer.conformance_tests.drawing.batches import AnyCase, TakenOut
 from veriformer.conformance_tests.drawing.rarity import RareCase
 from veriformer.conformance_tests.operations.changes import changed
 from veriformer.conformance_tests.operations.suites import suite_of
 
 
-def draw_inputs(operation: str, case: AnyCase) -> Any:
+def draw_inputs(operation: str, case: AnyCase) -> Inputs:
     """Return the inputs that a case describes, of the kind that the operation takes."""
     if isinstance(case, TakenOut):
-        return draw_inputs(operation, case.whole).take_samples(np.array(case.samples))
+        whole = draw_inputs(operation, case.whole)
+        if not isinstance(whole, SampledInputs):
+            raise TypeError(f"the inputs of {operation} have no samples to take out")
+        return whole.take_samples(np.array(case.samples))
     if isinstance(case, RareCase):
         return changed(draw_inputs(operation, case.whole), case.changes, case.seed)
     return suite_of(operation).inputs_of(case)
 
 
-def given_inputs(operation: str, dtype: str, arguments: Mapping[str, Any]) -> Any:
+def given_inputs(operation: str, dtype: str, arguments: Mapping[str, Any]) -> Inputs:
     """Return inputs made of given arguments: floats become arrays of values that the dtype can hold.
 
     Raises TypeError when the arguments are not those of the operation.

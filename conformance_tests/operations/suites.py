@@ -9,24 +9,29 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import MappingProxyType, ModuleType
 
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.suite import Suite
+from veriformer.conformance_tests.drawing.case import Case
+from veriformer.conformance_tests.drawing.space import Space
 from veriformer.conformance_tests.variants import Family
 from veriformer.spec.operations import OPERATIONS
 
+# A suite whatever its types: its members fit each other, and what one of them returns is given to no other suite's.
+AnySuite = Suite[Space, Case, Inputs]
 _PACKAGE = __name__.rpartition(".")[0]
 
 
 @cache
-def suites() -> Mapping[str, Suite]:
+def suites() -> Mapping[str, AnySuite]:
     """Return the suite of each operation, in the order of the operations; ValueError where one has none, or two."""
-    found = [suite for module in modules_of("suite") for suite in module.SUITES]
+    found: list[AnySuite] = [suite for module in modules_of("suite") for suite in module.SUITES]
     by_name = {suite.operation: suite for suite in found}
     if len(by_name) != len(found) or by_name.keys() != OPERATIONS.keys():
         raise ValueError(f"suites of {sorted(suite.operation for suite in found)} for {sorted(OPERATIONS)}")
     return MappingProxyType({name: by_name[name] for name in OPERATIONS})
 
 
-def suite_of(operation: str) -> Suite:
+def suite_of(operation: str) -> AnySuite:
     """Return the suite of an operation; KeyError where there is none of that name."""
     return suites()[operation]
 

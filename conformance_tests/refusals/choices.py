@@ -18,6 +18,8 @@ from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.operations.feed_forward.cases import FeedForwardCase
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.layers.cases import LayerCase
+from veriformer.conformance_tests.operations.layers.inputs import LayerInputs
+from veriformer.conformance_tests.operations.normalisation.inputs import LayerNormInputs, RmsNormInputs
 from veriformer.conformance_tests.refusals.predicates import Given, Predicate, Proportion, SettingIs, SettingIsNot
 from veriformer.conformance_tests.refusals.refusal import Refusal
 from veriformer.spec.conventions import CONVENTIONS
@@ -174,7 +176,9 @@ def _inputs(subject: Subject, chosen: Chosen, width: int) -> Any:
     """Return the inputs of a call with one value of each choice; networks and layers are twice as wide."""
     name, dtype = subject.operation.name, subject.implementation.dtypes[0]
     inputs = draw_inputs(name, _case(name, dtype, chosen, width))
-    return inputs.with_x(inputs.x * _SMALL) if "eps" in chosen and hasattr(inputs, "with_x") else inputs
+    if "eps" in chosen and isinstance(inputs, LayerNormInputs | RmsNormInputs | LayerInputs):
+        return inputs.with_x(inputs.x * _SMALL)
+    return inputs
 
 
 def _case(name: str, dtype: str, chosen: Chosen, width: int) -> Any:

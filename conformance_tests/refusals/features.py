@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.core.subject import Inputs, steps_of
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.spec.operations import OPERATIONS
 
 Setting = bool | int | float | str
@@ -53,8 +53,8 @@ def features_of(inputs: Inputs) -> CallFeatures:
     if "context" in arguments:
         given |= _context(arguments["x"], arguments["context"])
     _of_weights(arguments, sizes, given)
-    if steps_of(inputs):
-        sizes["B"] = int(steps_of(inputs)[0].tokens.shape[0])
+    if inputs.steps:
+        sizes["B"] = int(inputs.steps[0].tokens.shape[0])
     return CallFeatures(sizes, frozenset(given), settings)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from veriformer.adapters.errors import AdapterError, OperationRaised
-from veriformer.conformance_tests.core.subject import Inputs, Subject, WrongShape
+from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.subject import Subject, WrongShape
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.refusals.describing import described
 from veriformer.conformance_tests.refusals.features import features_of

@@ -8,7 +8,8 @@ from random import Random
 from typing import Any
 
 from veriformer.adapters.errors import AdapterError, OperationLost, OperationNotTried, OperationRaised
-from veriformer.conformance_tests.core.subject import Inputs, Subject, WrongShape
+from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.subject import Subject, WrongShape
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space

@@ -29,6 +29,7 @@ from veriformer.adapters.errors import (
     formatted_traceback,
 )
 from veriformer.conformance_tests.core.counterexample import Counterexample
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.subject import CallRefused, Refused, Subject, WrongShape
 from veriformer.conformance_tests.core.trial import NotOffered, Trial
@@ -269,10 +270,9 @@ class Search:
     def judge(self, case: AnyCase | None) -> Outcome:
         """Put the law to one case, or afterwards to none, and keep the calls that were made for the counterexample."""
         self.subject.calls.clear()
-        check = (self.law.afterwards if case is None else None) or self.law.check
         inputs = None if case is None else draw_inputs(self.subject.operation.name, case)
         try:
-            verdict = check(Trial(self.subject, case, inputs))
+            verdict = self.law.judge(Trial(self.subject, case, inputs))
         except (NotOffered, DifferentiationRefused) as reason:
             return Outcome("not_offered", case, error=str(reason))
         except CallRefused as error:

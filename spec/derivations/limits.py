@@ -49,7 +49,7 @@ class Limit(Step):
     def _in_example(self) -> Any:
         return enclosure(self.left, self.example, self.where)
 
-    def denominators(self) -> list[Expr]:
+    def denominators(self) -> list[sympy.Expr]:
         """The denominators without the variable; those with it count near the point only."""
         return [each for each in super().denominators() if not each.has(self.variable)]
 

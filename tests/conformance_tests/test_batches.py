@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.subject import result_shapes, standard_conventions
+from veriformer.conformance_tests.core.subject import standard_conventions
 from veriformer.conformance_tests.drawing.batches import (
     TakenOut,
     batched,
@@ -96,7 +96,7 @@ def test_a_sample_that_is_taken_out_is_that_of_the_batch(operation: str, seed: i
     whole = draw_inputs(operation, case)
     chosen = (1, case.batch - 1)
     taken = draw_inputs(operation, TakenOut(case, chosen))
-    assert [shape[0] for shape in result_shapes(taken)] == [2] * len(result_shapes(taken))
+    assert [shape[0] for shape in taken.result_shapes] == [2] * len(taken.result_shapes)
     every, some = (given.expected(standard_conventions()) for given in (whole, taken))
     if every.value.ndim > 1 and len(every.value) == case.batch:
         np.testing.assert_allclose(some.value, every.value[list(chosen)], rtol=1e-12, atol=1e-300)

@@ -14,7 +14,7 @@ from veriformer import reference
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.core.selection import WHOLE_MODELS
-from veriformer.conformance_tests.core.subject import standard_conventions, steps_of
+from veriformer.conformance_tests.core.subject import standard_conventions
 from veriformer.conformance_tests.core.trial import NotOffered, Trial
 from veriformer.conformance_tests.diagnosis.calls import ample_space
 from veriformer.conformance_tests.diagnosis.elimination import differ
@@ -89,11 +89,11 @@ def of_reference(operation: str, inputs: Any, conventions: Mapping[str, str]) ->
     compute = getattr(reference, operation)
     names = [field.name for field in fields(reference.ModelConventions)]
     chosen = reference.ModelConventions(**{name: conventions[name] for name in names})
-    if not steps_of(inputs):
+    if not inputs.steps:
         return compute(**inputs.arguments(), conventions=chosen)
     caches: list[Any] = []
     logits = []
-    for step in steps_of(inputs):
+    for step in inputs.steps:
         cache = None if step.after is None else caches[step.after]
         answer, known = compute(step.tokens, cache, **inputs.arguments(), **step.keywords, conventions=chosen)
         logits.append(answer)
@@ -141,7 +141,7 @@ def inputs_of_laws(operation: str) -> Iterator[Any]:
                 case = choice.sample(random)
                 profile.subject.calls.clear()
                 with contextlib.suppress(NotOffered), np.errstate(all="ignore"):
-                    law.check(Trial(profile.subject, case, draw_inputs(operation, case)))
+                    law.judge(Trial(profile.subject, case, draw_inputs(operation, case)))
                 calls = [record for record in profile.subject.calls if record.operation == operation]
                 yield from (record.inputs for record in calls if record.inputs is not None)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from types import UnionType
+from typing import Union, get_args, get_origin
 
 import pytest
 from veriformer.conformance_tests.core import law as registry
-from veriformer.conformance_tests.core.law import Law, judges
+from veriformer.conformance_tests.core.law import Check, Law, judges
 from veriformer.conformance_tests.drawing.space import NoSpace
 from veriformer.conformance_tests.operations import laws as bound_laws
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
@@ -20,6 +23,8 @@ from veriformer.conformance_tests.operations.loss.cases import LossSpace
 from veriformer.conformance_tests.operations.models.cases import ModelSpace
 from veriformer.conformance_tests.operations.relative_positions.cases import BucketSpace
 from veriformer.conformance_tests.operations.rotary.cases import RotarySpace
+from veriformer.conformance_tests.operations.softmax.inputs import SoftmaxInputs
+from veriformer.conformance_tests.operations.suites import suite_of
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.derivations import derivation_ids, load_derivation
 from veriformer.spec.laws import LAWS, LawStatement, Property
@@ -149,6 +154,30 @@ def test_every_statement_is_judged_and_nothing_else() -> None:
     keys = {key for key, _ in stated}
     for key, operation in registry._CHECKS:
         assert (key, operation) in stated if operation else key in keys, f"nothing states {key!r} of {operation}"
+
+
+def judged_by(check: Check) -> tuple[type, ...]:
+    """Return the kinds of inputs that a check is annotated with, empty for one that has no case."""
+    function = inspect.unwrap(check)
+    annotation = eval(inspect.signature(function).parameters["trial"].annotation, function.__globals__)
+    (inputs,) = get_args(annotation)
+    kinds = get_args(inputs) if isinstance(inputs, UnionType) or get_origin(inputs) is Union else (inputs,)
+    return tuple(get_origin(kind) or kind for kind in kinds if kind is not None)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_check_is_of_the_inputs_that_its_operations_have(operation: str) -> None:
+    """Checks are found by the names of operations, which no type checker sees."""
+    own = suite_of(operation).inputs
+    asked = [law for law in laws().values() if law.statement.operation.name == operation]
+    with_cases = [law for law in asked if not isinstance(law.space, NoSpace)]
+    assert with_cases
+    assert [law.id for law in with_cases if not issubclass(own, judged_by(law.check))] == []
+
+
+def test_checks_tell_the_kinds_of_their_inputs_apart() -> None:
+    assert judged_by(laws()["softmax.shift"].check) == (SoftmaxInputs,)
+    assert not issubclass(suite_of("rms_norm").inputs, judged_by(laws()["softmax.shift"].check))
 
 
 def test_a_check_for_any_operation_is_used_by_one() -> None:

@@ -15,40 +15,40 @@ _FAR = 1024.0
 
 
 @judges("value", space=VectorSpace(), operations=_ACTIVATIONS)
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[ActivationInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()
 
 
 @judges("zero", space=VectorSpace(), operations=_ACTIVATIONS)
-def zero(trial: Trial) -> Verdict:
+def zero(trial: Trial[ActivationInputs]) -> Verdict:
     """Zeros stay zeros, to the last digit."""
     zeros = np.zeros(trial.inputs.x.shape)
     return compare(zeros, trial.output(trial.inputs.with_x(zeros)), zeros)
 
 
 @judges("reflection", space=VectorSpace(), operations=_ACTIVATIONS)
-def reflection(trial: Trial) -> Verdict:
+def reflection(trial: Trial[ActivationInputs]) -> Verdict:
     """The result minus that of the mirror image is the entry itself."""
-    inputs: ActivationInputs = trial.inputs
+    inputs = trial.inputs
     mirrored = inputs.with_x(-inputs.x)
     difference = trial.output(inputs) - trial.output(mirrored)
     return compare(inputs.x, difference, trial.allowed(inputs, mirrored))
 
 
 @judges("between", space=VectorSpace(), operations=_ACTIVATIONS)
-def between(trial: Trial) -> Verdict:
+def between(trial: Trial[ActivationInputs]) -> Verdict:
     """No result lies beyond zero or beyond its entry."""
-    inputs: ActivationInputs = trial.inputs
+    inputs = trial.inputs
     output = trial.output(inputs)
     nearest = np.clip(output, np.minimum(inputs.x, 0.0), np.maximum(inputs.x, 0.0))
     return compare(np.where(np.isnan(output), 0.0, nearest), output, trial.allowed(inputs))
 
 
 @judges("increasing", space=VectorSpace(least_width=2), operations=_ACTIVATIONS)
-def increasing(trial: Trial) -> Verdict:
+def increasing(trial: Trial[ActivationInputs]) -> Verdict:
     """Entries that are not negative, in ascending order, give results in ascending order."""
-    inputs: ActivationInputs = trial.inputs
+    inputs = trial.inputs
     ascending = inputs.with_x(np.sort(np.abs(inputs.x), axis=-1))
     allowed = trial.allowed(ascending)
     steps = np.diff(trial.output(ascending), axis=-1)
@@ -57,16 +57,16 @@ def increasing(trial: Trial) -> Verdict:
 
 
 @judges("tails", space=VectorSpace(), operations=_ACTIVATIONS)
-def tails(trial: Trial) -> Verdict:
+def tails(trial: Trial[ActivationInputs]) -> Verdict:
     """Entries so far from zero that the gate is one or nothing."""
-    inputs: ActivationInputs = trial.inputs
+    inputs = trial.inputs
     signs = trial.generator.choice([-1.0, 1.0], inputs.x.shape)
     far = inputs.with_x(signs * _FAR * trial.generator.integers(1, 5, inputs.x.shape))
     return compare(np.maximum(far.x, 0.0), trial.output(far), trial.allowed(far))
 
 
 @judges("elementwise", space=VectorSpace(least_width=2), operations=_ACTIVATIONS)
-def elementwise(trial: Trial) -> Verdict:
+def elementwise(trial: Trial[ActivationInputs]) -> Verdict:
     """The last entry alone gives what it gives among the others."""
     alone = trial.inputs.with_x(trial.inputs.x[-1:, -1:, -1:])
     return trial.equal(alone, trial.inputs, of_second=lambda result: result[-1:, -1:, -1:])

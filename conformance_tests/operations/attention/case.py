@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from veriformer.conformance_tests.drawing.case import BatchableCase, MaskKind, Palette
 from veriformer.conformance_tests.drawing.fixed import FixedChoices
@@ -53,14 +53,12 @@ class AttentionCase(BatchableCase):
 
     @property
     def numbers(self) -> int:
-        """About how many numbers a sample has, counted as often as a law computes with them."""
         logits, rows = self.query_length * self.key_length, self.query_length + self.key_length
         # The tolerance takes the distance of every value from every output.
         return self.heads * (logits * (self.value_width + 2) + 2 * rows * self.head_width)
 
-    def offered(self, fixed: FixedChoices, space: Any) -> AttentionCase:
-        """Return the case with what is offered of its choices, wherever the space leaves that free."""
-        case = replace(self, biases=fixed.biases(self, space))
+    def offered(self, fixed: FixedChoices, space: Space | None) -> Self:
+        case = replace(self, biases=fixed.biases(self.biases, self.seed, space))
         if "num_kv_heads" in fixed.offered and not getattr(space, "grouped", False):
             case = replace(case, kv_heads=case.heads)
         if "context" in fixed.offered and getattr(space, "lengths", "any") != "unequal":
@@ -70,7 +68,6 @@ class AttentionCase(BatchableCase):
         return case
 
     def describe(self) -> str:
-        """Return the sizes and settings in one line."""
         sizes = [f"batch {self.batch}", f"heads {self.heads}"]
         if self.kv_heads != self.heads:
             sizes.append(f"key/value heads {self.kv_heads}")

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import SampledInputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled
 from veriformer.conformance_tests.operations.attention.bounds import (
@@ -25,7 +26,7 @@ _COSTLY = 2**14
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionInputs:
+class AttentionInputs(SampledInputs):
     """Queries, keys, values and what masks them; axes are batch, head, length, width.
 
     `key` and `value` have fewer heads than `query` for grouped attention. Every method that changes something
@@ -52,7 +53,6 @@ class AttentionInputs:
 
     @classmethod
     def draw(cls, operation: str, case: AttentionCase) -> Self:
-        """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
         batch, keys = case.batch, (case.batch, case.kv_heads, case.key_length)
 
@@ -69,7 +69,6 @@ class AttentionInputs:
         return cls(operation, case.dtype, query, key, value, mask, bias, *optional)
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         arguments: dict[str, Any] = {"query": self.query, "key": self.key, "value": self.value}
         arguments |= {"mask": self.mask, "bias": self.bias, "scale": self.scale}
         arguments |= {"window": self.window, "softcap": self.softcap, "sinks": self.sinks}
@@ -103,7 +102,6 @@ class AttentionInputs:
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         width = self.key_length if self.value is None else int(self.value.shape[-1])
         return (*self.query.shape[:3], width)
 
@@ -143,7 +141,6 @@ class AttentionInputs:
         return replace(self, key=key, value=value)
 
     def take_samples(self, index: Array) -> Self:
-        """Return the samples at `index`."""
         return self._mapped(lambda array: array[index], lambda table: _take(table, index, 0))
 
     def take_heads(self, index: Array) -> Self:

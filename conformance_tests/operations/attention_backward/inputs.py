@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.core.several_results import SeveralResults, Shape
+from veriformer.conformance_tests.core.inputs import Shape
+from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
@@ -36,7 +37,6 @@ class BackwardInputs(SeveralResults, AttentionInputs):
         return cls(**vars(forward), grad_output=drawn)
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         return {**super().arguments(), "grad_output": self.grad_output}
 
     @property
@@ -45,7 +45,6 @@ class BackwardInputs(SeveralResults, AttentionInputs):
         return {"grad_query": self.query.shape, "grad_key": self.key.shape, "grad_value": self.value.shape}
 
     def take_samples(self, index: Array) -> Self:
-        """Return the samples at `index`."""
         return replace(super().take_samples(index), grad_output=self.grad_output[index])
 
     def take_heads(self, index: Array) -> Self:

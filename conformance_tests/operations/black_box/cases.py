@@ -32,7 +32,6 @@ class BoxCase(Case):
     axes: ClassVar[tuple[str, ...]] = ("batch", "length", "padded")
 
     def describe(self) -> str:
-        """Return the sizes and settings in one line."""
         kind = f"tokens below {self.vocabulary}" if self.vocabulary else f"E = {self.width}"
         padding = f", padded{' on the left' if self.side == 'left' else ''}" if self.padded else ""
         return f"batch {self.batch}, L = {self.length}, {kind}{padding}, {self.dtype}"

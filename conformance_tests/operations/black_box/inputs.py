@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import SampledInputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.black_box.cases import BoxCase
@@ -26,9 +27,10 @@ class AnyLength(int):
 
 
 @dataclass(frozen=True, eq=False)
-class BoxInputs:
+class BoxInputs(SampledInputs):
     """Numbers of tokens (B, L) or vectors (B, L, E), and which of them are real."""
 
+    operation: ClassVar[str] = "model"
     dtype: str
     inputs: Array
     vocabulary: int
@@ -51,13 +53,7 @@ class BoxInputs:
             mask = mask[:, ::-1].copy() if case.side == "left" else mask
         return cls(case.dtype, inputs, case.vocabulary, mask)
 
-    @property
-    def operation(self) -> str:
-        """The operation's name."""
-        return "model"
-
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         padding = {} if self.padding_mask is None else {"padding_mask": self.padding_mask}
         return {"inputs": self.inputs, **padding}
 
@@ -76,8 +72,7 @@ class BoxInputs:
         """The shape of a correct result, whose width is unknown."""
         return (*self.inputs.shape[:2], AnyLength())
 
-    def take_samples(self, index: Array) -> BoxInputs:
-        """Return the samples at `index`."""
+    def take_samples(self, index: Array) -> Self:
         mask = None if self.padding_mask is None else self.padding_mask[index]
         return replace(self, inputs=self.inputs[index], padding_mask=mask)
 

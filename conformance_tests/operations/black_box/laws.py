@@ -27,9 +27,9 @@ _SEVERAL = BoxSpace(padding="sometimes", least_batch=2)
 
 
 @judges("dtype", space=_ANY, operations=_MODEL)
-def dtype(trial: Trial) -> Verdict:
+def dtype(trial: Trial[BoxInputs]) -> Verdict:
     """A model of vectors returns their dtype."""
-    inputs: BoxInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.vocabulary:
         raise NotOffered("numbers of tokens have no dtype that the result could share")
     result = trial.subject.run(trial.subject.prepare(inputs), inputs)
@@ -37,13 +37,13 @@ def dtype(trial: Trial) -> Verdict:
 
 
 @judges("same_call_same_answer", space=_ANY, operations=_MODEL)
-def same_call_same_answer(trial: Trial) -> Verdict:
+def same_call_same_answer(trial: Trial[BoxInputs]) -> Verdict:
     """A second call with the same arrays repeats the first's answer."""
     return _agree(trial, trial.output(trial.inputs), trial.output(trial.inputs))
 
 
 @judges("history_independence", space=_ANY, operations=_MODEL)
-def history_independence(trial: Trial) -> Verdict:
+def history_independence(trial: Trial[BoxInputs]) -> Verdict:
     """Calls with other values in between leave the answer as it was."""
     first = trial.output(trial.inputs)
     if trial.case is None:
@@ -54,7 +54,7 @@ def history_independence(trial: Trial) -> Verdict:
 
 
 @judges("memory_layout", space=_ANY, operations=_MODEL)
-def memory_layout(trial: Trial) -> Verdict:
+def memory_layout(trial: Trial[BoxInputs]) -> Verdict:
     """Strided views give the answer of contiguous arrays, where the model takes any.
 
     What calls a model makes its tokens, and they are contiguous: that it takes no others is a limitation.
@@ -69,14 +69,14 @@ def memory_layout(trial: Trial) -> Verdict:
 
 
 @judges("batch.independence", space=_SEVERAL, operations=_MODEL)
-def batch_independence(trial: Trial) -> Verdict:
+def batch_independence(trial: Trial[BoxInputs]) -> Verdict:
     """The last sample alone is answered as in its batch."""
     last = np.array([trial.inputs.batch - 1])
     return _equal(trial, trial.inputs.take_samples(last), trial.inputs, of_second=lambda result: result[last])
 
 
 @judges("batch.permutation", space=_SEVERAL, operations=_MODEL)
-def batch_permutation(trial: Trial) -> Verdict:
+def batch_permutation(trial: Trial[BoxInputs]) -> Verdict:
     """Samples in another order give results in that order."""
     order = trial.permutation(trial.inputs.batch)
     return _equal(trial, trial.inputs, trial.inputs.take_samples(order), of_first=lambda result: result[order])
@@ -84,16 +84,16 @@ def batch_permutation(trial: Trial) -> Verdict:
 
 @judges("padding.left", space=BoxSpace(padding="always", sides=("left",)), operations=_MODEL)
 @judges("padding.content", space=BoxSpace(padding="always"), operations=_MODEL)
-def padding_content(trial: Trial) -> Verdict:
+def padding_content(trial: Trial[BoxInputs]) -> Verdict:
     """Other content in the padding leaves the rest as it was."""
-    inputs: BoxInputs = trial.inputs
+    inputs = trial.inputs
     return _equal(trial, inputs, inputs.changed_at(~_real(inputs)))
 
 
 @judges("padding.removed", space=BoxSpace(padding="always"), operations=_MODEL)
-def padding_removed(trial: Trial) -> Verdict:
+def padding_removed(trial: Trial[BoxInputs]) -> Verdict:
     """The last sample alone, without its padding, is answered as in the padded batch."""
-    inputs: BoxInputs = trial.inputs
+    inputs = trial.inputs
     last = inputs.batch - 1
     real = np.flatnonzero(_real(inputs)[last])
     alone = replace(inputs, padding_mask=None).take_samples(np.array([last])).take_tokens(real)
@@ -101,16 +101,16 @@ def padding_removed(trial: Trial) -> Verdict:
 
 
 @judges("padding.all_real", space=BoxSpace(padding="always"), operations=_MODEL)
-def all_real(trial: Trial) -> Verdict:
+def all_real(trial: Trial[BoxInputs]) -> Verdict:
     """A mask that hides nothing gives what no mask gives."""
     plain = replace(trial.inputs, padding_mask=None)
     return _equal(trial, plain, replace(plain, padding_mask=np.ones_like(trial.inputs.padding_mask)))
 
 
 @judges("causal.no_future_leak", space=BoxSpace(declared="causal", least_length=2), operations=_MODEL)
-def no_future_leak(trial: Trial) -> Verdict:
+def no_future_leak(trial: Trial[BoxInputs]) -> Verdict:
     """Other content in the later half leaves the earlier half as it was."""
-    inputs: BoxInputs = trial.inputs
+    inputs = trial.inputs
     cut = inputs.length // 2
     later = np.broadcast_to(np.arange(inputs.length) >= cut, inputs.inputs.shape[:2])
 
@@ -121,7 +121,7 @@ def no_future_leak(trial: Trial) -> Verdict:
 
 
 @judges("tokens.permutation", space=BoxSpace(declared="permutation_equivariant", least_length=2), operations=_MODEL)
-def token_permutation(trial: Trial) -> Verdict:
+def token_permutation(trial: Trial[BoxInputs]) -> Verdict:
     """Inputs in another order give results in that order."""
     order = trial.permutation(trial.inputs.length)
     return _equal(trial, trial.inputs, trial.inputs.take_tokens(order), of_first=lambda result: result[:, order])
@@ -132,7 +132,7 @@ def _real(inputs: BoxInputs) -> Array:
 
 
 def _equal(
-    trial: Trial,
+    trial: Trial[BoxInputs],
     first: BoxInputs,
     second: BoxInputs,
     *,
@@ -144,7 +144,7 @@ def _equal(
     return _agree(trial, of_first(trial.output(first)), of_second(trial.output(second)), judged)
 
 
-def _agree(trial: Trial, first: Array, second: Array, judged: Array | None = None) -> Verdict:
+def _agree(trial: Trial[BoxInputs], first: Array, second: Array, judged: Array | None = None) -> Verdict:
     if first.shape != second.shape:
         return words(f"shape {first.shape}", f"shape {second.shape}", holds=False)
     judged = _real(trial.inputs)[..., None] if judged is None else judged

@@ -28,7 +28,6 @@ class EmbeddingCase(Case):
     axes: ClassVar[tuple[str, ...]] = ("batch", "length", "vocabulary", "width")
 
     def describe(self) -> str:
-        """Return the sizes and settings in one line."""
         sizes = f"batch {self.batch}, L = {self.length}, N = {self.vocabulary}, E = {self.width}, {self.dtype}"
         return f"{sizes}, scaled" if self.scaled else sizes
 

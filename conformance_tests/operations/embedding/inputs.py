@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.core.expected import Conventions, Expected, NothingHidden
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
 from veriformer.conformance_tests.operations.embedding.bounds import embedding_bound
@@ -16,9 +17,10 @@ from veriformer.conformance_tests.rounding.precision import Precision
 
 
 @dataclass(frozen=True, eq=False)
-class EmbeddingInputs(NothingHidden):
+class EmbeddingInputs(Inputs):
     """Tokens (B, L) and a table (N, E), no two rows of which are alike unless the values leave no room for that."""
 
+    operation: ClassVar[str] = "token_embedding"
     dtype: str
     tokens: Array
     table: Array
@@ -26,26 +28,18 @@ class EmbeddingInputs(NothingHidden):
 
     @classmethod
     def draw(cls, operation: str, case: EmbeddingCase) -> EmbeddingInputs:
-        """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
         tokens = generator.integers(0, case.vocabulary, (case.batch, case.length))
         # One axis more, because a palette may repeat the rows of a matrix.
         table = fill(generator, (case.vocabulary, 1, case.width), case.palette)[:, 0]
         return cls(case.dtype, tokens, round_to_dtype(table, case.dtype), case.scaled)
 
-    @property
-    def operation(self) -> str:
-        """The operation's name."""
-        return "token_embedding"
-
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         scaled = {"scale_by_sqrt_d_model": True} if self.scale_by_sqrt_d_model else {}
         return {"tokens": self.tokens, "table": self.table, **scaled}
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return (*self.tokens.shape, int(self.table.shape[1]))
 
     @property

@@ -16,33 +16,33 @@ _EMBEDDING = ("token_embedding",)
 
 @judges("value", space=EmbeddingSpace(), operations=_EMBEDDING)
 @judges("scale", space=EmbeddingSpace(scaled="always"), operations=_EMBEDDING)
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[EmbeddingInputs]) -> Verdict:
     """Every vector is the formula's."""
     return trial.agrees()
 
 
 @judges("one_hot", space=EmbeddingSpace(), operations=_EMBEDDING)
-def one_hot(trial: Trial) -> Verdict:
+def one_hot(trial: Trial[EmbeddingInputs]) -> Verdict:
     """The vectors of the identity's rows are one-hot, and their product with the table is the lookup."""
-    inputs: EmbeddingInputs = trial.inputs
+    inputs = trial.inputs
     rows = trial.output(replace(inputs, table=np.eye(inputs.vocabulary)))
     looked_up = trial.output(inputs)
     return compare(rows @ inputs.table, looked_up, np.zeros(looked_up.shape))
 
 
 @judges("vocabulary.permutation", space=EmbeddingSpace(scaled="sometimes", least_vocabulary=2), operations=_EMBEDDING)
-def vocabulary(trial: Trial) -> Verdict:
+def vocabulary(trial: Trial[EmbeddingInputs]) -> Verdict:
     """Tokens and rows under other numbers give the same vectors."""
-    inputs: EmbeddingInputs = trial.inputs
+    inputs = trial.inputs
     order = trial.permutation(inputs.vocabulary)
     renumbered = replace(inputs, tokens=np.argsort(order)[inputs.tokens], table=inputs.table[order])
     return trial.equal(inputs, renumbered)
 
 
 @judges("tokens.independence", space=EmbeddingSpace(least_positions=2, least_vocabulary=2), operations=_EMBEDDING)
-def one_token_changed(trial: Trial) -> Verdict:
+def one_token_changed(trial: Trial[EmbeddingInputs]) -> Verdict:
     """With another token in one place all other vectors stay as they were."""
-    inputs: EmbeddingInputs = trial.inputs
+    inputs = trial.inputs
     changed = inputs.tokens.copy()
     place = int(trial.generator.integers(changed.size))
     changed.flat[place] = (changed.flat[place] + 1) % inputs.vocabulary
@@ -54,9 +54,9 @@ def one_token_changed(trial: Trial) -> Verdict:
 
 
 @judges("tokens.repeated", space=EmbeddingSpace(scaled="sometimes", least_positions=2), operations=_EMBEDDING)
-def repeated_token(trial: Trial) -> Verdict:
+def repeated_token(trial: Trial[EmbeddingInputs]) -> Verdict:
     """One token everywhere has one vector everywhere."""
-    inputs: EmbeddingInputs = trial.inputs
+    inputs = trial.inputs
     same = inputs.with_tokens(np.full_like(inputs.tokens, inputs.tokens[0, 0]))
     output, allowed = trial.output(same), trial.expected(same).allowed
     return compare(np.broadcast_to(output[:1, :1], output.shape), output, 2.0 * allowed)

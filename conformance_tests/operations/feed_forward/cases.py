@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from veriformer.conformance_tests.drawing import choices
 from veriformer.conformance_tests.drawing.case import BatchableCase, Palette
@@ -36,20 +36,17 @@ class FeedForwardCase(BatchableCase):
 
     @property
     def numbers(self) -> int:
-        """About how many numbers a sample has, counted as often as a law computes with them."""
         return self.rows * (self.width + self.hidden) * 2
 
-    def offered(self, fixed: FixedChoices, space: Any) -> FeedForwardCase:
-        """Return the case with what is offered of its choices, wherever the space leaves that free."""
+    def offered(self, fixed: FixedChoices, space: Space | None) -> Self:
         return replace(
             self,
-            activation=fixed.activation(self, space),
-            biases=fixed.biases(self, space),
-            hidden=fixed.hidden(self, self.width),
+            activation=fixed.activation(self.activation, self.seed, space),
+            biases=fixed.biases(self.biases, self.seed, space),
+            hidden=fixed.hidden(self.hidden, self.width),
         )
 
     def describe(self) -> str:
-        """Return the sizes and settings in one line."""
         biases = ", biases" if self.biases else ""
         sizes = f"batch {self.batch}, rows {self.rows}, E = {self.width}, F = {self.hidden}"
         return f"{sizes}, {self.activation}{biases}, {self.dtype}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from veriformer.conformance_tests.drawing import choices
 from veriformer.conformance_tests.drawing.case import BatchableCase, Palette
@@ -51,29 +51,25 @@ class LayerCase(BatchableCase):
 
     @property
     def size(self) -> int:
-        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
         return self.batch + self.heads + self.length + self.memory + 2 * self.width + self.hidden
 
     @property
     def numbers(self) -> int:
-        """About how many numbers a sample has, counted as often as a law computes with them."""
         logits = self.heads * self.length * (self.length + self.memory) * (self.width + 2)
         return logits + self.length * (4 * self.d_model + self.hidden) * 2
 
-    def offered(self, fixed: FixedChoices, space: Any) -> LayerCase:
-        """Return the case with what is offered of its choices, wherever the space leaves that free."""
+    def offered(self, fixed: FixedChoices, space: Space | None) -> Self:
         free = getattr(space, "place", "any") == "any"
         return replace(
             self,
             norm_first=fixed.one_of("norm_first", self.norm_first, self.seed) if free else self.norm_first,
-            activation=fixed.activation(self, space),
-            biases=fixed.biases(self, space),
-            hidden=fixed.hidden(self, self.d_model),
+            activation=fixed.activation(self.activation, self.seed, space),
+            biases=fixed.biases(self.biases, self.seed, space),
+            hidden=fixed.hidden(self.hidden, self.d_model),
             eps=fixed.one_of("eps", self.eps, self.seed),
         )
 
     def describe(self) -> str:
-        """Return the sizes and settings in one line."""
         sizes = f"batch {self.batch}, heads {self.heads}, L = {self.length}"
         memory = f", S = {self.memory}" if self.memory else ""
         place = "pre-norm" if self.norm_first else "post-norm"

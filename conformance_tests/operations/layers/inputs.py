@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import SampledInputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled, round_to_dtype
 from veriformer.conformance_tests.operations.feed_forward.cases import Activation
@@ -19,6 +20,7 @@ from veriformer.conformance_tests.operations.layers.bounds import (
 from veriformer.conformance_tests.operations.layers.cases import LayerCase, PaddingSide
 from veriformer.conformance_tests.operations.layers.weights import (
     DecoderLayerParameters,
+    LayerParameters,
     NormParameters,
     draw_parameters,
     zeroed,
@@ -28,12 +30,12 @@ from veriformer.conformance_tests.rounding.precision import Precision
 
 
 @dataclass(frozen=True, eq=False)
-class LayerInputs:
+class LayerInputs(SampledInputs):
     """The stream (B, L, E), the weights and settings of a layer, and for a decoder the memory (B, S, E)."""
 
     dtype: str
     x: Array
-    weights: Any
+    weights: LayerParameters
     num_heads: int
     norm_first: bool
     activation: Activation
@@ -44,7 +46,6 @@ class LayerInputs:
 
     @classmethod
     def draw(cls, operation: str, case: LayerCase) -> LayerInputs:
-        """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
 
         def vectors(length: int) -> Array:
@@ -59,13 +60,12 @@ class LayerInputs:
 
     @property
     def operation(self) -> str:
-        """The operation's name."""
+        """The operation's name, which the memory tells."""
         return "encoder_layer" if self.memory is None else "decoder_layer"
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         memory = {} if self.memory is None else {"memory": self.memory}
-        arguments = {"x": self.x, **memory, "weights": self.weights, "num_heads": self.num_heads}
+        arguments: dict[str, Any] = {"x": self.x, **memory, "weights": self.weights, "num_heads": self.num_heads}
         arguments |= {"norm_first": self.norm_first, "activation": self.activation, "eps": self.eps}
         masks = {"padding_mask": self.padding_mask, "memory_padding_mask": self.memory_padding_mask}
         return arguments | {name: mask for name, mask in masks.items() if mask is not None}
@@ -92,7 +92,6 @@ class LayerInputs:
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return self.x.shape
 
     @property
@@ -132,8 +131,7 @@ class LayerInputs:
         """Return inputs whose last norm has unit gain and no shift."""
         return self.with_weights(**{self.last_norm: NormParameters.plain(self.width)})
 
-    def take_samples(self, index: Array) -> LayerInputs:
-        """Return the samples at `index`."""
+    def take_samples(self, index: Array) -> Self:
         return replace(
             self,
             x=self.x[index],
@@ -175,7 +173,7 @@ class LayerInputs:
             "gelu_form": conventions["gelu_form"],
             "eps_placement": conventions["layer_norm_eps"],
         }
-        if self.memory is None:
+        if self.memory is None or not isinstance(self.weights, DecoderLayerParameters):
             return np.asarray(reference.encoder_layer(self.x, self.weights, **settings))
         settings["memory_padding_mask"] = self.memory_padding_mask
         return np.asarray(reference.decoder_layer(self.x, self.memory, self.weights, **settings))
@@ -191,7 +189,7 @@ class LayerInputs:
             conventions["layer_norm_eps"],
         )
         x = Estimate.exact(self.x)
-        if self.memory is None:
+        if self.memory is None or not isinstance(self.weights, DecoderLayerParameters):
             return encoder_layer_estimate(x, self.weights, settings, padding_mask=self.padding_mask)
         return decoder_layer_estimate(
             x,

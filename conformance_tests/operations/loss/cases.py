@@ -33,7 +33,6 @@ class LossCase(Case):
     axes: ClassVar[tuple[str, ...]] = ("batch", "length", "classes")
 
     def describe(self) -> str:
-        """Return the sizes and settings in one line."""
         settings = [f"batch {self.batch}", f"L = {self.length}", f"N = {self.classes}", self.dtype]
         if self.ignore != "none":
             settings.append(f"ignored value {self.ignore.replace('_', ' ')}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import SampledInputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
 from veriformer.conformance_tests.operations.loss.bounds import mean_bound, scattered_bound, sum_bound, surprise_bound
@@ -19,9 +20,10 @@ _SHARE_IGNORED = 0.4
 
 
 @dataclass(frozen=True, eq=False)
-class CrossEntropyInputs:
+class CrossEntropyInputs(SampledInputs):
     """Logits (B, L, N), targets (B, L), and what is ignored or smoothed."""
 
+    operation: ClassVar[str] = "cross_entropy"
     dtype: str
     logits: Array
     targets: Array
@@ -31,7 +33,6 @@ class CrossEntropyInputs:
 
     @classmethod
     def draw(cls, operation: str, case: LossCase) -> CrossEntropyInputs:
-        """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
         shape = (case.batch, case.length, case.classes)
         logits = round_to_dtype(fill(generator, shape, case.palette, case.amplitude), case.dtype)
@@ -44,13 +45,7 @@ class CrossEntropyInputs:
         targets = np.where(_chosen(generator, shape[:2]), ignored, targets)
         return cls(case.dtype, logits, targets, ignored, case.label_smoothing, case.reduction)
 
-    @property
-    def operation(self) -> str:
-        """The operation's name."""
-        return "cross_entropy"
-
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         arguments: dict[str, Any] = {"logits": self.logits, "targets": self.targets}
         arguments |= {"ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
         arguments |= {"reduction": self.reduction}
@@ -58,7 +53,6 @@ class CrossEntropyInputs:
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return self.targets.shape if self.reduction == "none" else ()
 
     @property
@@ -77,8 +71,7 @@ class CrossEntropyInputs:
         """Return inputs with other logits."""
         return replace(self, logits=logits)
 
-    def take_samples(self, index: Array) -> CrossEntropyInputs:
-        """Return the samples at `index`."""
+    def take_samples(self, index: Array) -> Self:
         return replace(self, logits=self.logits[index], targets=self.targets[index])
 
     def take_positions(self, index: Array) -> CrossEntropyInputs:

@@ -33,20 +33,20 @@ _OPTIONS = LossSpace(ignore="sometimes", smoothing="sometimes")
     space=LossSpace(ignore="always", smoothing="sometimes", reductions=("none",), least_classes=2),
     operations=_LOSS,
 )
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """The loss, or each loss, is the formula's."""
     return trial.agrees()
 
 
 @judges("reduction.mean", space=replace(_OPTIONS, reductions=("mean",), least_classes=2), operations=_LOSS)
-def mean_is_the_default(trial: Trial) -> Verdict:
+def mean_is_the_default(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """Asking for the mean gives the loss of nobody who asks."""
-    inputs: CrossEntropyInputs = trial.inputs
+    inputs = trial.inputs
     return trial.equal(replace(inputs, reduction=None), inputs)
 
 
 @judges("shift", space=replace(_OPTIONS, palettes=EXACT_PALETTES), operations=_LOSS)
-def shift(trial: Trial) -> Verdict:
+def shift(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """One number added to all logits of a position changes nothing."""
     logits = trial.inputs.logits
     added = trial.generator.integers(1, 9, (*logits.shape[:-1], 1)).astype(float)
@@ -54,18 +54,18 @@ def shift(trial: Trial) -> Verdict:
 
 
 @judges("uniform", space=_OPTIONS, operations=_LOSS)
-def uniform(trial: Trial) -> Verdict:
+def uniform(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """With equal logits at each position the loss is ln N, whatever came."""
-    inputs: CrossEntropyInputs = trial.inputs
+    inputs = trial.inputs
     level = inputs.with_logits(np.broadcast_to(inputs.logits[..., :1], inputs.logits.shape).copy())
     allowed = trial.expected(level).allowed
     return compare(np.log(np.asarray(float(inputs.classes))), trial.output(level), allowed)
 
 
 @judges("lead", space=LossSpace(ignore="sometimes", least_classes=2), operations=_LOSS)
-def lead(trial: Trial) -> Verdict:
+def lead(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """With every target g ahead of equal rivals the loss is ln(1 + (N − 1) e^(−g))."""
-    inputs: CrossEntropyInputs = trial.inputs
+    inputs = trial.inputs
     gap = float(trial.generator.integers(0, 9))
     ahead = inputs.with_logits(np.where(np.arange(inputs.classes) == inputs.targets[..., None], gap, 0.0))
     expected = np.log1p(np.asarray((inputs.classes - 1) * np.exp(-gap)))
@@ -73,7 +73,7 @@ def lead(trial: Trial) -> Verdict:
 
 
 @judges("nonnegative", space=replace(_OPTIONS, amplitudes=(1, 4, 30)), operations=_LOSS)
-def nonnegative(trial: Trial) -> Verdict:
+def nonnegative(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """The loss lies at or above zero, up to the rounding of a target that is all but certain."""
     output = trial.output(trial.inputs)
     # NaN is not at least zero either.
@@ -82,9 +82,9 @@ def nonnegative(trial: Trial) -> Verdict:
 
 
 @judges("ignore.no_influence", space=LossSpace(ignore="always", smoothing="sometimes"), operations=_LOSS)
-def ignored_logits(trial: Trial) -> Verdict:
+def ignored_logits(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """Other logits at the ignored targets give the same loss."""
-    inputs: CrossEntropyInputs = trial.inputs
+    inputs = trial.inputs
     added = trial.generator.integers(1, 9, inputs.logits.shape).astype(float) * ~inputs.kept[..., None]
     # Zero before, so that the sum is exact in every dtype.
     before = np.where(inputs.kept[..., None], inputs.logits, 0.0)
@@ -92,30 +92,30 @@ def ignored_logits(trial: Trial) -> Verdict:
 
 
 @judges("batch.permutation", space=replace(_OPTIONS, least_batch=2), operations=_LOSS)
-def samples(trial: Trial) -> Verdict:
+def samples(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """The samples in another order give the same loss."""
-    inputs: CrossEntropyInputs = trial.inputs
+    inputs = trial.inputs
     return trial.equal(inputs, inputs.take_samples(trial.permutation(len(inputs.targets))))
 
 
 @judges("positions.permutation", space=replace(_OPTIONS, least_batch=2, least_length=2), operations=_LOSS)
-def positions(trial: Trial) -> Verdict:
+def positions(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """All positions of all samples in another order give the same loss."""
-    inputs: CrossEntropyInputs = trial.inputs
+    inputs = trial.inputs
     return trial.equal(inputs, inputs.take_positions(trial.permutation(inputs.targets.size)))
 
 
 @judges("classes.permutation", space=replace(_OPTIONS, least_classes=2), operations=_LOSS)
-def classes(trial: Trial) -> Verdict:
+def classes(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """The classes under other numbers give the same loss."""
-    inputs: CrossEntropyInputs = trial.inputs
+    inputs = trial.inputs
     return trial.equal(inputs, inputs.renumber_classes(trial.permutation(inputs.classes)))
 
 
 @judges("smoothing.value", space=LossSpace(smoothing="always", least_classes=2), operations=_LOSS)
-def smoothing_is_a_mixture(trial: Trial) -> Verdict:
+def smoothing_is_a_mixture(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """The smoothed loss is that of the targets and that of every class in turn, mixed."""
-    inputs: CrossEntropyInputs = trial.inputs
+    inputs = trial.inputs
     share = inputs.label_smoothing or 0.0
     smoothed = trial.output(inputs)
     allowed = trial.expected(inputs).allowed
@@ -131,7 +131,7 @@ def smoothing_is_a_mixture(trial: Trial) -> Verdict:
 
 
 @judges("smoothing.zero", space=LossSpace(smoothing="always", shares=(0.0,), ignore="sometimes"), operations=_LOSS)
-def smoothing_by_nothing(trial: Trial) -> Verdict:
+def smoothing_by_nothing(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """A share of zero gives the loss without smoothing."""
-    inputs: CrossEntropyInputs = trial.inputs
+    inputs = trial.inputs
     return trial.equal(replace(inputs, label_smoothing=None), inputs)

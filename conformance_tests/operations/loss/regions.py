@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from veriformer.conformance_tests.drawing.region import BEYOND_EXP, Region, among
 
 _LOSS = ("cross_entropy",)

@@ -23,7 +23,6 @@ class CausalMaskCase(Case):
     axes: ClassVar[tuple[str, ...]] = ("query_length", "key_length")
 
     def describe(self) -> str:
-        """Return the sizes in one line."""
         return f"L = {self.query_length}, S = {self.key_length}"
 
 
@@ -38,7 +37,6 @@ class PaddingMaskCase(Case):
 
     @property
     def size(self) -> int:
-        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
         return len(self.lengths) + self.max_length
 
     def describe(self) -> str:

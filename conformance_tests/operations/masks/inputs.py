@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.core.expected import Conventions, Expected, NothingHidden
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.masks.cases import CausalMaskCase, PaddingMaskCase
 
 
 @dataclass(frozen=True)
-class CausalMaskInputs(NothingHidden):
+class CausalMaskInputs(Inputs):
     """L and S."""
 
+    operation: ClassVar[str] = "causal_mask"
     query_length: int
     key_length: int
     dtype: str = "float32"
-    operation: str = "causal_mask"
 
     @classmethod
     def draw(cls, operation: str, case: CausalMaskCase) -> CausalMaskInputs:
-        """Return the inputs that a case describes."""
         return cls(case.query_length, case.key_length)
-
-    def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
-        return {"query_length": self.query_length, "key_length": self.key_length}
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return (self.query_length, self.key_length)
 
     def expected(self, conventions: Conventions) -> Expected:
@@ -43,26 +38,20 @@ class CausalMaskInputs(NothingHidden):
 
 
 @dataclass(frozen=True, eq=False)
-class PaddingMaskInputs(NothingHidden):
+class PaddingMaskInputs(Inputs):
     """The number of real tokens of each sequence, and the padded length."""
 
+    operation: ClassVar[str] = "padding_mask"
     lengths: Array
     max_length: int
     dtype: str = "float32"
-    operation: str = "padding_mask"
 
     @classmethod
     def draw(cls, operation: str, case: PaddingMaskCase) -> PaddingMaskInputs:
-        """Return the inputs that a case describes."""
         return cls(np.array(case.lengths, dtype=np.int64), case.max_length)
-
-    def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
-        return {"lengths": self.lengths, "max_length": self.max_length}
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return (len(self.lengths), self.max_length)
 
     def expected(self, conventions: Conventions) -> Expected:

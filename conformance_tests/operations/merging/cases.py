@@ -38,11 +38,9 @@ class MergeCase(BatchableCase):
 
     @property
     def numbers(self) -> int:
-        """About how many numbers a sample has, counted as often as a law computes with them."""
         return self.heads * (self.length * self.keys + (self.length + self.keys) * self.width) * 2
 
     def describe(self) -> str:
-        """Return the sizes and settings in one line."""
         sizes = f"batch {self.batch}, heads {self.heads}, L = {self.length}, Dv = {self.width}, {self.dtype}"
         empty = "" if self.empty == "none" else f", rows of which {self.empty} {_PARTS[self.empty]} no keys"
         return f"{sizes}, {self.keys} keys divided in two{empty}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.core.expected import Conventions, Expected, NothingHidden
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import SampledInputs
 from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled, round_to_dtype
@@ -32,9 +33,10 @@ class Divided:
 
 
 @dataclass(frozen=True, eq=False)
-class MergeInputs(SeveralResults, NothingHidden):
+class MergeInputs(SeveralResults, SampledInputs):
     """Two parts of an attention, (B, H, L, Dv) and (B, H, L) each; `divided` is the attention they are parts of."""
 
+    operation: ClassVar[str] = "merge_attention"
     dtype: str
     output_a: Array
     lse_a: Array
@@ -44,7 +46,6 @@ class MergeInputs(SeveralResults, NothingHidden):
 
     @classmethod
     def draw(cls, operation: str, case: MergeCase) -> MergeInputs:
-        """Return the inputs that a case describes."""
         if operation != "merge_attention":
             raise ValueError(f"{operation} does not merge parts")
         generator = np.random.default_rng(case.seed)
@@ -63,17 +64,11 @@ class MergeInputs(SeveralResults, NothingHidden):
         return cls(dtype, output_a, lse_a, output_b, lse_b, divided)
 
     @property
-    def operation(self) -> str:
-        """The operation's name."""
-        return "merge_attention"
-
-    @property
     def parts(self) -> dict[str, tuple[int, ...]]:
         """The name and shape of each array of a correct result, in order."""
         return {"output": self.output_a.shape, "lse": self.lse_a.shape}
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         return {
             "output_a": self.output_a,
             "lse_a": self.lse_a,
@@ -81,11 +76,10 @@ class MergeInputs(SeveralResults, NothingHidden):
             "lse_b": self.lse_b,
         }
 
-    def take_samples(self, index: Array) -> MergeInputs:
-        """Return the samples at `index`."""
+    def take_samples(self, index: Array) -> Self:
         divided = self.divided and Divided(self.divided.logits[index], self.divided.value[index])
         first, second = (self.output_a[index], self.lse_a[index]), (self.output_b[index], self.lse_b[index])
-        return MergeInputs(self.dtype, *first, *second, divided)
+        return type(self)(self.dtype, *first, *second, divided)
 
     def swapped(self) -> MergeInputs:
         """Return the two parts in the other order."""

@@ -19,15 +19,15 @@ from veriformer.conformance_tests.operations.merging.inputs import Divided, Merg
 @judges("value", space=MergeSpace())
 @judges("large_logarithms", space=MergeSpace(amplitudes=(10, 30), palettes=("integers", "normal", "offset")))
 @judges("empty_part", space=MergeSpace(empty="one"))
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[MergeInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()
 
 
 @judges("both_empty", space=MergeSpace(empty="both"))
-def both_empty(trial: Trial) -> Verdict:
+def both_empty(trial: Trial[MergeInputs]) -> Verdict:
     """Rows of which both parts are empty have the output 0 and the logarithm −∞."""
-    inputs: MergeInputs = trial.inputs
+    inputs = trial.inputs
     empty = np.isneginf(inputs.lse_a) & np.isneginf(inputs.lse_b)
     output = np.broadcast_to(empty[..., None], inputs.output_a.shape)
     judged = np.concatenate([output.ravel(), empty.ravel()])
@@ -36,17 +36,17 @@ def both_empty(trial: Trial) -> Verdict:
 
 
 @judges("union", space=MergeSpace())
-def union(trial: Trial) -> Verdict:
+def union(trial: Trial[MergeInputs]) -> Verdict:
     """The parts of an attention, computed apart, merge to the attention over all its keys."""
-    inputs: MergeInputs = trial.inputs
+    inputs = trial.inputs
     whole = _joined(inputs, _divided(inputs).over(slice(None)))
     return compare(whole, trial.output(inputs), trial.expected(inputs).allowed + _rounded(inputs, whole))
 
 
 @judges("any_split", space=MergeSpace(least_keys=3))
-def any_split(trial: Trial) -> Verdict:
+def any_split(trial: Trial[MergeInputs]) -> Verdict:
     """Divided after the first key or before the last, the parts merge to the same."""
-    inputs: MergeInputs = trial.inputs
+    inputs = trial.inputs
     divided = _divided(inputs)
     whole = _joined(inputs, divided.over(slice(None)))
     early, late = (MergeInputs.split(divided, cut, inputs.dtype) for cut in (1, divided.value.shape[2] - 1))
@@ -70,15 +70,15 @@ def _rounded(inputs: MergeInputs, whole: Array) -> Array:
 
 
 @judges("commutative", space=MergeSpace())
-def commutative(trial: Trial) -> Verdict:
+def commutative(trial: Trial[MergeInputs]) -> Verdict:
     """The parts in the other order merge to the same."""
     return trial.equal(trial.inputs, trial.inputs.swapped())
 
 
 @judges("associative", space=MergeSpace(least_keys=3))
-def associative(trial: Trial) -> Verdict:
+def associative(trial: Trial[MergeInputs]) -> Verdict:
     """Of three parts the first two may come first, or the last two."""
-    inputs: MergeInputs = trial.inputs
+    inputs = trial.inputs
     divided = _divided(inputs)
     bounds = (slice(1), slice(1, -1), slice(-1, None))
     first, second, third = ((_held(o, inputs), _held(s, inputs)) for o, s in map(divided.over, bounds))
@@ -98,7 +98,7 @@ def _of(inputs: MergeInputs, first: Part, second: Part) -> MergeInputs:
     return MergeInputs(inputs.dtype, *first, *second)
 
 
-def _merged(trial: Trial, first: Part, second: Part) -> tuple[Part, Part]:
+def _merged(trial: Trial[MergeInputs], first: Part, second: Part) -> tuple[Part, Part]:
     """Return what the implementation makes of two parts, and how far rounding may have led it."""
     inputs = _of(trial.inputs, first, second)
     result, allowed = trial.output(inputs), trial.expected(inputs).allowed
@@ -118,9 +118,9 @@ def _inherited(inputs: MergeInputs, merged: tuple[Part, Part]) -> Array:
 
 
 @judges("natural_logarithm", space=MergeSpace())
-def natural_logarithm(trial: Trial) -> Verdict:
+def natural_logarithm(trial: Trial[MergeInputs]) -> Verdict:
     """A part merged with itself has ln 2 more in its logarithm and the same output."""
-    inputs: MergeInputs = trial.inputs
+    inputs = trial.inputs
     twice = replace(inputs, output_b=inputs.output_a, lse_b=inputs.lse_a)
     expected: Expected = trial.expected(twice)
     doubled = _joined(inputs, (inputs.output_a, inputs.lse_a + np.log(2.0)))
@@ -128,9 +128,9 @@ def natural_logarithm(trial: Trial) -> Verdict:
 
 
 @judges("shift", space=MergeSpace(palettes=EXACT_PALETTES), operations=("merge_attention",))
-def shift(trial: Trial) -> Verdict:
+def shift(trial: Trial[MergeInputs]) -> Verdict:
     """Both logarithms moved by the same number move the result's by it, and no output."""
-    inputs: MergeInputs = trial.inputs
+    inputs = trial.inputs
     # Multiples of 1/8, which every dtype holds and moves exactly.
     lse_a, lse_b = (np.rint(8.0 * np.clip(lse, -8.0, 8.0)) / 8.0 for lse in (inputs.lse_a, inputs.lse_b))
     moved = float(trial.generator.integers(1, 5))
@@ -142,9 +142,9 @@ def shift(trial: Trial) -> Verdict:
 
 
 @judges("convex", space=MergeSpace())
-def convex(trial: Trial) -> Verdict:
+def convex(trial: Trial[MergeInputs]) -> Verdict:
     """Every component of the output lies between those of the parts."""
-    inputs: MergeInputs = trial.inputs
+    inputs = trial.inputs
     select = inputs.part("output")
     output, allowed = select(trial.output(inputs)), select(trial.expected(inputs).allowed)
     parts = (inputs.output_a, inputs.output_b)

@@ -1,10 +1,11 @@
 """Whole Transformers as estimates: the exact result, and how far rounding may lead a correct implementation from it.
 
-Each part is a step of `tolerances.estimates`, whose bounds carry what the argument is wrong by.
+Each part is a step of `rounding.estimates`, whose bounds carry what the argument is wrong by.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,9 @@ from veriformer.conformance_tests.operations.rotary.estimates import rotated
 from veriformer.conformance_tests.operations.sinusoids.bounds import sinusoid_bound
 from veriformer.conformance_tests.rounding.estimates import Estimate, added, projected, unembedded
 from veriformer.conformance_tests.rounding.precision import Precision
+
+Stack = reference.TransformerWeights
+Pair = reference.EncoderDecoderWeights
 
 
 @dataclass(frozen=True)
@@ -80,13 +84,13 @@ class ModelEstimates:
         x = self._sublayer(x, weights.norm_2, lambda y: self._attended(y, memory, weights.cross_attention, seen))
         return self._sublayer(x, weights.norm_3, lambda y: self._transformed(y, weights.feed_forward))
 
-    def logits(self, x: Estimate, weights: Any) -> Estimate:
+    def logits(self, x: Estimate, weights: Stack | Pair) -> Estimate:
         """Return products with the rows of the table where tied, with the unembedding otherwise."""
         if weights.unembedding is None:
             return unembedded(x, weights.embedding, self.precision)
         return projected(x, weights.unembedding, None, self.precision)
 
-    def _sublayer(self, x: Estimate, norm: Any, function: Any) -> Estimate:
+    def _sublayer(self, x: Estimate, norm: Any, function: Callable[[Estimate], Estimate]) -> Estimate:
         if self.config.norm_first:
             return added(x, function(self.normed(x, norm)), self.precision)
         return self.normed(added(x, function(x), self.precision), norm)
@@ -121,7 +125,11 @@ class ModelEstimates:
 
 
 def encoder_estimate(
-    model: ModelEstimates, tokens: Array, weights: Any, visible: Array, places: Array | None = None
+    model: ModelEstimates,
+    tokens: Array,
+    weights: reference.TransformerWeights,
+    visible: Array,
+    places: Array | None = None,
 ) -> Estimate:
     """Return what an encoder makes of tokens (B, L) of which the keys `visible` may be seen."""
     x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm, places)
@@ -131,7 +139,11 @@ def encoder_estimate(
 
 
 def language_model_estimate(
-    model: ModelEstimates, tokens: Array, weights: Any, visible: Array, places: Array | None = None
+    model: ModelEstimates,
+    tokens: Array,
+    weights: reference.TransformerWeights,
+    visible: Array,
+    places: Array | None = None,
 ) -> Estimate:
     """Return the logits of a language model: an encoder's vectors, whose mask is causal, unembedded.
 
@@ -141,7 +153,12 @@ def language_model_estimate(
 
 
 def encoder_decoder_estimate(
-    model: ModelEstimates, source: Array, target: Array, weights: Any, visible: Array, seen: Array
+    model: ModelEstimates,
+    source: Array,
+    target: Array,
+    weights: reference.EncoderDecoderWeights,
+    visible: Array,
+    seen: Array,
 ) -> Estimate:
     """Return the logits of an encoder-decoder; `seen` are the source's tokens, `visible` those of the target."""
     memory = model.embed(source, weights.embedding, weights.encoder_positions, weights.encoder_embedding_norm)
@@ -149,6 +166,6 @@ def encoder_decoder_estimate(
         memory = model.layer(memory, layer, seen)
     memory = model.normed(memory, weights.encoder_final_norm)
     x = model.embed(target, weights.embedding, weights.decoder_positions, weights.decoder_embedding_norm)
-    for layer in weights.decoder_layers:
-        x = model.decoder_layer(x, memory, layer, visible, seen)
+    for decoder_layer in weights.decoder_layers:
+        x = model.decoder_layer(x, memory, decoder_layer, visible, seen)
     return model.logits(model.normed(x, weights.decoder_final_norm), weights)

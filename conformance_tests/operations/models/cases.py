@@ -69,7 +69,6 @@ class ModelCase(Case):
         return lengths + 2 * self.width + self.hidden + 8 * self.layers
 
     def describe(self) -> str:
-        """Return the sizes and settings in one line."""
         heads = f"heads {self.heads}" + (f" on {self.kv_heads}" if self.kv_heads != self.heads else "")
         sizes = [self.architecture, f"batch {self.batch}", f"L = {self.length}"]
         sizes += [f"S = {self.source_length}"] if self.source_length else []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from veriformer import reference
 from veriformer.adapters.sequences import Step
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.models.bounds import ModelEstimates, language_model_estimate
@@ -25,14 +26,14 @@ from veriformer.conformance_tests.rounding.estimates import Estimate
 class DecodingInputs(ModelInputs):
     """A chain of calls: the tokens of each step, and whose cache it continues."""
 
+    weights: reference.TransformerWeights
     steps: tuple[Step, ...] = field(kw_only=True)
 
     @classmethod
     def draw(cls, operation: str, case: ModelCase) -> DecodingInputs:
-        """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
         config = drawn_configuration(case)
-        weights = drawn_weights(config, case, generator)
+        weights = drawn_weights(reference.TransformerWeights, config, case, generator)
         tokens = generator.integers(0, case.vocabulary, (case.batch, case.length))
         plain = cls(operation, case.dtype, weights, config, steps=())
         return plain.decoding(tokens, case.cuts, **_drawn_keywords(case, config.max_length, tokens, generator))
@@ -95,8 +96,7 @@ class DecodingInputs(ModelInputs):
         """The shape of all logits, one call after the other in the axis of the tokens."""
         return (*self.tokens.shape, self.config.vocabulary_size)
 
-    def take_samples(self, index: Array) -> DecodingInputs:
-        """Return the samples at `index`."""
+    def take_samples(self, index: Array) -> Self:
         return replace(self, steps=tuple(_taken(step, index) for step in self.steps))
 
     def with_tokens(self, tokens: Array) -> DecodingInputs:
@@ -108,7 +108,7 @@ class DecodingInputs(ModelInputs):
     def with_numbers(self, order: Array) -> DecodingInputs:
         """Return inputs in which the token numbered order[i] is numbered i."""
         numbers = np.argsort(order)
-        renamed: DecodingInputs = self.with_weights(**self.renumbered(order))
+        renamed = self.with_weights(**self.renumbered(order))
         return replace(renamed, steps=tuple(replace(step, tokens=numbers[step.tokens]) for step in self.steps))
 
     def _sequence(self, number: int) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from veriformer import reference
@@ -10,6 +10,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.models.cases import ModelCase, Side
 
+TreeT = TypeVar("TreeT", reference.TransformerWeights, reference.EncoderDecoderWeights)
 # Matrices are smaller than unit size: a layer that lets vectors grow lets bounds grow with them, and what rounding
 # might lead to in the worst case would hide what is wrong.
 _STEP = 0.25
@@ -38,13 +39,14 @@ def drawn_configuration(case: ModelCase) -> reference.TransformerConfiguration:
 
 
 def drawn_weights(
+    tree: type[TreeT],
     config: reference.TransformerConfiguration,
     case: ModelCase,
     generator: np.random.Generator,
     *,
     encoder_only: bool = False,
-) -> Any:
-    """Return weights no two of which are alike; gains are never one, shifts and biases never zero."""
+) -> TreeT:
+    """Return the weights of a tree, no two of which are alike; gains are never one, shifts and biases never zero."""
 
     def make(name: str, shape: tuple[int, ...]) -> Array:
         if name == "gamma":
@@ -57,7 +59,10 @@ def drawn_weights(
             return steps * (1.0 if is_table else _STEP)
         return round_to_dtype(generator.normal(size=shape) * (1.0 if is_table else 0.5 * shape[0] ** -0.5), case.dtype)
 
-    return reference.weight_tree(config, make, encoder_only=encoder_only)
+    weights = reference.weight_tree(config, make, encoder_only=encoder_only)
+    if not isinstance(weights, tree):
+        raise TypeError(f"the weights of {config.architecture} are no {tree.__name__}")
+    return weights
 
 
 def drawn_padding(side: Side, tokens: Array, generator: np.random.Generator) -> Array | None:

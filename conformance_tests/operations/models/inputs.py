@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.core.inputs import SampledInputs
+from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.operations.models.bounds import (
     ModelEstimates,
     encoder_decoder_estimate,
@@ -25,17 +26,20 @@ from veriformer.conformance_tests.operations.models.drawing import (
 )
 from veriformer.conformance_tests.rounding.estimates import Estimate
 from veriformer.conformance_tests.rounding.precision import Precision
+from veriformer.reference import ModelConventions
 
 
 @dataclass(frozen=True, eq=False)
-class ModelInputs:
+class ModelInputs(SampledInputs):
     """What all of them have: weights and a configuration. What is expected is computed once and remembered."""
 
     operation: str
     dtype: str
-    weights: Any
+    weights: reference.TransformerWeights | reference.EncoderDecoderWeights
     config: reference.TransformerConfiguration
-    _remembered: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    _remembered: dict[tuple[reference.ModelConventions, bool], Expected] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def vocabulary(self) -> int:
@@ -47,16 +51,15 @@ class ModelInputs:
         """Whether logits come from the table of the embedding."""
         return self.config.tied_embedding
 
-    def with_weights(self, **arrays: Any) -> Any:
+    def with_weights(self, **arrays: Any) -> Self:
         """Return inputs with some arrays of the tree's first level replaced."""
         return replace(self, weights=replace(self.weights, **arrays))
 
-    def with_unembedding_of(self, token: int, change: Callable[[Array], Array]) -> Any:
+    def with_unembedding_of(self, token: int, change: Callable[[Array], Array]) -> Self:
         """Return inputs in which the vector that makes a token's logit is changed."""
         name, axis = ("embedding", 0) if self.tied else ("unembedding", 1)
         matrix = getattr(self.weights, name).copy()
-        place: Any = token if axis == 0 else (slice(None), token)
-        matrix[place] = change(matrix[place])
+        np.moveaxis(matrix, axis, 0)[token] = change(np.moveaxis(matrix, axis, 0)[token])
         return self.with_weights(**{name: matrix})
 
     def renumbered(self, order: Array) -> dict[str, Array]:
@@ -80,15 +83,14 @@ class ModelInputs:
 
     def _expected(self, conventions: Conventions, *, loose: bool) -> Expected:
         names = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
-        chosen = reference.ModelConventions(**{name: conventions[name] for name in names})
+        chosen = ModelConventions(**{name: conventions[name] for name in names})
         if (chosen, loose) not in self._remembered:
             precision = Precision.of(self.dtype)
             estimate = self._estimate(ModelEstimates(self.config, chosen, precision), loose)
             judged = np.broadcast_to(self._judged()[..., None], estimate.value.shape)
             found = Expected(estimate.value, estimate.error * precision.with_reference, judged)
             self._remembered[chosen, loose] = found
-        known: Expected = self._remembered[chosen, loose]
-        return known
+        return self._remembered[chosen, loose]
 
     def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
         raise NotImplementedError
@@ -101,21 +103,22 @@ class ModelInputs:
 class TokenInputs(ModelInputs):
     """Tokens (B, L) of an encoder or a language model, and which of them are real."""
 
+    weights: reference.TransformerWeights
     tokens: Array = field(kw_only=True)
     padding_mask: Array | None = field(default=None, kw_only=True)
 
     @classmethod
     def draw(cls, operation: str, case: ModelCase) -> TokenInputs:
-        """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
         config = drawn_configuration(case)
-        weights = drawn_weights(config, case, generator, encoder_only=operation == "encoder")
+        weights = drawn_weights(
+            reference.TransformerWeights, config, case, generator, encoder_only=operation == "encoder"
+        )
         tokens = generator.integers(0, case.vocabulary, (case.batch, case.length))
         mask = drawn_padding(case.padding, tokens, generator)
         return cls(operation, case.dtype, weights, config, tokens=tokens, padding_mask=mask)
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         arguments = {"tokens": self.tokens, "weights": self.weights, "config": self.config}
         return arguments if self.padding_mask is None else {**arguments, "padding_mask": self.padding_mask}
 
@@ -131,7 +134,6 @@ class TokenInputs(ModelInputs):
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         width = self.config.d_model if self.operation == "encoder" else self.config.vocabulary_size
         return (*self.tokens.shape, width)
 
@@ -139,8 +141,7 @@ class TokenInputs(ModelInputs):
         """Return inputs with other tokens, which are as many."""
         return replace(self, tokens=tokens)
 
-    def take_samples(self, index: Array) -> TokenInputs:
-        """Return the samples at `index`."""
+    def take_samples(self, index: Array) -> Self:
         mask = None if self.padding_mask is None else self.padding_mask[index]
         return replace(self, tokens=self.tokens[index], padding_mask=mask)
 
@@ -155,12 +156,12 @@ class TokenInputs(ModelInputs):
 
     def with_equal_positions(self) -> TokenInputs:
         """Return inputs in which every position has the vector of the first."""
-        table = self.weights.positions
+        table = present(self.weights.positions)
         return replace(self, weights=replace(self.weights, positions=np.repeat(table[:1], len(table), axis=0)))
 
     def with_numbers(self, order: Array) -> TokenInputs:
         """Return inputs in which the token numbered order[i] is numbered i."""
-        renamed: TokenInputs = self.with_weights(**self.renumbered(order))
+        renamed = self.with_weights(**self.renumbered(order))
         return renamed.with_tokens(np.argsort(order)[self.tokens])
 
     def with_spare_token(self) -> TokenInputs:
@@ -185,6 +186,7 @@ class TokenInputs(ModelInputs):
 class TranslationInputs(ModelInputs):
     """Source (B, S) and target (B, L) of an encoder-decoder, and which of their tokens are real."""
 
+    weights: reference.EncoderDecoderWeights
     source: Array = field(kw_only=True)
     target: Array = field(kw_only=True)
     source_padding_mask: Array | None = field(default=None, kw_only=True)
@@ -192,10 +194,9 @@ class TranslationInputs(ModelInputs):
 
     @classmethod
     def draw(cls, operation: str, case: ModelCase) -> TranslationInputs:
-        """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
         config = drawn_configuration(case)
-        weights = drawn_weights(config, case, generator)
+        weights = drawn_weights(reference.EncoderDecoderWeights, config, case, generator)
         lengths = (case.source_length, case.length)
         source, target = (generator.integers(0, case.vocabulary, (case.batch, length)) for length in lengths)
         return cls(
@@ -210,7 +211,6 @@ class TranslationInputs(ModelInputs):
         )
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         arguments = {"source": self.source, "target": self.target, "weights": self.weights, "config": self.config}
         arguments["source_padding_mask"] = self.source_padding_mask
         arguments["target_padding_mask"] = self.target_padding_mask
@@ -228,11 +228,9 @@ class TranslationInputs(ModelInputs):
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return (*self.target.shape, self.config.vocabulary_size)
 
-    def take_samples(self, index: Array) -> TranslationInputs:
-        """Return the samples at `index`."""
+    def take_samples(self, index: Array) -> Self:
         masks = (self.source_padding_mask, self.target_padding_mask)
         source_mask, target_mask = (None if mask is None else mask[index] for mask in masks)
         return replace(
@@ -255,14 +253,13 @@ class TranslationInputs(ModelInputs):
 
     def with_equal_source_positions(self) -> TranslationInputs:
         """Return inputs in which every position of the source has the vector of the first."""
-        table = self.weights.encoder_positions
-        equal: TranslationInputs = self.with_weights(encoder_positions=np.repeat(table[:1], len(table), axis=0))
-        return equal
+        table = present(self.weights.encoder_positions)
+        return self.with_weights(encoder_positions=np.repeat(table[:1], len(table), axis=0))
 
     def with_numbers(self, order: Array) -> TranslationInputs:
         """Return inputs in which the token numbered order[i] is numbered i."""
         numbers = np.argsort(order)
-        renamed: TranslationInputs = self.with_weights(**self.renumbered(order))
+        renamed = self.with_weights(**self.renumbered(order))
         return replace(renamed, source=numbers[self.source], target=numbers[self.target])
 
     def with_spare_token(self) -> TranslationInputs:

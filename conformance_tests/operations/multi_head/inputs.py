@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import SampledInputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, filled, is_exact, positive_fill, round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
@@ -102,9 +103,10 @@ class Projections:
 
 
 @dataclass(frozen=True, eq=False)
-class MultiHeadInputs:
+class MultiHeadInputs(SampledInputs):
     """What queries (`x`) and what keys and values (`context`) are projected from, and how."""
 
+    operation: ClassVar[str] = "multi_head_attention"
     dtype: str
     x: Array
     context: Array
@@ -123,7 +125,6 @@ class MultiHeadInputs:
 
     @classmethod
     def draw(cls, operation: str, case: AttentionCase) -> MultiHeadInputs:
-        """Return the inputs that a case describes."""
         if operation != "multi_head_attention":
             raise ValueError(f"{operation} does not take projections")
         generator = np.random.default_rng(case.seed)
@@ -143,13 +144,7 @@ class MultiHeadInputs:
         grouped = case.kv_heads != case.heads
         return cls(case.dtype, x, context, weights, case.heads, case.kv_heads, mask, case.is_causal, grouped)
 
-    @property
-    def operation(self) -> str:
-        """The operation's name."""
-        return "multi_head_attention"
-
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         arguments: dict[str, Any] = {"x": self.x, "context": self.context, "weights": self.weights}
         arguments |= {"num_heads": self.num_heads, "mask": self.mask, "is_causal": self.is_causal or None}
         arguments["num_kv_heads"] = self.num_kv_heads if self.name_kv_heads else None
@@ -177,7 +172,6 @@ class MultiHeadInputs:
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return self.x.shape
 
     def obeying(self, conventions: Conventions) -> MultiHeadInputs:
@@ -214,8 +208,7 @@ class MultiHeadInputs:
             raise ValueError("the context feeds keys and values: they cannot be replaced apart")
         return replace(self, context=np.where(where[..., None], content, self.context))
 
-    def take_samples(self, index: Array) -> MultiHeadInputs:
-        """Return the samples at `index`."""
+    def take_samples(self, index: Array) -> Self:
         return replace(self, x=self.x[index], context=self.context[index], mask=self._table(index, 0))
 
     def take_heads(self, index: Array) -> MultiHeadInputs:

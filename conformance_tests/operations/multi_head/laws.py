@@ -17,9 +17,9 @@ _MULTI_HEAD = ("multi_head_attention",)
 
 
 @judges("repeated_heads", space=AttentionSpace(mask="sometimes", causal="sometimes", grouped=True))
-def repeated_heads(trial: Trial) -> Verdict:
+def repeated_heads(trial: Trial[AttentionInputs]) -> Verdict:
     """Each key/value head written out for every query head that reads it gives the same."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.value is None:
         raise TypeError("grouped attention has values")
     repeated = replace(
@@ -34,18 +34,18 @@ def repeated_heads(trial: Trial) -> Verdict:
 @judges("shared_head", space=AttentionSpace(mask="sometimes", causal="sometimes", kv_heads="one"))
 @judges("biases", space=AttentionSpace(mask="sometimes", least_heads=2))
 @judges("one_head", space=AttentionSpace(heads=1, mask="sometimes", causal="sometimes"))
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()
 
 
 @judges("sum_of_heads", space=AttentionSpace(mask="sometimes", least_heads=2, least_queries=2))
-def sum_of_heads(trial: Trial) -> Verdict:
+def sum_of_heads(trial: Trial[MultiHeadInputs]) -> Verdict:
     """Each head's attention, projected by its own rows of W_O, sums to the result.
 
     The heads are computed by the reference from their own projections, without concatenating anything.
     """
-    inputs: MultiHeadInputs = trial.inputs
+    inputs = trial.inputs
     weights, heads = inputs.weights, inputs.num_heads
     total = np.zeros(inputs.result_shape) + (0.0 if weights.b_o is None else weights.b_o)
     for head in range(heads):
@@ -68,16 +68,16 @@ def _part_or_zero(bias: np.ndarray | None, head: int, heads: int) -> np.ndarray 
 
 
 @judges("heads.permutation", space=AttentionSpace(mask="sometimes", least_heads=2), operations=_MULTI_HEAD)
-def head_order(trial: Trial) -> Verdict:
+def head_order(trial: Trial[MultiHeadInputs]) -> Verdict:
     """Heads in another order, weights and all, give the same."""
     order = trial.permutation(trial.inputs.num_heads)
     return trial.equal(trial.inputs, trial.inputs.take_heads(order))
 
 
 @judges("grouped_heads", space=AttentionSpace(mask="sometimes", grouped=True))
-def grouped_heads(trial: Trial) -> Verdict:
+def grouped_heads(trial: Trial[MultiHeadInputs]) -> Verdict:
     """Key and value projections written out for every query head give the same."""
-    inputs: MultiHeadInputs = trial.inputs
+    inputs = trial.inputs
     times = inputs.num_heads // inputs.num_kv_heads
     written_out = inputs.weights.repeated(inputs.num_kv_heads, times)
     repeated = replace(inputs, weights=written_out, num_kv_heads=inputs.num_heads, name_kv_heads=False)

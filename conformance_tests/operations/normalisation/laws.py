@@ -24,33 +24,35 @@ _REFLECTED = 4
 
 @judges("value", space=VectorSpace(), operations=_RMS_NORM)
 @judges("value", space=_VARIED, operations=_LAYER_NORM)
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[LayerNormInputs | RmsNormInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()
 
 
 @judges("eps", space=_VARIED, operations=_NORMS)
-def small_as_eps(trial: Trial) -> Verdict:
+def small_as_eps(trial: Trial[LayerNormInputs | RmsNormInputs]) -> Verdict:
     """Vectors whose components are as small as √eps, where eps is half of what stands under the root."""
     inputs = trial.inputs
     return trial.agrees(inputs.with_x(round_to_dtype(np.sqrt(inputs.eps) * inputs.x, inputs.dtype)))
 
 
 @judges("unit_variance", space=_VARIED, operations=_LAYER_NORM)
-def unit_variance(trial: Trial) -> Verdict:
+def unit_variance(trial: Trial[LayerNormInputs]) -> Verdict:
     """With unit gain and no shift the variance is v / (v + eps)."""
     plain: LayerNormInputs = trial.inputs.plain()
     return _mean_square(trial, plain, plain.x.var(axis=-1))
 
 
 @judges("unit_mean_square", space=VectorSpace(), operations=_RMS_NORM)
-def unit_mean_square(trial: Trial) -> Verdict:
+def unit_mean_square(trial: Trial[RmsNormInputs]) -> Verdict:
     """With unit gain the mean square is v / (v + eps)."""
     plain: RmsNormInputs = trial.inputs.plain(trial.conventions)
     return _mean_square(trial, plain, np.square(plain.x).mean(axis=-1))
 
 
-def _mean_square(trial: Trial, inputs: LayerNormInputs | RmsNormInputs, before: Array) -> Verdict:
+def _mean_square(
+    trial: Trial[LayerNormInputs | RmsNormInputs], inputs: LayerNormInputs | RmsNormInputs, before: Array
+) -> Verdict:
     """Compare the mean square with v / (v + eps); an error δ of an entry y changes its square by 2yδ + δ²."""
     expected = trial.expected(inputs)
     allowed = 2.0 * np.abs(expected.value) * expected.allowed + expected.allowed**2
@@ -63,42 +65,42 @@ def _mean_square(trial: Trial, inputs: LayerNormInputs | RmsNormInputs, before: 
     space=VectorSpace(least_width=2, palettes=("integers", "bits"), amplitudes=(1,)),
     operations=_LAYER_NORM,
 )
-def large_mean(trial: Trial) -> Verdict:
+def large_mean(trial: Trial[LayerNormInputs]) -> Verdict:
     """A number whose square the dtype cannot hold beside one is added to all components, and changes nothing."""
-    inputs: LayerNormInputs = trial.inputs
+    inputs = trial.inputs
     digits = -np.log2(UNIT_ROUNDOFF[inputs.dtype])
     return trial.equal(inputs, inputs.with_x(inputs.x + 2.0 ** (digits // 2 + 1)))
 
 
 @judges("scale", space=VectorSpace(), operations=_RMS_NORM)
-def scale(trial: Trial) -> Verdict:
+def scale(trial: Trial[RmsNormInputs]) -> Verdict:
     """A vector scaled by a power of two, and eps by its square, give the same."""
-    inputs: RmsNormInputs = trial.inputs
+    inputs = trial.inputs
     factor = float(trial.generator.choice([0.25, 0.5, 2.0, 4.0]))
     scaled = replace(inputs, x=factor * inputs.x, eps=factor**2 * inputs.eps)
     return trial.equal(inputs, scaled)
 
 
 @judges("odd", space=VectorSpace(), operations=_RMS_NORM)
-def odd(trial: Trial) -> Verdict:
+def odd(trial: Trial[RmsNormInputs]) -> Verdict:
     """The negated vector gives the negated result."""
-    inputs: RmsNormInputs = trial.inputs
+    inputs = trial.inputs
     one, other = inputs, inputs.with_x(-inputs.x)
     allowed = trial.expected(one).allowed + trial.expected(other).allowed
     return compare(-trial.output(one), trial.output(other), allowed)
 
 
 @judges("permutation", space=VectorSpace(least_width=2), operations=_RMS_NORM)
-def permutation(trial: Trial) -> Verdict:
+def permutation(trial: Trial[RmsNormInputs]) -> Verdict:
     """Components and gain in another order give the result in that order."""
-    inputs: RmsNormInputs = trial.inputs
+    inputs = trial.inputs
     order = trial.permutation(inputs.x.shape[-1])
     reordered = replace(inputs, x=inputs.x[..., order], gamma=inputs.gamma[order])
     return trial.equal(inputs, reordered, of_first=lambda result: result[..., order])
 
 
 @judges("reflection", space=VectorSpace(least_width=_REFLECTED, palettes=EXACT_PALETTES), operations=_RMS_NORM)
-def reflection(trial: Trial) -> Verdict:
+def reflection(trial: Trial[RmsNormInputs]) -> Verdict:
     """The reflection along (1, 1, 1, −1) in four components, whose entries ±1/2 every dtype holds.
 
     Along (1, 1, 1, 1) it would commute with taking the mean away, and not tell centring.
@@ -114,27 +116,27 @@ def reflection(trial: Trial) -> Verdict:
 
 
 @judges("constant_vector", space=VectorSpace(), operations=_RMS_NORM)
-def constant_vector(trial: Trial) -> Verdict:
+def constant_vector(trial: Trial[RmsNormInputs]) -> Verdict:
     """Vectors of equal components, not zero."""
-    inputs: RmsNormInputs = trial.inputs
+    inputs = trial.inputs
     first = inputs.x[..., :1]
     equal = np.broadcast_to(np.where(first == 0.0, 1.0, first), inputs.x.shape)
     return trial.agrees(inputs.with_x(equal.copy()))
 
 
 @judges("zero_vector", space=VectorSpace(), operations=_RMS_NORM)
-def zero_vector(trial: Trial) -> Verdict:
+def zero_vector(trial: Trial[RmsNormInputs]) -> Verdict:
     """One vector of zeros among others gives zeros."""
-    inputs: RmsNormInputs = trial.inputs
+    inputs = trial.inputs
     x = inputs.x.copy()
     x[-1, -1] = 0.0
     return trial.agrees(inputs.with_x(x))
 
 
 @judges("gain", space=VectorSpace(), operations=_RMS_NORM)
-def gain(trial: Trial) -> Verdict:
+def gain(trial: Trial[RmsNormInputs]) -> Verdict:
     """The gain applied afterwards gives the same."""
-    inputs: RmsNormInputs = trial.inputs
+    inputs = trial.inputs
     plain, factor = inputs.plain(trial.conventions), inputs.gain(trial.conventions)
     allowed = trial.expected(plain).allowed * np.abs(factor)
     allowed = allowed + trial.expected(inputs).allowed
@@ -143,14 +145,14 @@ def gain(trial: Trial) -> Verdict:
 
 @judges("batch.independence", space=VectorSpace(least_rows=2), operations=_RMS_NORM)
 @judges("batch.independence", space=VectorSpace(least_rows=2, least_width=2), operations=_LAYER_NORM)
-def rows_alone(trial: Trial) -> Verdict:
+def rows_alone(trial: Trial[LayerNormInputs | RmsNormInputs]) -> Verdict:
     """The last vector alone gives what it gives beside the others."""
     alone = trial.inputs.with_x(trial.inputs.x[-1:, -1:])
     return trial.equal(alone, trial.inputs, of_second=lambda result: result[-1:, -1:])
 
 
 @judges("shift", space=replace(_VARIED, palettes=("integers",)), operations=_LAYER_NORM)
-def shift(trial: Trial) -> Verdict:
+def shift(trial: Trial[LayerNormInputs]) -> Verdict:
     """One number added to a whole vector changes nothing."""
     x = trial.inputs.x
     added = trial.generator.integers(1, 9, (*x.shape[:-1], 1)).astype(float)
@@ -158,7 +160,7 @@ def shift(trial: Trial) -> Verdict:
 
 
 @judges("zero_mean", space=_VARIED, operations=_LAYER_NORM)
-def zero_mean(trial: Trial) -> Verdict:
+def zero_mean(trial: Trial[LayerNormInputs]) -> Verdict:
     """With unit gain and no shift the components sum to zero."""
     plain: LayerNormInputs = trial.inputs.plain()
     sums = trial.output(plain).sum(axis=-1)
@@ -166,9 +168,9 @@ def zero_mean(trial: Trial) -> Verdict:
 
 
 @judges("gain_and_shift", space=_VARIED, operations=_LAYER_NORM)
-def gain_and_shift(trial: Trial) -> Verdict:
+def gain_and_shift(trial: Trial[LayerNormInputs]) -> Verdict:
     """Gain and shift applied afterwards give the same."""
-    inputs: LayerNormInputs = trial.inputs
+    inputs = trial.inputs
     plain = inputs.plain()
     one, other = trial.expected(plain), trial.expected(inputs)
     expected = trial.output(plain) * inputs.gamma + inputs.beta

@@ -25,7 +25,6 @@ class AlibiCase(Case):
     axes: ClassVar[tuple[str, ...]] = ("heads", "query_length", "key_length")
 
     def describe(self) -> str:
-        """Return the sizes in one line."""
         return f"heads {self.heads}, L = {self.query_length}, S = {self.key_length}"
 
 

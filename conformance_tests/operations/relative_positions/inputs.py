@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.core.expected import Conventions, Expected, NothingHidden
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.relative_positions.bounds import alibi_bound, decided
 from veriformer.conformance_tests.operations.relative_positions.cases import AlibiCase, BucketCase
 
 
 @dataclass(frozen=True)
-class AlibiInputs(NothingHidden):
+class AlibiInputs(Inputs):
     """H, L and S."""
 
+    operation: ClassVar[str] = "alibi_bias"
     num_heads: int
     query_length: int
     key_length: int
     dtype: str = "float32"
-    operation: str = "alibi_bias"
 
     @classmethod
     def draw(cls, operation: str, case: AlibiCase) -> AlibiInputs:
-        """Return the inputs that a case describes."""
         return cls(case.heads, case.query_length, case.key_length)
-
-    def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
-        return {"num_heads": self.num_heads, "query_length": self.query_length, "key_length": self.key_length}
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return (self.num_heads, self.query_length, self.key_length)
 
     @property
@@ -55,19 +50,18 @@ class AlibiInputs(NothingHidden):
 
 
 @dataclass(frozen=True, eq=False)
-class BucketInputs(NothingHidden):
+class BucketInputs(Inputs):
     """Relative positions of any shape, and the keywords: all three are given, or none where one is missing."""
 
+    operation: ClassVar[str] = "relative_position_bucket"
     dtype: str
     relative_position: Array
     bidirectional: bool | None = None
     num_buckets: int | None = None
     max_distance: int | None = None
-    operation: str = "relative_position_bucket"
 
     @classmethod
     def draw(cls, operation: str, case: BucketCase) -> BucketInputs:
-        """Return the inputs that a case describes."""
         generator = np.random.default_rng(case.seed)
         drawn = generator.integers(-case.furthest, case.furthest + 1, (case.rows, case.columns))
         return cls(case.dtype, drawn, case.bidirectional, case.num_buckets, case.max_distance)
@@ -79,12 +73,10 @@ class BucketInputs(NothingHidden):
         return {name: value for name, value in given.items() if value is not None}
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
         return {"relative_position": self.relative_position, **self.keywords}
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return self.relative_position.shape
 
     @property

@@ -19,15 +19,15 @@ _ALIBI, _BUCKET = ("alibi_bias",), ("relative_position_bucket",)
 
 @judges("value", space=AlibiSpace(), operations=_ALIBI)
 @judges("value", space=BucketSpace(), operations=_BUCKET)
-def agrees_with_definition(trial: Trial) -> Verdict:
+def agrees_with_definition(trial: Trial[AlibiInputs | BucketInputs]) -> Verdict:
     """Every entry that is judged is that of the definition."""
     return trial.agrees()
 
 
 @judges("slopes.geometric", space=AlibiSpace(heads="power_of_two", least_heads=2, least_length=2), operations=_ALIBI)
-def geometric(trial: Trial) -> Verdict:
+def geometric(trial: Trial[AlibiInputs]) -> Verdict:
     """Each head's bias is the one before times the first slope."""
-    inputs: AlibiInputs = trial.inputs
+    inputs = trial.inputs
     bias, expected = trial.output(inputs), trial.expected(inputs)
     ratio = 2.0 ** (-8.0 / inputs.num_heads)
     # Head −1 of the sequence would have the slope 1: the distance itself.
@@ -37,9 +37,9 @@ def geometric(trial: Trial) -> Verdict:
 
 
 @judges("slopes.any_head_count", space=AlibiSpace(heads="other", least_length=2), operations=_ALIBI)
-def any_head_count(trial: Trial) -> Verdict:
+def any_head_count(trial: Trial[AlibiInputs]) -> Verdict:
     """The heads are those of the power of two below, and then every second one of twice as many."""
-    inputs: AlibiInputs = trial.inputs
+    inputs = trial.inputs
     power = 1 << (inputs.num_heads.bit_length() - 1)
     parts = [replace(inputs, num_heads=count) for count in (power, 2 * power)]
     few, many = (trial.output(part) for part in parts)
@@ -52,45 +52,45 @@ def any_head_count(trial: Trial) -> Verdict:
 
 
 @judges("translation", space=AlibiSpace(least_length=2), operations=_ALIBI)
-def translation(trial: Trial) -> Verdict:
+def translation(trial: Trial[AlibiInputs]) -> Verdict:
     """Along every diagonal the bias is the same."""
-    inputs: AlibiInputs = trial.inputs
+    inputs = trial.inputs
     bias, expected = trial.output(inputs), trial.expected(inputs)
     allowed = expected.allowed[:, :-1, :-1] + expected.allowed[:, 1:, 1:]
     return compare(bias[:, :-1, :-1], bias[:, 1:, 1:], allowed, expected.judged[:, 1:, 1:])
 
 
 @judges("own_position", space=AlibiSpace(), operations=_ALIBI)
-def own_position(trial: Trial) -> Verdict:
+def own_position(trial: Trial[AlibiInputs]) -> Verdict:
     """On the diagonal that ends at the last key the bias is zero."""
-    inputs: AlibiInputs = trial.inputs
+    inputs = trial.inputs
     offset = inputs.key_length - inputs.query_length
     diagonal = np.diagonal(trial.output(inputs), offset, axis1=1, axis2=2)
     return compare(np.zeros(diagonal.shape), diagonal, np.zeros(diagonal.shape))
 
 
 @judges("monotone", space=AlibiSpace(least_length=2), operations=_ALIBI)
-def monotone(trial: Trial) -> Verdict:
+def monotone(trial: Trial[AlibiInputs]) -> Verdict:
     """A nearer key has a larger bias than the one before it."""
-    inputs: AlibiInputs = trial.inputs
+    inputs = trial.inputs
     steps = np.diff(trial.output(inputs), axis=-1)
     larger = np.where(steps > 0.0, steps, np.broadcast_to(inputs.slopes[:, None, None], steps.shape))
     return compare(larger, steps, np.zeros(steps.shape), inputs.visible[..., 1:], note="differences along the keys")
 
 
 @judges("last_queries", space=AlibiSpace(more_keys=True), operations=_ALIBI)
-def last_queries(trial: Trial) -> Verdict:
+def last_queries(trial: Trial[AlibiInputs]) -> Verdict:
     """Fewer queries have the last rows of the square bias."""
-    inputs: AlibiInputs = trial.inputs
+    inputs = trial.inputs
     square = replace(inputs, query_length=inputs.key_length)
     first_row = inputs.key_length - inputs.query_length
     return trial.equal(square, inputs, of_first=lambda result: result[:, first_row:])
 
 
 @judges("row_shift", space=AlibiSpace(least_length=2), operations=_ALIBI)
-def row_shift(trial: Trial) -> Verdict:
+def row_shift(trial: Trial[AlibiInputs]) -> Verdict:
     """The causal softmax of the bias is that of slope times key position."""
-    inputs: AlibiInputs = trial.inputs
+    inputs = trial.inputs
     expected = trial.expected(inputs)
     by_key = inputs.slopes[:, None, None] * np.arange(inputs.key_length)
     logits = np.where(inputs.visible, by_key, -np.inf)
@@ -106,18 +106,18 @@ def _causal_softmax(logits: Array, visible: Array) -> Array:
 
 
 @judges("range", space=BucketSpace(), operations=_BUCKET)
-def in_range(trial: Trial) -> Verdict:
+def in_range(trial: Trial[BucketInputs]) -> Verdict:
     """No bucket is below zero or beyond the table."""
-    inputs: BucketInputs = trial.inputs
+    inputs = trial.inputs
     buckets = trial.output(inputs)
     inside = np.clip(buckets, 0, (inputs.num_buckets or 0) - 1)
     return compare(inside, buckets, np.zeros(buckets.shape))
 
 
 @judges("exact_when_near", space=BucketSpace(), operations=_BUCKET)
-def exact_when_near(trial: Trial) -> Verdict:
+def exact_when_near(trial: Trial[BucketInputs]) -> Verdict:
     """Near distances are their own buckets, later keys' counted from N on."""
-    inputs: BucketInputs = trial.inputs
+    inputs = trial.inputs
     near = np.sign(inputs.relative_position) * (np.abs(inputs.relative_position) % (inputs.one_direction // 2))
     moved = inputs.of(near)
     expected = moved.distance + _later(moved)
@@ -125,9 +125,9 @@ def exact_when_near(trial: Trial) -> Verdict:
 
 
 @judges("saturation", space=BucketSpace(), operations=_BUCKET)
-def saturation(trial: Trial) -> Verdict:
+def saturation(trial: Trial[BucketInputs]) -> Verdict:
     """From max_distance on everything is in the last bucket of its side."""
-    inputs: BucketInputs = trial.inputs
+    inputs = trial.inputs
     drawn = inputs.relative_position
     far = np.where(drawn > 0, drawn, drawn - 1) + np.where(drawn > 0, 1, -1) * (inputs.max_distance or 0)
     moved = inputs.of(far if inputs.bidirectional else -np.abs(far))
@@ -142,9 +142,9 @@ def _later(inputs: BucketInputs) -> Array:
 
 
 @judges("monotone", space=BucketSpace(least_columns=2), operations=_BUCKET)
-def buckets_rise(trial: Trial) -> Verdict:
+def buckets_rise(trial: Trial[BucketInputs]) -> Verdict:
     """Distances in rising order have buckets in rising order, on the side where all have some."""
-    inputs: BucketInputs = trial.inputs
+    inputs = trial.inputs
     side = 1 if inputs.bidirectional and trial.generator.random() < 0.5 else -1
     sorted_distances = np.sort(np.abs(inputs.relative_position), axis=None)
     buckets = trial.output(inputs.of(side * sorted_distances))
@@ -155,9 +155,9 @@ def buckets_rise(trial: Trial) -> Verdict:
 
 
 @judges("sides", space=BucketSpace(direction="both"), operations=_BUCKET)
-def sides(trial: Trial) -> Verdict:
+def sides(trial: Trial[BucketInputs]) -> Verdict:
     """A later key's bucket is half of all buckets above that of the earlier key as far away."""
-    inputs: BucketInputs = trial.inputs
+    inputs = trial.inputs
     later = inputs.of(np.abs(inputs.relative_position) + 1)
     earlier = later.of(-later.relative_position)
     expected = trial.output(earlier) + (inputs.num_buckets or 0) // 2
@@ -166,17 +166,17 @@ def sides(trial: Trial) -> Verdict:
 
 
 @judges("later_keys", space=BucketSpace(direction="one"), operations=_BUCKET)
-def later_keys(trial: Trial) -> Verdict:
+def later_keys(trial: Trial[BucketInputs]) -> Verdict:
     """Later keys are all in bucket 0."""
-    inputs: BucketInputs = trial.inputs
+    inputs = trial.inputs
     buckets = trial.output(inputs.of(np.abs(inputs.relative_position)))
     return compare(np.zeros(buckets.shape), buckets, np.zeros(buckets.shape))
 
 
 @judges("elements.independence", space=BucketSpace(least_columns=2), operations=_BUCKET)
-def elements(trial: Trial) -> Verdict:
+def elements(trial: Trial[BucketInputs]) -> Verdict:
     """In another shape and order every relative position has the bucket that it had."""
-    inputs: BucketInputs = trial.inputs
+    inputs = trial.inputs
     flat = inputs.relative_position.reshape(-1)
     order = trial.permutation(flat.size)
     return trial.equal(inputs, inputs.of(flat[order]), of_first=lambda result: result.reshape(-1)[order])

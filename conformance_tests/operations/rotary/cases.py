@@ -38,17 +38,14 @@ class RotaryCase(BatchableCase):
 
     @property
     def size(self) -> int:
-        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
         # A wider vector is harder to read than one row more: every component has an angle of its own.
         return self.batch + self.heads + self.length + 2 * self.width
 
     @property
     def numbers(self) -> int:
-        """About how many numbers a sample has, counted as often as a law computes with them."""
         return self.heads * self.length * self.width * 2
 
     def describe(self) -> str:
-        """Return the sizes and settings in one line."""
         sizes = f"batch {self.batch}, heads {self.heads}, L = {self.length}, D = {self.width}, {self.dtype}"
         given = (("base", self.base), ("rotary_dim", self.rotary_dim))
         settings = [f"{name} {value:g}" for name, value in given if value is not None]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar, Self
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.core.expected import Conventions, Expected, NothingHidden
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import VectorInputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled
 from veriformer.conformance_tests.operations.rotary.cases import RotaryCase
@@ -19,15 +20,15 @@ DEFAULT_BASE = 10000.0
 
 
 @dataclass(frozen=True, eq=False)
-class RotaryInputs(NothingHidden):
+class RotaryInputs(VectorInputs):
     """Vectors (B, H, L, D), positions (L,) or (B, L), and the keywords that are given."""
 
+    operation: ClassVar[str] = "rotary_embedding"
     dtype: str
     x: Array
     positions: Array
     base: float | None = None
     rotary_dim: int | None = None
-    operation: str = "rotary_embedding"
 
     @classmethod
     def draw(cls, operation: str, case: RotaryCase) -> RotaryInputs:
@@ -38,30 +39,14 @@ class RotaryInputs(NothingHidden):
         positions = generator.integers(0, case.furthest + 1, shape)
         return cls(case.dtype, x, positions, case.base, case.rotary_dim)
 
-    def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
-        keywords = {"base": self.base, "rotary_dim": self.rotary_dim}
-        given = {name: value for name, value in keywords.items() if value is not None}
-        return {"x": self.x, "positions": self.positions, **given}
-
-    @property
-    def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
-        return self.x.shape
-
     @property
     def turned(self) -> int:
         """How many leading components turn."""
         return self.x.shape[-1] if self.rotary_dim is None else self.rotary_dim
 
-    def take_samples(self, index: Array) -> RotaryInputs:
-        """Return the samples at `index`."""
+    def take_samples(self, index: Array) -> Self:
         positions = self.positions if self.positions.ndim == 1 else self.positions[index]
         return replace(self, x=self.x[index], positions=positions)
-
-    def with_x(self, x: Array) -> RotaryInputs:
-        """Return inputs with other vectors."""
-        return replace(self, x=x)
 
     def at(self, positions: Array) -> RotaryInputs:
         """Return inputs at other positions."""

@@ -20,15 +20,15 @@ _OWN_ROUNDING = 2.0**-52
 
 @judges("value", space=RotarySpace(), operations=_ROTARY)
 @judges("base", space=RotarySpace(base="always", rotary_dim="never", least_width=4), operations=_ROTARY)
-def agrees_with_definition(trial: Trial) -> Verdict:
+def agrees_with_definition(trial: Trial[RotaryInputs]) -> Verdict:
     """Every component is that of the definition."""
     return trial.agrees()
 
 
 @judges("norm", space=RotarySpace(), operations=_ROTARY)
-def norm(trial: Trial) -> Verdict:
+def norm(trial: Trial[RotaryInputs]) -> Verdict:
     """Every pair is as long as it was."""
-    inputs: RotaryInputs = trial.inputs
+    inputs = trial.inputs
     first, second = inputs.pairs(trial.output(inputs), trial.conventions)
     one, other = inputs.pairs(inputs.x, trial.conventions)
     error, _ = inputs.pairs(trial.expected(inputs).allowed, trial.conventions)
@@ -39,7 +39,7 @@ def norm(trial: Trial) -> Verdict:
 
 
 @judges("relative", space=RotarySpace(least_length=2), operations=_ROTARY)
-def relative(trial: Trial) -> Verdict:
+def relative(trial: Trial[RotaryInputs]) -> Verdict:
     """The same distance added to all positions leaves every inner product of queries and keys as it was."""
     query: RotaryInputs = trial.inputs
     generator = trial.generator
@@ -51,7 +51,7 @@ def relative(trial: Trial) -> Verdict:
     return compare(before, after, error + moved_error, note=f"all positions raised by {added}")
 
 
-def _inner_products(trial: Trial, query: RotaryInputs, key: RotaryInputs) -> tuple[Array, Array]:
+def _inner_products(trial: Trial[RotaryInputs], query: RotaryInputs, key: RotaryInputs) -> tuple[Array, Array]:
     """Return the products of all queries and keys, (B, H, L, L), and their error.
 
     No component is larger than its vector is long, nor its error than the largest: so the bound holds for any pairing.
@@ -69,9 +69,9 @@ def _inner_products(trial: Trial, query: RotaryInputs, key: RotaryInputs) -> tup
 
 
 @judges("additive", space=RotarySpace(), operations=_ROTARY)
-def additive(trial: Trial) -> Verdict:
+def additive(trial: Trial[RotaryInputs]) -> Verdict:
     """Turning by two parts of a position, one after the other, is turning by the position."""
-    inputs: RotaryInputs = trial.inputs
+    inputs = trial.inputs
     part = inputs.positions // 2
     halfway = inputs.at(part)
     first = trial.output(halfway)
@@ -82,20 +82,20 @@ def additive(trial: Trial) -> Verdict:
     return compare(trial.output(inputs), trial.output(rest), allowed)
 
 
-def _turned_error(inputs: RotaryInputs, trial: Trial) -> Array:
+def _turned_error(inputs: RotaryInputs, trial: Trial[RotaryInputs]) -> Array:
     """Return how far an error of both components of a pair may lead once it is turned: √2 of it."""
     return np.asarray(np.sqrt(2.0) * trial.expected(inputs).allowed)
 
 
 @judges("position_zero", space=RotarySpace(), operations=_ROTARY)
-def position_zero(trial: Trial) -> Verdict:
+def position_zero(trial: Trial[RotaryInputs]) -> Verdict:
     """At position 0 the vectors come back."""
-    inputs: RotaryInputs = trial.inputs.at(np.zeros_like(trial.inputs.positions))
+    inputs = trial.inputs.at(np.zeros_like(trial.inputs.positions))
     return compare(inputs.x, trial.output(inputs), trial.expected(inputs).allowed)
 
 
 @judges("linear", space=RotarySpace(palettes=EXACT_PALETTES), operations=_ROTARY)
-def linear(trial: Trial) -> Verdict:
+def linear(trial: Trial[RotaryInputs]) -> Verdict:
     """The result of a combination is the combination of the results."""
     one: RotaryInputs = trial.inputs
     other = one.with_x(one.other_x(trial.generator))
@@ -111,9 +111,9 @@ def linear(trial: Trial) -> Verdict:
     space=RotarySpace(base="always", rotary_dim="never", least_width=4),
     operations=_ROTARY,
 )
-def base_history(trial: Trial) -> Verdict:
+def base_history(trial: Trial[RotaryInputs]) -> Verdict:
     """After a call with another base, and after one with its own again, the result is that of the base given."""
-    inputs: RotaryInputs = trial.inputs
+    inputs = trial.inputs
     base = inputs.base or 1.0
     other = replace(inputs, base=7.0 * base)
     trial.output(inputs)
@@ -125,58 +125,58 @@ _PARTIAL = RotarySpace(rotary_dim="always", least_width=4)
 
 
 @judges("rotary_dim.untouched", space=_PARTIAL, operations=_ROTARY)
-def untouched(trial: Trial) -> Verdict:
+def untouched(trial: Trial[RotaryInputs]) -> Verdict:
     """The components that do not turn come back bit for bit."""
-    inputs: RotaryInputs = trial.inputs
+    inputs = trial.inputs
     rest = inputs.x[..., inputs.turned :]
     return compare(rest, trial.output(inputs)[..., inputs.turned :], np.zeros(rest.shape))
 
 
 @judges("rotary_dim.narrow_vector", space=_PARTIAL, operations=_ROTARY)
-def narrow_vector(trial: Trial) -> Verdict:
+def narrow_vector(trial: Trial[RotaryInputs]) -> Verdict:
     """Without the components that do not turn, the others turn alike."""
-    inputs: RotaryInputs = trial.inputs
+    inputs = trial.inputs
     narrow = replace(inputs, x=inputs.x[..., : inputs.turned].copy(), rotary_dim=None)
     return trial.equal(narrow, inputs, of_second=lambda result: result[..., : inputs.turned])
 
 
 @judges("tokens.permutation", space=RotarySpace(least_length=2), operations=_ROTARY)
-def tokens(trial: Trial) -> Verdict:
+def tokens(trial: Trial[RotaryInputs]) -> Verdict:
     """Rows in another order, each with its position, come back in that order."""
-    inputs: RotaryInputs = trial.inputs
+    inputs = trial.inputs
     order = trial.permutation(inputs.x.shape[2])
     reordered = inputs.with_x(inputs.x[:, :, order]).at(inputs.positions[..., order])
     return trial.equal(inputs, reordered, of_first=lambda result: result[:, :, order])
 
 
 @judges("positions.per_sample", space=RotarySpace(per_sample="always", least_batch=2), operations=_ROTARY)
-def per_sample(trial: Trial) -> Verdict:
+def per_sample(trial: Trial[RotaryInputs]) -> Verdict:
     """The last sample alone, at its own positions, gives what it gives beside the others."""
-    inputs: RotaryInputs = trial.inputs
+    inputs = trial.inputs
     alone = inputs.with_x(inputs.x[-1:]).at(inputs.positions[-1])
     return trial.equal(alone, inputs, of_second=lambda result: result[-1:])
 
 
 @judges("positions.shared", space=RotarySpace(per_sample="never"), operations=_ROTARY)
-def shared(trial: Trial) -> Verdict:
+def shared(trial: Trial[RotaryInputs]) -> Verdict:
     """Shared positions, repeated for every sample, give the same."""
-    inputs: RotaryInputs = trial.inputs
+    inputs = trial.inputs
     repeated = np.repeat(inputs.positions[None], inputs.x.shape[0], axis=0)
     return trial.equal(inputs, inputs.at(repeated))
 
 
 @judges("heads.independence", space=RotarySpace(least_heads=2), operations=_ROTARY)
-def heads_alone(trial: Trial) -> Verdict:
+def heads_alone(trial: Trial[RotaryInputs]) -> Verdict:
     """The last head alone gives what it gives beside the others."""
-    inputs: RotaryInputs = trial.inputs
+    inputs = trial.inputs
     alone = inputs.with_x(inputs.x[:, -1:])
     return trial.equal(alone, inputs, of_second=lambda result: result[:, -1:])
 
 
 @judges("batch.permutation", space=RotarySpace(least_batch=2), operations=_ROTARY)
-def samples(trial: Trial) -> Verdict:
+def samples(trial: Trial[RotaryInputs]) -> Verdict:
     """Samples in another order, each with its positions, come back in that order."""
-    inputs: RotaryInputs = trial.inputs
+    inputs = trial.inputs
     order = trial.permutation(inputs.x.shape[0])
     positions = inputs.positions[order] if inputs.positions.ndim == 2 else inputs.positions
     return trial.equal(inputs, inputs.with_x(inputs.x[order]).at(positions), of_first=lambda result: result[order])

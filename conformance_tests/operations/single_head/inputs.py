@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import SampledInputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.case import Palette
 from veriformer.conformance_tests.drawing.values import fill, filled, is_exact, round_to_dtype
@@ -53,9 +54,10 @@ def model_width(case: AttentionCase) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class SingleHeadInputs:
+class SingleHeadInputs(SampledInputs):
     """A sequence (B, L, E), the projections of one head, and which positions each position may see."""
 
+    operation: ClassVar[str] = "single_head_attention"
     dtype: str
     x: Array
     weights: HeadProjections
@@ -81,11 +83,6 @@ class SingleHeadInputs:
         return cls(case.dtype, x, weights, mask if mask is None or mask.ndim == 2 else mask[:, 0])
 
     @property
-    def operation(self) -> str:
-        """The operation's name."""
-        return "single_head_attention"
-
-    @property
     def batch(self) -> int:
         """The number of samples."""
         return int(self.x.shape[0])
@@ -97,13 +94,7 @@ class SingleHeadInputs:
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return (*self.x.shape[:2], self.weights.w_v.shape[1])
-
-    def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
-        arguments = {"x": self.x, "weights": self.weights, "mask": self.mask}
-        return {name: value for name, value in arguments.items() if value is not None}
 
     @property
     def visible(self) -> Array:
@@ -124,8 +115,7 @@ class SingleHeadInputs:
         """Return the inputs with some projections replaced."""
         return replace(self, weights=replace(self.weights, **weights))
 
-    def take_samples(self, index: Array) -> SingleHeadInputs:
-        """Return the samples at `index`."""
+    def take_samples(self, index: Array) -> Self:
         mask = self.mask
         if mask is not None and mask.ndim == 3 and mask.shape[0] > 1:
             mask = mask[index]

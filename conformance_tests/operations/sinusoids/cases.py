@@ -23,7 +23,6 @@ class PositionCase(Case):
     axes: ClassVar[tuple[str, ...]] = ("length", "d_model")
 
     def describe(self) -> str:
-        """Return the sizes in one line."""
         return f"length {self.length}, d_model {self.d_model}"
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.core.expected import Conventions, Expected, NothingHidden
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.sinusoids.bounds import sinusoid_bound
 from veriformer.conformance_tests.operations.sinusoids.cases import PositionCase
@@ -15,26 +16,20 @@ from veriformer.conformance_tests.rounding.precision import Precision
 
 
 @dataclass(frozen=True)
-class PositionInputs(NothingHidden):
+class PositionInputs(Inputs):
     """The number of positions and the width of their encodings."""
 
+    operation: ClassVar[str] = "sinusoidal_positions"
     length: int
     d_model: int
     dtype: str
-    operation: str = "sinusoidal_positions"
 
     @classmethod
     def draw(cls, operation: str, case: PositionCase) -> PositionInputs:
-        """Return the inputs that a case describes."""
         return cls(case.length, case.d_model, case.dtype)
-
-    def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names."""
-        return {"length": self.length, "d_model": self.d_model}
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of a correct result."""
         return (self.length, self.d_model)
 
     def expected(self, conventions: Conventions) -> Expected:

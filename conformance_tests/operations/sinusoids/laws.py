@@ -16,15 +16,15 @@ _POSITIONS = ("sinusoidal_positions",)
 
 
 @judges("values", space=PositionSpace(), operations=_POSITIONS)
-def agrees_with_definition(trial: Trial) -> Verdict:
+def agrees_with_definition(trial: Trial[PositionInputs]) -> Verdict:
     """Every entry is that of the definition."""
     return trial.agrees()
 
 
 @judges("relative_inner_product", space=PositionSpace(least_length=2), operations=_POSITIONS)
-def relative_inner_product(trial: Trial) -> Verdict:
+def relative_inner_product(trial: Trial[PositionInputs]) -> Verdict:
     """The products of all pairs of encodings are sums of cosines of their distance."""
-    inputs: PositionInputs = trial.inputs
+    inputs = trial.inputs
     table, allowed = trial.output(inputs), trial.expected(inputs).allowed
     distances = np.subtract.outer(np.arange(inputs.length), np.arange(inputs.length))
     cosines = np.cos(distances[..., None] * inputs.frequencies).sum(axis=-1)
@@ -32,9 +32,9 @@ def relative_inner_product(trial: Trial) -> Verdict:
 
 
 @judges("norm", space=PositionSpace(), operations=_POSITIONS)
-def norm(trial: Trial) -> Verdict:
+def norm(trial: Trial[PositionInputs]) -> Verdict:
     """Every encoding has the squared length d_model/2."""
-    inputs: PositionInputs = trial.inputs
+    inputs = trial.inputs
     table, allowed = trial.output(inputs), trial.expected(inputs).allowed
     squares = np.sum(table * table, axis=-1)
     return compare(np.full(squares.shape, inputs.d_model / 2), squares, np.diag(_product_error(table, allowed)))
@@ -49,9 +49,9 @@ def _product_error(table: Array, allowed: Array) -> Array:
 
 
 @judges("shift_by_rotation", space=PositionSpace(least_length=2), operations=_POSITIONS)
-def shift_by_rotation(trial: Trial) -> Verdict:
+def shift_by_rotation(trial: Trial[PositionInputs]) -> Verdict:
     """One rotation by the first step's angles carries every encoding to its successor."""
-    inputs: PositionInputs = trial.inputs
+    inputs = trial.inputs
     table, expected = trial.output(inputs), trial.expected(inputs)
     concatenated = trial.conventions["sinusoidal_layout"] == "concatenated"
     sines, cosines = _pairs(table, concatenated=concatenated)
@@ -75,9 +75,9 @@ def _pairs(table: Array, *, concatenated: bool) -> tuple[Array, Array]:
 
 
 @judges("prefix", space=PositionSpace(least_length=2), operations=_POSITIONS)
-def table_prefix(trial: Trial) -> Verdict:
+def table_prefix(trial: Trial[PositionInputs]) -> Verdict:
     """A shorter table is the beginning of a longer one."""
-    inputs: PositionInputs = trial.inputs
+    inputs = trial.inputs
     short = replace(inputs, length=inputs.length - 1)
     allowed = 2.0 * trial.expected(short).allowed
     return compare(trial.output(short), trial.output(inputs)[:-1], allowed)

@@ -8,6 +8,7 @@ from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.drawing.vectors import VectorSpace
+from veriformer.conformance_tests.operations.softmax.inputs import SoftmaxInputs
 
 _SOFTMAX = ("softmax",)
 
@@ -18,20 +19,20 @@ _SOFTMAX = ("softmax",)
     space=VectorSpace(amplitudes=(100,), palettes=("integers", "normal")),
     operations=_SOFTMAX,
 )
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[SoftmaxInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()
 
 
 @judges("nonnegative", space=VectorSpace(), operations=_SOFTMAX)
-def nonnegative(trial: Trial) -> Verdict:
+def nonnegative(trial: Trial[SoftmaxInputs]) -> Verdict:
     """No weight is below zero."""
     output = trial.output(trial.inputs)
     return compare(np.maximum(output, 0.0), output, np.zeros(output.shape), may_be_nan=False)
 
 
 @judges("rows_sum_to_one", space=VectorSpace(), operations=_SOFTMAX)
-def rows_sum_to_one(trial: Trial) -> Verdict:
+def rows_sum_to_one(trial: Trial[SoftmaxInputs]) -> Verdict:
     """The weights of each row sum to one."""
     sums = trial.output(trial.inputs).sum(axis=-1)
     allowed = trial.expected(trial.inputs).allowed.sum(axis=-1)
@@ -39,7 +40,7 @@ def rows_sum_to_one(trial: Trial) -> Verdict:
 
 
 @judges("shift", space=VectorSpace(palettes=EXACT_PALETTES, least_width=2), operations=_SOFTMAX)
-def shift(trial: Trial) -> Verdict:
+def shift(trial: Trial[SoftmaxInputs]) -> Verdict:
     """One number added to a whole row changes nothing."""
     x = trial.inputs.x
     added = trial.generator.integers(1, 9, (*x.shape[:-1], 1)).astype(float)
@@ -47,7 +48,7 @@ def shift(trial: Trial) -> Verdict:
 
 
 @judges("permutation", space=VectorSpace(least_width=2))
-def permutation(trial: Trial) -> Verdict:
+def permutation(trial: Trial[SoftmaxInputs]) -> Verdict:
     """A row in another order gives weights in that order."""
     order = trial.permutation(trial.inputs.x.shape[-1])
     reordered = trial.inputs.with_x(trial.inputs.x[..., order])
@@ -55,7 +56,7 @@ def permutation(trial: Trial) -> Verdict:
 
 
 @judges("minus_infinity", space=VectorSpace(least_width=2))
-def minus_infinity(trial: Trial) -> Verdict:
+def minus_infinity(trial: Trial[SoftmaxInputs]) -> Verdict:
     """An entry of −∞ has no weight, and the others share all of it."""
     x = trial.inputs.x.copy()
     hidden = int(trial.generator.integers(x.shape[-1]))
@@ -64,7 +65,7 @@ def minus_infinity(trial: Trial) -> Verdict:
 
 
 @judges("batch.independence", space=VectorSpace(least_rows=2, least_width=2), operations=_SOFTMAX)
-def rows_alone(trial: Trial) -> Verdict:
+def rows_alone(trial: Trial[SoftmaxInputs]) -> Verdict:
     """The last row alone gives what it gives beside the others."""
     alone = trial.inputs.with_x(trial.inputs.x[-1:, -1:])
     return trial.equal(alone, trial.inputs, of_second=lambda result: result[-1:, -1:])

@@ -12,18 +12,19 @@ from veriformer.conformance_tests.core.trial import NotOffered, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, words
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+from veriformer.conformance_tests.operations.multi_head.inputs import MultiHeadInputs
 
 _CAUSAL = AttentionSpace(causal="always", least_queries=2, least_keys=2)
 
 
 @judges("causal.unequal_lengths", space=replace(_CAUSAL, lengths="unequal"))
-def unequal_lengths(trial: Trial) -> Verdict:
+def unequal_lengths(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The result is that of a softmax over the keys that the flag leaves visible."""
     return trial.agrees()
 
 
 @judges("causal.with_padding", space=replace(_CAUSAL, mask="always", mask_kinds=("random", "padding")))
-def with_padding(trial: Trial) -> Verdict:
+def with_padding(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The result is that of a softmax over the keys that flag and mask both leave visible, as the convention says.
 
     An implementation that refuses the pair does not offer the law, but it must really refuse.
@@ -42,7 +43,7 @@ def with_padding(trial: Trial) -> Verdict:
 
 
 @judges("causal.no_future_leak", space=replace(_CAUSAL, lengths="equal"))
-def no_future_leak(trial: Trial) -> Verdict:
+def no_future_leak(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """Other content in the later half of the sequence leaves the queries of the first half alone."""
     inputs = trial.inputs
     cut = inputs.query_length // 2
@@ -58,7 +59,7 @@ def no_future_leak(trial: Trial) -> Verdict:
 
 
 @judges("causal.own_position", space=replace(_CAUSAL, lengths="equal"))
-def own_position(trial: Trial) -> Verdict:
+def own_position(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The first query sees the first key and no other: it is answered as alone with it."""
     inputs = trial.inputs
     first = np.array([0])
@@ -73,7 +74,7 @@ def own_position(trial: Trial) -> Verdict:
 
 
 @judges("causal.prefix", space=replace(_CAUSAL, lengths="keys_suffice"))
-def prefix(trial: Trial) -> Verdict:
+def prefix(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The sequence without its last token gives the same answers to the queries that remain.
 
     Queries and keys lose one each, so that either alignment still shows query i what it showed before.
@@ -91,7 +92,7 @@ def prefix(trial: Trial) -> Verdict:
 
 
 @judges("causal.explicit_mask", space=_CAUSAL)
-def explicit_mask(trial: Trial) -> Verdict:
+def explicit_mask(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The triangular mask given as a mask gives what the flag gives."""
     inputs = trial.inputs
     alignment = trial.conventions["causal_alignment"]

@@ -13,17 +13,17 @@ from veriformer.conformance_tests.operations.attention.inputs import AttentionIn
 
 
 @judges("keys.shift", space=AttentionSpace(mask="sometimes", palettes=EXACT_PALETTES, least_keys=2))
-def key_shift(trial: Trial) -> Verdict:
+def key_shift(trial: Trial[AttentionInputs]) -> Verdict:
     """One vector of small integers, which every dtype adds exactly, added to every key changes nothing."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     shift = trial.generator.integers(-3, 4, (*inputs.key.shape[:2], 1, inputs.key.shape[-1])).astype(float)
     return trial.equal(inputs, replace(inputs, key=inputs.key + shift))
 
 
 @judges("components.permutation", space=AttentionSpace(mask="sometimes", least_width=2, least_keys=2))
-def components(trial: Trial) -> Verdict:
+def components(trial: Trial[AttentionInputs]) -> Verdict:
     """Components in another order and with other signs, in queries and keys alike, change nothing."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     width = inputs.query.shape[-1]
     order, signs = trial.permutation(width), trial.generator.choice((-1.0, 1.0), width)
     return trial.equal(
@@ -32,9 +32,9 @@ def components(trial: Trial) -> Verdict:
 
 
 @judges("values.components", space=AttentionSpace(mask="sometimes", causal="sometimes"))
-def value_components(trial: Trial) -> Verdict:
+def value_components(trial: Trial[AttentionInputs]) -> Verdict:
     """Components of the values in another order give the output's in that order."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
     order = trial.permutation(inputs.value.shape[-1])

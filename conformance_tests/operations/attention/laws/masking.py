@@ -8,9 +8,11 @@ import numpy as np
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.drawing.case import MaskKind
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace, MaskShape
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+from veriformer.conformance_tests.operations.multi_head.inputs import MultiHeadInputs
 
 _KEY_MASKS: tuple[MaskKind, ...] = ("padding", "left_padding")
 _SHARED: tuple[MaskShape, ...] = ("keys_only",)
@@ -18,7 +20,7 @@ _SHARED: tuple[MaskShape, ...] = ("keys_only",)
 
 @judges("mask.value", space=AttentionSpace(mask="always", bias="sometimes", least_keys=2))
 @judges("mask.polarity", space=AttentionSpace(mask="always", mask_kinds=("one_visible",), least_keys=2))
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The result is that of a softmax over the visible keys."""
     return trial.agrees()
 
@@ -27,7 +29,7 @@ def agrees_with_formula(trial: Trial) -> Verdict:
     "mask.masked_content",
     space=AttentionSpace(mask="always", mask_kinds=_KEY_MASKS, mask_shapes=_SHARED, bias="sometimes", least_keys=2),
 )
-def masked_content(trial: Trial) -> Verdict:
+def masked_content(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """Other content in keys that no query may see changes nothing."""
     hidden = trial.inputs.unseen_keys(trial.conventions)
     return trial.equal(trial.inputs, trial.inputs.with_keys_replaced(hidden, 5.0))
@@ -37,7 +39,7 @@ def masked_content(trial: Trial) -> Verdict:
     "mask.low_logits",
     space=AttentionSpace(mask="always", least_keys=2, amplitudes=(100,), palettes=("integers", "normal", "offset")),
 )
-def low_logits(trial: Trial) -> Verdict:
+def low_logits(trial: Trial[AttentionInputs]) -> Verdict:
     """With opposite queries and keys the logits are as low as they can be, and the masked keys still hidden."""
     inputs = trial.inputs
     return trial.agrees(replace(inputs, query=np.abs(inputs.query), key=-np.abs(inputs.key)))
@@ -47,7 +49,7 @@ def low_logits(trial: Trial) -> Verdict:
     "mask.nonfinite_behind_mask",
     space=AttentionSpace(mask="always", mask_kinds=_KEY_MASKS, mask_shapes=_SHARED, least_batch=2, least_keys=2),
 )
-def nonfinite_behind_mask(trial: Trial) -> Verdict:
+def nonfinite_behind_mask(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """A NaN or infinity behind the mask reaches no further than the convention says."""
     inputs, convention = trial.inputs, trial.conventions["masked_nonfinite"]
     hidden = inputs.unseen_keys(trial.conventions)
@@ -62,7 +64,9 @@ def nonfinite_behind_mask(trial: Trial) -> Verdict:
     return trial.within(*results, lambda bound: 2.0 * bound(inputs), judged)
 
 
-def _poison_stays_in_its_sample(trial: Trial, hidden: Array, content: float) -> Verdict:
+def _poison_stays_in_its_sample(
+    trial: Trial[AttentionInputs | MultiHeadInputs], hidden: Array, content: float
+) -> Verdict:
     """Judge the samples in which nothing was replaced: even a value that propagates must not leave its sample."""
     where = hidden.copy()
     where[0] = False
@@ -75,7 +79,7 @@ def _poison_stays_in_its_sample(trial: Trial, hidden: Array, content: float) -> 
     "mask.removed_keys",
     space=AttentionSpace(mask="always", mask_kinds=("random",), mask_shapes=("lengths",), least_keys=2),
 )
-def removed_keys(trial: Trial) -> Verdict:
+def removed_keys(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """Leaving out the keys that are masked for every query changes nothing."""
     inputs = trial.inputs
     # How many are kept follows from the length alone, so that compiling frameworks see few new shapes.
@@ -93,12 +97,12 @@ def removed_keys(trial: Trial) -> Verdict:
     "mask.padding",
     space=AttentionSpace(mask="always", mask_kinds=("padding",), mask_shapes=_SHARED, least_batch=2, least_keys=2),
 )
-def padding(trial: Trial) -> Verdict:
+def padding(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The last sample alone, without its padding, is answered as in the padded batch."""
     inputs = trial.inputs
     last = inputs.batch - 1
     kept = np.arange((inputs.key_length + 1) // 2)
-    mask = inputs.mask.copy()
+    mask = present(inputs.mask).copy()
     mask[last] = False
     mask[last, ..., kept] = True
     padded = replace(inputs, mask=mask)
@@ -108,11 +112,11 @@ def padding(trial: Trial) -> Verdict:
 
 
 @judges("mask.additive", space=AttentionSpace(mask="always", bias="sometimes", least_keys=2))
-def additive(trial: Trial) -> Verdict:
+def additive(trial: Trial[AttentionInputs]) -> Verdict:
     """The mask written as a bias of 0 and −∞ gives the same."""
     inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
-    written = np.where(np.broadcast_to(inputs.mask, shape), 0.0, -np.inf)
+    written = np.where(np.broadcast_to(present(inputs.mask), shape), 0.0, -np.inf)
     plain = replace(inputs, bias=None)
     return trial.equal(plain, replace(plain, mask=None, bias=written))
 
@@ -127,11 +131,11 @@ def additive(trial: Trial) -> Verdict:
         least_keys=2,
     ),
 )
-def broadcast(trial: Trial) -> Verdict:
+def broadcast(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The expanded mask gives what the short one gives."""
     inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
-    expanded = replace(inputs, mask=np.broadcast_to(inputs.mask, shape).copy())
+    expanded = replace(inputs, mask=np.broadcast_to(present(inputs.mask), shape).copy())
     return trial.equal(expanded, inputs)
 
 
@@ -139,7 +143,7 @@ def broadcast(trial: Trial) -> Verdict:
     "mask.empty_row",
     space=AttentionSpace(mask="always", mask_kinds=("empty_rows",), mask_shapes=("full", "lengths", "shared_by_heads")),
 )
-def empty_row(trial: Trial) -> Verdict:
+def empty_row(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """A query without a visible key gets what the convention says."""
     expected = trial.expected(trial.inputs)
     return trial.within(expected.value, trial.output(trial.inputs), lambda bound: bound(trial.inputs))
@@ -155,6 +159,6 @@ def empty_row(trial: Trial) -> Verdict:
         least_keys=2,
     ),
 )
-def empty_row_is_local(trial: Trial) -> Verdict:
+def empty_row_is_local(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """Queries beside an empty row are answered as the formula says."""
     return trial.agrees()

@@ -8,7 +8,10 @@ import numpy as np
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
+from veriformer.conformance_tests.drawing.arrays import present
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+from veriformer.conformance_tests.operations.multi_head.inputs import MultiHeadInputs
 
 _PER_HEAD = ("scaled_dot_product_attention", "grouped_query_attention", "attention_weights")
 
@@ -17,7 +20,7 @@ _PER_HEAD = ("scaled_dot_product_attention", "grouped_query_attention", "attenti
     "mask.packed",
     space=AttentionSpace(mask="always", mask_shapes=("lengths",), lengths="equal", least_queries=3, least_keys=3),
 )
-def packed(trial: Trial) -> Verdict:
+def packed(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The second of two documents in one sequence is answered as in a call of its own."""
     inputs = trial.inputs
     cut = inputs.query_length // 2
@@ -38,7 +41,7 @@ def packed(trial: Trial) -> Verdict:
     "mask.left_padding",
     space=AttentionSpace(mask="always", mask_shapes=("keys_only",), least_keys=2),
 )
-def left_padding(trial: Trial) -> Verdict:
+def left_padding(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """Keys with other content in front of them, which the mask hides, give what they give alone."""
     inputs = trial.inputs
     keys = inputs.key_length
@@ -51,12 +54,12 @@ def left_padding(trial: Trial) -> Verdict:
 
 
 @judges("mask.composition", space=AttentionSpace(mask="always", bias="always", least_keys=2), operations=_PER_HEAD)
-def composition(trial: Trial) -> Verdict:
+def composition(trial: Trial[AttentionInputs]) -> Verdict:
     """A mask and a bias of −∞ give what the one mask gives that hides what either hides."""
     inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
     other = trial.generator.random(shape) < 0.7
     # A key that the mask shows stays visible, so that no row is emptied by the two together.
-    other |= np.arange(shape[-1]) == np.argmax(np.broadcast_to(inputs.mask, shape), axis=-1)[..., None]
+    other |= np.arange(shape[-1]) == np.argmax(np.broadcast_to(present(inputs.mask), shape), axis=-1)[..., None]
     both = replace(inputs, bias=np.where(other, 0.0, -np.inf))
-    return trial.equal(replace(inputs, mask=np.broadcast_to(inputs.mask, shape) & other, bias=None), both)
+    return trial.equal(replace(inputs, mask=np.broadcast_to(present(inputs.mask), shape) & other, bias=None), both)

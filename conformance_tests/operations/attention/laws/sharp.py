@@ -65,15 +65,15 @@ def faint_keys(inputs: Given, generator: np.random.Generator) -> Given:
 
 # Not batched: what it can show follows from the sizes alone, so that more samples of one size show no more.
 @judges("scale.faint_key", space=FAINT, batched=False)
-def faint_key(trial: Trial) -> Verdict:
+def faint_key(trial: Trial[AttentionInputs]) -> Verdict:
     """The output is what a key far below the largest adds to nothing."""
     return trial.agrees(faint_keys(trial.inputs, trial.generator))
 
 
 @judges("mask.no_share", space=AttentionSpace(mask="always", causal="sometimes", least_keys=2))
-def no_share(trial: Trial) -> Verdict:
+def no_share(trial: Trial[AttentionInputs]) -> Verdict:
     """Where only a hidden key has a value that is not zero, the output is zero."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
     groups = inputs.visible(trial.conventions).reshape(

@@ -33,15 +33,15 @@ _NEGLIGIBLE = -4096.0
         least_keys=3,
     ),
 )
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[AttentionInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()
 
 
 @judges("sinks.extra_key", space=replace(_WITH_SINKS, bias="always"))
-def extra_key(trial: Trial) -> Verdict:
+def extra_key(trial: Trial[AttentionInputs]) -> Verdict:
     """One more key of zeros, with the sink as its bias and no value, gives what the sink gives."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.value is None or inputs.sinks is None or inputs.bias is None:
         raise TypeError("this law gives sinks and a bias to an operation with values")
     nothing = ((0, 0), (0, 0), (0, 1), (0, 0))
@@ -57,45 +57,45 @@ def extra_key(trial: Trial) -> Verdict:
 
 
 @judges("sinks.weights_below_one", space=replace(_WITH_SINKS, mask="sometimes"))
-def weights_below_one(trial: Trial) -> Verdict:
+def weights_below_one(trial: Trial[AttentionInputs]) -> Verdict:
     """With values of one the output is what the sink leaves to the keys."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
     return trial.agrees(replace(inputs, value=np.ones_like(inputs.value)))
 
 
 @judges("sinks.weights_below_one", space=replace(_WITH_SINKS, mask="sometimes"), operations=("attention_weights",))
-def rows_below_one(trial: Trial) -> Verdict:
+def rows_below_one(trial: Trial[AttentionInputs]) -> Verdict:
     """The weights of each row sum to what the sink leaves to the keys."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     expected, output = trial.expected(inputs), trial.output(inputs)
     seen = ~inputs.empty_rows(trial.conventions)
     return compare(expected.value.sum(axis=-1), output.sum(axis=-1), expected.allowed.sum(axis=-1), seen)
 
 
 @judges("sinks.negligible", space=replace(_WITH_SINKS, mask="sometimes"))
-def negligible(trial: Trial) -> Verdict:
+def negligible(trial: Trial[AttentionInputs]) -> Verdict:
     """Sinks far below all logits give what no sinks give."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     return trial.equal(replace(inputs, sinks=None), replace(inputs, sinks=np.full(inputs.heads, _NEGLIGIBLE)))
 
 
 @judges(
     "sinks.empty_row", space=replace(_WITH_SINKS, mask="always", mask_kinds=("empty_rows",), mask_shapes=("lengths",))
 )
-def empty_row(trial: Trial) -> Verdict:
+def empty_row(trial: Trial[AttentionInputs]) -> Verdict:
     """A query without a visible key returns zero."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     expected, output = trial.expected(inputs), trial.output(inputs)
     empty = np.broadcast_to(inputs.empty_rows(trial.conventions)[..., None], output.shape)
     return compare(np.zeros(output.shape), output, expected.allowed, empty)
 
 
 @judges("sinks.per_head", space=replace(_WITH_SINKS, least_heads=2))
-def per_head(trial: Trial) -> Verdict:
+def per_head(trial: Trial[AttentionInputs]) -> Verdict:
     """Groups of heads and their sinks in another order give results in that order."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     group = inputs.group_size
     groups = trial.permutation(inputs.heads // group)
     order = (groups[:, None] * group + np.arange(group)).reshape(-1)

@@ -19,22 +19,22 @@ _LARGE_CAP = 1024.0
 @judges("softcap.after_scale", space=replace(_CAPPED, scale="always"))
 @judges("softcap.before_bias", space=replace(_CAPPED, bias="always"))
 @judges("softcap.before_mask", space=replace(_CAPPED, mask="always"))
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[AttentionInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()
 
 
 @judges("softcap.off", space=_CAPPED)
-def off(trial: Trial) -> Verdict:
+def off(trial: Trial[AttentionInputs]) -> Verdict:
     """A cap of zero gives what no cap gives."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     return trial.equal(replace(inputs, softcap=None), replace(inputs, softcap=0.0))
 
 
 @judges("softcap.large", space=replace(_CAPPED, amplitudes=(1,)))
-def large(trial: Trial) -> Verdict:
+def large(trial: Trial[AttentionInputs]) -> Verdict:
     """A cap far above the logits gives what no cap gives, up to what it exactly changes."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     plain, capped = replace(inputs, softcap=None), replace(inputs, softcap=_LARGE_CAP)
     one, other = (trial.expected(given) for given in (plain, capped))
     allowed = one.allowed + other.allowed + np.abs(one.value - other.value)
@@ -42,9 +42,9 @@ def large(trial: Trial) -> Verdict:
 
 
 @judges("softcap.bounded", space=replace(_CAPPED, amplitudes=(4, 10)))
-def bounded(trial: Trial) -> Verdict:
+def bounded(trial: Trial[AttentionInputs]) -> Verdict:
     """The weight of the first key, read off by a value that only it has, lies between what the cap allows."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.value is None or not inputs.softcap:
         raise TypeError("this law gives a cap to an operation with values")
     only_first = np.zeros_like(inputs.value)

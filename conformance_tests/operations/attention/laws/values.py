@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law import judges
-from veriformer.conformance_tests.core.subject import Inputs
 from veriformer.conformance_tests.core.trial import Bound, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
+from veriformer.conformance_tests.operations.multi_head.inputs import MultiHeadInputs
 
 _MULTI_HEAD = ("multi_head_attention",)
 
@@ -23,22 +25,22 @@ _MULTI_HEAD = ("multi_head_attention",)
 @judges("single_query", space=AttentionSpace(queries=1, least_keys=2))
 @judges("bias.value", space=AttentionSpace(bias="always", scale="sometimes", least_keys=2, least_width=2))
 @judges("large_logits", space=AttentionSpace(amplitudes=(10, 30), palettes=("integers", "normal", "offset")))
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()
 
 
 @judges("scale.range", space=AttentionSpace(amplitudes=(4,), palettes=("integers",), least_keys=2))
-def scale_range(trial: Trial) -> Verdict:
+def scale_range(trial: Trial[AttentionInputs]) -> Verdict:
     """The scale makes up for queries and keys that are too large to be multiplied in 16 bits; all is powers of two."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     return trial.agrees(replace(inputs, query=2.0**5 * inputs.query, key=2.0**5 * inputs.key, scale=2.0**-12))
 
 
 @judges("single_key", space=AttentionSpace(keys=1))
-def single_key(trial: Trial) -> Verdict:
+def single_key(trial: Trial[AttentionInputs]) -> Verdict:
     """With one key every query returns its value."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     expected = trial.expected(inputs)
     values = np.ones(expected.value.shape)
     if inputs.value is not None:
@@ -47,15 +49,15 @@ def single_key(trial: Trial) -> Verdict:
 
 
 @judges("single_key", space=AttentionSpace(keys=1), operations=_MULTI_HEAD)
-def single_context(trial: Trial) -> Verdict:
+def single_context(trial: Trial[MultiHeadInputs]) -> Verdict:
     """With one context position every query returns its projected value."""
     return trial.equal(trial.inputs, replace(trial.inputs, x=trial.inputs.x * 0.0))
 
 
 @judges("values.hull", space=AttentionSpace(mask="sometimes", causal="sometimes", least_keys=2))
-def hull(trial: Trial) -> Verdict:
+def hull(trial: Trial[AttentionInputs]) -> Verdict:
     """Every output lies between the smallest and largest visible value, component by component."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     output, expected = trial.output(inputs), trial.expected(inputs)
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
@@ -68,9 +70,9 @@ def hull(trial: Trial) -> Verdict:
 
 
 @judges("values.constant", space=AttentionSpace(mask="sometimes", causal="sometimes", least_keys=2))
-def constant_values(trial: Trial) -> Verdict:
+def constant_values(trial: Trial[AttentionInputs]) -> Verdict:
     """Equal values come out as they went in."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
     inputs = replace(inputs, value=np.ones_like(inputs.value))
@@ -80,9 +82,9 @@ def constant_values(trial: Trial) -> Verdict:
 
 
 @judges("values.linear", space=AttentionSpace(mask="sometimes", causal="sometimes", palettes=EXACT_PALETTES))
-def linear_in_values(trial: Trial) -> Verdict:
+def linear_in_values(trial: Trial[AttentionInputs]) -> Verdict:
     """Twice the values minus other values give twice the output minus the other output."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
     # Small integers: their combination is exact in every dtype, so only the operation rounds.
@@ -93,10 +95,10 @@ def linear_in_values(trial: Trial) -> Verdict:
     judged = trial.expected(inputs).judged
 
     def allowed(bound: Bound) -> Array:
-        return 2.0 * bound(inputs) + bound(others) + bound(combined)
+        return np.asarray(2.0 * bound(inputs) + bound(others) + bound(combined))
 
     def loosest(given: Inputs) -> Array:
-        return trial.expected(given).allowed + given.loosest_error(trial.conventions)
+        return np.asarray(trial.expected(given).allowed + given.loosest_error(trial.conventions))
 
     verdict = trial.within(expected, output, allowed, judged, may_be_nan=False)
     # As in `Trial.equal`: a wrong mask must not make this law fail for rounding alone.
@@ -104,9 +106,9 @@ def linear_in_values(trial: Trial) -> Verdict:
 
 
 @judges("keys.equal", space=AttentionSpace(least_keys=2, least_queries=2))
-def equal_keys(trial: Trial) -> Verdict:
+def equal_keys(trial: Trial[AttentionInputs]) -> Verdict:
     """Equal keys leave nothing to tell values apart by: each gets the weight 1/S."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     inputs = replace(inputs, key=np.broadcast_to(inputs.key[:, :, :1], inputs.key.shape).copy())
     expected = trial.expected(inputs)
     average = np.full(expected.value.shape, 1.0 / inputs.key_length)
@@ -117,7 +119,7 @@ def equal_keys(trial: Trial) -> Verdict:
 
 
 @judges("keys.duplicated", space=AttentionSpace(bias="always", mask="sometimes", causal="never"))
-def duplicated_key(trial: Trial) -> Verdict:
+def duplicated_key(trial: Trial[AttentionInputs]) -> Verdict:
     """The last key given twice equals log 2 added to its logits."""
     inputs: AttentionInputs = replace(trial.inputs, bias=None)
     keys = inputs.key_length
@@ -131,7 +133,7 @@ def duplicated_key(trial: Trial) -> Verdict:
     return trial.within(*results, lambda bound: bound(twice) + bound(biased) + rounded, judged)
 
 
-def _rounded_bias_error(inputs: AttentionInputs, trial: Trial) -> np.ndarray:
+def _rounded_bias_error(inputs: AttentionInputs, trial: Trial[AttentionInputs | MultiHeadInputs]) -> np.ndarray:
     """Return how far rounding log 2 to the dtype moves the exact result."""
     bias = inputs.bias
     if bias is None:
@@ -142,16 +144,16 @@ def _rounded_bias_error(inputs: AttentionInputs, trial: Trial) -> np.ndarray:
 
 
 @judges("keys.all_twice", space=AttentionSpace(mask="sometimes"))
-def all_keys_twice(trial: Trial) -> Verdict:
+def all_keys_twice(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """Every key given twice changes nothing."""
     keys = trial.inputs.key_length
     return trial.equal(trial.inputs, trial.inputs.take_keys(np.tile(np.arange(keys), 2)))
 
 
 @judges("bias.row_shift", space=AttentionSpace(bias="always", palettes=EXACT_PALETTES, least_keys=2))
-def bias_row_shift(trial: Trial) -> Verdict:
+def bias_row_shift(trial: Trial[AttentionInputs]) -> Verdict:
     """One number added to the whole row of a bias changes nothing."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.bias is None:
         raise TypeError("this law gives a bias")
     shift = trial.generator.integers(1, 5, (*inputs.bias.shape[:-1], 1)).astype(float)
@@ -163,7 +165,7 @@ def bias_row_shift(trial: Trial) -> Verdict:
     space=AttentionSpace(mask="sometimes", causal="sometimes"),
     operations=("attention_weights",),
 )
-def nonnegative(trial: Trial) -> Verdict:
+def nonnegative(trial: Trial[AttentionInputs]) -> Verdict:
     """No weight is below zero."""
     output, judged = trial.output(trial.inputs), trial.expected(trial.inputs).judged
     return compare(np.maximum(output, 0.0), output, np.zeros(output.shape), judged, may_be_nan=False)
@@ -174,7 +176,7 @@ def nonnegative(trial: Trial) -> Verdict:
     space=AttentionSpace(mask="sometimes", causal="sometimes"),
     operations=("attention_weights",),
 )
-def rows_sum_to_one(trial: Trial) -> Verdict:
+def rows_sum_to_one(trial: Trial[AttentionInputs]) -> Verdict:
     """The weights of each query sum to one."""
     sums = trial.output(trial.inputs).sum(axis=-1)
     expected = trial.expected(trial.inputs)

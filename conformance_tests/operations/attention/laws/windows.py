@@ -20,15 +20,15 @@ _EQUAL = replace(_WINDOWED, lengths="equal")
 @judges("window.unequal_lengths", space=replace(_WINDOWED, lengths="unequal"))
 @judges("window.with_causal", space=replace(_EQUAL, causal="always"))
 @judges("window.with_mask", space=replace(_EQUAL, mask="always"))
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[AttentionInputs]) -> Verdict:
     """The result is that of a softmax over the keys in the window."""
     return trial.agrees()
 
 
 @judges("window.wide", space=replace(_WINDOWED, causal="sometimes"))
-def wide(trial: Trial) -> Verdict:
+def wide(trial: Trial[AttentionInputs]) -> Verdict:
     """A window longer than everything gives what no window gives."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     return trial.equal(replace(inputs, window=None), replace(inputs, window=_wide(inputs)))
 
 
@@ -38,9 +38,9 @@ def _wide(inputs: AttentionInputs) -> Window:
 
 
 @judges("window.unlimited", space=_WINDOWED)
-def unlimited(trial: Trial) -> Verdict:
+def unlimited(trial: Trial[AttentionInputs]) -> Verdict:
     """None and −1 on one side give what a wide window gives there."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     left, right = _wide(inputs)
     # One of four spellings for each case, so that a compiling framework meets few new programs.
     spellings: tuple[tuple[Window, Window], ...] = (
@@ -54,9 +54,9 @@ def unlimited(trial: Trial) -> Verdict:
 
 
 @judges("window.explicit_mask", space=_WINDOWED)
-def explicit_mask(trial: Trial) -> Verdict:
+def explicit_mask(trial: Trial[AttentionInputs]) -> Verdict:
     """The banded mask given as a mask gives what the window gives."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.window is None:
         raise TypeError("this law gives a window")
     mask = reference.window_mask(
@@ -70,15 +70,15 @@ def explicit_mask(trial: Trial) -> Verdict:
 
 
 @judges("window.own_position", space=_EQUAL)
-def own_position(trial: Trial) -> Verdict:
+def own_position(trial: Trial[AttentionInputs]) -> Verdict:
     """A window of the own position alone returns the values."""
-    inputs: AttentionInputs = trial.inputs
+    inputs = trial.inputs
     exclusive = trial.conventions["window_counting"] == "exclusive"
     return trial.agrees(replace(inputs, window=(1, 0) if exclusive else (0, 0)))
 
 
 @judges("window.no_leak", space=replace(_EQUAL, least_queries=3, least_keys=3))
-def no_leak(trial: Trial) -> Verdict:
+def no_leak(trial: Trial[AttentionInputs]) -> Verdict:
     """Other content in the first key leaves alone the queries whose window begins after it."""
     inputs: AttentionInputs = replace(trial.inputs, window=(1, 1))
     first = np.zeros_like(inputs.unseen_keys(trial.conventions))
@@ -91,7 +91,7 @@ def no_leak(trial: Trial) -> Verdict:
 
 
 @judges("window.causal_as_window", space=replace(_WINDOWED, causal="always"))
-def causal_as_window(trial: Trial) -> Verdict:
+def causal_as_window(trial: Trial[AttentionInputs]) -> Verdict:
     """A window with nothing to the right gives what the causal flag gives."""
     flagged: AttentionInputs = replace(trial.inputs, window=None)
     return trial.equal(flagged, replace(flagged, is_causal=False, window=(None, 0)))

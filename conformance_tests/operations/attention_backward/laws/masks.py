@@ -23,16 +23,16 @@ _PADDED = AttentionSpace(mask="always", mask_kinds=("padding", "left_padding"), 
 
 
 @judges("mask.masked_keys", space=_PADDED, operations=BACKWARD)
-def masked_keys(trial: Trial) -> Verdict:
+def masked_keys(trial: Trial[BackwardInputs]) -> Verdict:
     """Keys that no query may see have no gradient, and neither have their values."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     return _no_gradient(trial, inputs, inputs.unseen_keys(trial.conventions))
 
 
 @judges("causal.no_future_gradient", space=_CAUSAL, operations=BACKWARD)
-def no_future_gradient(trial: Trial) -> Verdict:
+def no_future_gradient(trial: Trial[BackwardInputs]) -> Verdict:
     """A loss on the first half of the outputs gives no gradient to keys and values that only later queries see."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     cut = inputs.query_length // 2
     grad_output = inputs.grad_output.copy()
     grad_output[:, :, cut:] = 0.0
@@ -40,7 +40,7 @@ def no_future_gradient(trial: Trial) -> Verdict:
     return _no_gradient(trial, replace(inputs, grad_output=grad_output), later)
 
 
-def _no_gradient(trial: Trial, inputs: BackwardInputs, where: Array) -> Verdict:
+def _no_gradient(trial: Trial[BackwardInputs], inputs: BackwardInputs, where: Array) -> Verdict:
     """Judge whether the gradients of keys and values at `where` (B, H, S) are zero."""
     expected, output = trial.expected(inputs), trial.output(inputs)
 
@@ -56,7 +56,7 @@ def _no_gradient(trial: Trial, inputs: BackwardInputs, where: Array) -> Verdict:
 
 
 @judges("mask.masked_content", space=_PADDED, operations=BACKWARD)
-def masked_content(trial: Trial) -> Verdict:
+def masked_content(trial: Trial[BackwardInputs]) -> Verdict:
     """Other content in keys that no query may see changes no gradient."""
     hidden = trial.inputs.unseen_keys(trial.conventions)
     return equal(trial, trial.inputs, trial.inputs.with_keys_replaced(hidden, 5.0))
@@ -73,9 +73,9 @@ def masked_content(trial: Trial) -> Verdict:
     ),
     operations=BACKWARD,
 )
-def broadcast(trial: Trial) -> Verdict:
+def broadcast(trial: Trial[BackwardInputs]) -> Verdict:
     """The expanded mask gives what the short one gives."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
     if inputs.mask is None:
         raise TypeError("this law gives a mask")
@@ -87,22 +87,22 @@ def broadcast(trial: Trial) -> Verdict:
     space=AttentionSpace(mask="always", mask_kinds=("empty_rows",), mask_shapes=("full", "lengths", "shared_by_heads")),
     operations=BACKWARD,
 )
-def empty_row(trial: Trial) -> Verdict:
+def empty_row(trial: Trial[BackwardInputs]) -> Verdict:
     """A query without a visible key has no gradient and adds to none, where its output is zero."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     return _agrees_at_empty_rows(trial, inputs)
 
 
 @judges("causal.empty_row", space=replace(_CAUSAL, least_keys=1), operations=BACKWARD)
-def causal_empty_row(trial: Trial) -> Verdict:
+def causal_empty_row(trial: Trial[BackwardInputs]) -> Verdict:
     """A query in front of the first key, where the flag is aligned to the last, has no gradient and adds to none."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     # Fewer keys than queries, so that there is such a row; aligned to the first key the flag empties none.
     inputs = inputs.take_keys(np.arange(min(inputs.key_length, inputs.query_length - 1)))
     return _agrees_at_empty_rows(trial, inputs)
 
 
-def _agrees_at_empty_rows(trial: Trial, inputs: BackwardInputs) -> Verdict:
+def _agrees_at_empty_rows(trial: Trial[BackwardInputs], inputs: BackwardInputs) -> Verdict:
     if trial.conventions["empty_row"] != "zeros" and inputs.empty_rows(trial.conventions).any():
         raise NotOffered("the output of a query that sees no key is not zero; its gradients are not compared")
     expected, output = trial.expected(inputs), trial.output(inputs)
@@ -117,7 +117,7 @@ def _agrees_at_empty_rows(trial: Trial, inputs: BackwardInputs) -> Verdict:
     space=replace(_CAUSAL, mask="always", mask_kinds=("random", "padding")),
     operations=BACKWARD,
 )
-def with_padding(trial: Trial) -> Verdict:
+def with_padding(trial: Trial[BackwardInputs]) -> Verdict:
     """The gradients are those over the keys that flag and mask both leave visible, as the convention says."""
     if trial.conventions["causal_with_mask"] == "rejects":
         return forward_with_padding(trial)
@@ -125,9 +125,9 @@ def with_padding(trial: Trial) -> Verdict:
 
 
 @judges("causal.explicit_mask", space=_CAUSAL, operations=BACKWARD)
-def explicit_mask(trial: Trial) -> Verdict:
+def explicit_mask(trial: Trial[BackwardInputs]) -> Verdict:
     """The triangular mask given as a mask gives the gradients that the flag gives."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     alignment = trial.conventions["causal_alignment"]
     triangle = reference.causal_mask(inputs.query_length, inputs.key_length, causal_alignment=alignment)
     mask = np.broadcast_to(triangle, (inputs.batch, inputs.heads, *triangle.shape)).copy()
@@ -135,7 +135,7 @@ def explicit_mask(trial: Trial) -> Verdict:
 
 
 @judges("batch.independence", space=replace(_ANY, least_batch=2), operations=BACKWARD)
-def batch_independence(trial: Trial) -> Verdict:
+def batch_independence(trial: Trial[BackwardInputs]) -> Verdict:
     """The last sample has the same gradients beside samples with other content."""
     last = np.s_[-1:]
     return equal(
@@ -144,7 +144,7 @@ def batch_independence(trial: Trial) -> Verdict:
 
 
 @judges("heads.independence", space=replace(_ANY, least_heads=2), operations=BACKWARD)
-def head_independence(trial: Trial) -> Verdict:
+def head_independence(trial: Trial[BackwardInputs]) -> Verdict:
     """The last head has the same gradients beside heads with other content."""
     last = np.s_[:, -1:]
     return equal(
@@ -165,7 +165,7 @@ def _others_changed(inputs: BackwardInputs, kept: Any) -> BackwardInputs:
 
 
 @judges("queries.permutation", space=AttentionSpace(mask="sometimes", least_queries=2), operations=BACKWARD)
-def query_permutation(trial: Trial) -> Verdict:
+def query_permutation(trial: Trial[BackwardInputs]) -> Verdict:
     """Queries in another order have their gradients in that order; those of keys and values stay."""
     order = trial.permutation(trial.inputs.query_length)
 
@@ -176,7 +176,7 @@ def query_permutation(trial: Trial) -> Verdict:
 
 
 @judges("keys.permutation", space=AttentionSpace(mask="sometimes", least_keys=2), operations=BACKWARD)
-def key_permutation(trial: Trial) -> Verdict:
+def key_permutation(trial: Trial[BackwardInputs]) -> Verdict:
     """Keys and values in another order have their gradients in that order; those of the queries stay."""
     order = trial.permutation(trial.inputs.key_length)
 

@@ -13,7 +13,7 @@ from veriformer.conformance_tests.operations.attention_backward.laws.values impo
 
 
 @judges("scale.faint_key", space=FAINT, operations=BACKWARD, batched=False)
-def faint_key_gradient(trial: Trial) -> Verdict:
+def faint_key_gradient(trial: Trial[BackwardInputs]) -> Verdict:
     """The gradient of a faint key's value is its weight times the output's gradient."""
     inputs: BackwardInputs = faint_keys(trial.inputs, trial.generator)
     inputs = replace(inputs, grad_output=whole_numbers(trial.generator, inputs.grad_output.shape))

@@ -33,7 +33,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return failed[0] if failed else max(ordered, key=lambda verdict: verdict.excess)
 
 
-def agrees(trial: Trial, inputs: BackwardInputs, *names: str) -> Verdict:
+def agrees(trial: Trial[BackwardInputs], inputs: BackwardInputs, *names: str) -> Verdict:
     """Judge the gradients named, or all, against the exact ones."""
     expected, output = trial.expected(inputs), trial.output(inputs)
 
@@ -45,7 +45,7 @@ def agrees(trial: Trial, inputs: BackwardInputs, *names: str) -> Verdict:
 
 
 def equal(
-    trial: Trial,
+    trial: Trial[BackwardInputs],
     first: BackwardInputs,
     second: BackwardInputs,
     of_first: Callable[[str, Array], Array] = lambda _, part: part,
@@ -74,7 +74,7 @@ def equal(
     return worst(judge(name, *looser) for name in PARTS)
 
 
-def within(trial: Trial, inputs: Iterable[BackwardInputs], judge: Callable[..., Verdict]) -> Verdict:
+def within(trial: Trial[BackwardInputs], inputs: Iterable[BackwardInputs], judge: Callable[..., Verdict]) -> Verdict:
     """Return the verdict of `judge`, which is given the error bound of each input's gradients.
 
     Where it does not hold it is given those of an implementation that sees every key, as in `Trial.equal`: whatever
@@ -89,19 +89,19 @@ def within(trial: Trial, inputs: Iterable[BackwardInputs], judge: Callable[..., 
 
 
 @judges("grad_query", space=_ANY, operations=BACKWARD)
-def grad_query(trial: Trial) -> Verdict:
+def grad_query(trial: Trial[BackwardInputs]) -> Verdict:
     """The gradient of the queries is the formula's."""
     return agrees(trial, trial.inputs, "grad_query")
 
 
 @judges("grad_key", space=_ANY, operations=BACKWARD)
-def grad_key(trial: Trial) -> Verdict:
+def grad_key(trial: Trial[BackwardInputs]) -> Verdict:
     """The gradient of the keys is the formula's."""
     return agrees(trial, trial.inputs, "grad_key")
 
 
 @judges("grad_value", space=_ANY, operations=BACKWARD)
-def grad_value(trial: Trial) -> Verdict:
+def grad_value(trial: Trial[BackwardInputs]) -> Verdict:
     """The gradient of the values is the formula's."""
     return agrees(trial, trial.inputs, "grad_value")
 
@@ -119,7 +119,7 @@ def grad_value(trial: Trial) -> Verdict:
     space=AttentionSpace(causal="always", lengths="unequal", least_queries=2, least_keys=2),
     operations=BACKWARD,
 )
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[BackwardInputs]) -> Verdict:
     """All gradients are the formula's."""
     return agrees(trial, trial.inputs)
 
@@ -129,9 +129,9 @@ def agrees_with_formula(trial: Trial) -> Verdict:
     space=AttentionSpace(keys=_MANY, queries=2, heads=1, amplitudes=(1,)),
     operations=BACKWARD,
 )
-def many_keys(trial: Trial) -> Verdict:
+def many_keys(trial: Trial[BackwardInputs]) -> Verdict:
     """Hundreds of equal keys with equal values give the query no gradient."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     inputs = replace(inputs, key=np.ones_like(inputs.key), value=np.ones_like(inputs.value))
     part, expected = inputs.part("grad_query"), trial.expected(inputs)
     received = part(trial.output(inputs))
@@ -139,9 +139,9 @@ def many_keys(trial: Trial) -> Verdict:
 
 
 @judges("single_key", space=AttentionSpace(keys=1), operations=BACKWARD)
-def single_key(trial: Trial) -> Verdict:
+def single_key(trial: Trial[BackwardInputs]) -> Verdict:
     """The one value gets the sum of the outputs' gradients, the one key and the queries get none."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     expected, output = trial.expected(inputs), trial.output(inputs)
     gradients = {
         "grad_query": np.zeros(inputs.query.shape),
@@ -155,9 +155,9 @@ def single_key(trial: Trial) -> Verdict:
 
 
 @judges("values.equal", space=_ANY, operations=BACKWARD)
-def equal_values(trial: Trial) -> Verdict:
+def equal_values(trial: Trial[BackwardInputs]) -> Verdict:
     """Equal values leave queries and keys without a gradient."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     inputs = replace(inputs, value=np.broadcast_to(inputs.value[:, :, :1], inputs.value.shape).copy())
     expected, output = trial.expected(inputs), trial.output(inputs)
 
@@ -170,9 +170,9 @@ def equal_values(trial: Trial) -> Verdict:
 
 
 @judges("grad_output.linear", space=replace(_ANY, palettes=EXACT_PALETTES), operations=BACKWARD)
-def linear_in_grad_output(trial: Trial) -> Verdict:
+def linear_in_grad_output(trial: Trial[BackwardInputs]) -> Verdict:
     """Twice one gradient of the output minus another gives twice the gradients minus the others."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     # Small integers: their combination is exact in every dtype, so only the operation rounds.
     other = replace(inputs, grad_output=fill(trial.generator, inputs.grad_output.shape, "integers"))
     combined = replace(inputs, grad_output=2.0 * inputs.grad_output - other.grad_output)
@@ -191,21 +191,21 @@ def linear_in_grad_output(trial: Trial) -> Verdict:
 
 
 @judges("keys.sum_to_zero", space=_ANY, operations=BACKWARD)
-def keys_sum_to_zero(trial: Trial) -> Verdict:
+def keys_sum_to_zero(trial: Trial[BackwardInputs]) -> Verdict:
     """The gradients of the keys of each head add up to zero."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     return _sums_to(trial, "grad_key", np.zeros((*inputs.key.shape[:2], inputs.key.shape[-1])))
 
 
 @judges("values.sum", space=_ANY, operations=BACKWARD)
-def values_sum(trial: Trial) -> Verdict:
+def values_sum(trial: Trial[BackwardInputs]) -> Verdict:
     """The gradients of the values of each head add up to those of the outputs."""
     return _sums_to(trial, "grad_value", trial.inputs.grad_output.sum(axis=2))
 
 
-def _sums_to(trial: Trial, name: str, expected: Array) -> Verdict:
+def _sums_to(trial: Trial[BackwardInputs], name: str, expected: Array) -> Verdict:
     """Judge whether one gradient, summed over keys, is what is expected."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     part = inputs.part(name)
     sums = part(trial.output(inputs)).sum(axis=2)
     whole = np.asarray(part(_judged(trial, inputs)).all(axis=2))
@@ -218,9 +218,9 @@ def _sums_to(trial: Trial, name: str, expected: Array) -> Verdict:
 
 
 @judges("equal_shares", space=_ANY, operations=BACKWARD)
-def equal_shares(trial: Trial) -> Verdict:
+def equal_shares(trial: Trial[BackwardInputs]) -> Verdict:
     """Queries times their gradients and keys times theirs add up to the same in each head."""
-    inputs: BackwardInputs = trial.inputs
+    inputs = trial.inputs
     output, judged = trial.output(inputs), _judged(trial, inputs)
 
     def share(name: str, factor: Array, array: Array) -> Array:
@@ -235,7 +235,7 @@ def equal_shares(trial: Trial) -> Verdict:
     return within(trial, (inputs,), judge)
 
 
-def _judged(trial: Trial, inputs: BackwardInputs) -> Array:
+def _judged(trial: Trial[BackwardInputs], inputs: BackwardInputs) -> Array:
     """Return which gradients no row without a visible key reaches."""
     empty = inputs.empty_rows(trial.conventions)
     reached = {"grad_query": empty[..., None]} | dict.fromkeys(

@@ -7,19 +7,22 @@ from dataclasses import replace
 import numpy as np
 from veriformer.adapters.errors import AdapterError
 from veriformer.conformance_tests.core.first_calls import FirstCalls
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law import judges
-from veriformer.conformance_tests.core.subject import Inputs, WrongShape, result_shapes, shape_words, steps_of
+from veriformer.conformance_tests.core.subject import WrongShape, shape_words
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare, words
 from veriformer.conformance_tests.drawing.batches import reseeded
 from veriformer.conformance_tests.drawing.space import NoSpace, OwnSpace
 from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.masks.inputs import CausalMaskInputs, PaddingMaskInputs
+from veriformer.conformance_tests.operations.relative_positions.inputs import BucketInputs
 
 _AS_BEFORE = "the answers to the first calls of this process"
 
 
 @judges("signature", space=NoSpace())
-def signature(trial: Trial) -> Verdict:
+def signature(trial: Trial[None]) -> Verdict:
     """The parameters are those of the interface, spelt as there."""
     operation, implementation = trial.subject.operation, trial.subject.implementation
     misspelt = implementation.misspelt_keywords(operation.name)
@@ -30,36 +33,36 @@ def signature(trial: Trial) -> Verdict:
 
 
 @judges("shape", space=OwnSpace())
-def shape(trial: Trial) -> Verdict:
+def shape(trial: Trial[Inputs]) -> Verdict:
     """The result has the shape of the interface."""
     result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
-    expected, received = result_shapes(trial.inputs), result.shapes
+    expected, received = trial.inputs.result_shapes, result.shapes
     return words(shape_words(expected), shape_words(received), holds=expected == received)
 
 
 @judges("dtype", space=OwnSpace())
-def dtype(trial: Trial) -> Verdict:
+def dtype(trial: Trial[Inputs]) -> Verdict:
     """The result has the dtype of the inputs."""
     result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
     return words(trial.inputs.dtype, result.dtype, holds=result.dtype == trial.inputs.dtype)
 
 
 @judges("dtype", space=OwnSpace(), operations=("causal_mask", "padding_mask"))
-def boolean(trial: Trial) -> Verdict:
+def boolean(trial: Trial[CausalMaskInputs | PaddingMaskInputs]) -> Verdict:
     """A mask is boolean."""
     result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
     return words("bool", result.dtype, holds=result.dtype == "bool")
 
 
 @judges("dtype", space=OwnSpace(), operations=("relative_position_bucket",))
-def integers(trial: Trial) -> Verdict:
+def integers(trial: Trial[BucketInputs]) -> Verdict:
     """Buckets are integers, of whatever width."""
     result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
     return words("an integer dtype", result.dtype, holds="int" in result.dtype)
 
 
 @judges("inputs_unchanged", space=OwnSpace())
-def inputs_unchanged(trial: Trial) -> Verdict:
+def inputs_unchanged(trial: Trial[Inputs]) -> Verdict:
     """No argument is written to."""
     prepared = trial.subject.prepare(trial.inputs)
     before = {name: array.copy() for name, array in prepared.arguments_now().items()}
@@ -79,7 +82,7 @@ def _same(before: np.ndarray, after: np.ndarray) -> bool:
 
 
 @judges("result_kept", space=OwnSpace())
-def result_kept(trial: Trial) -> Verdict:
+def result_kept(trial: Trial[Inputs]) -> Verdict:
     """The first result holds what it held, after its arguments have been overwritten and given again."""
     first, afterwards = trial.subject.run_again_on(trial.inputs, _with_other_values(trial, 1))
     if first.shape != afterwards.shape:
@@ -89,14 +92,14 @@ def result_kept(trial: Trial) -> Verdict:
 
 
 @judges("same_call_same_answer", space=OwnSpace())
-def same_call_same_answer(trial: Trial) -> Verdict:
+def same_call_same_answer(trial: Trial[Inputs]) -> Verdict:
     """A second call with the same arrays repeats the first's answer."""
     prepared = trial.subject.prepare(trial.inputs)
     first = trial.subject.run(prepared, trial.inputs).value
     return _repeats(trial, first, trial.subject.run(prepared, trial.inputs).value)
 
 
-def first_calls_again(trial: Trial) -> Verdict:
+def first_calls_again(trial: Trial[None]) -> Verdict:
     """The first calls of the process, made again, are answered as they were."""
     for call in tuple(trial.subject.first_calls.kept):
         subject = replace(trial.subject, conventions=call.conventions, first_calls=FirstCalls())
@@ -111,7 +114,7 @@ def first_calls_again(trial: Trial) -> Verdict:
 
 
 @judges("history_independence", space=OwnSpace(), afterwards=first_calls_again)
-def history_independence(trial: Trial) -> Verdict:
+def history_independence(trial: Trial[Inputs]) -> Verdict:
     """Calls with other values in between leave the answer as it was, also on arrays that held other values before."""
     # The arrays are kept to the end, so that no others come to stand in their place.
     prepared = [trial.subject.prepare(trial.inputs) for _ in range(2)]
@@ -120,7 +123,7 @@ def history_independence(trial: Trial) -> Verdict:
     for inputs in others:
         trial.subject.call(inputs)
     verdict = _repeats(trial, first, trial.subject.answer(prepared[1], trial.inputs))
-    if not verdict.holds or steps_of(trial.inputs):
+    if not verdict.holds or trial.inputs.steps:
         return verdict
     # What is kept by the place of an array in memory is used again for certain where the place is the same.
     second = trial.subject.call_where_others_stood(trial.inputs, others[0])
@@ -128,13 +131,13 @@ def history_independence(trial: Trial) -> Verdict:
 
 
 @judges("memory_layout", space=OwnSpace())
-def memory_layout(trial: Trial) -> Verdict:
+def memory_layout(trial: Trial[Inputs]) -> Verdict:
     """Strided views give the answer of contiguous arrays."""
     contiguous = trial.subject.call(trial.inputs)
     return _repeats(trial, contiguous, trial.subject.call(trial.inputs, strided=True))
 
 
-def _repeats(trial: Trial, first: np.ndarray, second: np.ndarray) -> Verdict:
+def _repeats(trial: Trial[Inputs], first: np.ndarray, second: np.ndarray) -> Verdict:
     """Judge whether two answers to one question agree; kernels may round differently at another address."""
     if np.array_equal(first, second):
         # Equal to the last bit: how much they might have differed need not be known.
@@ -151,7 +154,7 @@ def _repeats(trial: Trial, first: np.ndarray, second: np.ndarray) -> Verdict:
     return compare(first, second, np.where(np.isnan(allowed), np.inf, 2.0 * allowed), expected.judged)
 
 
-def _with_other_values(trial: Trial, by: int) -> Inputs:
+def _with_other_values(trial: Trial[Inputs], by: int) -> Inputs:
     """Return inputs of the same sizes with other values; tables of lengths have no values to change."""
     if trial.case is None:
         raise TypeError("this law is tried on cases")

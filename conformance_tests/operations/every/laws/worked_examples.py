@@ -15,7 +15,7 @@ from veriformer.spec.worked_examples import executable_examples
 
 
 @judges("worked_examples", space=NoSpace())
-def worked_examples(trial: Trial) -> Verdict:
+def worked_examples(trial: Trial[None]) -> Verdict:
     """Every example that the operation's features allow comes out at its exact value; the first wrong one is shown."""
     subject, tried = trial.subject, 0
     for example in executable_examples():
@@ -40,7 +40,7 @@ def _allowed(subject: Subject, example: Any) -> bool:
     return features <= subject.features and follows
 
 
-def _judge(trial: Trial, example: Any) -> Verdict:
+def _judge(trial: Trial[None], example: Any) -> Verdict:
     """Compare with the exact result, allowing for what rounding the example's own numbers to the dtype changes."""
     dtype = trial.subject.implementation.dtypes[0]
     inputs = given_inputs(example.operation, dtype, example.arguments)

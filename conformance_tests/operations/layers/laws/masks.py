@@ -11,6 +11,7 @@ from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.operations.layers.cases import LayerSpace
 from veriformer.conformance_tests.operations.layers.inputs import LayerInputs
 from veriformer.conformance_tests.operations.layers.laws.values import LAYERS, with_other_logits
+from veriformer.conformance_tests.operations.layers.weights import DecoderLayerParameters
 
 _ENCODER = ("encoder_layer",)
 _DECODER = ("decoder_layer",)
@@ -22,32 +23,32 @@ _OTHER = 6.0
 
 
 @judges("batch.independence", space=replace(_MASKED, least_batch=2), operations=LAYERS)
-def batch_independence(trial: Trial) -> Verdict:
+def batch_independence(trial: Trial[LayerInputs]) -> Verdict:
     """The last sample alone is answered as in its batch."""
     last = np.array([trial.inputs.batch - 1])
     return trial.equal(trial.inputs.take_samples(last), trial.inputs, of_second=lambda result: result[last])
 
 
 @judges("batch.permutation", space=replace(_MASKED, least_batch=2), operations=LAYERS)
-def batch_permutation(trial: Trial) -> Verdict:
+def batch_permutation(trial: Trial[LayerInputs]) -> Verdict:
     """Samples in another order give results in that order."""
     order = trial.permutation(trial.inputs.batch)
     return trial.equal(trial.inputs, trial.inputs.take_samples(order), of_first=lambda result: result[order])
 
 
 @judges("padding.content", space=_PADDED, operations=LAYERS)
-def padding_content(trial: Trial) -> Verdict:
+def padding_content(trial: Trial[LayerInputs]) -> Verdict:
     """Other content at the padded positions leaves the real ones alone."""
-    inputs: LayerInputs = trial.inputs
+    inputs = trial.inputs
     content = np.where(trial.generator.random(inputs.x.shape) < 0.5, _OTHER, -_OTHER)
     return trial.equal(inputs, replace(inputs, x=np.where(inputs.real[..., None], inputs.x, content)))
 
 
 @judges("padding.removed", space=replace(_PADDED, padding_sides=("right",)), operations=LAYERS)
 @judges("padding.left", space=replace(_PADDED, padding_sides=("left",)), operations=LAYERS)
-def padding_removed(trial: Trial) -> Verdict:
+def padding_removed(trial: Trial[LayerInputs]) -> Verdict:
     """The last sample alone, without its padding, is answered as in the padded batch."""
-    inputs: LayerInputs = trial.inputs
+    inputs = trial.inputs
     last = inputs.batch - 1
     # Half of the length, so that compiling frameworks see few new shapes.
     kept = np.arange((inputs.length + 1) // 2)
@@ -61,22 +62,22 @@ def padding_removed(trial: Trial) -> Verdict:
 
 
 @judges("padding.none", space=LayerSpace(), operations=LAYERS)
-def no_padding(trial: Trial) -> Verdict:
+def no_padding(trial: Trial[LayerInputs]) -> Verdict:
     """A mask that is True everywhere gives what no mask gives."""
     return trial.equal(trial.inputs, replace(trial.inputs, padding_mask=trial.inputs.real))
 
 
 @judges("tokens.permutation", space=replace(_MASKED, least_length=2), operations=_ENCODER)
-def token_order(trial: Trial) -> Verdict:
+def token_order(trial: Trial[LayerInputs]) -> Verdict:
     """Positions in another order, with their padding, give results in that order."""
     order = trial.permutation(trial.inputs.length)
     return trial.equal(trial.inputs, trial.inputs.take_tokens(order), of_first=lambda result: result[:, order])
 
 
 @judges("causal.no_future_leak", space=_CAUSAL, operations=_DECODER)
-def no_future_leak(trial: Trial) -> Verdict:
+def no_future_leak(trial: Trial[LayerInputs]) -> Verdict:
     """Other content in the later half of the sequence leaves the first half alone."""
-    inputs: LayerInputs = trial.inputs
+    inputs = trial.inputs
     cut = inputs.length // 2
     content = np.where(trial.generator.random(inputs.x.shape) < 0.5, _OTHER, -_OTHER)
     changed = replace(inputs, x=np.where(np.arange(inputs.length)[:, None] >= cut, content, inputs.x))
@@ -84,9 +85,9 @@ def no_future_leak(trial: Trial) -> Verdict:
 
 
 @judges("causal.prefix", space=_CAUSAL, operations=_DECODER)
-def prefix(trial: Trial) -> Verdict:
+def prefix(trial: Trial[LayerInputs]) -> Verdict:
     """The first half of the sequence alone is answered as before the second."""
-    inputs: LayerInputs = trial.inputs
+    inputs = trial.inputs
     cut = (inputs.length + 1) // 2
     # Every sample keeps a real token: the mask of the prefix is made of real ones where it would have none.
     real = inputs.real.copy()
@@ -96,22 +97,22 @@ def prefix(trial: Trial) -> Verdict:
 
 
 @judges("memory.permutation", space=replace(_MASKED, least_memory=2), operations=_DECODER)
-def memory_order(trial: Trial) -> Verdict:
+def memory_order(trial: Trial[LayerInputs]) -> Verdict:
     """Positions of the memory in another order, with their padding, give the same."""
     return trial.equal(trial.inputs, trial.inputs.take_memory(trial.permutation(trial.inputs.memory_length)))
 
 
 @judges("memory.single_token", space=LayerSpace(memory=1), operations=_DECODER)
-def memory_single_token(trial: Trial) -> Verdict:
+def memory_single_token(trial: Trial[LayerInputs]) -> Verdict:
     """Other queries and keys of the cross-attention change nothing for a memory of one token."""
     return trial.equal(trial.inputs, with_other_logits(trial.inputs, "cross_attention"))
 
 
 @judges("memory.as_given", space=_MASKED, operations=_DECODER)
-def memory_as_given(trial: Trial) -> Verdict:
+def memory_as_given(trial: Trial[LayerInputs]) -> Verdict:
     """Twice the memory, and twice the matrices that it is projected with, give the same."""
-    inputs: LayerInputs = trial.inputs
-    if inputs.memory is None:
+    inputs = trial.inputs
+    if inputs.memory is None or not isinstance(inputs.weights, DecoderLayerParameters):
         raise TypeError("a decoder layer has a memory")
     cross = inputs.weights.cross_attention
     doubled = inputs.with_weights(cross_attention=replace(cross, w_k=2.0 * cross.w_k, w_v=2.0 * cross.w_v))
@@ -119,9 +120,9 @@ def memory_as_given(trial: Trial) -> Verdict:
 
 
 @judges("memory.padding_content", space=LayerSpace(memory_padding="always", least_memory=2), operations=_DECODER)
-def memory_content(trial: Trial) -> Verdict:
+def memory_content(trial: Trial[LayerInputs]) -> Verdict:
     """Other content at the padded positions of the memory changes nothing."""
-    inputs: LayerInputs = trial.inputs
+    inputs = trial.inputs
     if inputs.memory is None or inputs.memory_padding_mask is None:
         raise TypeError("the law is about a memory with padding")
     content = np.where(trial.generator.random(inputs.memory.shape) < 0.5, _OTHER, -_OTHER)
@@ -130,9 +131,9 @@ def memory_content(trial: Trial) -> Verdict:
 
 
 @judges("memory.padding_removed", space=LayerSpace(memory_padding="always", least_memory=2), operations=_DECODER)
-def memory_removed(trial: Trial) -> Verdict:
+def memory_removed(trial: Trial[LayerInputs]) -> Verdict:
     """The last sample alone, without its memory's padding, is answered as in the padded batch."""
-    inputs: LayerInputs = trial.inputs
+    inputs = trial.inputs
     last, length = inputs.batch - 1, inputs.memory_length
     if inputs.memory_padding_mask is None:
         raise TypeError("the law is about a memory with padding")

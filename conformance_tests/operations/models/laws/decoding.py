@@ -20,9 +20,9 @@ _DECODING = ("decode_step",)
 @judges("prefill", space=ModelSpace(cuts="one", least_length=2))
 @judges("token_by_token", space=ModelSpace(cuts="all", least_length=2))
 @judges("chunks", space=ModelSpace(cuts="any", least_length=3))
-def as_one_pass(trial: Trial) -> Verdict:
+def as_one_pass(trial: Trial[DecodingInputs]) -> Verdict:
     """From the first cut on the sequence in one call gives what the chain of calls gives."""
-    inputs: DecodingInputs = trial.inputs
+    inputs = trial.inputs
     start = inputs.cuts[0]
 
     def continued(logits: Array) -> Array:
@@ -32,9 +32,9 @@ def as_one_pass(trial: Trial) -> Verdict:
 
 
 @judges("language_model", space=ModelSpace(), operations=_DECODING)
-def as_language_model(trial: Trial) -> Verdict:
+def as_language_model(trial: Trial[DecodingInputs]) -> Verdict:
     """The language model gives what decoding the whole sequence gives."""
-    inputs: DecodingInputs = trial.inputs
+    inputs = trial.inputs
     implementation = trial.subject.implementation
     if not implementation.declares("language_model"):
         raise NotOffered("no operation language_model")
@@ -45,9 +45,9 @@ def as_language_model(trial: Trial) -> Verdict:
 
 
 @judges("cache.kept", space=ModelSpace(cuts="one", least_length=2, least_vocabulary=2))
-def cache_kept(trial: Trial) -> Verdict:
+def cache_kept(trial: Trial[DecodingInputs]) -> Verdict:
     """A cache that was continued with other tokens is continued as if for the first time."""
-    inputs: DecodingInputs = trial.inputs
+    inputs = trial.inputs
     first, second = inputs.steps
     other = Step((second.tokens + 1) % inputs.vocabulary, after=0)
     branched = replace(inputs, steps=(first, other, second))
@@ -61,9 +61,9 @@ def cache_kept(trial: Trial) -> Verdict:
 
 
 @judges("cache.apart", space=ModelSpace(cuts="one", least_length=2, least_vocabulary=2))
-def caches_apart(trial: Trial) -> Verdict:
+def caches_apart(trial: Trial[DecodingInputs]) -> Verdict:
     """Another sequence, begun in between, leaves a sequence as it was."""
-    inputs: DecodingInputs = trial.inputs
+    inputs = trial.inputs
     first, second = inputs.steps
     between = Step((inputs.tokens + 1) % inputs.vocabulary)
     chain = replace(inputs, steps=(first, between, replace(second, after=0)))
@@ -77,9 +77,9 @@ def caches_apart(trial: Trial) -> Verdict:
 
 
 @judges("greedy", space=ModelSpace(cuts="none", least_length=2))
-def greedy(trial: Trial) -> Verdict:
+def greedy(trial: Trial[DecodingInputs]) -> Verdict:
     """Each token chosen with the cache has the highest logit in one pass over all tokens, within rounding."""
-    inputs: DecodingInputs = trial.inputs
+    inputs = trial.inputs
     tokens = inputs.tokens
     chain = inputs.decoding(tokens[:, :1])
     for _ in range(tokens.shape[1] - 1):
@@ -95,23 +95,23 @@ def greedy(trial: Trial) -> Verdict:
 
 @judges("positions.value", space=ModelSpace(cuts="any", positions="always", least_length=2))
 @judges("padding.value", space=ModelSpace(cuts="any", padding="always", least_length=3))
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[DecodingInputs]) -> Verdict:
     """The logits are the formula's."""
     return trial.agrees()
 
 
 @judges("positions.default", space=ModelSpace(cuts="any", least_length=2))
-def counted_by_hand(trial: Trial) -> Verdict:
+def counted_by_hand(trial: Trial[DecodingInputs]) -> Verdict:
     """The columns given as positions give what no positions give."""
-    inputs: DecodingInputs = trial.inputs
+    inputs = trial.inputs
     counted = np.arange(inputs.tokens.shape[1])
     return trial.equal(inputs, inputs.decoding(inputs.tokens, inputs.cuts, positions=counted))
 
 
 @judges("positions.shared", space=ModelSpace(cuts="any", least_length=2, least_batch=2))
-def positions_of_all(trial: Trial) -> Verdict:
+def positions_of_all(trial: Trial[DecodingInputs]) -> Verdict:
     """Positions given once give what they give when each sample is given them."""
-    inputs: DecodingInputs = trial.inputs
+    inputs = trial.inputs
     shared: Array = trial.generator.integers(0, inputs.config.max_length, (inputs.tokens.shape[1],))
     each = np.broadcast_to(shared, inputs.tokens.shape).copy()
     once, often = (inputs.decoding(inputs.tokens, inputs.cuts, positions=given) for given in (shared, each))
@@ -119,26 +119,26 @@ def positions_of_all(trial: Trial) -> Verdict:
 
 
 @judges("padding.all_real", space=ModelSpace(cuts="any", least_length=2), operations=_DECODING)
-def nothing_hidden(trial: Trial) -> Verdict:
+def nothing_hidden(trial: Trial[DecodingInputs]) -> Verdict:
     """A mask that hides nothing gives what no mask gives."""
-    inputs: DecodingInputs = trial.inputs
+    inputs = trial.inputs
     real = np.ones(inputs.tokens.shape, dtype=bool)
     return trial.equal(inputs, inputs.decoding(inputs.tokens, inputs.cuts, padding_mask=real))
 
 
 @judges("padding.content", space=ModelSpace(cuts="any", padding="always", least_length=3), operations=_DECODING)
-def padding_content(trial: Trial) -> Verdict:
+def padding_content(trial: Trial[DecodingInputs]) -> Verdict:
     """Other tokens in the padding leave the rows of real tokens as they were."""
-    inputs: DecodingInputs = trial.inputs
+    inputs = trial.inputs
     mask = _mask(inputs)
     exchanged = np.where(mask, inputs.tokens, (inputs.tokens + 1) % inputs.vocabulary)
     return trial.equal(inputs, inputs.decoding(exchanged, inputs.cuts, padding_mask=mask))
 
 
 @judges("padding.positions", space=ModelSpace(cuts="any", padding="always", least_length=3))
-def padding_removed(trial: Trial) -> Verdict:
+def padding_removed(trial: Trial[DecodingInputs]) -> Verdict:
     """The last sample alone, in one pass without its padding, is answered as in the padded batch."""
-    inputs: DecodingInputs = trial.inputs
+    inputs = trial.inputs
     mask, last = _mask(inputs), inputs.batch - 1
     # As Hugging Face counts them, with some position at padding.
     counted = np.maximum(np.cumsum(mask, axis=1) - 1, 0)

@@ -10,6 +10,7 @@ from veriformer.conformance_tests.core.trial import Selection, Trial, everything
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.models.cases import ModelSpace
+from veriformer.conformance_tests.operations.models.decoding_inputs import DecodingInputs
 from veriformer.conformance_tests.operations.models.inputs import TokenInputs, TranslationInputs
 
 _ENCODER = ("encoder",)
@@ -28,29 +29,29 @@ _SEVERAL = replace(_ANY, least_batch=2)
 @judges("architecture.gpt", space=ModelSpace(architectures=("gpt",), padding="sometimes"))
 @judges("architecture.llama", space=ModelSpace(architectures=("llama",), padding="sometimes"))
 @judges("source.last_token", space=ModelSpace(least_source=4), operations=_ENCODER_DECODER)
-def agrees_with_formula(trial: Trial) -> Verdict:
+def agrees_with_formula(trial: Trial[DecodingInputs | TokenInputs | TranslationInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()
 
 
 @judges("batch.independence", space=_SEVERAL, operations=_ALL)
-def batch_independence(trial: Trial) -> Verdict:
+def batch_independence(trial: Trial[DecodingInputs | TokenInputs | TranslationInputs]) -> Verdict:
     """The last sample alone is answered as in its batch."""
     last = np.array([trial.inputs.batch - 1])
     return trial.equal(trial.inputs.take_samples(last), trial.inputs, of_second=lambda result: result[last])
 
 
 @judges("batch.permutation", space=_SEVERAL, operations=_ALL)
-def batch_permutation(trial: Trial) -> Verdict:
+def batch_permutation(trial: Trial[DecodingInputs | TokenInputs | TranslationInputs]) -> Verdict:
     """Samples in another order give results in that order."""
     order = trial.permutation(trial.inputs.batch)
     return trial.equal(trial.inputs, trial.inputs.take_samples(order), of_first=lambda result: result[order])
 
 
 @judges("padding.content", space=ModelSpace(padding="always", least_length=2), operations=_ONE_STACK)
-def padding_content(trial: Trial) -> Verdict:
+def padding_content(trial: Trial[TokenInputs]) -> Verdict:
     """Other tokens in the padding leave the rows of real tokens as they were."""
-    inputs: TokenInputs = trial.inputs
+    inputs = trial.inputs
     return trial.equal(inputs, inputs.with_tokens(_exchanged(inputs.tokens, inputs.padding_mask, inputs.vocabulary)))
 
 
@@ -60,9 +61,9 @@ def padding_content(trial: Trial) -> Verdict:
     space=ModelSpace(("llama",), padding="always", sides=("left",), least_length=2),
     operations=_LANGUAGE,
 )
-def padding_removed(trial: Trial) -> Verdict:
+def padding_removed(trial: Trial[TokenInputs]) -> Verdict:
     """The last sample alone, without its padding, is answered as in the padded batch."""
-    inputs: TokenInputs = trial.inputs
+    inputs = trial.inputs
     last, mask = inputs.batch - 1, inputs.padding_mask
     if mask is None:
         raise ValueError("the cases of this law are padded")
@@ -72,9 +73,9 @@ def padding_removed(trial: Trial) -> Verdict:
 
 
 @judges("causal.no_future_leak", space=ModelSpace(padding="sometimes", least_length=2), operations=_LANGUAGE)
-def no_future_leak(trial: Trial) -> Verdict:
+def no_future_leak(trial: Trial[TokenInputs]) -> Verdict:
     """Other tokens in the later half leave the earlier half as it was."""
-    inputs: TokenInputs = trial.inputs
+    inputs = trial.inputs
     cut = inputs.length // 2
     return trial.equal(
         inputs,
@@ -85,9 +86,9 @@ def no_future_leak(trial: Trial) -> Verdict:
 
 
 @judges("target.no_future_leak", space=ModelSpace(least_length=2, source_padding="sometimes"))
-def target_future(trial: Trial) -> Verdict:
+def target_future(trial: Trial[TranslationInputs]) -> Verdict:
     """Other target tokens in the later half leave the earlier half as it was."""
-    inputs: TranslationInputs = trial.inputs
+    inputs = trial.inputs
     cut = inputs.length // 2
     changed = replace(inputs, target=_changed_from(cut, inputs.target, inputs.vocabulary))
     return trial.equal(inputs, changed, of_first=_before(cut), of_second=_before(cut))
@@ -95,14 +96,14 @@ def target_future(trial: Trial) -> Verdict:
 
 @judges("causal.prefix", space=ModelSpace(padding="sometimes", least_length=2), operations=_LANGUAGE)
 @judges("target.prefix", space=ModelSpace(least_length=2, source_padding="sometimes"))
-def prefix(trial: Trial) -> Verdict:
+def prefix(trial: Trial[TokenInputs | TranslationInputs]) -> Verdict:
     """Without its last token a sequence is answered as before up to there."""
     kept = trial.inputs.length - 1
     return trial.equal(trial.inputs.take_tokens(np.arange(kept)), trial.inputs, of_second=_before(kept))
 
 
 @judges("tokens.permutation", space=ModelSpace(("bert",), least_length=2), operations=_ENCODER)
-def token_permutation(trial: Trial) -> Verdict:
+def token_permutation(trial: Trial[TokenInputs]) -> Verdict:
     """With one vector for all positions reordered tokens give results in that order."""
     inputs = trial.inputs.with_equal_positions()
     order = trial.permutation(inputs.length)
@@ -110,14 +111,14 @@ def token_permutation(trial: Trial) -> Verdict:
 
 
 @judges("source.permutation", space=ModelSpace(("bart",), least_source=2, source_padding="sometimes"))
-def source_permutation(trial: Trial) -> Verdict:
+def source_permutation(trial: Trial[TranslationInputs]) -> Verdict:
     """With one vector for all source positions their order has no influence."""
     inputs = trial.inputs.with_equal_source_positions()
     return trial.equal(inputs, inputs.take_source(trial.permutation(inputs.source.shape[1])))
 
 
 @judges("vocabulary.permutation", space=_ANY, operations=_ALL)
-def vocabulary_permutation(trial: Trial) -> Verdict:
+def vocabulary_permutation(trial: Trial[DecodingInputs | TokenInputs | TranslationInputs]) -> Verdict:
     """Tokens under other numbers give the same vectors, and logits in the new order."""
     order = trial.permutation(trial.inputs.vocabulary)
 
@@ -128,7 +129,7 @@ def vocabulary_permutation(trial: Trial) -> Verdict:
 
 
 @judges("embedding.unused_row", space=ModelSpace(least_vocabulary=3), operations=_LOGITS)
-def unused_row(trial: Trial) -> Verdict:
+def unused_row(trial: Trial[TokenInputs | TranslationInputs]) -> Verdict:
     """Another vector for a token that does not occur changes its own logit at most."""
     inputs = trial.inputs.with_spare_token()
     table = inputs.weights.embedding.copy()
@@ -138,7 +139,7 @@ def unused_row(trial: Trial) -> Verdict:
 
 
 @judges("unembedding.linear", space=ModelSpace(least_vocabulary=3), operations=_LOGITS)
-def unembedding(trial: Trial) -> Verdict:
+def unembedding(trial: Trial[TokenInputs | TranslationInputs]) -> Verdict:
     """A doubled unembedding vector doubles its token's logit and leaves the others as they were."""
     inputs = trial.inputs.with_spare_token()
     doubled = inputs.with_unembedding_of(inputs.vocabulary - 1, lambda vector: 2.0 * vector)
@@ -150,25 +151,25 @@ def unembedding(trial: Trial) -> Verdict:
 
 
 @judges("source.padding.content", space=ModelSpace(source_padding="always", least_source=2))
-def source_padding_content(trial: Trial) -> Verdict:
+def source_padding_content(trial: Trial[TranslationInputs]) -> Verdict:
     """Other tokens in the source's padding change nothing."""
-    inputs: TranslationInputs = trial.inputs
+    inputs = trial.inputs
     changed = _exchanged(inputs.source, inputs.source_padding_mask, inputs.vocabulary)
     return trial.equal(inputs, replace(inputs, source=changed))
 
 
 @judges("target.padding.content", space=ModelSpace(padding="always", least_length=2))
-def target_padding_content(trial: Trial) -> Verdict:
+def target_padding_content(trial: Trial[TranslationInputs]) -> Verdict:
     """Other tokens in the target's padding leave the rows of real tokens as they were."""
-    inputs: TranslationInputs = trial.inputs
+    inputs = trial.inputs
     changed = _exchanged(inputs.target, inputs.target_padding_mask, inputs.vocabulary)
     return trial.equal(inputs, replace(inputs, target=changed))
 
 
 @judges("source.padding.removed", space=ModelSpace(source_padding="always", least_source=2))
-def source_padding_removed(trial: Trial) -> Verdict:
+def source_padding_removed(trial: Trial[TranslationInputs]) -> Verdict:
     """The last sample alone, its source padded on the right and then not at all, is answered alike."""
-    inputs: TranslationInputs = trial.inputs
+    inputs = trial.inputs
     last = inputs.take_samples(np.array([inputs.batch - 1]))
     kept = np.arange((inputs.source.shape[1] + 1) // 2)
     mask = np.zeros(last.source.shape, dtype=bool)

@@ -1,0 +1,94 @@
+"""The inputs of a call: a record of its arguments, with the exact result and its error bound."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from veriformer.adapters.sequences import Step
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.drawing.arrays import Array
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Shape = tuple[int, ...]
+_APART = ("operation", "dtype")
+
+
+class Inputs(ABC):
+    """What a law hands to a call: a dataclass of the operation's arguments, by the interface's names.
+
+    A class for each kind of operation also has `draw(operation, case)`, the inputs that a case describes.
+    """
+
+    # The calls that a chain is made of; none where the inputs are those of one call.
+    steps: tuple[Step, ...] = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def operation(self) -> str:
+            """The operation's name."""
+
+        @property
+        def dtype(self) -> str:
+            """The dtype that floats are converted to."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the call is made with, by the interface's names: the members that are not None."""
+        names = (field.name for field in fields(cast("DataclassInstance", self)) if field.name not in _APART)
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @property
+    @abstractmethod
+    def result_shape(self) -> Shape:
+        """The shape of a correct result; of a tuple, that of its parts one after the other in one axis."""
+
+    @property
+    def result_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the arrays that a correct call returns: one, or those of a tuple's parts."""
+        return (self.result_shape,)
+
+    @abstractmethod
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact result under the conventions and its error bound."""
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound of an implementation that may see more than it should: see `Trial.equal`.
+
+        Where nothing is hidden this is the error bound itself.
+        """
+        return self.expected(conventions).allowed
+
+
+class SampledInputs(Inputs):
+    """Inputs of several samples, each a case of its own."""
+
+    @abstractmethod
+    def take_samples(self, index: Array) -> Self:
+        """Return the samples at `index`."""
+
+
+@dataclass(frozen=True, eq=False)
+class VectorInputs(SampledInputs):
+    """Inputs whose result has the shape of their argument `x`, samples first."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def x(self) -> Array:
+            """What the operation is applied to."""
+
+    @property
+    def result_shape(self) -> Shape:
+        return self.x.shape
+
+    def take_samples(self, index: Array) -> Self:
+        return self.with_x(self.x[index])
+
+    def with_x(self, x: Array) -> Self:
+        """Return inputs with another `x`."""
+        changed: dict[str, Any] = {"x": x}
+        return replace(self, **changed)

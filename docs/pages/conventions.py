@@ -6,8 +6,7 @@ from veriformer.spec.conventions import CONVENTIONS, Convention, ConventionValue
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 
-from pages.laws import law_link
-from pages.markdown import code, link, notice, page, table
+from pages.markdown import code, notice, page, table
 
 PATH = "conventions.md"
 
@@ -35,9 +34,8 @@ def _section(convention: Convention) -> str:
         ("value", "meaning", "followed by", "accepted"),
         ((code(value.name), value.meaning, value.followed_by, _accepted(value)) for value in convention.values),
     )
-    operations = ", ".join(link(code(name), "operations.md", name) for name in operations_under(convention))
-    facts = [f"- Operations: {operations}"]
-    laws = [law_link(law) for law in LAWS.values() if convention.name in law.claim.conventions]
+    facts = [f"- Operations: {', '.join(map(code, operations_under(convention)))}"]
+    laws = [code(law.id) for law in LAWS.values() if convention.name in law.claim.conventions]
     if laws:
         facts.append(f"- Laws: {', '.join(laws)}")
     return page(f"## {code(convention.name)}", convention.question, values, "\n".join(facts))

@@ -9,7 +9,7 @@ import sympy
 from veriformer.spec.cost import decoding, operations, parameters, traffic
 from veriformer.spec.cost.count import Count, Traffic
 
-from pages.markdown import code, link, notice, page, table
+from pages.markdown import code, notice, page, table
 
 PATH = "cost.md"
 
@@ -80,13 +80,12 @@ source, target and logits, a bias in every linear map but the logits, post-norm 
 
 def cost_page() -> dict[str, str]:
     """Return the page of the costs, by its path."""
-    derivation = f"The proof, step by step: {link('What the operations of a Transformer cost', 'derivations/cost.md')}."
     return {
         PATH: page(
             notice("spec/cost and docs/pages/cost.py"),
             "# What it costs",
             _INTRODUCTION,
-            derivation,
+            "The proof, step by step: `veriformer explain cost`.",
             "## Operations",
             table(("operation", "arithmetic", "functions", "numbers moved"), map(_operation, _OPERATIONS)),
             "## Decoding",

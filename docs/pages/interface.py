@@ -29,8 +29,7 @@ def _operations() -> str:
 
 
 def _operation_row(operation: Operation) -> tuple[str, ...]:
-    name = link(code(operation.name), "operations.md", operation.name)
-    return name, _arguments(operation), _features(operation), code(operation.result)
+    return code(operation.name), _arguments(operation), _features(operation), code(operation.result)
 
 
 def _arguments(operation: Operation) -> str:

@@ -20,7 +20,7 @@ Each line is a mistake that `tests/conformance_tests/test_planted_mistakes.py` m
 that very thing: run on the changed file, the law fails, and its counterexample is small enough to be read. The issues
 are public reports of the mistake; there are more than are shown. A mistake without an issue is of the same sort, and
 shows that a law bites which no reported mistake reaches. `veriformer explain MISTAKE` says what hides a mistake, in
-which regions of the case space it shows (`conformance_tests/cases/regions/`), and which lines are changed."""
+which regions of the case space it shows, and which lines are changed."""
 _UNDONE = """\
 These are caught where the tables above say. Elsewhere they change nothing beyond rounding, which is proved; a program
 with each of them conforms, and `tests/conformance_tests/test_equivalent_mistakes.py` runs it."""

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 from veriformer.spec.laws import LAWS
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 # What is asked of every operation alike: a pattern that takes it in beside other laws is too wide.
 GENERAL = ("signature", "worked_examples")
 
 
-@pytest.fixture(scope="module")
-def field_tests() -> Iterator[Any]:
+@pytest.fixture
+def field_tests(builder: Any) -> Any:
     """Return the module that writes the page."""
-    sys.path.insert(0, str(DOCS))
-    try:
-        yield import_module("pages.field_tests")
-    finally:
-        sys.path.remove(str(DOCS))
+    return import_module("pages.field_tests")
 
 
 def patterns(field_tests: Any) -> list[str]:

@@ -3,61 +3,68 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "benchmarks").rglob("*.md")])
 
 
-def prose(page: Path) -> str:
-    return _FENCE.sub("", page.read_text(encoding="utf-8"))
-
-
-@cache
-def fragments(page: Path) -> set[str]:
-    """Return the fragments of a page's headings, as GitHub makes them."""
-    plain = (heading.lower().strip() for heading in _HEADING.findall(prose(page)))
-    kept = ("".join(sign for sign in heading if sign.isalnum() or sign in "-_ ") for heading in plain)
-    return {heading.replace(" ", "-") for heading in kept}
-
-
-def broken(page: Path) -> list[str]:
-    found = []
-    for target in _LINK.findall(prose(page)):
-        if re.match(r"https?://", target):
-            continue
-        place, _, fragment = target.partition("#")
-        file = page if not place else (page.parent / place).resolve()
-        if not file.exists() or (fragment and file.suffix == ".md" and fragment not in fragments(file)):
-            found.append(target)
-    return found
+@pytest.fixture
+def links(builder: Any) -> Any:
+    """Return the module that finds dead links and makes links of names."""
+    return import_module("pages.links")
 
 
 def test_there_are_pages() -> None:
     names = {page.name for page in PAGES}
-    assert {"README.md", "CONTRIBUTING.md", "interface.md", "laws.md", "masking.md"} <= names
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "interface.md", "conventions.md"} <= names
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_of_a_page_resolves(page: Path) -> None:
-    assert not broken(page)
+def test_every_link_of_a_committed_page_leads_to_a_committed_file(page: Path, links: Any) -> None:
+    assert not links.dead_links(page, ROOT, ROOT)
 
 
-def test_a_broken_link_is_seen(tmp_path: Path) -> None:
+def test_every_link_of_the_built_pages_resolves(built: Path, links: Any) -> None:
+    pages = sorted(built.rglob("*.md"))
+    assert len(pages) > 40
+    assert not [(page.name, target) for page in pages for target in links.dead_links(page, built, DOCS)]
+
+
+def test_a_dead_link_is_seen(tmp_path: Path, links: Any) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A heading, first\n[a](#a-heading-first) [b](#missing) [c](none.md) [d](page.md)", "utf-8")
-    assert broken(page) == ["#missing", "none.md"]
+    assert links.dead_links(page, tmp_path, tmp_path) == ["#missing", "none.md"]
 
 
-def test_lines_of_the_seed_documents_that_are_linked_exist() -> None:
-    text = (ROOT / "docs" / "worked_examples.md").read_text(encoding="utf-8")
-    targets = re.findall(r"\(seeds/(\d{3})\.txt#L(\d+)\)", text)
+def test_a_link_out_of_a_folder_is_followed_from_where_its_pages_stand(tmp_path: Path, links: Any) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "top.md").write_text("# Top", "utf-8")
+    page = tmp_path / "elsewhere" / "built" / "page.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("[a](../top.md) [b](../top.md#top) [c](../none.md)", "utf-8")
+    assert links.dead_links(page, page.parent, tmp_path / "docs") == ["../none.md"]
+
+
+def test_laws_derivations_and_pages_that_are_named_become_links(links: Any) -> None:
+    pages = {"laws.md", "derivations/cost.md"}
+    text = "`softmax.shift`, `softmax.*`, `laws.md`, `veriformer explain cost`, `cost`, [`softmax.shift`](x.md)"
+    assert links.with_links(text, "seeds/README.md", pages) == (
+        "[`softmax.shift`](../laws.md#softmaxshift), `softmax.*`, [`laws.md`](../laws.md), "
+        "[`veriformer explain cost`](../derivations/cost.md), `cost`, [`softmax.shift`](x.md)"
+    )
+    fence = "# `laws.md`\n\n```text\n`laws.md`\n```"
+    assert links.with_links(fence, "index.md", pages) == fence
+    assert links.with_links("`softmax.shift`", "laws.md", pages) == "`softmax.shift`"
+
+
+def test_lines_of_the_seed_documents_that_are_linked_exist(generated: dict[str, str]) -> None:
+    targets = re.findall(r"\(seeds/(\d{3})\.txt#L(\d+)\)", generated["worked_examples.md"])
     assert len(targets) > 100
-    lengths = {path.stem: len(path.read_text("utf-8").splitlines()) for path in (ROOT / "docs/seeds").glob("*.txt")}
+    lengths = {path.stem: len(path.read_text("utf-8").splitlines()) for path in (DOCS / "seeds").glob("*.txt")}
     assert all(1 <= int(line) <= lengths[document] for document, line in targets)

@@ -60,6 +60,14 @@ def test_no_page_speaks_of_the_machine_it_was_written_on(page: Path) -> None:
     assert not _OWN_MACHINE.search(page.read_text(encoding="utf-8"))
 
 
+def test_the_same_holds_of_the_pages_that_are_drawn_from_the_code(generated: dict[str, str]) -> None:
+    assert len(generated) > 30
+    for path, page in generated.items():
+        assert not {name for name in laws_in(page) if not is_law(name)}, path
+        assert set(re.findall(r"\bseed_\d{3}\.\w+", page)) <= set(worked_example_ids()), path
+        assert not _OWN_MACHINE.search(page), path
+
+
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/how_it_works.md", "docs/index.md"])
 def test_every_file_and_folder_that_is_named_exists(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")

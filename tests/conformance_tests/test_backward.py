@@ -15,7 +15,9 @@ from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.conformance_tests.run.report import Report
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+SOURCES = ROOT / "conformance_tests" / "mistakes" / "sources"
 BACKWARD = "scaled_dot_product_attention_backward"
 
 FORWARD = read_source("differentiated_torch")
@@ -26,7 +28,7 @@ def failed(report: Report) -> set[str]:
 
 
 def test_the_torch_example_passes() -> None:
-    report = check(str(EXAMPLES / "backward_torch.py"), tier="quick", seed=1)
+    report = check(str(SOURCES / "backward_torch.py"), tier="quick", seed=1)
     assert failed(report) == set()
     assert report.counts["passed"] == len([r for r in report.results if r.law.operation.name == BACKWARD])
     assert not report.derived

@@ -136,7 +136,7 @@ def test_a_chain_is_answered_step_by_step_from_the_cache_that_each_names() -> No
 
 def without_offset(folder: Path) -> Path:
     """Write the example with rotary positions that start again at every step."""
-    text = (EXAMPLES / "models_torch.py").read_text(encoding="utf-8")
+    text = (SOURCES / "models_torch.py").read_text(encoding="utf-8")
     right = "    start = 0 if past is None else past[0].shape[2]\n"
     assert text.count(right) == 1
     path = folder / "my_model.py"
@@ -173,7 +173,7 @@ def test_the_reference_holds_the_laws_of_its_architectures() -> None:
 
 def test_the_example_in_torch_holds_every_law() -> None:
     pytest.importorskip("torch")
-    report = check(str(EXAMPLES / "models_torch.py"), operations=MODELS, tier="quick", seed=1)
+    report = check(str(SOURCES / "models_torch.py"), operations=MODELS, tier="quick", seed=1)
     assert {result.status for result in report.results} == {"passed", "not_declared"}
     # Its decoding counts positions itself and takes no padding.
     unasked = {result.law.id for result in report.results if result.status == "not_declared"}
@@ -190,7 +190,7 @@ def test_the_example_in_jax_holds_the_laws_of_its_architectures() -> None:
 
 def test_conventions_of_whole_models_are_found() -> None:
     pytest.importorskip("torch")
-    module = load(str(EXAMPLES / "models_torch.py"))
+    module = load(str(SOURCES / "models_torch.py"))
     bare = SimpleNamespace(framework="torch", **module.operations)
     report = check(bare, operations=MODELS, laws=("*.shape",), tier="quick")
     found = {

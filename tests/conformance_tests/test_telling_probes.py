@@ -19,7 +19,8 @@ from veriformer.spec.operations import OPERATIONS
 
 HERE = Path(__file__).parent
 STRANGERS = HERE / "strangers"
-EXAMPLES = HERE.parents[1] / "docs" / "examples"
+LAYERS = HERE.parents[1] / "docs" / "examples" / "layers_torch.py"
+MODELS = HERE.parents[1] / "conformance_tests" / "mistakes" / "sources" / "models_torch.py"
 TANH = ("functional.gelu", 'lambda x: functional.gelu(x, approximate="tanh")')
 
 
@@ -63,10 +64,10 @@ def test_a_llama_that_pairs_halves_conforms_and_its_pairing_is_told() -> None:
 
 
 @pytest.mark.parametrize("form", ("erf", "tanh", "sigmoid"))
-@pytest.mark.parametrize("file", ("models_torch.py", "layers_torch.py"))
-def test_whole_models_and_layers_tell_every_form_of_gelu(file: str, form: str) -> None:
+@pytest.mark.parametrize("file", (MODELS, LAYERS), ids=lambda file: file.stem)
+def test_whole_models_and_layers_tell_every_form_of_gelu(file: Path, form: str) -> None:
     other = {"erf": TANH[0], "tanh": TANH[1], "sigmoid": "lambda x: x * torch.sigmoid(1.702 * x)"}[form]
-    target = undeclared(EXAMPLES / file, (TANH[0], other))
+    target = undeclared(file, (TANH[0], other))
     answers = told(target, "gelu_form")
     assert len(answers) >= 2
     assert set(answers.values()) == {(form, "inferred", "told")}
@@ -107,6 +108,6 @@ def test_a_fault_of_attention_hides_neither_sinusoids_nor_gelu() -> None:
         ("functional.gelu", TANH[1]),
         ("torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)", "torch.cat([angles.sin(), angles.cos()], -1)"),
     )
-    target = undeclared(EXAMPLES / "models_torch.py", *changes, ("attn_mask=visible", "attn_mask=None"))
+    target = undeclared(MODELS, *changes, ("attn_mask=visible", "attn_mask=None"))
     assert inferred(target, "sinusoidal_layout", "encoder_decoder") == {("concatenated", "inferred")}
     assert inferred(target, "gelu_form", "encoder", "encoder_decoder", "language_model") == {("tanh", "inferred")}

@@ -1,13 +1,25 @@
-"""Laws of attention that concern scale, values, and keys without a mask."""
+"""Laws of attention that concern scale, values, grouped heads, and keys without a mask."""
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.interface import WORKED_EXAMPLES
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.laws.masking import ADDITIVE, CAUSAL_LAWS, COMPOSITION, LOW_LOGITS, MASK_LAWS, NO_SHARE
+from veriformer.spec.laws.sinks import SINK_LAWS, SINK_LAWS_OF_WEIGHTS
+from veriformer.spec.laws.softcap import SOFTCAP_LAWS, SOFTCAP_LAWS_OF_WEIGHTS
+from veriformer.spec.laws.softmax import DISTRIBUTION, LARGE_LOGITS
+from veriformer.spec.laws.symmetry import HEADS, ORDER, SAMPLES
+from veriformer.spec.laws.windows import WINDOW_LAWS, WINDOW_LAWS_OF_WEIGHTS
+from veriformer.spec.operations.attention import (
+    ATTENTION_WEIGHTS,
+    GROUPED_QUERY_ATTENTION,
+    SCALED_DOT_PRODUCT_ATTENTION,
+)
 
 VASWANI = "Vaswani et al. 2017, section 3.2.1"
+AINSLIE = "Ainslie et al. 2023, section 2.2"
 _OVERFLOWS = "ultralytics/ultralytics#24990, mlc-ai/mlc-llm#1638: unscaled products overflow float16"
 SEED_HULL = "seed document 004: each z_i is given by a convex combination of the V_j's"
-
 SCALE = Property(
     key="scale",
     statement="Logits are divided by the square root of the query/key width.",
@@ -56,14 +68,6 @@ SINGLE_QUERY = Property(
     source=f"{VASWANI}, equation 1",
     derivation="permutation",
     steps=("Permuting the queries permutes the outputs",),
-)
-LARGE_LOGITS = Property(
-    key="large_logits",
-    statement="Logits far beyond the range of exp give a finite result.",
-    formula="|logits| > 88: f is finite and equals the formula, because softmax(x) = softmax(x − max x)",
-    source="Milakov & Gimelshein 2018, section 2 (safe softmax)",
-    derivation="softmax",
-    steps=("Adding a constant to all logits changes nothing",),
 )
 FAINT_KEY = Property(
     key="scale.faint_key",
@@ -166,15 +170,60 @@ BIAS_ROW_SHIFT = Property(
     steps=("Adding a constant to a whole row of the bias changes nothing",),
     features=("bias",),
 )
+REPEATED_HEADS = Property(
+    key="repeated_heads",
+    statement="Grouped heads equal attention with each key/value head repeated.",
+    formula="f(Q, K, V) = f(Q, repeat_each(K, H/G), repeat_each(V, H/G))",
+    source=AINSLIE,
+    derivation="grouped_query",
+    steps=("Grouped attention is attention with each key/value head repeated γ times",),
+    conventions=("kv_grouping",),
+)
+ONE_HEAD_EACH = Property(
+    key="one_head_each",
+    statement="With as many key/value heads as query heads it is plain attention.",
+    formula="G = H: f(Q, K, V) = attention(Q, K, V)",
+    source=AINSLIE,
+    derivation="grouped_query",
+    steps=("As many groups as heads: head h reads head h",),
+)
+SHARED_HEAD = Property(
+    key="shared_head",
+    statement="With one key/value head every query head reads it.",
+    formula="G = 1: f(Q, K, V)[h] = attention(Q_h, K_0, V_0)",
+    source="Shazeer 2019 (multi-query attention)",
+    derivation="grouped_query",
+    steps=("One group (multi-query): every head reads head 0",),
+)
+GROUPED_LAWS = (REPEATED_HEADS, ONE_HEAD_EACH, SHARED_HEAD)
 
-VALUE_AVERAGES = (HULL, CONSTANT_VALUES, LINEAR_IN_VALUES, VALUE_COMPONENTS, DUPLICATED_KEY)
-LOGITS = (
-    SCALE,
+
+_COMMON = (SCALE, SINGLE_KEY, SINGLE_QUERY, LARGE_LOGITS)
+_PER_HEAD = (
     EXPLICIT_SCALE,
-    SINGLE_KEY,
-    SINGLE_QUERY,
-    LARGE_LOGITS,
+    SCALE_RANGE,
     EQUAL_KEYS,
+    FAINT_KEY,
     BIAS_VALUE,
     BIAS_ROW_SHIFT,
+    KEY_SHIFT,
+    COMPONENT_ORDER,
+    ADDITIVE,
+    LOW_LOGITS,
+    COMPOSITION,
+)
+_AVERAGES = (
+    *(HULL, CONSTANT_VALUES, LINEAR_IN_VALUES, VALUE_COMPONENTS, DUPLICATED_KEY),
+    *(NO_SHARE, ALL_KEYS_TWICE, VALUE_WIDTH),
+)
+_MODERN = (*WINDOW_LAWS, *SOFTCAP_LAWS, *SINK_LAWS)
+_MODERN_OF_WEIGHTS = (*WINDOW_LAWS_OF_WEIGHTS, *SOFTCAP_LAWS_OF_WEIGHTS, *SINK_LAWS_OF_WEIGHTS)
+_MASKS_AND_SYMMETRY = (*MASK_LAWS, *CAUSAL_LAWS, *SAMPLES, *ORDER, *HEADS)
+_OF_OUTPUTS = (*_COMMON, *_PER_HEAD, *_AVERAGES, *_MODERN, *_MASKS_AND_SYMMETRY)
+_OF_WEIGHTS = (*DISTRIBUTION, *_COMMON, *_PER_HEAD, *_MODERN_OF_WEIGHTS, *_MASKS_AND_SYMMETRY)
+
+LAWS = (
+    *state((WORKED_EXAMPLES, *_OF_OUTPUTS), SCALED_DOT_PRODUCT_ATTENTION),
+    *state((*_OF_OUTPUTS, *GROUPED_LAWS), GROUPED_QUERY_ATTENTION),
+    *state((WORKED_EXAMPLES, *_OF_WEIGHTS), ATTENTION_WEIGHTS),
 )

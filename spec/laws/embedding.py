@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.embedding import TOKEN_EMBEDDING
 
 VASWANI = "Vaswani et al. 2017, section 3.4"
 LOOKUP = "Phuong & Hutter 2022, algorithm 1 (token embedding)"
@@ -52,3 +53,5 @@ SCALE = Property(
 )
 
 EMBEDDING_LAWS = (VALUE, ONE_HOT, VOCABULARY, LOCALITY, REPEATED, SCALE)
+
+LAWS = state(EMBEDDING_LAWS, TOKEN_EMBEDDING)

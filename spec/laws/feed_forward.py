@@ -1,99 +1,12 @@
-"""Laws of the activation functions and of the networks that are applied to each position alone."""
+"""Laws of the networks that are applied to each position alone."""
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.feed_forward import FEED_FORWARD, GATED_FEED_FORWARD
 
-HENDRYCKS = "Hendrycks & Gimpel 2016, section 2"
 VASWANI = "Vaswani et al. 2017, section 3.3"
 SHAZEER = "Shazeer 2020, section 2"
-
-GELU_VALUE = Property(
-    key="value",
-    statement="Each entry is multiplied by the normal distribution function, or by its stated approximation.",
-    formula="x Φ(x), or x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, or x σ(1.702 x)",
-    source=HENDRYCKS,
-    reason="the definition",
-    conventions=("gelu_form",),
-)
-SILU_VALUE = Property(
-    key="value",
-    statement="Each entry is multiplied by its logistic function.",
-    formula="x / (1 + e^(−x))",
-    source=HENDRYCKS,
-    reason="the definition",
-)
-ZERO = Property(
-    key="zero",
-    statement="Zero stays zero.",
-    formula="f(0) = 0",
-    source="zero times a finite gate",
-    derivation="gated_activations",
-    steps=(
-        "The gate is not negative, so the result has the sign of the entry",
-        "The gate is not above one, so the result does not go beyond the entry",
-        "The gate Φ is not negative either",
-        "Nor is the gate Φ above one",
-    ),
-)
-REFLECTION = Property(
-    key="reflection",
-    statement="What an entry gets beyond what its mirror image gets is the entry itself.",
-    formula="f(x) − f(−x) = x",
-    source="the gates of x and −x sum to one: Φ(x) + Φ(−x) = 1, σ(x) + σ(−x) = 1",
-    derivation="gated_activations",
-    steps=(
-        "x σ(β x): what an entry gets beyond its mirror image is the entry",
-        "x Φ(x): what an entry gets beyond its mirror image is the entry",
-    ),
-)
-BETWEEN = Property(
-    key="between",
-    statement="The result lies between zero and the entry.",
-    formula="min(0, x) ≤ f(x) ≤ max(0, x)",
-    source="the gate lies between 0 and 1",
-    derivation="gated_activations",
-    steps=(
-        "The gate is not negative, so the result has the sign of the entry",
-        "The gate is not above one, so the result does not go beyond the entry",
-        "The gate Φ is not negative either",
-        "Nor is the gate Φ above one",
-    ),
-)
-INCREASING = Property(
-    key="increasing",
-    statement="Of two entries that are not negative, the larger has the larger result.",
-    formula="0 ≤ x ≤ z: f(x) ≤ f(z)",
-    source="the gate increases",
-    derivation="gated_activations",
-    steps=(
-        "The derivative of x σ(β x)",
-        "It is not negative where x is not: the result increases there",
-        "The derivative of x Φ(x)",
-        "Nor is that one: the result increases there too",
-    ),
-)
-TAILS = Property(
-    key="tails",
-    statement="Far from zero a positive entry stays as it is, and a negative one vanishes.",
-    formula="f(x) − x → 0 for x → ∞, f(x) → 0 for x → −∞",
-    source="the gate tends to 1 on the right, and to 0 faster than x grows on the left",
-    derivation="gated_activations",
-    steps=(
-        "x σ(x) vanishes on the left",
-        "x σ(x) becomes x on the right",
-        "x Φ(x) vanishes on the left",
-        "x Φ(x) becomes x on the right",
-    ),
-)
-ELEMENTWISE = Property(
-    key="elementwise",
-    statement="An entry's result does not depend on the other entries.",
-    formula="f(x)[i] = f(x[i])",
-    source=HENDRYCKS,
-    reason="the formula has one number as its argument",
-)
-
 FEED_FORWARD_VALUE = Property(
     key="value",
     statement="The first matrix and bias, the activation, the second matrix and bias, in this order.",
@@ -149,7 +62,6 @@ POSITIONS = Property(
     derivation="feed_forward",
     steps=("No dependence on another position",),
 )
-
 GATED_VALUE = Property(
     key="value",
     statement="The activated gate multiplies the other branch, unit by unit, before the last matrix.",
@@ -206,10 +118,6 @@ GATED_POSITIONS = Property(
     derivation="feed_forward",
     steps=("No dependence on another position",),
 )
-
-_ACTIVATION_LAWS = (ZERO, REFLECTION, BETWEEN, INCREASING, TAILS, ELEMENTWISE)
-GELU_LAWS = (GELU_VALUE, *_ACTIVATION_LAWS)
-SILU_LAWS = (SILU_VALUE, *_ACTIVATION_LAWS)
 FEED_FORWARD_LAWS = (
     FEED_FORWARD_VALUE,
     NO_BIAS,
@@ -227,4 +135,9 @@ GATED_LAWS = (
     GATED_HIDDEN_ORDER,
     GATED_HIDDEN_SUM,
     GATED_POSITIONS,
+)
+
+LAWS = (
+    *state(FEED_FORWARD_LAWS, FEED_FORWARD),
+    *state(GATED_LAWS, GATED_FEED_FORWARD),
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.law import LawStatement, Property, state
+from veriformer.spec.operations.operation import Operation
 
 INTERFACE = "the interface of an implementation under test (docs/interface.md)"
 _BY_DEFINITION = "part of the interface: a promise to the caller, not a consequence of the formula"
@@ -88,3 +89,11 @@ WORKED_EXAMPLES = Property(
     source="seed documents 000 to 004 (docs/seeds); exact values in veriformer.spec.worked_examples",
     reason="each example is an exact computation of its own: `veriformer explain WORKED_EXAMPLE_ID`",
 )
+
+
+def promises(operation: Operation) -> tuple[LawStatement, ...]:
+    """Return the laws that an operation has whatever it computes."""
+    properties = EVERY_OPERATION
+    if operation.takes_floats and not operation.is_black_box:
+        properties += (*EVERY_FLOAT_OPERATION, *((RESULT_KEPT,) if operation.keeps_results else ()))
+    return state(properties, operation)

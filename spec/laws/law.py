@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from veriformer.spec.operations import OPERATIONS, Operation
+from veriformer.spec.operations.operation import Operation
 
 Tier = Literal["must", "should"]
 
@@ -79,6 +79,6 @@ class LawStatement:
         return self.claim.features
 
 
-def state(properties: tuple[Property, ...], *operations: str) -> tuple[LawStatement, ...]:
-    """Return the laws that the properties become when stated of each of the operations named."""
-    return tuple(LawStatement(OPERATIONS[name], item) for name in operations for item in properties)
+def state(properties: tuple[Property, ...], operation: Operation) -> tuple[LawStatement, ...]:
+    """Return the laws that the properties become when stated of an operation."""
+    return tuple(LawStatement(operation, item) for item in properties)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.layers import DECODER_LAYER, ENCODER_LAYER
 
 VASWANI = "Vaswani et al. 2017, section 3.1"
 XIONG = "Xiong et al. 2020, table 1"
@@ -304,4 +305,9 @@ DECODER_LAYER_LAWS = (
     MEMORY_AS_GIVEN,
     MEMORY_CONTENT,
     MEMORY_REMOVED,
+)
+
+LAWS = (
+    *state(ENCODER_LAYER_LAWS, ENCODER_LAYER),
+    *state(DECODER_LAYER_LAWS, DECODER_LAYER),
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.attention import LARGE_LOGITS
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.laws.softmax import LARGE_LOGITS
+from veriformer.spec.operations.loss import CROSS_ENTROPY
 
 SOFTMAX_LOSS = "Goodfellow, Bengio & Courville 2016, section 6.2.2.3"
 SMOOTHING = "Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4"
@@ -174,3 +175,5 @@ CROSS_ENTROPY_LAWS = (
     REDUCTION_NONE,
     REDUCTION_IGNORED,
 )
+
+LAWS = state(CROSS_ENTROPY_LAWS, CROSS_ENTROPY)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.interface import BOOLEAN, WORKED_EXAMPLES
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
 
 VASWANI_MASK = "Vaswani et al. 2017, section 3.2.3"
 CAUSAL_MASK_VALUE = Property(
@@ -50,3 +52,8 @@ PADDING_MASK_SAMPLES = Property(
 )
 CAUSAL_MASK_LAWS = (CAUSAL_MASK_VALUE, CAUSAL_MASK_DIAGONAL, CAUSAL_MASK_PREFIX)
 PADDING_MASK_LAWS = (PADDING_MASK_VALUE, PADDING_MASK_COUNT, PADDING_MASK_SAMPLES)
+
+LAWS = (
+    *state((BOOLEAN, WORKED_EXAMPLES, *CAUSAL_MASK_LAWS), CAUSAL_MASK),
+    *state((BOOLEAN, WORKED_EXAMPLES, *PADDING_MASK_LAWS), PADDING_MASK),
+)

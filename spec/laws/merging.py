@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.merging import MERGE_ATTENTION
 
 MILAKOV = "Milakov & Gimelshein 2018, section 3.1"
 DAO = "Dao et al. 2022, section 3.1"
@@ -125,3 +126,5 @@ MERGE_LAWS = (
     MERGE_SHIFT,
     MERGE_CONVEX,
 )
+
+LAWS = state(MERGE_LAWS, MERGE_ATTENTION)

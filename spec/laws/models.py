@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.laws.symmetry import SAMPLES
+from veriformer.spec.operations.models import DECODE_STEP, ENCODER, ENCODER_DECODER, LANGUAGE_MODEL
 
 _DEFINITION = "the definition of the architecture: its parts have derivations of their own"
 _CACHE_SOURCE = "Shazeer 2019, section 2.4; Pope et al. 2022, section 2.1"
 _VASWANI = "Vaswani et al. 2017, section 3"
-
 BERT = Property(
     key="architecture.bert",
     statement="An encoder of BERT's kind is the formula: learned positions, norms after the sums, GELU.",
@@ -48,7 +49,6 @@ LLAMA = Property(
     reason=_DEFINITION,
     conventions=("rms_norm_gain", "rotary_pairing"),
 )
-
 PADDING_CONTENT = Property(
     key="padding.content",
     statement="Which tokens stand in the padding has no influence on the real ones, on either side.",
@@ -124,7 +124,6 @@ UNEMBEDDING = Property(
     source="Phuong & Hutter 2022, algorithm 7 (without the softmax)",
     reason="logits are products of a state with the unembedding vectors, without a bias",
 )
-
 SOURCE_CONTENT = Property(
     key="source.padding.content",
     statement="Which tokens stand in the padding of the source has no influence.",
@@ -192,7 +191,6 @@ WHOLE_SOURCE = Property(
     source=f"{_VASWANI}.2.3: every position in the decoder attends over all positions in the input sequence",
     reason="the definition: attention to the memory is not causal",
 )
-
 PREFILL = Property(
     key="prefill",
     statement="A sequence cut in two, the second part continuing from the cache, is answered as in one pass.",
@@ -295,55 +293,6 @@ GREEDY = Property(
     derivation="decoding_cache",
     steps=("A new token's output in the full pass is attention to cached and new keys",),
 )
-
-PERMUTED_POSITIONS = Property(
-    key="tokens.permutation",
-    statement="A model that declares it is permutation equivariant: reordered inputs give results reordered alike.",
-    formula="model(inputs[:, π]) = model(inputs)[:, π]",
-    source="docs/interface.md, model_properties",
-    reason="declared by the implementation: nothing is known of a black box",
-)
-DECLARED_CAUSAL = Property(
-    key="causal.no_future_leak",
-    statement="In a model that declares itself causal no later input has any influence.",
-    formula="model(inputs)[:, i] is the same for every inputs[:, j] with j > i",
-    source="docs/interface.md, model_properties",
-    reason="declared by the implementation: nothing is known of a black box",
-)
-BOX_CONTENT = Property(
-    key="padding.content",
-    statement="What stands in the padding has no influence on the rest.",
-    formula="model(inputs; mask)[b, i], mask[b, i] True, is the same for every inputs[b, j] with mask[b, j] False",
-    source="docs/interface.md, padding_mask",
-    reason="the meaning of the keyword: nothing is known of a black box",
-    features=("padding_mask",),
-)
-BOX_REMOVED = Property(
-    key="padding.removed",
-    statement="Each sample of a batch that is padded on the right is answered as alone, without its padding.",
-    formula="model(pad(inputs); mask)[b, : l_b] = model(inputs_b)",
-    source="docs/interface.md, padding_mask",
-    reason="the meaning of the keyword: nothing is known of a black box",
-    features=("padding_mask",),
-)
-BOX_LEFT = Property(
-    key="padding.left",
-    statement="What stands in padding in front of a sequence has no influence on the rest.",
-    formula="model([pad; inputs]; mask)[b, i], mask[b, i] True, is the same for every pad",
-    source="docs/interface.md, padding_mask; huggingface/sentence-transformers#3208: the first position is padding",
-    reason="the meaning of the keyword: nothing is known of a black box",
-    tier="should",
-    features=("padding_mask",),
-)
-NO_PADDING = Property(
-    key="padding.all_real",
-    statement="A padding mask that hides nothing is as good as none.",
-    formula="model(inputs; mask = True everywhere) = model(inputs)",
-    source="docs/interface.md, padding_mask",
-    reason="the meaning of the keyword: nothing is known of a black box",
-    features=("padding_mask",),
-)
-
 _PADDED = (PADDING_CONTENT, PADDING_REMOVED)
 _LOGITS = (VOCABULARY, UNUSED_ROW, UNEMBEDDING)
 ENCODER_LAWS = (BERT, *_PADDED, TOKEN_ORDER, VOCABULARY)
@@ -379,4 +328,10 @@ DECODING_LAWS = (
     CHAIN_ALL_REAL,
     CHAIN_PADDING_POSITIONS,
 )
-MODEL_LAWS = (BOX_CONTENT, BOX_REMOVED, BOX_LEFT, NO_PADDING, DECLARED_CAUSAL, PERMUTED_POSITIONS)
+
+LAWS = (
+    *state((*SAMPLES, *ENCODER_LAWS), ENCODER),
+    *state((*SAMPLES, *ENCODER_DECODER_LAWS), ENCODER_DECODER),
+    *state((*SAMPLES, *LANGUAGE_MODEL_LAWS), LANGUAGE_MODEL),
+    *state((*SAMPLES, *DECODING_LAWS), DECODE_STEP),
+)

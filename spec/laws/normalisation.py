@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.interface import WORKED_EXAMPLES
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.normalisation import LAYER_NORM, RMS_NORM
 
 ZHANG = "Zhang & Sennrich 2019, section 4"
 BA = "Ba, Kiros & Hinton 2016, section 3"
@@ -189,4 +191,9 @@ RMS_NORM_LAWS = (
     RMS_NORM_ZERO,
     RMS_NORM_GAIN,
     RMS_NORM_POSITIONS,
+)
+
+LAWS = (
+    *state((WORKED_EXAMPLES, *LAYER_NORM_LAWS), LAYER_NORM),
+    *state(RMS_NORM_LAWS, RMS_NORM),
 )

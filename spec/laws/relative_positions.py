@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.interface import INPUTS_UNCHANGED, MEMORY_LAYOUT
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.relative_positions import ALIBI_BIAS, RELATIVE_POSITION_BUCKET
 
 PRESS = "Press, Smith & Lewis 2022, section 3"
 PAPERS_CODE = "the code of Press, Smith & Lewis 2022 (ofirpress/attention_with_linear_biases), get_slopes"
@@ -164,4 +166,9 @@ BUCKET_LAWS = (
     BUCKET_SIDES,
     BUCKET_LATER_KEYS,
     BUCKET_ELEMENTS,
+)
+
+LAWS = (
+    *state(ALIBI_LAWS, ALIBI_BIAS),
+    *state((INPUTS_UNCHANGED, MEMORY_LAYOUT, *BUCKET_LAWS), RELATIVE_POSITION_BUCKET),
 )

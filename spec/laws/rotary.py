@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.rotary import ROTARY_EMBEDDING
 
 SU = "Su et al. 2021, section 3.2.2"
 RELATIVE_SOURCE = "Su et al. 2021, section 3.1: the inner product takes the positions only in the form m − n"
@@ -142,3 +143,5 @@ ROTARY_LAWS = (
     HEADS,
     BATCH,
 )
+
+LAWS = state(ROTARY_LAWS, ROTARY_EMBEDDING)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.attention import LARGE_LOGITS, SCALE
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.attention import SCALE
+from veriformer.spec.laws.law import Property, state
 from veriformer.spec.laws.masking import EMPTY_ROW, EMPTY_ROW_LOCAL, MASK_VALUE, MASKED_CONTENT, POLARITY
+from veriformer.spec.laws.softmax import LARGE_LOGITS
 from veriformer.spec.laws.symmetry import SAMPLES, TOKEN_PERMUTATION
+from veriformer.spec.operations.single_head import SINGLE_HEAD_ATTENTION
 
 VASWANI = "Vaswani et al. 2017, section 3.2.2"
 
@@ -53,3 +55,5 @@ SINGLE_HEAD_LAWS = (
     *SAMPLES,
     TOKEN_PERMUTATION,
 )
+
+LAWS = state(SINGLE_HEAD_LAWS, SINGLE_HEAD_ATTENTION)

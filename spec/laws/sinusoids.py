@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.interface import WORKED_EXAMPLES
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.sinusoids import SINUSOIDAL_POSITIONS
 
 VASWANI_POSITION = "Vaswani et al. 2017, section 3.5"
 SINUSOID_VALUES = Property(
@@ -49,3 +51,5 @@ SINUSOID_PREFIX = Property(
     reason="the length does not occur in the definition of an entry",
 )
 SINUSOID_LAWS = (SINUSOID_VALUES, SINUSOID_INNER_PRODUCT, SINUSOID_SHIFT, SINUSOID_NORM, SINUSOID_PREFIX)
+
+LAWS = state((WORKED_EXAMPLES, *SINUSOID_LAWS), SINUSOIDAL_POSITIONS)

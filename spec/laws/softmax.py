@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.attention import LARGE_LOGITS
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.interface import WORKED_EXAMPLES
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.softmax import SOFTMAX
 
 SOURCE = "Vaswani et al. 2017, section 3.2.1; seed document 003: each row sums to 1"
 
@@ -65,6 +66,16 @@ ROWS = Property(
     derivation="independence",
     steps=("No dependence on other queries of the same sequence",),
 )
+LARGE_LOGITS = Property(
+    key="large_logits",
+    statement="Logits far beyond the range of exp give a finite result.",
+    formula="|logits| > 88: f is finite and equals the formula, because softmax(x) = softmax(x − max x)",
+    source="Milakov & Gimelshein 2018, section 2 (safe softmax)",
+    derivation="softmax",
+    steps=("Adding a constant to all logits changes nothing",),
+)
 
 DISTRIBUTION = (NONNEGATIVE, ROWS_SUM_TO_ONE)
 SOFTMAX_LAWS = (VALUE, *DISTRIBUTION, SHIFT, PERMUTATION, MINUS_INFINITY, LARGE_LOGITS, ROWS)
+
+LAWS = state((WORKED_EXAMPLES, *SOFTMAX_LAWS), SOFTMAX)

@@ -1,11 +1,10 @@
-"""Softmax and the attention operations that take queries, keys and values."""
+"""The attention operations that take queries, keys and values."""
 
 from __future__ import annotations
 
 from veriformer.spec.operations.operation import Operation, Parameter
 
 VASWANI = "Vaswani et al. 2017, section 3.2.1"
-
 QUERY = Parameter("query", "(B, H, L, D)", "float", "positional", "what each position looks for")
 KEY = Parameter("key", "(B, H, S, D)", "float", "positional", "what each position offers")
 VALUE = Parameter("value", "(B, H, S, Dv)", "float", "positional", "what each position contributes")
@@ -20,18 +19,6 @@ LOGIT_FEATURES = (MASK, BIAS, IS_CAUSAL, SCALE)
 MODERN_FEATURES = (WINDOW, SOFTCAP, SINKS)
 WINDOW_CONVENTIONS = ("window_counting", "softcap_order")
 MASK_CONVENTIONS = ("mask_polarity", "causal_alignment", "causal_with_mask", "empty_row", "masked_nonfinite")
-
-SOFTMAX = Operation(
-    name="softmax",
-    prefix="softmax",
-    summary="Turn each row of logits into a probability distribution.",
-    parameters=(Parameter("x", "(..., n)", "float", "positional", "logits"),),
-    result="(..., n)",
-    formula="softmax(x)_i = exp(x_i − max x) / Σ_j exp(x_j − max x), over the last axis",
-    source="Vaswani et al. 2017, section 3.2.1; Bridle 1990",
-    conventions=("softmax_dtype", "numerics"),
-)
-
 SCALED_DOT_PRODUCT_ATTENTION = Operation(
     name="scaled_dot_product_attention",
     prefix="attention",
@@ -41,8 +28,8 @@ SCALED_DOT_PRODUCT_ATTENTION = Operation(
     formula="softmax(cap(scale · Q Kᵀ) + bias, over the visible keys and the sink) V, scale = 1/√D",
     source=f"{VASWANI}, equation 1",
     conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "softmax_dtype", "numerics"),
+    place=2,
 )
-
 GROUPED_QUERY_ATTENTION = Operation(
     name="grouped_query_attention",
     prefix="grouped_query",
@@ -58,8 +45,8 @@ GROUPED_QUERY_ATTENTION = Operation(
     formula="head h = attention(Q_h, K_g, V_g) with g = h // (H // G)",
     source="Ainslie et al. 2023, section 2.2; Shazeer 2019 (G = 1)",
     conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "kv_grouping", "softmax_dtype", "numerics"),
+    place=3,
 )
-
 ATTENTION_WEIGHTS = Operation(
     name="attention_weights",
     prefix="weights",
@@ -70,4 +57,7 @@ ATTENTION_WEIGHTS = Operation(
     " weight is left out",
     source=f"{VASWANI}, equation 1",
     conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "softmax_dtype", "numerics"),
+    place=4,
 )
+
+OPERATIONS = (SCALED_DOT_PRODUCT_ATTENTION, GROUPED_QUERY_ATTENTION, ATTENTION_WEIGHTS)

@@ -1,34 +1,11 @@
-"""The activation functions, and the networks that are applied to each position alone."""
+"""The networks that are applied to each position alone."""
 
 from __future__ import annotations
 
 from veriformer.spec.operations.operation import Operation, Parameter
 
-ENTRIES = Parameter("x", "(...)", "float", "positional", "entries, each on its own")
 VECTORS = Parameter("x", "(..., E)", "float", "positional", "vectors along the last axis")
 ACTIVATION = Parameter("activation", "", "scalar", "keyword", '"relu", "gelu" or "silu"')
-
-GELU = Operation(
-    name="gelu",
-    prefix="gelu",
-    summary="Weigh each entry by how probable it is that a standard normal variable lies below it.",
-    parameters=(ENTRIES,),
-    result="(...)",
-    formula="x Φ(x) = x (1 + erf(x/√2)) / 2, or x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, or x σ(1.702 x)",
-    source="Hendrycks & Gimpel 2016, section 2",
-    conventions=("gelu_form",),
-)
-
-SILU = Operation(
-    name="silu",
-    prefix="silu",
-    summary="Weigh each entry by its own logistic function.",
-    parameters=(ENTRIES,),
-    result="(...)",
-    formula="x σ(x) = x / (1 + e^(−x))",
-    source="Hendrycks & Gimpel 2016, section 2; Ramachandran et al. 2017 (Swish with β = 1)",
-)
-
 FEED_FORWARD = Operation(
     name="feed_forward",
     prefix="feed_forward",
@@ -48,8 +25,8 @@ FEED_FORWARD = Operation(
     formula="activation(x W_1 + b_1) W_2 + b_2",
     source="Vaswani et al. 2017, section 3.3, equation 2",
     conventions=("gelu_form",),
+    place=20,
 )
-
 GATED_FEED_FORWARD = Operation(
     name="gated_feed_forward",
     prefix="gated_feed_forward",
@@ -69,4 +46,7 @@ GATED_FEED_FORWARD = Operation(
     formula="(activation(x W_gate) ⊙ x W_up) W_down",
     source="Shazeer 2020, section 2",
     conventions=("gelu_form",),
+    place=21,
 )
+
+OPERATIONS = (FEED_FORWARD, GATED_FEED_FORWARD)

@@ -44,6 +44,7 @@ ENCODER_LAYER = Operation(
     " post-norm: y = norm_1(x + attention(x)), norm_2(y + feed_forward(y))",
     source="Vaswani et al. 2017, section 3.1; Xiong et al. 2020, table 1 (pre-norm)",
     conventions=LAYER_CONVENTIONS,
+    place=23,
 )
 
 DECODER_LAYER = Operation(
@@ -73,4 +74,7 @@ DECODER_LAYER = Operation(
     " attention of the stream to the memory",
     source="Vaswani et al. 2017, sections 3.1 and 3.2.3; Xiong et al. 2020, table 1 (pre-norm)",
     conventions=LAYER_CONVENTIONS,
+    place=24,
 )
+
+OPERATIONS = (ENCODER_LAYER, DECODER_LAYER)

@@ -16,6 +16,7 @@ CAUSAL_MASK = Operation(
     formula="mask[i, j] = (j ≤ i) top-left, or (j ≤ i + S − L) bottom-right",
     source="Vaswani et al. 2017, section 3.2.3",
     conventions=("causal_alignment",),
+    place=8,
 )
 
 PADDING_MASK = Operation(
@@ -29,4 +30,7 @@ PADDING_MASK = Operation(
     result="bool (B, S)",
     formula="mask[b, j] = (j < lengths[b])",
     source="Vaswani et al. 2017, section 3.2.3 (masks of illegal positions); True at real tokens",
+    place=9,
 )
+
+OPERATIONS = (CAUSAL_MASK, PADDING_MASK)

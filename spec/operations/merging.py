@@ -19,4 +19,7 @@ MERGE_ATTENTION = Operation(
     source="Milakov & Gimelshein 2018, section 3.1; Dao et al. 2022, section 3.1",
     conventions=("layout",),
     results=("output", "lse"),
+    place=22,
 )
+
+OPERATIONS = (MERGE_ATTENTION,)

@@ -1,4 +1,4 @@
-"""Whole Transformers: encoder, encoder-decoder, language model, decoding with a cache, and a black box."""
+"""Whole Transformers: encoder, encoder-decoder, language model, and decoding with a cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ CONFIG = Parameter(
 PADDING_MASK = Parameter("padding_mask", "(B, L)", "bool", "feature", "True at real tokens")
 _NORMS_AND_GELU = ("gelu_form", "layer_norm_eps")
 _LANGUAGE = (*_NORMS_AND_GELU, "rms_norm_gain", "rotary_pairing")
-
 ENCODER = Operation(
     name="encoder",
     prefix="encoder",
@@ -29,6 +28,8 @@ ENCODER = Operation(
     formula="x = embed(tokens); x = layer(x) for each layer; y = final_norm(x) where there is one",
     source="Devlin et al. 2019, section 3; Phuong & Hutter 2022, algorithm 9",
     conventions=_NORMS_AND_GELU,
+    keeps_results=False,
+    place=25,
 )
 ENCODER_DECODER = Operation(
     name="encoder_decoder",
@@ -53,6 +54,8 @@ ENCODER_DECODER = Operation(
     formula="m = encode(source); x = embed(target); x = decoder_layer(x, m) for each layer; logits = unembed(x)",
     source="Vaswani et al. 2017, section 3; Phuong & Hutter 2022, algorithm 8",
     conventions=(*_NORMS_AND_GELU, "sinusoidal_layout"),
+    keeps_results=False,
+    place=26,
 )
 LANGUAGE_MODEL = Operation(
     name="language_model",
@@ -64,6 +67,8 @@ LANGUAGE_MODEL = Operation(
     source="Radford et al. 2019, section 2.3; Touvron et al. 2023 (LLaMA), section 2.2; Phuong & Hutter 2022, "
     "algorithm 10",
     conventions=_LANGUAGE,
+    keeps_results=False,
+    place=27,
 )
 DECODE_STEP = Operation(
     name="decode_step",
@@ -88,16 +93,8 @@ DECODE_STEP = Operation(
     source="Shazeer 2019, section 2.4; Pope et al. 2022, section 2.1",
     conventions=_LANGUAGE,
     results=("logits", "cache"),
+    keeps_results=False,
+    place=28,
 )
-MODEL = Operation(
-    name="model",
-    prefix="model",
-    summary="Any model of sequences, of which nothing is known but what it takes.",
-    parameters=(
-        Parameter("inputs", "(B, L, E) or int (B, L)", "float", "positional", "vectors or numbers of tokens"),
-        PADDING_MASK,
-    ),
-    result="(B, L, ·)",
-    formula="unknown",
-    source="the interface of an implementation under test (docs/interface.md)",
-)
+
+OPERATIONS = (ENCODER, ENCODER_DECODER, LANGUAGE_MODEL, DECODE_STEP)

@@ -18,6 +18,7 @@ LAYER_NORM = Operation(
     formula="y = (x − mean x) / √(mean (x − mean x)² + eps) · gamma + beta",
     source="Ba, Kiros & Hinton 2016, section 3 (eps is an implementation's addition)",
     conventions=("layer_norm_eps",),
+    place=14,
 )
 
 RMS_NORM = Operation(
@@ -33,4 +34,7 @@ RMS_NORM = Operation(
     formula="y = x / √(mean x² + eps) · gamma, or · (1 + gamma)",
     source="Zhang & Sennrich 2019, section 4 (eps is an implementation's addition)",
     conventions=("rms_norm_gain",),
+    place=17,
 )
+
+OPERATIONS = (LAYER_NORM, RMS_NORM)

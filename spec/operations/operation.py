@@ -7,6 +7,9 @@ from typing import Literal
 
 Kind = Literal["float", "bool", "int", "scalar", "flag", "weights", "configuration", "cache"]
 Requirement = Literal["positional", "keyword", "feature"]
+# The formula of a black box.
+UNKNOWN = "unknown"
+_LAST = 1000
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,9 @@ class Operation:
     """One operation of the interface: signature, shapes, formula, source and the conventions that bear on it.
 
     `results` names what an operation returns as a tuple; it is empty where the result is one array.
+    `keeps_results` says that a result may not change in later calls: not so of chains of calls, nor of a backward pass
+    that is derived, which returns what its framework likes. `place` is that in listings; equal places are in the
+    order of their topics' names.
     """
 
     name: str
@@ -40,6 +46,8 @@ class Operation:
     source: str
     conventions: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
+    keeps_results: bool = True
+    place: int = _LAST
 
     def parameter(self, name: str) -> Parameter:
         """Return the parameter called `name`; KeyError when the operation has none of that name."""
@@ -57,6 +65,16 @@ class Operation:
     def features(self) -> tuple[str, ...]:
         """The optional keywords, each a feature that an implementation may declare."""
         return tuple(p.name for p in self.parameters if p.requirement == "feature")
+
+    @property
+    def takes_floats(self) -> bool:
+        """Whether floats are among its arguments, so that they have a dtype, and memory that it could write to."""
+        return any(p.kind in ("float", "weights") for p in self.parameters)
+
+    @property
+    def is_black_box(self) -> bool:
+        """Whether nothing is known of what it computes."""
+        return self.formula == UNKNOWN
 
     @property
     def returns_several_arrays(self) -> bool:

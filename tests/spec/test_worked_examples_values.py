@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 import sympy
-from veriformer.spec.operations.attention import ATTENTION_WEIGHTS, SCALED_DOT_PRODUCT_ATTENTION, SOFTMAX
-from veriformer.spec.operations.heads import MULTI_HEAD_ATTENTION
+from veriformer.spec.operations.attention import ATTENTION_WEIGHTS, SCALED_DOT_PRODUCT_ATTENTION
 from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
+from veriformer.spec.operations.multi_head import MULTI_HEAD_ATTENTION
 from veriformer.spec.operations.normalisation import LAYER_NORM
-from veriformer.spec.operations.positions import SINUSOIDAL_POSITIONS
+from veriformer.spec.operations.sinusoids import SINUSOIDAL_POSITIONS
+from veriformer.spec.operations.softmax import SOFTMAX
 from veriformer.spec.worked_examples import ExecutableExample, executable_examples, load_worked_example
 from veriformer.spec.worked_examples.example import entries
 from veriformer.spec.worked_examples.executable import read_values

@@ -1,37 +1,17 @@
-"""Laws of several heads: how they share keys and how they are put together."""
+"""Laws of several heads between projections: how they are put together."""
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.attention import ALL_KEYS_TWICE, SCALE, SINGLE_KEY, SINGLE_QUERY, VALUE_WIDTH
+from veriformer.spec.laws.interface import WORKED_EXAMPLES
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.laws.masking import CAUSAL_LAWS, MASK_LAWS
+from veriformer.spec.laws.softmax import LARGE_LOGITS
+from veriformer.spec.laws.symmetry import ORDER, SAMPLES
+from veriformer.spec.operations.multi_head import MULTI_HEAD_ATTENTION
 
 AINSLIE = "Ainslie et al. 2023, section 2.2"
 VASWANI = "Vaswani et al. 2017, section 3.2.2"
-
-REPEATED_HEADS = Property(
-    key="repeated_heads",
-    statement="Grouped heads equal attention with each key/value head repeated.",
-    formula="f(Q, K, V) = f(Q, repeat_each(K, H/G), repeat_each(V, H/G))",
-    source=AINSLIE,
-    derivation="grouped_query",
-    steps=("Grouped attention is attention with each key/value head repeated γ times",),
-    conventions=("kv_grouping",),
-)
-ONE_HEAD_EACH = Property(
-    key="one_head_each",
-    statement="With as many key/value heads as query heads it is plain attention.",
-    formula="G = H: f(Q, K, V) = attention(Q, K, V)",
-    source=AINSLIE,
-    derivation="grouped_query",
-    steps=("As many groups as heads: head h reads head h",),
-)
-SHARED_HEAD = Property(
-    key="shared_head",
-    statement="With one key/value head every query head reads it.",
-    formula="G = 1: f(Q, K, V)[h] = attention(Q_h, K_0, V_0)",
-    source="Shazeer 2019 (multi-query attention)",
-    derivation="grouped_query",
-    steps=("One group (multi-query): every head reads head 0",),
-)
 SUM_OF_HEADS = Property(
     key="sum_of_heads",
     statement="Concatenating the heads and projecting equals summing each head's own projection.",
@@ -72,6 +52,22 @@ GROUPED_WEIGHTS = Property(
     steps=("Grouped attention is attention with each key/value head repeated γ times",),
     features=("num_kv_heads",),
 )
-
-GROUPED_LAWS = (REPEATED_HEADS, ONE_HEAD_EACH, SHARED_HEAD)
 MULTI_HEAD_LAWS = (SUM_OF_HEADS, ONE_HEAD, HEAD_ORDER, PROJECTION_BIASES, GROUPED_WEIGHTS)
+
+LAWS = state(
+    (
+        WORKED_EXAMPLES,
+        SCALE,
+        SINGLE_KEY,
+        SINGLE_QUERY,
+        LARGE_LOGITS,
+        ALL_KEYS_TWICE,
+        VALUE_WIDTH,
+        *MASK_LAWS,
+        *CAUSAL_LAWS,
+        *SAMPLES,
+        *ORDER,
+        *MULTI_HEAD_LAWS,
+    ),
+    MULTI_HEAD_ATTENTION,
+)

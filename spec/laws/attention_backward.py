@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from veriformer.spec.laws.law import Property
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.operations.attention_backward import SCALED_DOT_PRODUCT_ATTENTION_BACKWARD
 
 DAO = "Dao et al. 2022 (FlashAttention), appendix B.2"
 DERIVATION = "attention_backward"
@@ -298,3 +299,5 @@ KEY_PERMUTATION = Property(
 SYMMETRY = (BATCH_INDEPENDENCE, HEAD_INDEPENDENCE, QUERY_PERMUTATION, KEY_PERMUTATION)
 
 BACKWARD_LAWS = (*LOGITS, *MASKS, *CAUSAL, *SYMMETRY)
+
+LAWS = state(BACKWARD_LAWS, SCALED_DOT_PRODUCT_ATTENTION_BACKWARD)

@@ -1,22 +1,8 @@
-"""What turns tokens into vectors, and logits into the number that is trained on."""
+"""What turns logits into the number that is trained on."""
 
 from __future__ import annotations
 
 from veriformer.spec.operations.operation import Operation, Parameter
-
-TOKEN_EMBEDDING = Operation(
-    name="token_embedding",
-    prefix="embedding",
-    summary="Look up the vector of each token.",
-    parameters=(
-        Parameter("tokens", "(B, L)", "int", "positional", "numbers 0 to N − 1"),
-        Parameter("table", "(N, E)", "float", "positional", "one row for each word of the vocabulary"),
-        Parameter("scale_by_sqrt_d_model", "", "flag", "feature", "multiply by √E; False by default"),
-    ),
-    result="(B, L, E)",
-    formula="y[b, i] = table[tokens[b, i]], times √E where scaled",
-    source="Vaswani et al. 2017, section 3.4; Phuong & Hutter 2022, algorithm 1",
-)
 
 CROSS_ENTROPY = Operation(
     name="cross_entropy",
@@ -33,4 +19,7 @@ CROSS_ENTROPY = Operation(
     formula="Σ_kept ℓ / number of kept targets, ℓ = −Σ_k y_k ln softmax(z)_k, y = (1 − ε) one-hot(target) + ε/N;"
     " Σ_kept ℓ under reduction sum; each ℓ under none",
     source="Goodfellow, Bengio & Courville 2016, section 6.2.2.3; Szegedy et al. 2016, section 7 (smoothing)",
+    place=16,
 )
+
+OPERATIONS = (CROSS_ENTROPY,)

@@ -32,4 +32,8 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Operation(
         "numerics",
     ),
     results=("grad_query", "grad_key", "grad_value"),
+    keeps_results=False,
+    place=5,
 )
+
+OPERATIONS = (SCALED_DOT_PRODUCT_ATTENTION_BACKWARD,)

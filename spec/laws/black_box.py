@@ -1,0 +1,70 @@
+"""Laws of a model as a black box."""
+
+from __future__ import annotations
+
+from veriformer.spec.laws.interface import EVERY_MODEL
+from veriformer.spec.laws.law import Property, state
+from veriformer.spec.laws.symmetry import SAMPLES
+from veriformer.spec.operations.black_box import MODEL
+
+PERMUTED_POSITIONS = Property(
+    key="tokens.permutation",
+    statement="A model that declares it is permutation equivariant: reordered inputs give results reordered alike.",
+    formula="model(inputs[:, π]) = model(inputs)[:, π]",
+    source="docs/interface.md, model_properties",
+    reason="declared by the implementation: nothing is known of a black box",
+)
+DECLARED_CAUSAL = Property(
+    key="causal.no_future_leak",
+    statement="In a model that declares itself causal no later input has any influence.",
+    formula="model(inputs)[:, i] is the same for every inputs[:, j] with j > i",
+    source="docs/interface.md, model_properties",
+    reason="declared by the implementation: nothing is known of a black box",
+)
+BOX_CONTENT = Property(
+    key="padding.content",
+    statement="What stands in the padding has no influence on the rest.",
+    formula="model(inputs; mask)[b, i], mask[b, i] True, is the same for every inputs[b, j] with mask[b, j] False",
+    source="docs/interface.md, padding_mask",
+    reason="the meaning of the keyword: nothing is known of a black box",
+    features=("padding_mask",),
+)
+BOX_REMOVED = Property(
+    key="padding.removed",
+    statement="Each sample of a batch that is padded on the right is answered as alone, without its padding.",
+    formula="model(pad(inputs); mask)[b, : l_b] = model(inputs_b)",
+    source="docs/interface.md, padding_mask",
+    reason="the meaning of the keyword: nothing is known of a black box",
+    features=("padding_mask",),
+)
+BOX_LEFT = Property(
+    key="padding.left",
+    statement="What stands in padding in front of a sequence has no influence on the rest.",
+    formula="model([pad; inputs]; mask)[b, i], mask[b, i] True, is the same for every pad",
+    source="docs/interface.md, padding_mask; huggingface/sentence-transformers#3208: the first position is padding",
+    reason="the meaning of the keyword: nothing is known of a black box",
+    tier="should",
+    features=("padding_mask",),
+)
+NO_PADDING = Property(
+    key="padding.all_real",
+    statement="A padding mask that hides nothing is as good as none.",
+    formula="model(inputs; mask = True everywhere) = model(inputs)",
+    source="docs/interface.md, padding_mask",
+    reason="the meaning of the keyword: nothing is known of a black box",
+    features=("padding_mask",),
+)
+
+LAWS = state(
+    (
+        *EVERY_MODEL,
+        *SAMPLES,
+        BOX_CONTENT,
+        BOX_REMOVED,
+        BOX_LEFT,
+        NO_PADDING,
+        DECLARED_CAUSAL,
+        PERMUTED_POSITIONS,
+    ),
+    MODEL,
+)

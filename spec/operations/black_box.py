@@ -1,0 +1,22 @@
+"""A model as a black box."""
+
+from __future__ import annotations
+
+from veriformer.spec.operations.models import PADDING_MASK
+from veriformer.spec.operations.operation import UNKNOWN, Operation, Parameter
+
+MODEL = Operation(
+    name="model",
+    prefix="model",
+    summary="Any model of sequences, of which nothing is known but what it takes.",
+    parameters=(
+        Parameter("inputs", "(B, L, E) or int (B, L)", "float", "positional", "vectors or numbers of tokens"),
+        PADDING_MASK,
+    ),
+    result="(B, L, ·)",
+    formula=UNKNOWN,
+    source="the interface of an implementation under test (docs/interface.md)",
+    place=29,
+)
+
+OPERATIONS = (MODEL,)

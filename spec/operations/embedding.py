@@ -1,0 +1,22 @@
+"""What turns tokens into vectors."""
+
+from __future__ import annotations
+
+from veriformer.spec.operations.operation import Operation, Parameter
+
+TOKEN_EMBEDDING = Operation(
+    name="token_embedding",
+    prefix="embedding",
+    summary="Look up the vector of each token.",
+    parameters=(
+        Parameter("tokens", "(B, L)", "int", "positional", "numbers 0 to N − 1"),
+        Parameter("table", "(N, E)", "float", "positional", "one row for each word of the vocabulary"),
+        Parameter("scale_by_sqrt_d_model", "", "flag", "feature", "multiply by √E; False by default"),
+    ),
+    result="(B, L, E)",
+    formula="y[b, i] = table[tokens[b, i]], times √E where scaled",
+    source="Vaswani et al. 2017, section 3.4; Phuong & Hutter 2022, algorithm 1",
+    place=15,
+)
+
+OPERATIONS = (TOKEN_EMBEDDING,)

@@ -11,6 +11,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.implementation import Callables
 from veriformer.adapters.spelling import closest
+from veriformer.spec.extensions import installed
 from veriformer.spec.operations import OPERATIONS
 
 # A helper called log_softmax is not a misspelt softmax.
@@ -20,6 +21,8 @@ _NAME_CUTOFF = 0.85
 def notices(found: object, operations: Callables, home: ModuleType | None = None) -> tuple[str, ...]:
     """Return a sentence for each misspelt name, operation merely imported, or framework used and not declared.
 
+    And one for each installed package whose operations are not known, because it is broken.
+
     `home` is the module that an object was found in.
     """
     return (
@@ -27,6 +30,7 @@ def notices(found: object, operations: Callables, home: ModuleType | None = None
         *_about_keywords(operations),
         *_about_imports(found, operations),
         *_about_framework(found, home),
+        *installed().problems,
     )
 
 

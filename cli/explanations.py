@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
-from veriformer.cli.failures import UserError
+from veriformer.cli.failures import UserError, show_broken_packages
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.layout import Lines
@@ -25,6 +25,7 @@ def explain_command(identifier: str, traceback: bool) -> None:
     """
     from veriformer.cli.output import print_page
 
+    show_broken_packages()
     pages = _pages(identifier)
     if not pages:
         raise UserError(_unknown(identifier))

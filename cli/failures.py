@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+from functools import cache
 
 import click
 
@@ -34,6 +36,18 @@ def show_user_error(error: click.ClickException, *, with_traceback: bool) -> Non
     shown = io.StringIO()
     error.show(shown)
     _print(shown.getvalue())
+    # A name may be unknown because the package that has it is broken.
+    if "veriformer.spec.extensions" in sys.modules:
+        show_broken_packages()
+
+
+@cache
+def show_broken_packages() -> None:
+    """Print, once, a sentence for each installed package whose operations cannot be had."""
+    from veriformer.spec.extensions import installed
+
+    for problem in installed().problems:
+        _print(f"Note: {problem}\n")
 
 
 def show_internal_error(error: BaseException, *, with_traceback: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from veriformer.cli.check import refuse_unwritable
-from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
+from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_broken_packages, show_user_error
 from veriformer.cli.isolation import Isolation, isolation_options
 from veriformer.cli.output import printing, standard_output
 
@@ -48,6 +48,7 @@ def identify_command(
     Exit status: 0 no declared value is contradicted, 1 one is, 2 it could not run.
     """
     refuse_unwritable(json_file, implementations)
+    show_broken_packages()
     isolation = Isolation(implementations, isolate, time_limit, memory_limit)
     found, failures = _identified(isolation, implementations, operations, conventions)
     _write_json(json_file, found, failures)

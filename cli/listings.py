@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
-from veriformer.cli.failures import UserError
+from veriformer.cli.failures import UserError, show_broken_packages
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.layout import Lines
@@ -28,6 +28,7 @@ def list_command(what: str, operations: tuple[str, ...]) -> None:
     """
     from veriformer.cli.output import print_page
 
+    show_broken_packages()
     if what == "mistakes":
         print_page(_mistakes(operations))
         return

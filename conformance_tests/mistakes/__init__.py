@@ -39,6 +39,7 @@ from veriformer.conformance_tests.mistakes.files import (
     source_names,
 )
 from veriformer.conformance_tests.mistakes.mistake import Citation, Equivalence, Mistake, PlantedMistake
+from veriformer.spec.extensions import installed
 
 __all__ = [
     "NOT_DRAWN",
@@ -86,8 +87,8 @@ def planted() -> tuple[PlantedMistake, ...]:
     """Return every planted mistake; several may have one slug, each in another source or at another place."""
     alike: Counter[str] = Counter()
     entries = []
-    for record in read_planted():
-        entry = PlantedMistake(**{**record, "laws": tuple(record["laws"])})
+    own = (PlantedMistake(**{**record, "laws": tuple(record["laws"])}) for record in read_planted())
+    for entry in (*own, *(one for extension in installed().extensions for one in extension.mistakes)):
         alike[entry.name] += 1
         entries.append(replace(entry, number=alike[entry.name]))
     return tuple(entries)

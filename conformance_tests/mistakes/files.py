@@ -8,6 +8,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from veriformer.spec.extensions import installed
+
 
 def read_json(name: str) -> Any:
     """Return what a JSON file holds."""
@@ -33,6 +35,9 @@ def source_names() -> tuple[str, ...]:
 
 def read_source(name: str) -> str:
     """Return the text of a correct source; KeyError where none has that name."""
+    for extension in installed().extensions:
+        if name in extension.sources:
+            return str(extension.sources[name])
     if name not in source_names():
         raise KeyError(f"no source is called {name!r}; there are {', '.join(source_names())}")
     return _folder().joinpath("sources", f"{name}.py").read_text(encoding="utf-8")

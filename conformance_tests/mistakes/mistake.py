@@ -113,7 +113,11 @@ class Equivalence:
 
 def changed_text(source: str, right: str, wrong: str) -> str:
     """Return a source with a passage replaced; ValueError where it does not occur once."""
-    text = read_source(source)
+    return changed(read_source(source), right, wrong, source)
+
+
+def changed(text: str, right: str, wrong: str, source: str) -> str:
+    """Return the text of a source with a passage replaced; ValueError where it does not occur once."""
     if (occurrences := text.count(right)) != 1:
         raise ValueError(f"{right!r} must occur once in {source}; it occurs {occurrences} times")
     return text.replace(right, wrong)

@@ -14,6 +14,7 @@ from veriformer.conformance_tests.core.suite import Suite
 from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.space import Space
 from veriformer.conformance_tests.variants import Family
+from veriformer.spec.extensions import installed
 from veriformer.spec.operations import OPERATIONS
 
 # A suite whatever its types: its members fit each other, and what one of them returns is given to no other suite's.
@@ -25,6 +26,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 def suites() -> Mapping[str, AnySuite]:
     """Return the suite of each operation, in the order of the operations; ValueError where one has none, or two."""
     found: list[AnySuite] = [suite for module in modules_of("suite") for suite in module.SUITES]
+    found += [suite for extension in installed().extensions for suite in extension.suites]
     by_name = {suite.operation: suite for suite in found}
     if len(by_name) != len(found) or by_name.keys() != OPERATIONS.keys():
         raise ValueError(f"suites of {sorted(suite.operation for suite in found)} for {sorted(OPERATIONS)}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator
 
+from veriformer.spec.extensions import Catalogue, Extension
 from veriformer.spec.laws.interface import promises
 from veriformer.spec.laws.law import LawStatement, Property, Tier, state
+from veriformer.spec.operations.operation import Operation
 from veriformer.spec.topics import topics
 
 __all__ = ["LAWS", "LawStatement", "Property", "Tier", "state"]
@@ -20,19 +21,30 @@ _ORDER = (
 )
 
 
-def _statements() -> Iterator[LawStatement]:
+def _own() -> Iterator[LawStatement]:
     stated = {topic.__name__.rpartition(".")[2]: topic.LAWS for topic in topics(sys.modules[__name__], "LAWS")}
     for name in sorted(stated, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
-        for operation in dict.fromkeys(law.operation for law in stated[name]):
-            yield from promises(operation)
-            yield from (law for law in stated[name] if law.operation is operation)
+        yield from stated[name]
 
 
-def _catalogue() -> dict[str, LawStatement]:
-    laws = tuple(_statements())
-    if len({law.id for law in laws}) != len(laws):
-        raise ValueError("two laws share an id")
-    return {law.id: law for law in laws}
+def by_id(stated: Iterable[LawStatement]) -> dict[str, LawStatement]:
+    """Return laws by their ids, operation by operation, first those that every operation has.
+
+    ValueError where two laws have one id.
+    """
+    of_operations: dict[Operation, list[LawStatement]] = {}
+    for law in stated:
+        of_operations.setdefault(law.operation, [*promises(law.operation)]).append(law)
+    laws: dict[str, LawStatement] = {}
+    for law in (law for its in of_operations.values() for law in its):
+        if law.id in laws:
+            raise ValueError(f"two laws have the id {law.id}; give one of them another key")
+        laws[law.id] = law
+    return laws
 
 
-LAWS: Mapping[str, LawStatement] = MappingProxyType(_catalogue())
+def _of_extension(extension: Extension) -> dict[str, LawStatement]:
+    return by_id(extension.laws)
+
+
+LAWS = Catalogue(by_id(_own()), _of_extension)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 
+from veriformer.spec.extensions import Catalogue, Extension
 from veriformer.spec.operations.operation import Kind, Operation, Parameter, Requirement
 from veriformer.spec.topics import topics
 
 __all__ = ["OPERATIONS", "Kind", "Operation", "Parameter", "Requirement"]
 
 
-def _catalogue() -> dict[str, Operation]:
-    found = (operation for topic in topics(sys.modules[__name__], "OPERATIONS") for operation in topic.OPERATIONS)
-    return {operation.name: operation for operation in sorted(found, key=lambda one: one.place)}
+def _by_name(operations: Iterable[Operation]) -> dict[str, Operation]:
+    return {operation.name: operation for operation in sorted(operations, key=lambda one: one.place)}
 
 
-OPERATIONS: Mapping[str, Operation] = MappingProxyType(_catalogue())
+def _of_extension(extension: Extension) -> dict[str, Operation]:
+    return _by_name(extension.operations)
+
+
+_TOPICS = topics(sys.modules[__name__], "OPERATIONS")
+OPERATIONS = Catalogue(_by_name(one for topic in _TOPICS for one in topic.OPERATIONS), _of_extension)

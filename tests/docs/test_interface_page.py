@@ -13,7 +13,7 @@ from veriformer.adapters import numpy as built_in
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.implementation import LIMITATIONS
 from veriformer.adapters.loading import load
-from veriformer.conformance_tests import check
+from veriformer.conformance_tests import check, suite
 from veriformer.conformance_tests.conventions.identification import identify
 from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.reports.identified import _HOW, _WORDS, identification_as_json
@@ -179,3 +179,12 @@ def test_a_misspelt_operation_has_the_consequence_that_the_page_names() -> None:
     assert any("layer_norm" in notice for notice in beside_another.notices)
     with pytest.raises(LoadError, match="layer_norm"):
         load(SimpleNamespace(layernorm=built_in.layer_norm))
+
+
+def test_the_names_for_packages_are_those_that_can_be_imported() -> None:
+    section = PAGE.partition("## What a package that adds an operation imports")[2]
+    named = {
+        name for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
+    assert named == set(suite.__all__)
+    assert all(hasattr(suite, name) for name in named)

@@ -1,0 +1,78 @@
+"""What another package adds to the conformance tests, and whether it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from veriformer.conformance_tests.core.law import check_of
+from veriformer.conformance_tests.core.suite import Suite
+from veriformer.conformance_tests.mistakes.files import source_names
+from veriformer.conformance_tests.mistakes.mistake import PlantedMistake, changed
+from veriformer.conformance_tests.operations.laws import import_checks
+from veriformer.spec.laws import LawStatement, by_id
+from veriformer.spec.operations import Operation
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Operations of another package, with all that the conformance tests know of them.
+
+    `laws` are those of the operations alone: what every operation promises is added. Each is judged by a check that is
+    registered for it (`judges`). `sources` are correct programs by their names, which end in their framework, as
+    `relu_squared_numpy` does; `mistakes` are planted in them. ValueError where something is missing.
+    """
+
+    operations: tuple[Operation, ...]
+    laws: tuple[LawStatement, ...]
+    suites: tuple[Suite, ...]
+    mistakes: tuple[PlantedMistake, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if wrong := self._wrong():
+            raise ValueError(wrong)
+
+    def _wrong(self) -> str:
+        """Return what is wrong with the extension as a sentence; empty where nothing is."""
+        return self._wrong_suites() or self._wrong_laws() or self._wrong_mistakes()
+
+    def _wrong_suites(self) -> str:
+        names = [operation.name for operation in self.operations]
+        if sorted(suite.operation for suite in self.suites) != sorted(names):
+            having = ", ".join(suite.operation for suite in self.suites) or "none"
+            return f"each of its operations ({', '.join(names)}) needs one suite; there are suites of {having}"
+        asking = [operation.name for operation in self.operations if operation.conventions]
+        return f"{asking[0]} has conventions, which only our own operations can have" if asking else ""
+
+    def _wrong_laws(self) -> str:
+        for law in self.laws:
+            if law.operation not in self.operations:
+                return f"the law {law.id} is stated of {law.operation.name}, which is not among its operations"
+            if law.claim.background is not None:
+                return f"the law {law.id} names a derivation, and ours are about our operations; give it a reason"
+            if missing := set(law.features) - set(law.operation.features):
+                return f"the law {law.id} needs the feature {min(missing)}, which its operation does not have"
+            if not self._is_judged(law):
+                return f"the law {law.id} has no check; register one with @judges({law.claim.key!r}, …)"
+        without = [one.name for one in self.operations if not any(law.operation == one for law in self.laws)]
+        return f"{without[0]} has no law" if without else ""
+
+    @staticmethod
+    def _is_judged(law: LawStatement) -> bool:
+        judged = (law.claim.key, law.operation.name)
+        if check_of(*judged) is None:
+            # A check of ours may be for any operation.
+            import_checks()
+        return check_of(*judged) is not None
+
+    def _wrong_mistakes(self) -> str:
+        known = by_id(self.laws)
+        for mistake in self.mistakes:
+            if mistake.source not in self.sources:
+                return f"the mistake {mistake.slug} is planted in {mistake.source!r}, which is not among its sources"
+            if unknown := [law for law in mistake.laws if law not in known]:
+                return f"the mistake {mistake.slug} names the law {unknown[0]}, which its operations do not have"
+            changed(self.sources[mistake.source], mistake.right, mistake.wrong, mistake.source)
+        clashing = [name for name in self.sources if name in source_names()]
+        return f"its source {clashing[0]} has the name of one of ours" if clashing else ""

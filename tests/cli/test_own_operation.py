@@ -1,0 +1,157 @@
+"""A package adds an operation, which is checked, diagnosed and reported like ours; a broken package adds none."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "own_operation"
+RIGHT = "import numpy as np\n\n\ndef relu_squared(x):\n    return np.square(np.maximum(x, 0))\n"
+WRONG = "import numpy as np\n\n\ndef relu_squared(x):\n    return np.maximum(x, 0)\n"
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which pip has installed the example's package."""
+    source, target = tmp_path_factory.mktemp("source") / "package", tmp_path_factory.mktemp("packages")
+    shutil.copytree(EXAMPLE, source)
+    offline = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    command = [sys.executable, "-m", "pip", "install", *offline, "--target", str(target), str(source)]
+    subprocess.run(command, check=True, timeout=120)
+    return target
+
+
+def veriformer(packages: Path, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
+    return subprocess.run(
+        [sys.executable, "-m", "veriformer.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "100"},
+    )
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    (tmp_path / "right.py").write_text(RIGHT)
+    (tmp_path / "wrong.py").write_text(WRONG)
+    return tmp_path
+
+
+def test_it_is_listed_behind_ours_and_explained(packages: Path) -> None:
+    operations = veriformer(packages, "list", "operations").stdout
+    assert operations.index("\nmodel ") < operations.index("\nrelu_squared ")
+    assert "30 operations" in operations
+    assert "relu_squared.doubled" in veriformer(packages, "list", "laws").stdout
+    assert "relu_cubed" in veriformer(packages, "list", "mistakes", "--operation", "relu_squared").stdout
+    page = veriformer(packages, "explain", "relu_squared.doubled").stdout
+    assert "f(2x) = 4 f(x)" in page
+    assert "relu_cubed, relu_not_squared" in page
+    assert "+ return np.maximum(x, 0)" in veriformer(packages, "explain", "relu_not_squared").stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--isolate",), ("--workers", "2")])
+def test_a_right_implementation_conforms(packages: Path, programs: Path, options: tuple[str, ...]) -> None:
+    run = veriformer(packages, "check", "right.py", "--tier", "quick", *options, folder=programs)
+    assert run.returncode == 0, run.stderr
+    assert "10 laws held, 0 violated, 0 errors" in run.stdout
+
+
+def test_a_wrong_one_breaks_the_laws_and_its_mistake_is_named(packages: Path, programs: Path) -> None:
+    run = veriformer(packages, "check", "wrong.py", "--json", "report.json", folder=programs)
+    assert run.returncode == 1, run.stderr
+    assert "The outputs are those of `relu_not_squared`" in run.stdout
+    report = json.loads((programs / "report.json").read_text(encoding="utf-8"))
+    failed = [law for law in report["laws"] if law["status"] == "failed"]
+    assert [law["id"] for law in failed] == ["relu_squared.value", "relu_squared.doubled"]
+    assert failed[0]["counterexample"]["calls"][0]["arguments"]["x"]["shape"] == [1, 1, 1]
+    assert [found["mistake"] for found in report["diagnosis"]] == ["relu_not_squared"]
+
+
+def test_what_it_plants_is_caught_by_the_laws_that_it_names(packages: Path, programs: Path) -> None:
+    script = (
+        "from pathlib import Path\nfrom veriformer.conformance_tests import check\n"
+        "from relu_squared_laws import EXTENSION\n"
+        "for mistake in EXTENSION.mistakes:\n"
+        "    Path('planted.py').write_text(mistake.source_text())\n"
+        "    broken = {result.law.id for result in check('planted.py').results if result.status == mistake.status}\n"
+        "    print(mistake.slug, set(mistake.laws) <= broken)\n"
+    )
+    (programs / "plant.py").write_text(script)
+    path = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
+    command, environment = [sys.executable, "plant.py"], {**os.environ, "PYTHONPATH": path}
+    run = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=True, cwd=programs, env=environment
+    )
+    assert run.stdout.splitlines() == ["relu_not_squared True", "relu_cubed True"]
+
+
+def install_unlucky(folder: Path, module: str) -> None:
+    information = folder / "unlucky-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: unlucky\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[veriformer.suites]\nluck = unlucky_laws:EXTENSION\n")
+    (folder / "unlucky_laws.py").write_text(module)
+
+
+OWN = "from dataclasses import replace\nfrom relu_squared_laws import *\n"
+BROKEN = [
+    ("import not_there\n", "it raises ModuleNotFoundError: No module named 'not_there'"),
+    ("raise SystemExit(3)\n", "it raises SystemExit: 3"),
+    ("EXTENSION = 3\n", "it names an object of type int, not a veriformer.conformance_tests.suite.Extension"),
+    (OWN + "EXTENSION = replace(EXTENSION, suites=())\n", "each of its operations (relu_squared) needs one suite"),
+    (OWN + "EXTENSION = replace(EXTENSION, laws=())\n", "relu_squared has no law"),
+    (
+        OWN + "EXTENSION = replace(EXTENSION, laws=vf.state((VALUE, replace(DOUBLED, key='x')), OPERATION))\n",
+        "the law relu_squared.x has no check; register one with @judges('x', …)",
+    ),
+    (
+        OWN + "EXTENSION = replace(EXTENSION, sources={'relu_squared_numpy': 'x = 1'})\n",
+        "' ** 2' must occur once in relu_squared_numpy; it occurs 0 times",
+    ),
+    (
+        OWN + "gelu = replace(OPERATION, name='gelu')\n"
+        "EXTENSION = replace(EXTENSION, operations=(gelu,), laws=vf.state((VALUE,), gelu), mistakes=(),\n"
+        "    suites=(replace(EXTENSION.suites[0], operation='gelu'),))\n",
+        "an operation called gelu exists already; give its own another name",
+    ),
+    (
+        OWN + "vf.judges('value', space=vf.VectorSpace(), operation='gelu')\n",
+        "it raises ValueError: gelu is not an operation of your own; give one of another name",
+    ),
+    (OWN, "an operation called relu_squared exists already; give its own another name"),
+]
+
+
+@pytest.mark.parametrize(("module", "what"), BROKEN)
+def test_a_broken_package_is_named_and_stops_nothing(packages: Path, tmp_path: Path, module: str, what: str) -> None:
+    """Its neighbour, and our own operations, are there as ever."""
+    install_unlucky(tmp_path, module)
+    both = Path(os.pathsep.join(map(str, (tmp_path, packages))))
+    listed = veriformer(both, "list", "operations")
+    assert listed.returncode == 0
+    assert "30 operations" in listed.stdout
+    assert "the package unlucky adds no operations" in listed.stderr
+    assert what in listed.stderr
+    assert listed.stderr.count("unlucky_laws:EXTENSION") == 1
+
+
+def test_a_check_says_that_a_package_is_broken(tmp_path: Path) -> None:
+    install_unlucky(tmp_path, "raise ValueError('no luck')\n")
+    (tmp_path / "right.py").write_text(RIGHT)
+    ours = veriformer(tmp_path, "check", "numpy", "--law", "softmax.value", "--tier", "quick")
+    assert ours.returncode == 0
+    assert "the package unlucky adds no operations" in " ".join(ours.stdout.split())
+    theirs = veriformer(tmp_path, "check", "right.py", folder=tmp_path)
+    assert theirs.returncode == 2
+    assert "declares no operation" in theirs.stderr
+    assert "the package unlucky adds no operations, because it raises ValueError: no luck" in theirs.stderr

@@ -7,16 +7,18 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Literal
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
+from veriformer.conformance_tests.conventions.asking import WIDEST_FIRST, Answer, Asking, fitting_all
 from veriformer.conformance_tests.conventions.evidence import Evidence, asked_words
-from veriformer.conformance_tests.conventions.inference import WIDEST_FIRST, Profile, examine
+from veriformer.conformance_tests.conventions.inference import Profile, examine
+from veriformer.conformance_tests.conventions.profile import finding_of
+from veriformer.conformance_tests.conventions.questions import answer
 from veriformer.conformance_tests.conventions.standing import told_by_calls
-from veriformer.conformance_tests.conventions.witness import Identified, Witness
-from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.selection import Selection, UnknownName, unknown
-from veriformer.conformance_tests.core.subject import Subject, standard_conventions
+from veriformer.conformance_tests.core.subject import Inputs, Subject, standard_conventions
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.operations.attention.case import MASK_KINDS, AttentionSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space
@@ -24,8 +26,30 @@ from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS, Operation
 
+Told = Literal["told", "untold", "mistake", "contradicted"]
+
 COULD_NOT_RUN = 2
+_MASKED = ("causal_with_mask", "empty_row", "masked_nonfinite")
 _CALLS = 12
+
+
+@dataclass(frozen=True)
+class Identified:
+    """The value of one convention for one operation, how it is known, and what stands against it.
+
+    `told` is "told" where the answers fit this value and no other; "untold" where they do not tell; "mistake" where
+    they fit only a value that must be declared, and is not; "contradicted" where they fit another value than the
+    declared one. `reason` says more about all but the first. `fits` are the values that every answer fits.
+    """
+
+    operation: str
+    convention: str
+    value: str
+    how: str  # "declared", "inferred" or "standard"
+    told: Told
+    reason: str = ""
+    fits: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,18 +118,73 @@ def _identified(implementation: Implementation, operation: Operation) -> tuple[I
         of_origin = _identified(implementation, OPERATIONS[origin])
         known = [replace(i, operation=operation.name) for i in of_origin if i.convention in operation.conventions]
         conventions = {**standard_conventions(), **{item.convention: item.value for item in known}}
-        itself = Witness(Subject(implementation, operation, conventions))
+        itself = Asking.of(Subject(implementation, operation, conventions), examine, thorough=True)
         # The backward pass may be another kernel's.
-        return tuple(itself.identify("numerics") if item.convention == "numerics" else item for item in known)
-    witness = Witness(Subject(implementation, operation, standard_conventions()))
+        return tuple(_asked(itself, "numerics", ()) if item.convention == "numerics" else item for item in known)
+    asking = Asking.of(Subject(implementation, operation, standard_conventions()), examine, thorough=True)
+    found: list[Identified] = []
     # All are asked in their order, whichever are wanted: later questions rely on earlier answers.
-    found = tuple(witness.identify(name) for name in operation.conventions)
+    for name in operation.conventions:
+        found.append(_asked(asking, name, found))
     if all(item.told == "told" for item in found):
-        return found
+        return tuple(found)
     return _with_what_calls_tell(found, examine(implementation, operation))
 
 
-def _with_what_calls_tell(found: tuple[Identified, ...], profile: Profile) -> tuple[Identified, ...]:
+def _asked(asking: Asking, convention: str, before: Sequence[Identified]) -> Identified:
+    """Return what is known of a convention after those before it, and let every later call obey it."""
+    declared = asking.subject.implementation.declared_convention(convention, asking.operation)
+    found = answer(convention, asking)
+    fits = fitting_all(convention, found.evidence)
+    value, how = _value(asking.operation, convention, declared, found, fits)
+    upside_down = any(item.convention == "mask_polarity" and item.told == "mistake" for item in before)
+    told, reason = _judged(convention, declared, found, fits, upside_down)
+    # Later questions rely on what the implementation does, where it is known to be another thing than declared.
+    asking.settle(convention, fits[0] if told == "contradicted" else value)
+    asking.subject.calls.clear()
+    return Identified(asking.operation, convention, value, how, told, reason, fits, found.evidence)
+
+
+def _value(
+    operation: str, convention: str, declared: str | None, answer: Answer, fits: tuple[str, ...]
+) -> tuple[str, str]:
+    """Return the value and how it is known, from those that all evidence fits."""
+    if declared is not None:
+        return declared, "declared"
+    if convention == "numerics" and "fused" in fits:
+        return "fused", "inferred"
+    if not set(fits) & set(CONVENTIONS[convention].inferred_values):
+        return CONVENTIONS[convention].standard, "standard"
+    # What a check infers may be one of several that the evidence fits, as it allows what the others do.
+    single = answer.fits is not None and len(answer.fits) == 1 and answer.fits[0] in fits
+    finding = finding_of(operation, convention, answer.fits if single else fits)
+    return finding.value, finding.how
+
+
+def _judged(
+    convention: str, declared: str | None, answer: Answer, fits: tuple[str, ...], upside_down: bool
+) -> tuple[Told, str]:
+    """Return what the evidence tells, and why it tells no more."""
+    if declared is not None and fits and declared not in fits:
+        return "contradicted", f"declared {declared}; what came fits {' and '.join(fits)}"
+    if convention in _MASKED and upside_down:
+        return "untold", "the mask is understood the other way round, and nothing about masks can be relied on"
+    if not answer.evidence:
+        return "untold", f"the question could not be put: {answer.errors[0]}" if answer.errors else answer.reason
+    if convention == "masked_nonfinite" and answer.errors:
+        return "untold", f"a NaN behind the mask is refused: {answer.errors[0]}"
+    if not fits:
+        raised = f": {answer.errors[0]}" if answer.errors else "; a law says what is wrong (veriformer check)"
+        return "untold", f"what came fits no value known{raised}"
+    if declared is None and not set(fits) & set(CONVENTIONS[convention].inferred_values):
+        return "mistake", f"what came fits {fits[0]}, which counts as a mistake unless it is declared"
+    if convention == "numerics" and "eager" in fits:
+        # Eager numerics allow all that fused ones do.
+        return "told", ""
+    return ("untold", f"what came fits {', '.join(fits)} alike") if len(fits) > 1 else ("told", "")
+
+
+def _with_what_calls_tell(found: Sequence[Identified], profile: Profile) -> tuple[Identified, ...]:
     """Return what is known, with what ordinary calls tell where no question did."""
     drawn = list(_drawn(profile)) if any(finding.unknown for finding in profile.findings) else []
     told = told_by_calls(profile, drawn) if drawn else profile

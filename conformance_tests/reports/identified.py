@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 from veriformer.conformance_tests.conventions.evidence import Evidence
-from veriformer.conformance_tests.conventions.identification import Identification
-from veriformer.conformance_tests.conventions.witness import Identified
+from veriformer.conformance_tests.conventions.identification import Identification, Identified
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.json_report import SCHEMA, argument_as_json, strict
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry

@@ -14,8 +14,8 @@ from veriformer import reference
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import Identification, identify
+from veriformer.conformance_tests.conventions.identification import Identified
 from veriformer.conformance_tests.conventions.inference import examine
-from veriformer.conformance_tests.conventions.witness import Identified
 from veriformer.conformance_tests.core.selection import UnknownName
 from veriformer.spec.operations import OPERATIONS
 

@@ -14,8 +14,8 @@ import torch
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check, identify
 from veriformer.conformance_tests.conventions.inference import examine
-from veriformer.conformance_tests.conventions.numerics_probes import OF, numerics_questions
-from veriformer.conformance_tests.conventions.rounding_rows import QUANTITIES, telling_rows
+from veriformer.conformance_tests.conventions.questions.precision import OF, numerics_questions
+from veriformer.conformance_tests.conventions.questions.rounding_rows import QUANTITIES, telling_rows
 from veriformer.conformance_tests.core.expected import Expected
 from veriformer.conformance_tests.core.subject import standard_conventions
 from veriformer.conformance_tests.core.verdict import compare

@@ -86,7 +86,7 @@ def test_the_guide_names_what_the_code_has() -> None:
         "spec/derivations/catalogue.py": "_TITLES",
         "tests/spec/test_derivations.py": "EXPECTED",
         "conformance_tests/core/law.py": "def judges",
-        "conformance_tests/conventions/inference.py": "class Probe",
+        "conformance_tests/conventions/asking.py": "class Asking",
         "adapters/built_in.py": "BUILT_IN",
         "adapters/arrays.py": "class ArrayFramework",
         "conformance_tests/mistakes/mistake.py": "class PlantedMistake",

@@ -13,23 +13,21 @@ from typing import Any
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.conventions.telling_weights import (
+from veriformer.conformance_tests.conventions.asking import Answer, Ask, Asking, Shown
+from veriformer.conformance_tests.conventions.questions.networks import (
     SILENT_ATTENTION,
     SILENT_NETWORK,
     Change,
     telling_gelu,
     with_arrays,
 )
-from veriformer.conformance_tests.core.selection import WHOLE_MODELS
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.models.cases import ModelCase
 from veriformer.spec.conventions import CONVENTIONS
 
-Ask = Callable[[Any], Array | None]
-
-# The architectures to which a convention matters. Each has one of the four that its own probes do not settle first:
-# a single token stands at position 0, where no rotation turns it, so that the gain is found whatever the pairing.
+# The architectures that depend on a convention. Llama depends on two: a single token stands at position 0, where no
+# rotation turns it, so that the gain is found whatever the pairing.
 _ARCHITECTURES = {
     "gelu_form": ("bert", "bart", "gpt"),
     "layer_norm_eps": ("bert", "vaswani", "bart", "gpt"),
@@ -47,34 +45,27 @@ _NEARLY_NOTHING = 1e-6
 _HEAD = 1.0
 
 
-def model_questions(operation: str, convention: str, architectures: tuple[str, ...], dtype: str) -> list[Any] | None:
-    """Return the inputs to ask with, none where no architecture is asked; None for another kind of operation.
-
-    Each may tell by itself.
-    """
-    if operation not in WHOLE_MODELS:
-        return None
-    asked = [name for name in architectures if name in _ARCHITECTURES[convention]][:1]
-    source = 4 if operation == "encoder_decoder" else 0
+def of_models(asking: Asking) -> Answer:
+    """Ask a model of the first of its architectures that depends on the convention."""
+    architectures = asking.subject.implementation.architectures.get(asking.operation, ())
+    asked = next((name for name in architectures if name in _ARCHITECTURES[asking.convention]), None)
+    if asked is None:
+        return Answer(None, reason="none of its architectures depends on it")
+    source = 4 if asking.operation == "encoder_decoder" else 0
     # Heads of four components have two pairs, and no two pairings agree on them.
-    length = _LENGTHS.get(convention, 5)
-    settings: dict[str, Any] = {"eps": _EPS.get(convention, 1e-3), "dtype": dtype, "palette": "normal", "seed": 7}
-    cases = [ModelCase(name, 2, length, 8, 2, 2, 7, 1, 9, source, **settings) for name in asked]
-    drawn = [draw_inputs(operation, case) for case in cases]
-    telling = _TELLING.get(convention)
-    return [question for inputs in drawn for question in ((telling(inputs), inputs) if telling else (inputs,))]
+    length, eps = _LENGTHS.get(asking.convention, 5), _EPS.get(asking.convention, 1e-3)
+    settings: dict[str, Any] = {"eps": eps, "dtype": asking.widest, "palette": "normal", "seed": 7}
+    inputs = draw_inputs(asking.operation, ModelCase(asked, 2, length, 8, 2, 2, 7, 1, 9, source, **settings))
+    telling = _TELLING.get(asking.convention)
+    return asking.until_told([telling(inputs), inputs] if telling else [inputs], _SHOWN.get(asking.convention))
 
 
 def _with_telling_gelu(inputs: Any) -> Any:
-    return _with_tree(inputs, telling_gelu(inputs.weights, inputs.dtype))
+    return replace(inputs, weights=telling_gelu(inputs.weights, inputs.dtype))
 
 
 def _without_layers(inputs: Any) -> Any:
-    return _with_tree(inputs, with_arrays(inputs.weights, {**SILENT_ATTENTION, **SILENT_NETWORK}))
-
-
-def _with_tree(inputs: Any, weights: Any) -> Any:
-    return replace(inputs, weights=weights)
+    return replace(inputs, weights=with_arrays(inputs.weights, {**SILENT_ATTENTION, **SILENT_NETWORK}))
 
 
 _TELLING: Mapping[str, Callable[[Any], Any]] = {
@@ -120,7 +111,7 @@ def _with_components(inputs: Any, of_query: int, of_key: int, size: float) -> An
         "w_k": only(of_key, _HEAD),
         "embedding": np.abs,
     }
-    return _with_tree(inputs, with_arrays(inputs.weights, changes))
+    return replace(inputs, weights=with_arrays(inputs.weights, changes))
 
 
 def gain_shown(inputs: Any, ask: Ask) -> tuple[tuple[str, ...], str] | None:
@@ -148,7 +139,7 @@ def _differs(first: Array, second: Array) -> bool:
     return bool((difference > _CHANGED * np.abs(first).max(initial=0.0)).any())
 
 
-SHOWN: Mapping[str, Callable[[Any, Ask], tuple[tuple[str, ...], str] | None]] = {
+_SHOWN: Mapping[str, Shown] = {
     "rotary_pairing": pairing_shown,
     "rms_norm_gain": gain_shown,
 }

@@ -6,16 +6,17 @@ a bias, or a single query. Six rows share a head: each has two components of que
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.conventions.rounding_rows import HEAD_WIDTH, Result, Rows, telling_rows
+from veriformer.conformance_tests.conventions.asking import LAYERS, Answer, Asking, fitting
+from veriformer.conformance_tests.conventions.evidence import Evidence, difference_words
+from veriformer.conformance_tests.conventions.questions.rounding_rows import HEAD_WIDTH, Result, Rows, telling_rows
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.core.inputs import Inputs
-from veriformer.conformance_tests.core.subject import Subject
+from veriformer.conformance_tests.core.subject import Inputs
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
@@ -40,6 +41,27 @@ _ROWS_OF_A_HEAD = 6
 _FAR = 64.0
 
 
+def softmax_dtype(asking: Asking) -> Answer:
+    """Ask attention and layers in float64, where a softmax in float32 shows."""
+    if asking.operation == "softmax":
+        return Answer(None)
+    if "float64" not in asking.subject.implementation.dtypes:
+        return Answer(None, reason="it is asked in float64, which is not among the dtypes")
+    is_layer = asking.operation in LAYERS
+    inputs = asking.layer("float64") if is_layer else replace(asking.attention(5, 7), dtype="float64")
+    result = asking.result(inputs)
+    if result is None:
+        return Answer(())
+    expected = asking.expected(inputs)
+    exact, fits = expected["input"], fitting(result, expected)
+    if "input" in fits:
+        # What is as exact as the input's precision allows was not computed in a narrower one.
+        fits = ("input", "at_least_float32")
+    came = difference_words(result, exact.value, exact.judged)
+    came += f"; rounding in {inputs.dtype} explains {exact.allowed.max():.2g}"
+    return Answer(fits, (asking.evidence(inputs, came, fits, result),))
+
+
 def numerics_questions(
     operation: str, dtypes: Iterable[str], features: Iterable[str], *, seed: int = 7, few_shapes: bool = False
 ) -> Iterator[Inputs]:
@@ -50,25 +72,22 @@ def numerics_questions(
             yield from _questions(operation, dtype, Rows.joined(parts), frozenset(features), few_shapes)
 
 
-def numerics_found(
-    subject: Subject,
-    ask: Callable[[Inputs], Array | None],
-    note: Callable[[Inputs, str, tuple[str, ...]], None],
-) -> str | None:
-    """Return fused where every question is answered within what that allows, eager where one is not; tell `note`."""
-    implementation, name = subject.implementation, subject.operation.name
+def numerics(asking: Asking) -> Answer:
+    """Return fused where every result is within what that allows, else what allows the first result that is not."""
+    implementation = asking.subject.implementation
     few = implementation.framework.compiles_per_shape
-    answered = False
-    for inputs in numerics_questions(name, implementation.dtypes, subject.features, few_shapes=few):
-        output = ask(inputs)
-        if output is None:
-            return None
-        answered = True
-        fits, words = numerics_shown(inputs, output, subject.conventions)
-        note(inputs, words, fits)
+    evidence: list[Evidence] = []
+    for inputs in numerics_questions(asking.operation, implementation.dtypes, asking.subject.features, few_shapes=few):
+        result = asking.result(inputs)
+        if result is None:
+            return Answer(None, tuple(evidence))
+        fits, words = numerics_shown(inputs, result, asking.subject.conventions)
+        evidence.append(asking.evidence(inputs, words, fits))
         if "fused" not in fits:
-            return fits[0] if fits else None
-    return "fused" if answered else None
+            return Answer(fits or None, tuple(evidence))
+    if not evidence:
+        return Answer(None, reason="it is asked in float16 and bfloat16, which are not among the dtypes")
+    return Answer(("fused",), tuple(evidence))
 
 
 def _questions(operation: str, dtype: str, rows: Rows, features: frozenset[str], few_shapes: bool) -> Iterator[Inputs]:

@@ -1,0 +1,25 @@
+"""The questions by which conventions are found: the function of a convention's name asks about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from veriformer.conformance_tests.conventions.asking import Answer, Asking
+from veriformer.conformance_tests.conventions.questions import attention, models, networks, positions, precision
+from veriformer.conformance_tests.core.selection import WHOLE_MODELS
+from veriformer.spec.conventions import CONVENTIONS
+
+QUESTIONS: Mapping[str, Callable[[Asking], Answer]] = {
+    name: getattr(module, name)
+    for module in (attention, positions, networks, precision)
+    for name in CONVENTIONS
+    if hasattr(module, name)
+}
+
+
+def answer(convention: str, asking: Asking) -> Answer:
+    """Ask an operation which value of a convention it follows."""
+    question = models.of_models if asking.operation in WHOLE_MODELS else QUESTIONS[convention]
+    about = replace(asking, convention=convention, errors=[])
+    return replace(question(about), errors=tuple(about.errors))

@@ -9,8 +9,8 @@ from typing import Any
 
 from veriformer.adapters.arrays import DTYPES, FRAMEWORKS, ArrayFramework, framework
 from veriformer.adapters.errors import LoadError, describe
-from veriformer.adapters.implementation import LIMITATIONS, Callables
-from veriformer.adapters.model_declarations import BlackBox, read_architectures, read_black_box
+from veriformer.adapters.implementation import LIMITATIONS, Callables, Declarations
+from veriformer.adapters.model_declarations import read_architectures, read_black_box
 from veriformer.adapters.notices import misspelt_operations
 from veriformer.adapters.spelling import listing, suggestion
 from veriformer.spec.conventions import CONVENTIONS, Convention
@@ -47,7 +47,19 @@ def _on_device(arrays: ArrayFramework, device: object, name: str) -> ArrayFramew
         raise LoadError(f"{name}: {error}") from error
 
 
-def read_dtypes(found: object, name: str, arrays: ArrayFramework) -> tuple[str, ...]:
+def read_declarations(found: object, name: str, arrays: ArrayFramework) -> Declarations:
+    """Return what `found` declares beside its framework and its operations; LoadError for what is not known."""
+    inputs, properties = (attribute(found, part, name, None) for part in ("model_inputs", "model_properties"))
+    return Declarations(
+        conventions=_conventions(found, name),
+        dtypes=_dtypes(found, name, arrays),
+        limitations=_limitations(found, name),
+        architectures=read_architectures(attribute(found, "architectures", name, None), name),
+        black_box=read_black_box(inputs, properties, name),
+    )
+
+
+def _dtypes(found: object, name: str, arrays: ArrayFramework) -> tuple[str, ...]:
     """Return the dtypes to test, ("float32",) by default; LoadError for what is unknown or not available."""
     received = attribute(found, "dtypes", name, ("float32",))
     if not _is_sequence_of_names(received) or not received:
@@ -64,7 +76,7 @@ def read_dtypes(found: object, name: str, arrays: ArrayFramework) -> tuple[str, 
     return tuple(dict.fromkeys(received))
 
 
-def read_conventions(found: object, name: str) -> Mapping[str, str]:
+def _conventions(found: object, name: str) -> Mapping[str, str]:
     """Return the declared conventions; LoadError for an unknown operation, convention or value."""
     received = attribute(found, "conventions", name, {})
     if not isinstance(received, Mapping):
@@ -78,7 +90,7 @@ def read_conventions(found: object, name: str) -> Mapping[str, str]:
     return MappingProxyType(dict(received))
 
 
-def read_limitations(found: object, name: str) -> tuple[str, ...]:
+def _limitations(found: object, name: str) -> tuple[str, ...]:
     """Return what the implementation refuses by design; LoadError for an unknown operation or limitation."""
     received = attribute(found, "limitations", name, ())
     if not _is_sequence_of_names(received):
@@ -89,17 +101,6 @@ def read_limitations(found: object, name: str) -> tuple[str, ...]:
     for key in received:
         _qualified(key, LIMITATIONS, "limitations", name)
     return tuple(received)
-
-
-def read_model_architectures(found: object, name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the architectures that each operation on whole models has; LoadError for an unknown name."""
-    return read_architectures(attribute(found, "architectures", name, None), name)
-
-
-def read_model_inputs(found: object, name: str) -> BlackBox | None:
-    """Return what the implementation says of its `model`, None where nothing; LoadError for what is not known."""
-    inputs, properties = (attribute(found, part, name, None) for part in ("model_inputs", "model_properties"))
-    return read_black_box(inputs, properties, name)
 
 
 def read_operations(found: object, name: str) -> Callables:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from veriformer.adapters import signatures
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.arrays_taken import ArraysTaken
+from veriformer.adapters.errors import LoadError
 from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
 from veriformer.adapters.siblings import SiblingImports
 from veriformer.adapters.stopwatch import Stopwatch
@@ -39,13 +40,27 @@ LIMITATIONS: Mapping[str, str] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True)
-class Implementation:
-    """What was found: the operations that are declared, how they are called, and what is said about them.
+@dataclass(frozen=True, kw_only=True)
+class Declarations:
+    """What an implementation declares about its operations.
 
     `conventions` and `limitations` have keys that are general ("mask_polarity") or of one operation
-    ("multi_head_attention.mask_polarity"). `notices` are sentences about names that look misspelt.
-    `architectures` are those that each operation on whole models has, `black_box` what its `model` takes.
+    ("multi_head_attention.mask_polarity"). `architectures` are those of each operation on whole models. `black_box` is
+    what its `model` takes.
+    """
+
+    conventions: Mapping[str, str] = field(default_factory=dict)
+    dtypes: tuple[str, ...] = ("float32",)
+    limitations: tuple[str, ...] = ()
+    architectures: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ARCHITECTURES)
+    black_box: BlackBox | None = None
+
+
+@dataclass(frozen=True)
+class Implementation(Declarations):
+    """What was found: the operations, how they are called, and what is declared about them.
+
+    `notices` are sentences about names that look misspelt.
     `source` is the file or import path, None for an object that was handed over; `files` are the file that holds it and
     those beside it which were imported with it. `derived` names the operations that
     come from differentiating another, and that other. `residence` is the worker in which it lives, None where it is
@@ -56,11 +71,6 @@ class Implementation:
     name: str
     framework: ArrayFramework
     operations: Callables
-    conventions: Mapping[str, str] = field(default_factory=dict)
-    dtypes: tuple[str, ...] = ("float32",)
-    limitations: tuple[str, ...] = ()
-    architectures: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ARCHITECTURES)
-    black_box: BlackBox | None = None
     source: str | None = None
     files: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
@@ -69,6 +79,13 @@ class Implementation:
     residence: Residence | None = field(default=None, repr=False, compare=False)
     arrays_taken: ArraysTaken = field(default_factory=ArraysTaken, repr=False, compare=False)
     stopwatch: Stopwatch = field(default_factory=Stopwatch, repr=False, compare=False)
+
+    def restricted_to(self, dtypes: tuple[str, ...] | None) -> Implementation:
+        """Return the implementation with other dtypes to test; LoadError when its framework lacks one."""
+        for name in dtypes or ():
+            if name not in self.framework.dtypes:
+                raise LoadError(self.framework.missing_dtype(name))
+        return self if dtypes is None else replace(self, dtypes=dtypes)
 
     def declares(self, operation: str) -> bool:
         """Return whether the implementation has the operation."""

@@ -27,11 +27,13 @@ def load(target: str | object) -> Implementation:
 
     A string is a built-in name (see BUILT_IN), a file ("my_attention.py", or "my_attention.py:object" for something
     in it), or an import path ("package.module" or "package.module:object") for which the working directory is
-    searched first. Anything else is taken as the implementation itself.
+    searched first. An `Implementation` is returned as it is; any other object is taken as the implementation itself.
 
     LoadError, or its kind MissingFramework, in one sentence that says what was wrong and what to do; its `__cause__`
     keeps an exception that the implementation raised. KeyboardInterrupt passes.
     """
+    if isinstance(target, Implementation):
+        return target
     with compilation_cache.kept():
         return _loaded(target)
 
@@ -76,16 +78,12 @@ def _implementation(
         name=name,
         framework=arrays,
         operations=offered,
-        conventions=declarations.read_conventions(found, name),
-        dtypes=declarations.read_dtypes(found, name, arrays),
-        limitations=declarations.read_limitations(found, name),
-        architectures=declarations.read_model_architectures(found, name),
-        black_box=declarations.read_model_inputs(found, name),
         source=source,
         files=_files(source, siblings),
         notices=notices(found, operations, home),
         siblings=siblings,
         derived=derived_from(offered),
+        **vars(declarations.read_declarations(found, name, arrays)),
     )
 
 

@@ -119,17 +119,13 @@ def _implementation(told: dict[str, Any], target: str) -> Implementation:
                 if name in told["operations"]
             }
         ),
-        conventions=declarations.read_conventions(found, target),
-        dtypes=declarations.read_dtypes(found, target, framework),
-        limitations=declarations.read_limitations(found, target),
-        architectures=declarations.read_model_architectures(found, target),
-        black_box=declarations.read_model_inputs(found, target),
         source=None if told["source"] is None else visible(told["source"]),
         files=tuple(str(file) for file in told["files"] if Path(str(file)).is_file()),
         notices=tuple(visible(notice) for notice in told["notices"]),
         derived={
             str(name): str(origin) for name, origin in told["derived"].items() if {name, origin} <= set(OPERATIONS)
         },
+        **vars(declarations.read_declarations(found, target, framework)),
     )
 
 

@@ -16,6 +16,13 @@ from veriformer.adapters.isolation.supervisor import Supervisor
 from veriformer.adapters.loading import load
 
 
+def load_within(target: object, limits: Limits | None) -> Implementation:
+    """Return the implementation that `target` names or is: within limits in a process of its own, else in this one."""
+    if limits is None or isinstance(target, Implementation):
+        return load(target)
+    return load_isolated(target, limits)
+
+
 def load_isolated(target: object, limits: Limits | None = None, supervisor: Supervisor | None = None) -> Implementation:
     """Return the implementation that `target` names, loaded in a process of its own; a built-in one is loaded here.
 

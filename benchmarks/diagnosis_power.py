@@ -34,7 +34,7 @@ from veriformer.conformance_tests import check
 from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.mistakes import PlantedMistake, planted
-from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.runner import Run
 
 SHARES = {1: 0.95, 2: 0.80}
@@ -149,7 +149,7 @@ def named(program: Program, seed: int) -> Named | None:
     if len(program.mistakes) > 1 and not shows_both(program, seed):
         return None
     with written(program) as path, np.errstate(all="ignore"):
-        run = Run(load(str(path)), Selection((program.operation,), seed=seed), ExpectedFailures(()))
+        run = Run(load(str(path)), RunOptions(Selection((program.operation,), seed=seed)))
         results = run.report().results
         started = time.process_time()
         diagnoses = tuple(run.diagnoses(results))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
 from veriformer.cli.helpers import crew_for, record_for
-from veriformer.cli.isolation import Isolation, isolation_options
+from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.output import printing, standard_output
 from veriformer.cli.seconds import Seconds
 
@@ -25,8 +25,8 @@ TIERS = ("quick", "standard", "thorough")
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What the user asked for."""
+class Arguments:
+    """The arguments and options of the command."""
 
     implementations: tuple[str, ...]
     operations: tuple[str, ...]
@@ -44,14 +44,12 @@ class Wish:
     verbose: bool
     traceback: bool
     color: bool
-    isolate: bool | None
-    time_limit: float
-    memory_limit: float
+    isolation: IsolationOptions
     budget: float | None
 
 
 @dataclass
-class Outcome:
+class CheckOutcome:
     """What came of it: a report for each implementation that could be loaded, an error for each of the others."""
 
     reports: list[Report] = field(default_factory=list)
@@ -129,54 +127,53 @@ def check_command(**options: Any) -> int:
     Exit status: 0 every declared law holds, 1 a law is violated, 2 it could not run, or --budget was spent
     before every law was tried.
     """
-    wish = Wish(**options)
-    sources = (*wish.implementations, *([str(wish.expected_failures)] if wish.expected_failures else []))
-    refuse_unwritable(wish.json_file, sources)
-    # What is no record is left as it is.
-    refuse_unwritable(wish.resume)
-    if wish.resume is not None and wish.json_file is not None and wish.resume.resolve() == wish.json_file.resolve():
-        raise UserError(f"--json and --resume both write {wish.resume}; give each a file of its own")
-    expected = _read_expected_failures(wish)
-    outcome = _checked(wish, expected)
-    if wish.remove_stale and wish.expected_failures is not None and expected is not None:
-        outcome = _without_stale(outcome, wish.expected_failures, expected)
+    arguments = Arguments(**options)
+    sources = (*arguments.implementations, *([str(arguments.expected_failures)] if arguments.expected_failures else []))
+    refuse_unwritable(arguments.json_file, sources)
+    # A file that is no record of a run is left as it is.
+    refuse_unwritable(arguments.resume)
+    resume, json_file = arguments.resume, arguments.json_file
+    if resume is not None and json_file is not None and resume.resolve() == json_file.resolve():
+        raise UserError(f"--json and --resume both write {resume}; give each a file of its own")
+    expected = _read_expected_failures(arguments)
+    outcome = _checked(arguments, expected)
+    if arguments.remove_stale and arguments.expected_failures is not None and expected is not None:
+        outcome = _without_stale(outcome, arguments.expected_failures, expected)
     # The file first: it must not be lost where nothing can be printed.
-    _write_json(outcome, wish)
+    _write_json(outcome, arguments)
     with printing():
-        _print(outcome, wish)
+        _print(outcome, arguments)
     return outcome.exit_status
 
 
-def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
+def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOutcome:
     from veriformer.adapters.errors import LoadError
 
     # Before the laws are imported, which takes as long as loading an implementation.
-    isolation = Isolation(wish.implementations, wish.isolate, wish.time_limit, wish.memory_limit)
+    isolation = Isolation(arguments.implementations, arguments.isolation)
     from veriformer.cli.progress import progress_bar
-    from veriformer.conformance_tests.run.runner import check
+    from veriformer.conformance_tests.run.checking import run_check
+    from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+    from veriformer.conformance_tests.run.options import RunOptions
 
-    outcome, selection = Outcome(), _selection(wish)
+    outcome, selection = CheckOutcome(), _selection(arguments)
     with (
-        record_for(wish.resume, selection, wish.implementations) as record,
-        crew_for(wish.workers, wish.dask) as crew,
-        progress_bar(color=wish.color) as progress,
+        record_for(arguments.resume, selection, arguments.implementations) as record,
+        crew_for(arguments.workers, arguments.dask) as crew,
+        progress_bar(color=arguments.color) as progress,
     ):
-        for implementation in wish.implementations:
+        options = RunOptions(
+            selection,
+            ExpectedFailures.of(expected),
+            fail_fast=arguments.fail_fast,
+            budget=arguments.budget,
+            progress=progress,
+            executor=crew,
+            resume=record,
+        )
+        for implementation in arguments.implementations:
             try:
-                report = check(
-                    isolation.target(implementation),
-                    operations=selection.operations,
-                    laws=selection.laws,
-                    dtypes=selection.dtypes,
-                    tier=selection.effort,
-                    seed=selection.seed,
-                    expected_failures=expected,
-                    fail_fast=wish.fail_fast,
-                    progress=progress,
-                    executor=crew,
-                    resume=record,
-                    budget=wish.budget,
-                )
+                report = run_check(isolation.target(implementation), options)
             except LoadError as error:
                 outcome.failures.append((implementation, error))
             else:
@@ -184,28 +181,27 @@ def _checked(wish: Wish, expected: ExpectedFailures | None) -> Outcome:
     return outcome
 
 
-def _selection(wish: Wish) -> Selection:
+def _selection(arguments: Arguments) -> Selection:
     """Return what is tried; UserError where nothing has such a name."""
     from veriformer.conformance_tests.core.selection import Selection, UnknownName
 
     try:
-        return Selection(
-            wish.operations or None, wish.laws or None, wish.dtypes or None, effort=wish.tier, seed=wish.seed
-        )
+        names = (given or None for given in (arguments.operations, arguments.laws, arguments.dtypes))
+        return Selection(*names, effort=arguments.tier, seed=arguments.seed)
     except UnknownName as error:
         raise UserError(str(error)) from error
 
 
-def _read_expected_failures(wish: Wish) -> ExpectedFailures | None:
-    if wish.expected_failures is None:
-        if wish.remove_stale:
+def _read_expected_failures(arguments: Arguments) -> ExpectedFailures | None:
+    if arguments.expected_failures is None:
+        if arguments.remove_stale:
             raise UserError("--remove-stale changes a list of expected failures; name it with --expected-failures FILE")
         # Without importing the laws: the implementation is to be loading meanwhile.
         return None
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures, UnreadableList
 
     try:
-        return ExpectedFailures.read(wish.expected_failures)
+        return ExpectedFailures.read(arguments.expected_failures)
     except UnreadableList as error:
         raise UserError(str(error), error) from error
 
@@ -231,7 +227,7 @@ def _is_same(path: Path, source: str) -> bool:
     return place.exists() and place.samefile(path)
 
 
-def _without_stale(outcome: Outcome, path: Path, expected: ExpectedFailures) -> Outcome:
+def _without_stale(outcome: CheckOutcome, path: Path, expected: ExpectedFailures) -> CheckOutcome:
     from veriformer.cli.stale import remove_stale, stale_lines
 
     try:
@@ -243,35 +239,37 @@ def _without_stale(outcome: Outcome, path: Path, expected: ExpectedFailures) -> 
     for report in outcome.reports:
         sentences = zip(report.stale, stale_lines(report), strict=True)
         kept.append(replace(report, stale=tuple(sentence for sentence, line in sentences if line not in removed)))
-    return Outcome(kept, outcome.failures)
+    return CheckOutcome(kept, outcome.failures)
 
 
-def _print(outcome: Outcome, wish: Wish) -> None:
+def _print(outcome: CheckOutcome, arguments: Arguments) -> None:
     from veriformer.cli.presenting import print_reports
 
-    console = standard_output(color=wish.color)
-    print_reports(console, outcome.reports, _options(wish, console.width))
+    console = standard_output(color=arguments.color)
+    print_reports(console, outcome.reports, _options(arguments, console.width))
     for _, error in outcome.failures:
-        show_user_error(UserError(str(error), error.__cause__ or error), with_traceback=wish.traceback)
+        show_user_error(UserError(str(error), error.__cause__ or error), with_traceback=arguments.traceback)
 
 
-def _options(wish: Wish, width: int) -> Options:
+def _options(arguments: Arguments, width: int) -> Options:
     from veriformer.conformance_tests.reports.options import Options
 
     repair = ""
-    if wish.expected_failures is not None:
+    if arguments.expected_failures is not None:
         repair = shlex.join(["veriformer", *(click.get_current_context().obj or ["check"]), "--remove-stale"])
-    return Options(verbose=wish.verbose, traceback=wish.traceback, width=width, repair=repair)
+    return Options(verbose=arguments.verbose, traceback=arguments.traceback, width=width, repair=repair)
 
 
-def _write_json(outcome: Outcome, wish: Wish) -> None:
+def _write_json(outcome: CheckOutcome, arguments: Arguments) -> None:
     from veriformer.conformance_tests.reports.json_report import failure_as_json, report_as_json, write_json
 
-    if wish.json_file is None:
+    if arguments.json_file is None:
         return
     objects = [report_as_json(report) for report in outcome.reports]
-    objects += [failure_as_json(name, str(error), seed=wish.seed, tier=wish.tier) for name, error in outcome.failures]
+    objects += [
+        failure_as_json(name, str(error), seed=arguments.seed, tier=arguments.tier) for name, error in outcome.failures
+    ]
     try:
-        write_json(wish.json_file, objects)
+        write_json(arguments.json_file, objects)
     except OSError as error:
-        raise UserError(f"cannot write {wish.json_file}: {error.strerror or error}", error) from error
+        raise UserError(f"cannot write {arguments.json_file}: {error.strerror or error}", error) from error

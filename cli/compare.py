@@ -52,7 +52,7 @@ def compare_command(**options: Any) -> int:
 
 def _compared(options: dict[str, Any]) -> Comparison:
     both = options["first"], options["second"]
-    isolation = Isolation(both, options["isolate"], options["time_limit"], options["memory_limit"])
+    isolation = Isolation(both, options["isolation"])
     from veriformer.adapters.errors import LoadError
     from veriformer.cli.progress import progress_bar
     from veriformer.conformance_tests.comparison.comparing import compare_implementations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from veriformer.cli.check import refuse_unwritable
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_broken_packages, show_user_error
-from veriformer.cli.isolation import Isolation, isolation_options
+from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.output import printing, standard_output
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ def identify_command(
     verbose: bool,
     traceback: bool,
     color: bool,
-    isolate: bool | None,
-    time_limit: float,
-    memory_limit: float,
+    isolation: IsolationOptions,
 ) -> int:
     """Say which conventions implementations obey: each value, how it is known, and the evidence.
 
@@ -49,8 +47,7 @@ def identify_command(
     """
     refuse_unwritable(json_file, implementations)
     show_broken_packages()
-    isolation = Isolation(implementations, isolate, time_limit, memory_limit)
-    found, failures = _identified(isolation, implementations, operations, conventions)
+    found, failures = _identified(Isolation(implementations, isolation), implementations, operations, conventions)
     _write_json(json_file, found, failures)
     with printing():
         _print(found, verbose=verbose, color=color)

@@ -6,12 +6,15 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from veriformer.adapters.implementation import Implementation
+    from veriformer.adapters.isolation.limits import Limits
     from veriformer.adapters.isolation.supervisor import Supervisor
 
 # A day, and more memory than any machine has: beyond these a limit is a slip of the keyboard.
@@ -58,14 +61,39 @@ _OPTIONS = (
 )
 
 
+@dataclass(frozen=True)
+class IsolationOptions:
+    """What a command asks of isolation.
+
+    `isolate`: whether implementations run in a process of their own, None for files only.
+    `time_limit`: the seconds that a call may take there.
+    `memory_limit`: the memory that calls may take there, in GiB.
+    """
+
+    isolate: bool | None
+    time_limit: float
+    memory_limit: float
+
+    def limits(self) -> Limits:
+        """Return the limits of a process."""
+        from veriformer.adapters.isolation.limits import GIBIBYTE, Limits
+
+        return Limits(self.time_limit, int(self.memory_limit * GIBIBYTE))
+
+
 def isolation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--isolate`, `--time-limit` and `--memory-limit` to a command."""
+    """Add `--isolate`, `--time-limit` and `--memory-limit` to a command, which gets them as `isolation`."""
+
+    @wraps(command)
+    def with_isolation(*, isolate: bool | None, time_limit: float, memory_limit: float, **given: Any) -> Any:
+        return command(isolation=IsolationOptions(isolate, time_limit, memory_limit), **given)
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        with_isolation = option(with_isolation)
+    return with_isolation
 
 
-def is_isolated(implementation: str, wish: bool | None) -> bool:
+def is_isolated(implementation: str, isolate: bool | None) -> bool:
     """Return whether an implementation gets a process of its own: a file unless that is refused, a module if asked for.
 
     A built-in implementation is trusted, whatever is asked for; so is a file where the system has no such processes.
@@ -74,24 +102,17 @@ def is_isolated(implementation: str, wish: bool | None) -> bool:
 
     if implementation in BUILT_IN:
         return False
-    if wish is not None:
-        return wish
+    if isolate is not None:
+        return isolate
     return implementation.partition(":")[0].endswith(".py") and os.name == "posix"
 
 
 class Isolation:
-    """The implementations of a command, of which the first is already loading while the laws are imported.
+    """The implementations of a command, of which the first is already loading while the laws are imported."""
 
-    `time_limit` is in seconds, `memory_limit` in GiB.
-    """
-
-    def __init__(
-        self, implementations: tuple[str, ...], wish: bool | None, time_limit: float, memory_limit: float
-    ) -> None:
-        from veriformer.adapters.isolation.limits import GIBIBYTE, Limits
-
-        self._wish = wish
-        self._limits = Limits(time_limit, int(memory_limit * GIBIBYTE))
+    def __init__(self, implementations: tuple[str, ...], options: IsolationOptions) -> None:
+        self._isolate = options.isolate
+        self._limits = options.limits()
         self._begun = self._begin(implementations[0])
         self._first = implementations[0]
 
@@ -100,7 +121,7 @@ class Isolation:
 
         LoadError where it cannot be loaded.
         """
-        if not is_isolated(implementation, self._wish):
+        if not is_isolated(implementation, self._isolate):
             return implementation
         from veriformer.adapters.isolation.loading import load_isolated
 
@@ -122,6 +143,6 @@ class Isolation:
         from veriformer.adapters.isolation.supervisor import Supervisor
 
         # Where it is refused, that is said once what is refused has its turn.
-        if not is_isolated(implementation, self._wish) or os.name != "posix":
+        if not is_isolated(implementation, self._isolate) or os.name != "posix":
             return None
         return Supervisor(implementation, self._limits)

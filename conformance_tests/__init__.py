@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.comparison.comparison import Comparison
     from veriformer.conformance_tests.conventions.identification import Identification, identify
     from veriformer.conformance_tests.reports.parametrization import parametrize_with_laws
+    from veriformer.conformance_tests.run.checking import check
     from veriformer.conformance_tests.run.report import Report
-    from veriformer.conformance_tests.run.runner import check
 
 __all__ = [
     "Comparison",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "check": "run.runner",
+    "check": "run.checking",
     "compare_implementations": "comparison.comparing",
     "Comparison": "comparison.comparison",
     "Report": "run.report",

@@ -54,17 +54,16 @@ class ImplementationCollector(pytest.Collector):
     def collect(self) -> Iterator[LawItem]:
         """Return a test for every law of every declared operation; UsageError when it cannot be loaded."""
         from veriformer.adapters.errors import LoadError
+        from veriformer.conformance_tests.core.selection import Selection
         from veriformer.conformance_tests.reports.law_tests import law_tests
-        from veriformer.conformance_tests.run.expected_failures import UnreadableList
+        from veriformer.conformance_tests.run.expected_failures import ExpectedFailures, UnreadableList
+        from veriformer.conformance_tests.run.options import RunOptions
 
         option = self.config.getoption
         try:
-            tests = law_tests(
-                self.name,
-                tier=option("veriformer_tier"),
-                seed=option("veriformer_seed"),
-                expected_failures=option("veriformer_expected_failures"),
-            )
+            expected_failures = ExpectedFailures.of(option("veriformer_expected_failures"))
+            selection = Selection(effort=option("veriformer_tier"), seed=option("veriformer_seed"))
+            tests = law_tests(self.name, RunOptions(selection, expected_failures))
         except (LoadError, UnreadableList) as error:
             raise self.CollectError(str(error)) from error
         for test in tests:

@@ -31,10 +31,10 @@ from veriformer.conformance_tests.operations.cases import cases, own_space
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.rarities import every_rare_case
 from veriformer.conformance_tests.refusals.known import KnownRefusals
-from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.pace import Progress
 from veriformer.conformance_tests.run.report import Report
-from veriformer.conformance_tests.run.runner import Run, restricted
+from veriformer.conformance_tests.run.runner import Run
 from veriformer.conformance_tests.search.search import Search
 from veriformer.spec.laws import LawStatement
 from veriformer.spec.laws.law import Property
@@ -71,10 +71,9 @@ def compare_implementations(
     Raises LoadError when one cannot be loaded and UnknownName when an operation or tier does not exist.
     """
     selection = Selection(operations, None, dtypes, tier, seed)
-    both = tuple(target if isinstance(target, Implementation) else load(target) for target in (first, second))
-    if dtypes is not None:
-        both = tuple(restricted(implementation, dtypes) for implementation in both)
-    return _Comparing(both[0], both[1], selection, progress or (lambda _: None)).comparison()
+    loaded = [load(target) for target in (first, second)]
+    both = [implementation.restricted_to(dtypes) for implementation in loaded]
+    return _Comparing(both[0], both[1], RunOptions(selection, progress=progress)).comparison()
 
 
 @dataclass
@@ -83,8 +82,11 @@ class _Comparing:
 
     first: Implementation
     second: Implementation
-    selection: Selection
-    progress: Callable[[Progress], None]
+    options: RunOptions
+
+    @property
+    def selection(self) -> Selection:
+        return self.options.selection
 
     @property
     def both(self) -> tuple[Implementation, Implementation]:
@@ -113,7 +115,7 @@ class _Comparing:
 
     def _operations(self, common: list[str]) -> Iterable[OperationComparison]:
         for done, name in enumerate(common):
-            self.progress(Progress(f"{self.first.name} and {self.second.name}", name, done, len(common)))
+            self.options.show(Progress(f"{self.first.name} and {self.second.name}", name, done, len(common)))
             # What the implementations print must not land in the report.
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                 yield self._operation(OPERATIONS[name])
@@ -187,7 +189,7 @@ class _Comparing:
 
     def _check(self, implementation: Implementation, operation: Operation) -> Report:
         selection = replace(self.selection, operations=(operation.name,), dtypes=None)
-        run = Run(implementation, selection, ExpectedFailures(()))
+        run = Run(implementation, RunOptions(selection))
         return run.diagnosed(run.report())
 
     def _incomparable(self, operation: str) -> str:

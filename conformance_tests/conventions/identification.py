@@ -95,7 +95,7 @@ def identify(
     for name in wanted or ():
         if name not in CONVENTIONS:
             raise UnknownName(unknown("convention", name, CONVENTIONS, "veriformer list conventions"))
-    implementation = target if isinstance(target, Implementation) else load(target)
+    implementation = load(target)
     implementation.framework.use_one_thread()
     chosen = [
         operation

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.selection import Effort, Selection
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.operations.laws import laws as every_law
 from veriformer.conformance_tests.reports.console import law_text
 from veriformer.conformance_tests.reports.layout import as_text, labelled
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.run.applicability import not_declared
-from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.report import Report
 from veriformer.conformance_tests.run.runner import Run
 
@@ -56,7 +53,7 @@ class LawTest:
         self._diagnoses = diagnoses
         self._entries = [
             entry
-            for entry in run.expected.entries
+            for entry in run.options.expected_failures.entries
             if entry.law == law.id and entry.implementation in (None, run.implementation.name)
         ]
 
@@ -72,7 +69,7 @@ class LawTest:
         """Try the law: return its result when it holds, else fail, skip or xfail the test."""
         __tracebackhide__ = True
         result = self._run.said_before(self._run.try_law(self._law))
-        reason = self._run.expected.reason(self._run.implementation.name, result)
+        reason = self._run.with_reason(result).expected_failure
         if reason is not None:
             pytest.xfail(f"{self.id}: {reason}")
         if self._entries and result.status in self._unexpected:
@@ -113,31 +110,14 @@ class LawTest:
         return shlex.join(["veriformer", "check", report.implementation, "--law", self.id, *seed, *tier, "--verbose"])
 
 
-def law_tests(
-    implementation: object,
-    *,
-    operations: tuple[str, ...] | None = None,
-    laws: Sequence[str] | None = None,
-    tier: Effort = "standard",
-    seed: int = 0,
-    expected_failures: ExpectedFailures | Path | str | None = None,
-) -> list[LawTest]:
+def law_tests(implementation: object, options: RunOptions) -> list[LawTest]:
     """Return a test for each selected law of each declared operation, in the catalogue's order.
 
-    Raises LoadError when the implementation cannot be loaded, UnknownName when an operation, law or tier does not
-    exist, UnreadableList when the list of expected failures cannot be read.
+    Raises LoadError when the implementation cannot be loaded.
     """
-    selection = Selection(operations, None if laws is None else tuple(laws), None, tier, seed)
-    expected = _read(expected_failures)
     loaded = load(implementation)
     loaded.framework.use_one_thread()
-    run = Run(loaded, selection, expected)
+    run = Run(loaded, options)
     declared = (law for law in every_law().values() if loaded.declares(law.statement.operation.name))
     diagnoses = Diagnoses(run)
-    return [LawTest(run, law, diagnoses) for law in declared if selection.includes(law.id)]
-
-
-def _read(expected: ExpectedFailures | Path | str | None) -> ExpectedFailures:
-    if expected is None:
-        return ExpectedFailures(())
-    return expected if isinstance(expected, ExpectedFailures) else ExpectedFailures.read(Path(expected))
+    return [LawTest(run, law, diagnoses) for law in declared if options.selection.includes(law.id)]

@@ -34,17 +34,14 @@ def parametrize_with_laws(
     Raises LoadError, UnknownName or UnreadableList when the tests are collected.
     """
     import pytest
+    from veriformer.conformance_tests.core.selection import Selection
     from veriformer.conformance_tests.reports.law_tests import law_tests
+    from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+    from veriformer.conformance_tests.run.options import RunOptions
 
-    tests = law_tests(
-        implementation,
-        operations=tuple(operations) if operations is not None else None,
-        laws=tuple(laws) if laws is not None else None,
-        tier=tier,
-        seed=seed,
-        expected_failures=expected_failures,
-    )
-    return pytest.mark.parametrize("law", [_parameter(test) for test in tests])
+    wanted = (None if names is None else tuple(names) for names in (operations, laws))
+    options = RunOptions(Selection(*wanted, effort=tier, seed=seed), ExpectedFailures.of(expected_failures))
+    return pytest.mark.parametrize("law", [_parameter(test) for test in law_tests(implementation, options)])
 
 
 def _parameter(test: LawTest) -> Any:

@@ -41,7 +41,7 @@ class Entry:
 class ExpectedFailures:
     """All lines of a list."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> ExpectedFailures:
@@ -53,6 +53,13 @@ class ExpectedFailures:
             raise UnreadableList(f"cannot read the expected failures in {path}: {error}") from error
         numbered = ((number, line.strip()) for number, line in enumerate(lines, 1))
         return cls(tuple(_entry(path, number, line) for number, line in numbered if line and line[0] != "#"))
+
+    @classmethod
+    def of(cls, given: ExpectedFailures | Path | str | None) -> ExpectedFailures:
+        """Return the list that is given or that a file holds, an empty one for None; UnreadableList as `read`."""
+        if given is None:
+            return cls()
+        return given if isinstance(given, ExpectedFailures) else cls.read(Path(given))
 
     def reason(self, implementation: str, result: LawResult) -> str | None:
         """Return the reason given for a failing law, or None when its failure is not expected."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.stopwatch import Stopwatch
@@ -22,6 +23,9 @@ from veriformer.conformance_tests.drawing.space import NoSpace
 from veriformer.conformance_tests.operations.suites import suite_of
 from veriformer.conformance_tests.run.applicability import not_declared
 from veriformer.spec.laws import LawStatement
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.run.options import RunOptions
 
 # After so many calls the others can be foretold; where each shape is compiled, only once most shapes were met.
 _FIRST_CALLS = 5
@@ -110,8 +114,7 @@ class Pace:
         self,
         implementation: Implementation,
         left: list[Law],
-        selection: Selection,
-        progress: Callable[[Progress], None],
+        options: RunOptions,
         stands: Progress,
     ) -> None:
         """Have it told, as soon as calls show that the laws left will take long, how long that is."""
@@ -121,8 +124,8 @@ class Pace:
         def hear() -> None:
             if not self.can_tell(stopwatch, compiles=compiles):
                 return
-            if forecast := self.forecast(stopwatch, expected_calls(declared, selection)):
-                progress(replace(stands, forecast=forecast))
+            if forecast := self.forecast(stopwatch, expected_calls(declared, options.selection)):
+                options.show(replace(stands, forecast=forecast))
 
         stopwatch.heard = hear
 

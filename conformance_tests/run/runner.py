@@ -5,22 +5,14 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from veriformer.adapters.errors import LoadError
 from veriformer.adapters.implementation import Implementation
-from veriformer.adapters.isolation.limits import Limits as IsolationLimits
-from veriformer.adapters.isolation.loading import load_isolated
-from veriformer.adapters.loading import load
 from veriformer.conformance_tests.conventions.inference import Finding, Profile, examine
 from veriformer.conformance_tests.conventions.seldom_meant import seldom_meant
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult, is_broken
-from veriformer.conformance_tests.core.selection import Effort, Selection
 from veriformer.conformance_tests.diagnosis.diagnose import diagnose
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.drawing.limits import Limits
@@ -29,7 +21,7 @@ from veriformer.conformance_tests.operations.laws import laws, turns
 from veriformer.conformance_tests.refusals.known import KnownRefusals
 from veriformer.conformance_tests.refusals.reporting import described_once, unsaid, with_refusals, without_refusals
 from veriformer.conformance_tests.run.applicability import not_declared, not_offered
-from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.ordering import most_revealing_first
 from veriformer.conformance_tests.run.pace import Pace, Progress
 from veriformer.conformance_tests.run.printing import captured, first_line, printed_sentences
@@ -41,116 +33,20 @@ from veriformer.conformance_tests.run.unfinished import diagnoses_unfinished, en
 from veriformer.conformance_tests.search.search import Outcome, Search
 from veriformer.spec.operations import OPERATIONS, Operation
 
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
-    from veriformer.conformance_tests.run.resuming.record import RecordFile
-    from veriformer.conformance_tests.run.workers.crew import Crew
-
-
-def check(
-    target: object,
-    *,
-    operations: tuple[str, ...] | None = None,
-    laws: tuple[str, ...] | None = None,
-    dtypes: tuple[str, ...] | None = None,
-    tier: Effort = "standard",
-    seed: int = 0,
-    expected_failures: ExpectedFailures | None = None,
-    fail_fast: bool = False,
-    shrink: bool = True,
-    diagnosis: bool = True,
-    progress: Callable[[Progress], None] | None = None,
-    isolate: bool = False,
-    time_limit: float = IsolationLimits.seconds,
-    memory_limit: int = IsolationLimits.memory,
-    workers: int = 0,
-    executor: Executor | Crew | None = None,
-    resume: Path | str | RecordFile | None = None,
-    budget: float | None = None,
-) -> Report:
-    """Check an implementation against the laws and return a report.
-
-    `target` is a built-in name (`numpy`, `torch`, `jax`), a path to a Python file, an import path, or any object
-    with operations as attributes. `laws` are ids or globs over them. `fail_fast` ends the run at the first
-    violation; without `shrink` the first case found stands as the counterexample; with `diagnosis`, the mistake
-    behind the broken laws of each operation is looked for. With `isolate` a file or import path is loaded and called
-    in a process of its own, where a call may take `time_limit` seconds and, beyond what loading took, `memory_limit`
-    bytes. Laws are tried by `workers` processes of this machine or by `executor`, if either is given; then `target` is
-    a string. What passed is taken from the file `resume`, which is written as the run goes on. After `budget` seconds
-    the laws that are left are reported as not tried; the most revealing ones come first. Raises LoadError when
-    the implementation cannot be loaded, UnknownName when an operation, law or tier does not exist, UnusableRecord when
-    `resume` is of another run, WorkersError when laws cannot be handed out, and ValueError for a budget of no seconds.
-    """
-    selection, pace = Selection(operations, laws, dtypes, tier, seed), Pace(budget)
-    implementation = _found(target, IsolationLimits(time_limit, memory_limit) if isolate else None)
-    try:
-        if dtypes is not None:
-            implementation = restricted(implementation, dtypes)
-        expected = expected_failures or ExpectedFailures(())
-        run = Run(implementation, selection, expected, progress, fail_fast=fail_fast, shrink=shrink, pace=pace)
-        with helped(run, target, workers, executor, resume):
-            report = run.report()
-        # To look for a mistake takes calls too.
-        return run.diagnosed(report) if diagnosis and not pace.is_spent() else report
-    finally:
-        implementation.close()
-
-
-def _found(target: object, limits: IsolationLimits | None) -> Implementation:
-    if isinstance(target, Implementation):
-        return target
-    return load(target) if limits is None else load_isolated(target, limits)
-
-
-@contextmanager
-def helped(
-    run: Run, target: object, workers: int, executor: Executor | Crew | None, resume: Path | str | RecordFile | None
-) -> Iterator[None]:
-    """Let a run take what a file has of it, and let others try its laws, where that is wanted."""
-    if resume is not None:
-        from veriformer.conformance_tests.run.resuming.record import record_of
-
-        run.record = record_of(resume, run.implementation, run.selection)
-    if not workers and executor is None:
-        yield
-        return
-    from veriformer.conformance_tests.run.workers.sharing import Sharing, crew_of
-
-    with crew_of(workers, executor) as crew:
-        run.trying = Sharing(crew, target)
-        yield
-
-
-def restricted(implementation: Implementation, dtypes: tuple[str, ...]) -> Implementation:
-    """Return the implementation with other dtypes to test; LoadError when its framework lacks one."""
-    for name in dtypes:
-        if name not in implementation.framework.dtypes:
-            raise LoadError(implementation.framework.missing_dtype(name))
-    return replace(implementation, dtypes=dtypes)
-
 
 class Run:
-    """One implementation under one selection of laws."""
+    """One implementation under the options of a run."""
 
     def __init__(
         self,
         implementation: Implementation,
-        selection: Selection,
-        expected: ExpectedFailures,
-        progress: Callable[[Progress], None] | None = None,
-        *,
-        fail_fast: bool = False,
-        shrink: bool = True,
+        options: RunOptions,
         pace: Pace | None = None,
     ) -> None:
         self.implementation = implementation
-        self.selection = selection
-        self.expected = expected
-        self.progress = progress or (lambda _: None)
-        self.fail_fast = fail_fast
-        self.shrink = shrink
-        self.pace = pace or Pace()
+        self.options = options
+        self.selection = options.selection
+        self.pace = pace or Pace(options.budget)
         self.profiles: dict[str, Profile] = {}
         # Of operations that were examined here, by a worker, or before the run was resumed.
         self.findings: dict[str, tuple[Finding, ...]] = {}
@@ -192,7 +88,7 @@ class Run:
                 *self.pace.not_tried(results),
                 *self.survival.notices(),
             ),
-            stale=self.expected.stale(self.implementation.name, results),
+            stale=self.options.expected_failures.stale(self.implementation.name, results),
             seconds=time.monotonic() - started,
             source=self.implementation.source,
             derived=self.implementation.derived,
@@ -251,7 +147,7 @@ class Run:
 
     def is_violation(self, result: LawResult) -> bool:
         """Return whether a law fails, or cannot be judged, and nobody expects that."""
-        return is_broken(result) and self.expected.reason(self.implementation.name, result) is None
+        return is_broken(result) and self.options.expected_failures.reason(self.implementation.name, result) is None
 
     def _results(self, chosen: list[Law]) -> Iterator[LawResult]:
         """Yield the results that are known from before, then those of the other laws as they are tried."""
@@ -260,7 +156,7 @@ class Run:
         self.findings.update(self.record.findings)
         for result in chain(known, self._tried(left, len(chosen))):
             yield self.with_reason(result)
-            if self.fail_fast and self.is_violation(result):
+            if self.options.fail_fast and self.is_violation(result):
                 explained = judged_under_others(self, chosen, {result.law.id: result})
                 yield from explained.values()
                 if not explained or any(map(self.is_violation, explained.values())):
@@ -268,7 +164,7 @@ class Run:
 
     def with_reason(self, result: LawResult) -> LawResult:
         """Return a result with the reason why its failure is expected, if it is."""
-        return replace(result, expected_failure=self.expected.reason(self.implementation.name, result))
+        return replace(result, expected_failure=self.options.expected_failures.reason(self.implementation.name, result))
 
     def findings_of(self, operation: str) -> tuple[Finding, ...]:
         """Return what is known of an operation: by its laws where these told, else as it was examined."""
@@ -322,7 +218,7 @@ class Run:
             return LawResult(law.statement, "not_declared", reason=reason)
         search = self.search(law, profile)
         # Where small cases have hung, they would hang again for every law.
-        shrink = shrink and self.shrink and profile.subject.operation.name not in self.kept_large
+        shrink = shrink and self.options.shrink and profile.subject.operation.name not in self.kept_large
         outcome = search.judge_once() if isinstance(law.space, NoSpace) else search.run(shrink=shrink)
         if search.gave_up:
             self.kept_large.add(profile.subject.operation.name)
@@ -394,6 +290,6 @@ def try_here(run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
     """Yield what comes of each law, tried in this process."""
     for done, law in enumerate(laws, total - len(laws)):
         stands = Progress(run.implementation.name, law.id, done, total)
-        run.progress(stands)
-        run.pace.listen(run.implementation, laws[done - total :], run.selection, run.progress, stands)
+        run.options.show(stands)
+        run.pace.listen(run.implementation, laws[done - total :], run.options, stands)
         yield run.try_law(law)

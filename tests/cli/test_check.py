@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from veriformer.cli import main
-from veriformer.conformance_tests.run import runner
+from veriformer.conformance_tests.run import checking
 
 RIGHT = """
 import numpy as np
@@ -157,7 +157,7 @@ def test_a_defect_of_ours_does_not_look_like_a_violation(run: Run, monkeypatch: 
     def defective(*_: object, **__: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(runner, "check", defective)
+    monkeypatch.setattr(checking, "run_check", defective)
     status, out, err = run("check", "right.py", *LAWS)
     assert (status, out) == (2, "")
     assert "defect of Veriformer" in err
@@ -169,7 +169,7 @@ def test_an_interrupted_run_is_not_a_violation(run: Run, monkeypatch: pytest.Mon
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "check", interrupted)
+    monkeypatch.setattr(checking, "run_check", interrupted)
     assert run("check", "right.py")[0] == 130
 
 

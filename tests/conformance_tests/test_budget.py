@@ -20,6 +20,7 @@ from veriformer.conformance_tests.reports.comparison import short_tally
 from veriformer.conformance_tests.reports.console import report_text
 from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.run.expected_failures import Entry, ExpectedFailures
+from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.ordering import most_revealing_first
 from veriformer.conformance_tests.run.pace import Pace, Progress, duration, expected_calls
 from veriformer.conformance_tests.run.runner import Run
@@ -65,9 +66,7 @@ def run_of(slow: Slow, budget: float | None, told: list[Progress] | None = None,
     selection = Selection(("softmax", "silu"), **settings)
     run = Run(
         implementation,
-        selection,
-        ExpectedFailures(()),
-        told.append if told is not None else None,
+        RunOptions(selection, progress=told.append if told is not None else None),
         pace=Pace(budget, slow.clock),
     )
     return run.report()
@@ -136,7 +135,7 @@ def test_a_violation_counts_whatever_was_not_tried() -> None:
 
 
 def test_what_is_not_declared_is_said_to_be_so_and_not_untried() -> None:
-    run = Run(load("numpy"), Selection(("model", "softmax")), ExpectedFailures(()), pace=Pace(1.0, clock := Clock()))
+    run = Run(load("numpy"), RunOptions(Selection(("model", "softmax"))), pace=Pace(1.0, clock := Clock()))
     clock.now += 2
     found = {result.law.operation.name: result.status for result in run.report().results}
     assert found == {"model": "not_declared", "softmax": "not_tried"}
@@ -146,8 +145,7 @@ def test_an_expected_failure_that_was_not_tried_is_not_stale() -> None:
     slow = Slow()
     run = Run(
         load(slow),
-        Selection(("softmax",)),
-        ExpectedFailures((Entry("softmax.value", "known"),)),
+        RunOptions(Selection(("softmax",)), ExpectedFailures((Entry("softmax.value", "known"),))),
         pace=Pace(1.0, slow.clock),
     )
     slow.clock.now += 2
@@ -172,7 +170,7 @@ def test_every_form_of_the_report_says_what_was_not_tried() -> None:
 
 def test_where_nothing_was_tried_no_law_was_judged() -> None:
     slow = Slow()
-    run = Run(load(slow), Selection(("softmax",)), ExpectedFailures(()), pace=Pace(1.0, slow.clock))
+    run = Run(load(slow), RunOptions(Selection(("softmax",))), pace=Pace(1.0, slow.clock))
     slow.clock.now += 2
     report = run.report()
     assert "No law was judged: " in report_text(report)

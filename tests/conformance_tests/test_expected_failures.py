@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from veriformer.conformance_tests import Report, check
 from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.reports.law_tests import law_tests
 from veriformer.conformance_tests.run.expected_failures import Entry, ExpectedFailures, UnreadableList
+from veriformer.conformance_tests.run.options import RunOptions
 
 Array = np.ndarray
 
@@ -119,7 +121,7 @@ def test_an_entry_of_some_seeds_is_stale_when_its_law_is_not_declared():
 def test_under_pytest_a_law_that_holds_passes():
     law = next(result.law.id for result in check("numpy", operations=["gelu"], tier="quick").results)
     expected = ExpectedFailures((Entry(law, "at some seeds: rounding"),))
-    (test,) = law_tests("numpy", laws=[law], tier="quick", expected_failures=expected)
+    (test,) = law_tests("numpy", RunOptions(Selection(laws=(law,), effort="quick"), expected))
     assert test().status == "passed"
 
 

@@ -14,7 +14,7 @@ from veriformer.conformance_tests import check
 from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.reports.law_tests import law_tests
-from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.runner import Run
 from veriformer.spec.operations import OPERATIONS
 
@@ -145,7 +145,7 @@ def broken(report: Any) -> list[Any]:
 @pytest.mark.parametrize(("operation", "words"), PROGRAMS)
 def test_what_is_refused_is_found_from_calls_on_purpose(operation, words):
     selection = Selection(None, None, None, "quick", 0)
-    run = Run(load(target_of(operation, words)), selection, ExpectedFailures(()))
+    run = Run(load(target_of(operation, words)), RunOptions(selection))
     known = run.profile_of(OPERATIONS[operation]).subject.refusals
     assert known.learn()
     assert [refusal.sentence for refusal in known.found] == [f"{operation} refuses {words}"]
@@ -240,7 +240,7 @@ def test_programs_of_each_framework_in_a_process_of_their_own_and_with_workers(f
 def test_under_pytest_a_refusal_is_said_by_the_first_law_that_meets_it():
     target = SimpleNamespace(layer_norm=refusing("layer_norm", VECTORS["odd E"]))
     said = []
-    for law in law_tests(target, laws=("layer_norm.shape", "layer_norm.dtype"), tier="quick"):
+    for law in law_tests(target, RunOptions(Selection(laws=("layer_norm.shape", "layer_norm.dtype"), effort="quick"))):
         try:
             law()
         except pytest.fail.Exception as failure:

@@ -23,10 +23,10 @@ import numpy as np
 import pytest
 from veriformer.adapters.errors import LoadError
 from veriformer.conformance_tests import Report, check
-from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.operations.laws import laws
 from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.run.expected_failures import Entry, ExpectedFailures
+from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.workers.errors import NotSendable, WorkersLost
 from veriformer.conformance_tests.run.workers.processes import Workers
 from veriformer.conformance_tests.run.workers.shares import Assignment, Share, divided
@@ -34,7 +34,7 @@ from veriformer.conformance_tests.run.workers.weights import weight
 from veriformer.conformance_tests.run.workers.working import try_share
 
 SMALL = ("softmax", "gelu", "causal_mask", "rms_norm", "alibi_bias", "layer_norm")
-ASSIGNMENT = Assignment("numpy", "", Selection(), ExpectedFailures(()), fail_fast=False, shrink=True, run="one")
+ASSIGNMENT = Assignment("numpy", "", RunOptions(), run="one")
 
 WRONG = """
 import helper
@@ -186,8 +186,11 @@ def test_shares_have_every_law_once_and_the_dear_ones_come_first() -> None:
 
 
 def test_a_run_that_ends_early_has_revealing_shares_first() -> None:
-    (first, *_) = divided(laws().values(), replace(ASSIGNMENT, fail_fast=True), 2)
-    assert first.laws[0] == divided(reversed(laws().values()), replace(ASSIGNMENT, fail_fast=True), 8)[0].laws[0]
+    (first, *_) = divided(laws().values(), replace(ASSIGNMENT, options=RunOptions(fail_fast=True)), 2)
+    assert (
+        first.laws[0]
+        == divided(reversed(laws().values()), replace(ASSIGNMENT, options=RunOptions(fail_fast=True)), 8)[0].laws[0]
+    )
 
 
 def test_a_worker_goes_on_with_an_operation_that_it_knows() -> None:

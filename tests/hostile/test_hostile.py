@@ -16,8 +16,8 @@ import pytest
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.isolation.limits import Limits
 from veriformer.adapters.isolation.loading import load_isolated
+from veriformer.conformance_tests import check
 from veriformer.conformance_tests.run.report import Report
-from veriformer.conformance_tests.run.runner import check
 
 IMPLEMENTATIONS = Path(__file__).parent / "implementations"
 HELPERS = {"plain"}

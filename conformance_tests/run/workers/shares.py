@@ -6,12 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from veriformer.adapters.isolation.limits import Limits
 from veriformer.conformance_tests.conventions.inference import Finding
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.selection import Selection
-from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.ordering import most_revealing_first
 from veriformer.conformance_tests.run.workers.weights import weight
 from veriformer.spec.laws import LAWS
@@ -28,19 +26,14 @@ class Assignment:
 
     `target` names the implementation wherever the worker's working directory is; `fingerprint` is that of its files
     and of Veriformer, which a worker must have alike. `run` tells one run from the next: a file may have been edited
-    in between. With `isolation` a worker gives the implementation a process of its own. Of a `budget`
-    in seconds the end is the `deadline`, by the day's clock, which processes and machines have in common.
+    in between. The budget of the `options` ends at the `deadline`, by the day's clock,
+    which processes and machines have in common.
     """
 
     target: str
     fingerprint: str
-    selection: Selection
-    expected: ExpectedFailures
-    fail_fast: bool
-    shrink: bool
+    options: RunOptions
     run: str
-    isolation: Limits | None = None
-    budget: float | None = None
     deadline: float | None = None
 
 
@@ -90,7 +83,7 @@ def divided(laws: Iterable[Law], assignment: Assignment, workers: int) -> list[S
     if assignment.deadline is not None:
         ranks = {law.id: rank for rank, law in enumerate(ordered)}
         parts.sort(key=lambda part: ranks[part[0].id])
-    elif not assignment.fail_fast:
+    elif not assignment.options.fail_fast:
         parts.sort(key=_cost, reverse=True)
     return [Share(assignment, tuple(law.id for law in part)) for part in parts]
 

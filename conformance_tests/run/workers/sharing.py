@@ -57,12 +57,12 @@ class Sharing:
     def __call__(self, run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
         """Yield the results as they come; LoadError, WorkersLost or WorkerDefect where none can come."""
         name, before = run.implementation.name, total - len(laws)
-        run.progress(Progress(name, "", before, total))
+        run.options.show(Progress(name, "", before, total))
         seconds, tried = 0.0, 0
         for done, result in enumerate(self._results_of(run, laws), before + 1):
             seconds, tried = seconds + result.seconds, tried + (result.seconds > 0)
             forecast = run.pace.forecast_shared(seconds, tried, total - done, self._crew.size)
-            run.progress(Progress(name, result.law.id, done, total, forecast))
+            run.options.show(Progress(name, result.law.id, done, total, forecast))
             yield result
 
     def _results_of(self, run: Run, laws: list[Law]) -> Iterator[LawResult]:
@@ -124,13 +124,8 @@ class Sharing:
         return Assignment(
             target=_wherever(self._target, run.implementation),
             fingerprint=fingerprint(run.implementation),
-            selection=run.selection,
-            expected=run.expected,
-            fail_fast=run.fail_fast,
-            shrink=run.shrink,
+            options=run.options.for_worker(None if residence is None else residence.supervisor.limits),
             run=uuid.uuid4().hex,
-            isolation=None if residence is None else residence.supervisor.limits,
-            budget=run.pace.budget,
             deadline=run.pace.deadline,
         )
 

@@ -9,14 +9,12 @@ import traceback
 from dataclasses import replace
 
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.implementation import Implementation
-from veriformer.adapters.isolation.loading import load_isolated
-from veriformer.adapters.loading import load
+from veriformer.adapters.isolation.loading import load_within
 from veriformer.conformance_tests.core.fingerprint import fingerprint
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.operations.laws import laws
 from veriformer.conformance_tests.run.pace import Pace
-from veriformer.conformance_tests.run.runner import Run, restricted
+from veriformer.conformance_tests.run.runner import Run
 from veriformer.conformance_tests.run.workers.shares import Assignment, Returned, Share
 
 # What is printed is captured for the whole process, and an operation remembers its calls: threads take turns.
@@ -40,7 +38,7 @@ def _tried(run: Run, share: Share) -> Returned:
     results: list[LawResult] = []
     for identifier in share.laws:
         results.append(run.try_law(laws()[identifier]))
-        if share.assignment.fail_fast and run.is_violation(results[-1]):
+        if share.assignment.options.fail_fast and run.is_violation(results[-1]):
             break
     operations = {result.law.operation.name for result in results}
     return Returned(tuple(results), {name: run.findings[name] for name in operations if name in run.findings})
@@ -55,31 +53,18 @@ def _run_of(assignment: Assignment) -> Run:
     return _AT_HAND[assignment.run]
 
 
-def _implementation(assignment: Assignment) -> Implementation:
-    if assignment.isolation is None:
-        return load(assignment.target)
-    return load_isolated(assignment.target, assignment.isolation)
-
-
 def _loaded(assignment: Assignment) -> Run:
     """Load the implementation; LoadError where it is not the one that the run is about."""
     # The process that began the run has loaded it too, and shown what it prints.
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        implementation = _implementation(assignment)
+        implementation = load_within(assignment.target, assignment.options.isolation)
     found = fingerprint(implementation)
     if found != assignment.fingerprint:
         raise LoadError(
             f"{assignment.target} is another for a worker ({found}) than where the run began "
             f"({assignment.fingerprint}); do not edit it meanwhile, and give all machines the same files and versions"
         )
-    if assignment.selection.dtypes is not None:
-        implementation = restricted(implementation, assignment.selection.dtypes)
     implementation.framework.use_one_thread()
-    return Run(
-        replace(implementation, notices=()),
-        assignment.selection,
-        assignment.expected,
-        fail_fast=assignment.fail_fast,
-        shrink=assignment.shrink,
-        pace=Pace.until(assignment.deadline, assignment.budget),
-    )
+    options = assignment.options
+    implementation = replace(implementation.restricted_to(options.selection.dtypes), notices=())
+    return Run(implementation, options, Pace.until(assignment.deadline, options.budget))

@@ -1,0 +1,118 @@
+"""Checking an implementation: the public function, and the same with its options in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.loading import load_within
+from veriformer.conformance_tests.core.selection import Effort, Selection
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.options import RunOptions
+from veriformer.conformance_tests.run.pace import Pace, Progress
+from veriformer.conformance_tests.run.report import Report
+from veriformer.conformance_tests.run.runner import Run
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from veriformer.conformance_tests.run.resuming.record import RecordFile
+    from veriformer.conformance_tests.run.workers.crew import Crew
+
+
+def check(
+    target: object,
+    *,
+    operations: tuple[str, ...] | None = None,
+    laws: tuple[str, ...] | None = None,
+    dtypes: tuple[str, ...] | None = None,
+    tier: Effort = "standard",
+    seed: int = 0,
+    expected_failures: ExpectedFailures | None = None,
+    fail_fast: bool = False,
+    shrink: bool = True,
+    diagnosis: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    isolate: bool = False,
+    time_limit: float = Limits.seconds,
+    memory_limit: int = Limits.memory,
+    workers: int = 0,
+    executor: Executor | Crew | None = None,
+    resume: Path | str | RecordFile | None = None,
+    budget: float | None = None,
+) -> Report:
+    """Check an implementation against the laws and return a report.
+
+    `target`: a built-in name (`numpy`, `torch`, `jax`), a path to a Python file, an import path, or any object with
+        operations as attributes. With workers it is a string.
+    `operations`: their names; None for all.
+    `laws`: ids, or globs over them; None for all.
+    `dtypes`: these instead of the declared ones.
+    `tier`: how many cases each law gets: "quick", "standard" or "thorough".
+    `seed`: the same seed draws the same cases.
+    `expected_failures`: failures that do not count.
+    `fail_fast`: end the run at the first violation.
+    `shrink`: look for the smallest counterexample, rather than keep the first one.
+    `diagnosis`: look for the mistake behind the broken laws of each operation.
+    `progress`: called with a `Progress` before each law.
+    `isolate`: load and call a file or an import path in a process of its own.
+    `time_limit`: the seconds that a call may take in that process.
+    `memory_limit`: the bytes that calls may take in that process, beyond those that loading took.
+    `workers`: how many processes of this machine try the laws; 0 for this process.
+    `executor`: what tries the laws instead; it stays open.
+    `resume`: a file that keeps the results as they come; laws that have passed are taken from it.
+    `budget`: the seconds that the laws may take, the most revealing first; the others are reported as not tried.
+
+    Raises LoadError when the implementation cannot be loaded, UnknownName when an operation, law or tier does not
+    exist, UnusableRecord when `resume` belongs to another run, WorkersError when laws cannot be handed out, and
+    ValueError for a budget that is not a positive number of seconds.
+    """
+    options = RunOptions(
+        Selection(operations, laws, dtypes, tier, seed),
+        expected_failures or ExpectedFailures(),
+        fail_fast=fail_fast,
+        shrink=shrink,
+        diagnosis=diagnosis,
+        budget=budget,
+        isolation=Limits(time_limit, memory_limit) if isolate else None,
+        progress=progress,
+        workers=workers,
+        executor=executor,
+        resume=resume,
+    )
+    return run_check(target, options)
+
+
+def run_check(target: object, options: RunOptions) -> Report:
+    """Check an implementation with these options and return a report; raises what `check` raises."""
+    pace = Pace(options.budget)
+    implementation = load_within(target, options.isolation)
+    try:
+        run = Run(implementation.restricted_to(options.selection.dtypes), options, pace)
+        with _resumed_and_shared(run, target):
+            report = run.report()
+        # To look for a mistake takes calls too.
+        return run.diagnosed(report) if options.diagnosis and not pace.is_spent() else report
+    finally:
+        implementation.close()
+
+
+@contextmanager
+def _resumed_and_shared(run: Run, target: object) -> Iterator[None]:
+    """Attach the resume file and the worker pool, if requested."""
+    options = run.options
+    if options.resume is not None:
+        from veriformer.conformance_tests.run.resuming.record import record_of
+
+        run.record = record_of(options.resume, run.implementation, options.selection)
+    if not options.workers and options.executor is None:
+        yield
+        return
+    from veriformer.conformance_tests.run.workers.sharing import Sharing, crew_of
+
+    with crew_of(options.workers, options.executor) as crew:
+        run.trying = Sharing(crew, target)
+        yield

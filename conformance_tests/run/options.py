@@ -1,0 +1,48 @@
+"""What is asked of a run: one record, from the command line to the laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from veriformer.adapters.isolation.limits import Limits
+from veriformer.conformance_tests.core.selection import Selection
+from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.pace import Progress
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from veriformer.conformance_tests.run.resuming.record import RecordFile
+    from veriformer.conformance_tests.run.workers.crew import Crew
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run, as the keywords of `check` describe them; each function reads those that it needs.
+
+    `isolation` holds the limits of the implementation's own process, None to call it in this one.
+    """
+
+    selection: Selection = field(default_factory=Selection)
+    expected_failures: ExpectedFailures = field(default_factory=ExpectedFailures)
+    fail_fast: bool = False
+    shrink: bool = True
+    diagnosis: bool = True
+    budget: float | None = None
+    isolation: Limits | None = None
+    progress: Callable[[Progress], None] | None = None
+    workers: int = 0
+    executor: Executor | Crew | None = None
+    resume: Path | str | RecordFile | None = None
+
+    def show(self, progress: Progress) -> None:
+        """Show where the run stands, if anything shows it."""
+        if self.progress is not None:
+            self.progress(progress)
+
+    def for_worker(self, isolation: Limits | None) -> RunOptions:
+        """Return the options of a worker process, which can be pickled."""
+        return replace(self, isolation=isolation, progress=None, workers=0, executor=None, resume=None)

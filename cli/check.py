@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
-from veriformer.cli.helpers import crew_for, record_for
+from veriformer.cli.helpers import pool_for, record_for
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.output import printing, standard_output
 from veriformer.cli.seconds import Seconds
@@ -159,7 +159,7 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
     outcome, selection = CheckOutcome(), _selection(arguments)
     with (
         record_for(arguments.resume, selection, arguments.implementations) as record,
-        crew_for(arguments.workers, arguments.dask) as crew,
+        pool_for(arguments.workers, arguments.dask) as pool,
         progress_bar(color=arguments.color) as progress,
     ):
         options = RunOptions(
@@ -168,7 +168,7 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
             fail_fast=arguments.fail_fast,
             budget=arguments.budget,
             progress=progress,
-            executor=crew,
+            executor=pool,
             resume=record,
         )
         for implementation in arguments.implementations:

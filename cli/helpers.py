@@ -12,11 +12,11 @@ from veriformer.cli.failures import UserError
 if TYPE_CHECKING:
     from veriformer.conformance_tests.core.selection import Selection
     from veriformer.conformance_tests.run.resuming.record import RecordFile
-    from veriformer.conformance_tests.run.workers.crew import Crew
+    from veriformer.conformance_tests.run.workers.pool import WorkerPool
 
 
 @contextmanager
-def crew_for(workers: int, dask: str | None) -> Iterator[Crew | None]:
+def pool_for(workers: int, dask: str | None) -> Iterator[WorkerPool | None]:
     """Give the processes of this machine or of a cluster, None for neither; UserError where they cannot be had."""
     if workers and dask:
         raise UserError("--workers are processes of this machine and --dask those of a cluster; give one of the two")
@@ -25,11 +25,11 @@ def crew_for(workers: int, dask: str | None) -> Iterator[Crew | None]:
         return
     from veriformer.conformance_tests.run.workers.cluster import cluster
     from veriformer.conformance_tests.run.workers.errors import NoCluster, WorkersLost
-    from veriformer.conformance_tests.run.workers.processes import Workers
+    from veriformer.conformance_tests.run.workers.processes import ProcessPool
 
     with ExitStack() as stack:
         try:
-            yield stack.enter_context(cluster(dask) if dask else Workers(workers))
+            yield stack.enter_context(cluster(dask) if dask else ProcessPool(workers))
         except (NoCluster, WorkersLost) as error:
             raise UserError(str(error), error) from error
 

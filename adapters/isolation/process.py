@@ -9,12 +9,12 @@ import selectors
 import signal
 import subprocess
 import sys
-import threading
 import time
 import weakref
 from typing import Literal
 
 from veriformer.adapters.isolation.frames import Frame, FrameReader, MalformedFrame
+from veriformer.adapters.processes import Ending, lasting_parent
 
 LONGEST_OUTPUT = 10_000
 INTERFERED = "wrote into the pipe through which its process answers"
@@ -46,9 +46,7 @@ class WorkerProcess:
         requests, self._requests = os.pipe()
         self._replies, replies = os.pipe()
         self._output, output = os.pipe()
-        # The system ends a process with the thread that started it, which only the main one outlives.
-        parent = os.getpid() if threading.current_thread() is threading.main_thread() else None
-        arguments = f"{requests}, {replies}, {parent}"
+        arguments = f"{requests}, {replies}, {lasting_parent()}"
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _START.format(path=sys.path, arguments=arguments)],
             stdin=subprocess.DEVNULL,
@@ -151,7 +149,9 @@ class WorkerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_SECONDS_FOR_LAST_WORDS)
         self._read_late_output()
-        return WorkerLost("end", _ending(self._process.returncode), self._last_words(_WHERE_IT_ENDED))
+        status = self._process.returncode
+        how = "closed the pipe through which its process answers" if status is None else Ending(status).sentence()
+        return WorkerLost("end", how, self._last_words(_WHERE_IT_ENDED))
 
     def _where_it_hangs(self) -> str:
         """Return Python's account of where the call is, empty where the process does not say."""
@@ -176,18 +176,6 @@ class WorkerProcess:
         kept = self._printed.rfind(beginning.encode())
         self._printed = self._printed[:kept] if kept >= 0 else self._printed
         return _OUR_FRAMES.sub("", text[start:])
-
-
-def _ending(status: int | None) -> str:
-    if status is None:
-        return "closed the pipe through which its process answers"
-    if status >= 0:
-        return f"ended its process with status {status}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = f"signal {-status}"
-    return f"ended its process by {name}{', perhaps for want of memory' if name == 'SIGKILL' else ''}"
 
 
 def _end(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, ends: tuple[int, ...]) -> None:

@@ -19,9 +19,9 @@ from veriformer.adapters.isolation import messages
 from veriformer.adapters.isolation.description import described
 from veriformer.adapters.isolation.frames import Frame, read_request, reply
 from veriformer.adapters.isolation.memory import is_short, limit_memory
-from veriformer.adapters.isolation.parent import end_with
 from veriformer.adapters.isolation.state import Watch, Watched
 from veriformer.adapters.loading import load
+from veriformer.adapters.processes import end_with
 from veriformer.adapters.sequences import Step, prepare_sequence
 
 _MOST_COPIES = 8
@@ -113,8 +113,7 @@ def main(requests: int, replies: int, parent: int | None) -> None:
 
     Where the suite is killed this process ends too, whatever signals it ignores, if the system (Linux) can do that.
     """
-    if parent is not None:
-        end_with(parent)
+    end_with(parent)
     for end in (requests, replies):
         # Programs that the implementation starts do not get them.
         os.set_inheritable(end, False)

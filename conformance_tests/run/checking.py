@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from veriformer.conformance_tests.run.resuming.record import RecordFile
-    from veriformer.conformance_tests.run.workers.crew import Crew
+    from veriformer.conformance_tests.run.workers.pool import WorkerPool
 
 
 def check(
@@ -40,7 +40,7 @@ def check(
     time_limit: float = Limits.seconds,
     memory_limit: int = Limits.memory,
     workers: int = 0,
-    executor: Executor | Crew | None = None,
+    executor: Executor | WorkerPool | None = None,
     resume: Path | str | RecordFile | None = None,
     budget: float | None = None,
 ) -> Report:
@@ -111,8 +111,8 @@ def _resumed_and_shared(run: Run, target: object) -> Iterator[None]:
     if not options.workers and options.executor is None:
         yield
         return
-    from veriformer.conformance_tests.run.workers.sharing import Sharing, crew_of
+    from veriformer.conformance_tests.run.workers.distribution import Distribution, pool_of
 
-    with crew_of(options.workers, options.executor) as crew:
-        run.trying = Sharing(crew, target)
+    with pool_of(options) as pool:
+        run.trying = Distribution(pool, target)
         yield

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from veriformer.conformance_tests.run.resuming.record import RecordFile
-    from veriformer.conformance_tests.run.workers.crew import Crew
+    from veriformer.conformance_tests.run.workers.pool import WorkerPool
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RunOptions:
     isolation: Limits | None = None
     progress: Callable[[Progress], None] | None = None
     workers: int = 0
-    executor: Executor | Crew | None = None
+    executor: Executor | WorkerPool | None = None
     resume: Path | str | RecordFile | None = None
 
     def show(self, progress: Progress) -> None:

@@ -28,10 +28,9 @@ from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.run.expected_failures import Entry, ExpectedFailures
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.workers.errors import NotSendable, WorkersLost
-from veriformer.conformance_tests.run.workers.processes import Workers
-from veriformer.conformance_tests.run.workers.shares import Assignment, Share, divided
-from veriformer.conformance_tests.run.workers.weights import weight
-from veriformer.conformance_tests.run.workers.working import try_share
+from veriformer.conformance_tests.run.workers.processes import ProcessPool
+from veriformer.conformance_tests.run.workers.work_items import Assignment, WorkItem, divided, weight
+from veriformer.conformance_tests.run.workers.working import try_item
 
 SMALL = ("softmax", "gelu", "causal_mask", "rms_norm", "alibi_bias", "layer_norm")
 ASSIGNMENT = Assignment("numpy", "", RunOptions(), run="one")
@@ -172,20 +171,20 @@ class _Editing(ThreadPoolExecutor):
         return super().submit(*arguments, **named)
 
 
-# Shares
+# Work items
 
 
-def test_shares_have_every_law_once_and_the_dear_ones_come_first() -> None:
-    shares = divided(laws().values(), ASSIGNMENT, 2)
-    assert Counter(law for share in shares for law in share.laws) == Counter(list(laws()))
-    costs = [sum(weight(laws()[law]) for law in share.laws) for share in shares]
+def test_work_items_have_every_law_once_and_the_dear_ones_come_first() -> None:
+    items = divided(laws().values(), ASSIGNMENT, 2)
+    assert Counter(law for item in items for law in item.laws) == Counter(list(laws()))
+    costs = [sum(weight(laws()[law]) for law in item.laws) for item in items]
     assert costs == sorted(costs, reverse=True)
-    # Two workers end at about the same time: the last share is short, and none is a large part of the whole.
+    # Two workers end at about the same time: the last item is short, and none is a large part of the whole.
     assert max(costs) < sum(costs) / 10
-    assert all(len({law.partition(".")[0] for law in share.laws}) == 1 for share in shares)
+    assert all(len({law.partition(".")[0] for law in item.laws}) == 1 for item in items)
 
 
-def test_a_run_that_ends_early_has_revealing_shares_first() -> None:
+def test_a_run_that_ends_early_has_revealing_items_first() -> None:
     (first, *_) = divided(laws().values(), replace(ASSIGNMENT, options=RunOptions(fail_fast=True)), 2)
     assert (
         first.laws[0]
@@ -194,21 +193,21 @@ def test_a_run_that_ends_early_has_revealing_shares_first() -> None:
 
 
 def test_a_worker_goes_on_with_an_operation_that_it_knows() -> None:
-    softmax, gelu, other = (Share(ASSIGNMENT, (law,)) for law in ("softmax.shape", "gelu.value", "softmax.value"))
-    with Workers(2) as workers:
+    softmax, gelu, other = (WorkItem(ASSIGNMENT, (law,)) for law in ("softmax.shape", "gelu.value", "softmax.value"))
+    with ProcessPool(2) as workers:
         waiting = [softmax, other, gelu]
-        workers.begin(waiting)
+        workers.submit_one(waiting)
         # The second worker takes what the first does not know yet.
-        workers.begin(waiting)
+        workers.submit_one(waiting)
         assert waiting == [other]
         assert not workers.has_room
         # The first to end is offered the rest: nobody waits for the one that knows it.
         workers.wait()
-        workers.begin(waiting)
+        workers.submit_one(waiting)
         assert waiting == []
 
 
-def test_no_law_makes_no_share() -> None:
+def test_no_law_makes_no_item() -> None:
     assert divided((), ASSIGNMENT, 2) == []
 
 
@@ -327,7 +326,7 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
 
 def test_a_number_of_workers_is_at_least_one() -> None:
     with pytest.raises(ValueError, match="the number of workers is -1"):
-        Workers(-1)
+        ProcessPool(-1)
 
 
 def test_what_fails_in_veriformer_itself_is_returned_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,8 +336,8 @@ def test_what_fails_in_veriformer_itself_is_returned_as_that(monkeypatch: pytest
         raise ZeroDivisionError("ours")
 
     monkeypatch.setattr(working, "_run_of", defective)
-    (share, *_) = divided(laws().values(), ASSIGNMENT, 2)
-    assert "ZeroDivisionError: ours" in try_share(share).defect
+    (item, *_) = divided(laws().values(), ASSIGNMENT, 2)
+    assert "ZeroDivisionError: ours" in try_item(item).defect
 
 
 HANGING = """

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from veriformer.conformance_tests.run.workers.crew import Crew
 from veriformer.conformance_tests.run.workers.errors import NoCluster
-from veriformer.conformance_tests.run.workers.executors import ExecutorCrew
+from veriformer.conformance_tests.run.workers.executors import ExecutorPool
+from veriformer.conformance_tests.run.workers.pool import WorkerPool
 
 _SECONDS_TO_ANSWER = 10
 
 
 @contextmanager
-def cluster(address: str) -> Iterator[Crew]:
-    """Give the workers of the cluster whose scheduler has this address; NoCluster where there are none."""
+def cluster(address: str) -> Iterator[WorkerPool]:
+    """Yield the workers of the cluster whose scheduler has this address; NoCluster where there are none."""
     try:
         from distributed import Client
     except ModuleNotFoundError as error:
@@ -31,8 +31,8 @@ def cluster(address: str) -> Iterator[Crew]:
             "`dask scheduler` prints it, such as tcp://127.0.0.1:8786"
         ) from error
     with client:
-        # Threads of one process take turns, so that a process counts once.
+        # The threads of one process take turns, so that a process counts once.
         workers = len(client.nthreads())
         if not workers:
             raise NoCluster(f"the Dask cluster at {address} has no workers; start some: dask worker {address}")
-        yield ExecutorCrew(client.get_executor(pure=False), workers)
+        yield ExecutorPool(client.get_executor(pure=False), workers)

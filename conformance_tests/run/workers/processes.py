@@ -1,77 +1,77 @@
 """Worker processes of this machine, each with a pipe of its own.
 
-A pool that is shared would not tell which share a process died over, and one that is killed while it sends a result
-would leave the reader waiting for the rest. With one pipe for each process its end is seen at once, whenever it comes,
-nobody else is disturbed, and workers whose parent was killed end too.
+A shared pool would not say over which item a process died, and a process that is killed while it sends its results
+would leave the reader waiting for the rest. With a pipe for each process its end is seen at once, whenever it comes,
+and no other process is disturbed.
 """
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import TracebackType
 
-from veriformer.conformance_tests.run.workers.crew import Ended
+from veriformer.adapters.processes import Ending, lasting_parent
 from veriformer.conformance_tests.run.workers.errors import WorkersLost
+from veriformer.conformance_tests.run.workers.pool import Finished
 from veriformer.conformance_tests.run.workers.serving import serve
-from veriformer.conformance_tests.run.workers.shares import Returned, Share
+from veriformer.conformance_tests.run.workers.work_items import ItemResults, WorkItem
 
-# So many that never began, one after the other, and it is not chance.
+# When so many processes in a row end before they have begun, it is not by chance.
 _FAILED_STARTS = 3
-# What has nothing to do loses nothing when it is killed.
+# An idle worker loses nothing when it is killed.
 _SECONDS_TO_END = 0.5
 _SECONDS_TO_DIE = 1.0
 
 
 class Worker:
-    """One process, and the share that it is trying."""
+    """One process, and the work item that it is trying."""
 
-    def __init__(self, main: Callable[[Connection], None] = serve) -> None:
-        # Frameworks run threads, which a forked process would have the locks of and not the threads.
+    def __init__(self, main: Callable[[Connection, int | None], None] = serve) -> None:
+        # Frameworks run threads; a forked process would have their locks without the threads.
         context = get_context("spawn")
         self.connection, other_end = context.Pipe()
-        self.process: BaseProcess = context.Process(target=main, args=(other_end,))
+        self.process: BaseProcess = context.Process(target=main, args=(other_end, lasting_parent()))
         self.process.start()
         other_end.close()
         self.has_begun = False
-        self.share: Share | None = None
+        self.item: WorkItem | None = None
         self.operations: set[str] = set()
 
-    def give(self, share: Share) -> None:
-        """Send a share; what becomes of a process that does not live any more is seen when it is waited for."""
-        self.share = share
-        self.operations.add(share.operation)
+    def give(self, item: WorkItem) -> None:
+        """Send an item; that the process has ended is seen when it is waited for."""
+        self.item = item
+        self.operations.add(item.operation)
         try:
-            self.connection.send(share)
+            self.connection.send(item)
         except OSError:
             return
 
-    def take(self) -> Returned | None:
+    def take(self) -> ItemResults | None:
         """Return what came, None for the first message, which says that the process has begun; EOFError at its end."""
         try:
             if not self.connection.poll():
                 raise EOFError
-            returned: Returned | None = self.connection.recv()
+            results: ItemResults | None = self.connection.recv()
         except OSError as error:
             raise EOFError from error
         self.has_begun = True
-        return returned
+        return results
 
-    def end(self, seconds: float) -> str:
-        """Give the process some seconds to end, kill it where it lives on, and return how it ended."""
+    def end(self, seconds: float) -> Ending:
+        """Give the process some seconds to end, kill it if it is still alive, and return how it ended."""
         self.connection.close()
         self.process.join(seconds)
         if self.process.is_alive():
             self.process.kill()
         self.process.join()
-        return ending(self.process.exitcode or 0)
+        return Ending(self.process.exitcode or 0)
 
 
-class Workers:
-    """So many processes of this machine, to be used in a `with` statement, at whose beginning they start."""
+class ProcessPool:
+    """A number of processes of this machine, to be used in a `with` statement, at whose beginning they start."""
 
     def __init__(self, number: int) -> None:
         if number < 1:
@@ -83,37 +83,37 @@ class Workers:
     @property
     def has_room(self) -> bool:
         """Whether a worker is idle, or one more can be started."""
-        return sum(worker.share is not None for worker in self._workers) < self.size
+        return sum(worker.item is not None for worker in self._workers) < self.size
 
-    def begin(self, waiting: list[Share]) -> None:
-        """Give one of the shares to a worker that is idle, or to a new one."""
-        worker = next((worker for worker in self._workers if worker.share is None), None)
+    def submit_one(self, waiting: list[WorkItem]) -> None:
+        """Give one of the items to a worker that is idle, or to a new one."""
+        worker = next((worker for worker in self._workers if worker.item is None), None)
         if worker is None:
             worker = Worker()
             self._workers.append(worker)
-        share = self._best_for(worker, waiting)
-        waiting.remove(share)
-        worker.give(share)
+        item = self._best_for(worker, waiting)
+        waiting.remove(item)
+        worker.give(item)
 
-    def wait(self) -> Ended:
-        """Wait for the next share to end; WorkersLost where processes end before they have begun."""
+    def wait(self) -> Finished:
+        """Wait until an item is finished; WorkersLost where processes end before they have begun."""
         while True:
-            # The process too: something that it started might keep the pipe open.
+            # The process too: another one that it started might keep the pipe open.
             ready = wait(end for worker in self._workers for end in (worker.connection, worker.process.sentinel))
             for worker in list(self._workers):
                 if worker.connection in ready or worker.process.sentinel in ready:
-                    ended = self._heard(worker)
-                    if ended is not None:
-                        return ended
+                    finished = self._received(worker)
+                    if finished is not None:
+                        return finished
 
     def abandon(self) -> None:
         """End the processes that are busy."""
-        for worker in [worker for worker in self._workers if worker.share is not None]:
+        for worker in [worker for worker in self._workers if worker.item is not None]:
             self._workers.remove(worker)
             worker.end(0)
 
-    def __enter__(self) -> Workers:
-        # All at once: they import what they need while the process that has them does the same.
+    def __enter__(self) -> ProcessPool:
+        # All at once: they import what they need while this process does the same.
         self._workers = [Worker() for _ in range(self.size)]
         return self
 
@@ -124,29 +124,29 @@ class Workers:
         while self._workers:
             self._workers.pop().end(_SECONDS_TO_END)
 
-    def _best_for(self, worker: Worker, waiting: list[Share]) -> Share:
-        """Return a share of an operation that the worker knows, else of one that no other knows, else the first.
+    def _best_for(self, worker: Worker, waiting: list[WorkItem]) -> WorkItem:
+        """Return an item of an operation that the worker knows, else of one that no other knows, else the first.
 
         A framework that compiles does so once in each process.
         """
-        known = next((share for share in waiting if share.operation in worker.operations), None)
+        known = next((item for item in waiting if item.operation in worker.operations), None)
         taken = {operation for other in self._workers for operation in other.operations}
-        return known or next((share for share in waiting if share.operation not in taken), waiting[0])
+        return known or next((item for item in waiting if item.operation not in taken), waiting[0])
 
-    def _heard(self, worker: Worker) -> Ended | None:
-        """Return the share that ended; None where a worker has only begun, or one that had no share is gone."""
+    def _received(self, worker: Worker) -> Finished | None:
+        """Return the item that is finished; None where a worker has only begun, or an idle one is gone."""
         try:
-            returned = worker.take()
+            results = worker.take()
         except EOFError:
             return self._gone(worker)
         self._failed_starts = 0
-        share = worker.share
-        if returned is None or share is None:
+        item = worker.item
+        if results is None or item is None:
             return None
-        worker.share = None
-        return Ended(share, returned)
+        worker.item = None
+        return Finished(item, results)
 
-    def _gone(self, worker: Worker) -> Ended | None:
+    def _gone(self, worker: Worker) -> Finished | None:
         self._workers.remove(worker)
         how = worker.end(_SECONDS_TO_DIE)
         if not worker.has_begun:
@@ -156,14 +156,4 @@ class Workers:
                 f"{_FAILED_STARTS} worker processes ended before they began ({how}); a script that checks with workers "
                 'must do so under `if __name__ == "__main__":`, since every worker imports it'
             )
-        return None if worker.share is None else Ended(worker.share, None, how)
-
-
-def ending(status: int) -> str:
-    """Return how a process ended, as one says it."""
-    if status >= 0:
-        return f"exit status {status}"
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return f"signal {-status}"
+        return None if worker.item is None else Finished(worker.item, None, str(how))

@@ -1,4 +1,4 @@
-"""What a worker does with a share: it loads the implementation once, and tries laws as any run does."""
+"""What a worker does with a work item: it loads the implementation once, and tries laws as any run does."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.operations.laws import laws
 from veriformer.conformance_tests.run.pace import Pace
 from veriformer.conformance_tests.run.runner import Run
-from veriformer.conformance_tests.run.workers.shares import Assignment, Returned, Share
+from veriformer.conformance_tests.run.workers.work_items import Assignment, ItemResults, WorkItem
 
-# What is printed is captured for the whole process, and an operation remembers its calls: threads take turns.
+# Threads take turns: output is captured for the whole process, and an operation remembers its calls.
 _TURN = threading.Lock()
-# The run at hand, with the profiles of the operations that were examined; a worker goes from one run to the next.
-_AT_HAND: dict[str, Run] = {}
+# The present run, with the profiles of the operations that were examined.
+_PRESENT: dict[str, Run] = {}
 
 
-def try_share(share: Share) -> Returned:
-    """Try the laws of a share; whatever goes wrong is in what is returned."""
+def try_item(item: WorkItem) -> ItemResults:
+    """Try the laws of a work item; whatever goes wrong is in what is returned."""
     with _TURN:
         try:
-            return _tried(_run_of(share.assignment), share)
+            return _tried(_run_of(item.assignment), item)
         except LoadError as error:
-            return Returned(failure=str(error))
+            return ItemResults(failure=str(error))
         except Exception:
-            return Returned(defect=traceback.format_exc())
+            return ItemResults(defect=traceback.format_exc())
 
 
-def _tried(run: Run, share: Share) -> Returned:
+def _tried(run: Run, item: WorkItem) -> ItemResults:
     results: list[LawResult] = []
-    for identifier in share.laws:
+    for identifier in item.laws:
         results.append(run.try_law(laws()[identifier]))
-        if share.assignment.options.fail_fast and run.is_violation(results[-1]):
+        if item.assignment.options.fail_fast and run.is_violation(results[-1]):
             break
     operations = {result.law.operation.name for result in results}
-    return Returned(tuple(results), {name: run.findings[name] for name in operations if name in run.findings})
+    return ItemResults(tuple(results), {name: run.findings[name] for name in operations if name in run.findings})
 
 
 def _run_of(assignment: Assignment) -> Run:
-    if assignment.run not in _AT_HAND:
-        for run in _AT_HAND.values():
+    if assignment.run not in _PRESENT:
+        for run in _PRESENT.values():
             run.implementation.close()
-        _AT_HAND.clear()
-        _AT_HAND[assignment.run] = _loaded(assignment)
-    return _AT_HAND[assignment.run]
+        _PRESENT.clear()
+        _PRESENT[assignment.run] = _loaded(assignment)
+    return _PRESENT[assignment.run]
 
 
 def _loaded(assignment: Assignment) -> Run:
     """Load the implementation; LoadError where it is not the one that the run is about."""
-    # The process that began the run has loaded it too, and shown what it prints.
+    # The process that began the run has loaded it too, and has shown what loading prints.
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         implementation = load_within(assignment.target, assignment.options.isolation)
     found = fingerprint(implementation)

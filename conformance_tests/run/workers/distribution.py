@@ -1,4 +1,4 @@
-"""Handing out the laws of a run to a crew, and putting together what comes back."""
+"""Handing out the laws of a run to a worker pool, and putting together what comes back."""
 
 from __future__ import annotations
 
@@ -16,43 +16,44 @@ from veriformer.conformance_tests.core.fingerprint import fingerprint
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.run.applicability import not_declared
+from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.pace import Progress
 from veriformer.conformance_tests.run.runner import Run
-from veriformer.conformance_tests.run.workers.crew import Crew, Ended
 from veriformer.conformance_tests.run.workers.errors import NotSendable, WorkerDefect
-from veriformer.conformance_tests.run.workers.executors import ExecutorCrew
-from veriformer.conformance_tests.run.workers.processes import Workers
-from veriformer.conformance_tests.run.workers.shares import Assignment, Returned, Share, divided
+from veriformer.conformance_tests.run.workers.executors import ExecutorPool
+from veriformer.conformance_tests.run.workers.pool import Finished, WorkerPool
+from veriformer.conformance_tests.run.workers.processes import ProcessPool
+from veriformer.conformance_tests.run.workers.work_items import Assignment, ItemResults, WorkItem, divided
 from veriformer.spec.laws import LAWS, LawStatement
 
-# One death may be an accident: whatever killed the process may not have meant the law.
+# One death may be an accident that has nothing to do with the law.
 _MOST_DEATHS = 2
 
 
 @contextmanager
-def crew_of(workers: int, executor: Executor | Crew | None) -> Iterator[Crew]:
-    """Give who tries the laws: an executor, which stays as it is, or so many new processes, which end afterwards."""
-    if executor is None:
-        with Workers(workers) as crew:
-            yield crew
-    elif isinstance(executor, Executor):
-        yield ExecutorCrew(executor)
+def pool_of(options: RunOptions) -> Iterator[WorkerPool]:
+    """Yield the pool that tries the laws: an executor, which stays open, or new processes, which end afterwards."""
+    if options.executor is None:
+        with ProcessPool(options.workers) as pool:
+            yield pool
+    elif isinstance(options.executor, Executor):
+        yield ExecutorPool(options.executor)
     else:
-        yield executor
+        yield options.executor
 
 
-class Sharing:
-    """One way for a run to try its laws: by a crew."""
+class Distribution:
+    """One way for a run to try its laws: by a worker pool."""
 
-    def __init__(self, crew: Crew, target: object) -> None:
+    def __init__(self, pool: WorkerPool, target: object) -> None:
         residence = target.residence if isinstance(target, Implementation) else None
         name = target if residence is None else residence.supervisor.target
         if not isinstance(name, str):
             raise NotSendable(type(target).__name__)
-        self._crew = crew
+        self._pool = pool
         self._target = name
-        self._deaths: Counter[Share] = Counter()
-        self._waiting: list[Share] = []
+        self._deaths: Counter[WorkItem] = Counter()
+        self._waiting: list[WorkItem] = []
 
     def __call__(self, run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
         """Yield the results as they come; LoadError, WorkersLost or WorkerDefect where none can come."""
@@ -61,7 +62,7 @@ class Sharing:
         seconds, tried = 0.0, 0
         for done, result in enumerate(self._results_of(run, laws), before + 1):
             seconds, tried = seconds + result.seconds, tried + (result.seconds > 0)
-            forecast = run.pace.forecast_shared(seconds, tried, total - done, self._crew.size)
+            forecast = run.pace.forecast_shared(seconds, tried, total - done, self._pool.size)
             run.options.show(Progress(name, result.law.id, done, total, forecast))
             yield result
 
@@ -69,54 +70,54 @@ class Sharing:
         declared = []
         for law in laws:
             if not_declared(run.implementation, law):
-                # That takes no time, and needs nobody.
+                # That takes no time, and no worker.
                 yield run.try_law(law)
             else:
                 declared.append(law)
-        self._waiting = divided(declared, self._assignment(run), self._crew.size)
+        self._waiting = divided(declared, self._assignment(run), self._pool.size)
         try:
             yield from self._returned(run)
         finally:
-            self._crew.abandon()
+            self._pool.abandon()
 
     def _returned(self, run: Run) -> Iterator[LawResult]:
-        begun = 0
-        while begun or self._waiting:
+        submitted = 0
+        while submitted or self._waiting:
             if run.pace.is_spent():
                 yield from (run.pace.untried(law) for law in self._given_up())
-                if not begun:
+                if not submitted:
                     return
-            while self._waiting and self._crew.has_room:
-                self._crew.begin(self._waiting)
-                begun += 1
-            ended = self._crew.wait()
-            begun -= 1
-            yield from self._results(run, ended)
+            while self._waiting and self._pool.has_room:
+                self._pool.submit_one(self._waiting)
+                submitted += 1
+            finished = self._pool.wait()
+            submitted -= 1
+            yield from self._results(run, finished)
 
     def _given_up(self) -> list[LawStatement]:
-        """Return the laws that nobody has begun, which wait no longer."""
+        """Return the laws that no worker has begun, and stop waiting for them."""
         waiting, self._waiting = self._waiting, []
-        return [LAWS[identifier] for share in waiting for identifier in share.laws]
+        return [LAWS[identifier] for item in waiting for identifier in item.laws]
 
-    def _results(self, run: Run, ended: Ended) -> Iterator[LawResult]:
-        if ended.returned is None:
-            return self._died(run, ended)
-        run.findings.update(_checked(ended.returned).findings)
+    def _results(self, run: Run, finished: Finished) -> Iterator[LawResult]:
+        if finished.results is None:
+            return self._died(run, finished)
+        run.findings.update(_checked(finished.results).findings)
         # The statement that came is a copy; here there is one of each.
-        return (replace(result, law=LAWS[result.law.id]) for result in ended.returned.results)
+        return (replace(result, law=LAWS[result.law.id]) for result in finished.results.results)
 
-    def _died(self, run: Run, ended: Ended) -> Iterator[LawResult]:
-        """Let a share be tried again, after its second death law by law; yield the error of a law that kills alone."""
-        share = ended.share
-        self._deaths[share] += 1
-        if self._deaths[share] < _MOST_DEATHS:
-            self._waiting.insert(0, share)
-        elif len(share.laws) > 1:
-            self._waiting[:0] = share.one_by_one()
+    def _died(self, run: Run, finished: Finished) -> Iterator[LawResult]:
+        """Have an item tried again, after its second death law by law; yield the error of a law that kills alone."""
+        item = finished.item
+        self._deaths[item] += 1
+        if self._deaths[item] < _MOST_DEATHS:
+            self._waiting.insert(0, item)
+        elif len(item.laws) > 1:
+            self._waiting[:0] = item.one_by_one()
         else:
-            statement = LAWS[share.laws[0]]
+            statement = LAWS[item.laws[0]]
             run.deadly.add(statement.operation.name)
-            reason = f"the process that tried it ended without a result, {_MOST_DEATHS} times ({ended.how})"
+            reason = f"the process that tried it ended without a result, {_MOST_DEATHS} times ({finished.how})"
             yield LawResult(statement, "error", reason=reason)
 
     def _assignment(self, run: Run) -> Assignment:
@@ -130,13 +131,13 @@ class Sharing:
         )
 
 
-def _checked(returned: Returned) -> Returned:
+def _checked(results: ItemResults) -> ItemResults:
     """Return what came, or raise what kept the worker from trying anything."""
-    if returned.failure:
-        raise LoadError(f"a worker cannot load the implementation: {returned.failure}")
-    if returned.defect:
-        raise WorkerDefect(f"in a worker:\n{returned.defect}")
-    return returned
+    if results.failure:
+        raise LoadError(f"a worker cannot load the implementation: {results.failure}")
+    if results.defect:
+        raise WorkerDefect(f"in a worker:\n{results.defect}")
+    return results
 
 
 def _wherever(target: str, implementation: Implementation) -> str:

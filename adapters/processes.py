@@ -1,0 +1,60 @@
+"""What every process that the suite starts has in common: it ends with the suite, and how it ended is said."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+from dataclasses import dataclass
+
+# From <linux/prctl.h>.
+_SET_PARENT_DEATH_SIGNAL = 1
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended: its exit status, or the negative number of the signal that ended it."""
+
+    status: int
+
+    @property
+    def signal(self) -> str:
+        """The name of the signal that ended the process; empty where it ended by itself."""
+        if self.status >= 0:
+            return ""
+        try:
+            return signal.Signals(-self.status).name
+        except ValueError:
+            return f"signal {-self.status}"
+
+    def __str__(self) -> str:
+        return self.signal or f"exit status {self.status}"
+
+    def sentence(self) -> str:
+        """Return how a sentence goes on whose subject is the call that ended its process."""
+        if not self.signal:
+            return f"ended its process with status {self.status}"
+        return f"ended its process by {self.signal}{', perhaps for want of memory' * (self.signal == 'SIGKILL')}"
+
+
+def lasting_parent() -> int | None:
+    """Return the number of this process for `end_with` in a child; None in a thread that the child may outlive.
+
+    Linux ends the child with the thread that started it, and only the main thread lasts as long as the process.
+    """
+    return os.getpid() if threading.current_thread() is threading.main_thread() else None
+
+
+def end_with(parent: int | None) -> None:
+    """Have this process killed when `parent` ends, by a signal that cannot be ignored; do nothing on other systems."""
+    if parent is None or not sys.platform.startswith("linux"):
+        return
+    try:
+        ctypes.CDLL(None, use_errno=True).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
+    except (OSError, AttributeError):
+        return
+    if os.getppid() != parent:
+        # It ended before it could be asked for.
+        os._exit(0)

@@ -52,7 +52,7 @@ _TORCH, _JAX, _FLAX, _EQUINOX, _KERAS = ("torch",), ("jax",), ("jax", "flax"), (
 _CATALOGUE = (
     _library("numpy", (), "the NumPy reference itself"),
     _library(
-        "torch", _TORCH, "torch.nn.functional, and MultiheadAttention without its fast path; torch picks the kernels"
+        "torch", _TORCH, "torch.nn.functional, and MultiheadAttention without its fast path; torch chooses the kernels"
     ),
     _library("jax", _JAX, "jax.nn, compiled"),
     _library("flax", _FLAX, "the layers of Flax NNX with their defaults, compiled"),
@@ -63,20 +63,22 @@ _CATALOGUE = (
     _variant("torch-flash", _TORCH, "functional attention with the flash kernel only"),
     _variant("torch-flex", _TORCH, "flex_attention, not compiled"),
     _variant("torch-fast-path", _TORCH, "MultiheadAttention on its evaluation fast path, wherever torch takes it"),
-    _variant("torch-need-weights", _TORCH, "MultiheadAttention asked for its weights too, which is code of its own"),
+    _variant("torch-need-weights", _TORCH, "MultiheadAttention that returns its weights too, by code of its own"),
     _variant("jax-eager", _JAX, "jax.nn, operation by operation"),
     _variant("jax-vmap", _JAX, "jax.nn, mapped over the batch and compiled"),
     _variant("flax-eager", _FLAX, "the layers of Flax NNX, operation by operation"),
     _variant("flax-vmap", _FLAX, "the layers of Flax NNX, mapped over the batch and compiled"),
     _variant("flax-two-pass", _FLAX, "LayerNorm of Flax NNX with use_fast_variance=False"),
-    _variant("flax-sow-weights", _FLAX, "MultiHeadAttention with sow_weights=True, which is code of its own"),
+    _variant("flax-sow-weights", _FLAX, "MultiHeadAttention with sow_weights=True, which has code of its own"),
     _variant("flax-decode", _FLAX, "MultiHeadAttention fed token by token through its decode cache"),
     _variant("keras-activations", _KERAS, "the functions of keras.activations, whose gelu is the exact one"),
-    _variant("keras-scores", _KERAS, "the attention layers of Keras asked for their weights too, code of its own"),
-    _variant("keras-smoothing", _KERAS, "CategoricalCrossentropy of Keras, which smooths labels"),
-    _variant("keras-torch", ("torch", "keras"), "Keras on its PyTorch backend; not in one process with the others"),
     _variant(
-        "keras-tensorflow", ("tensorflow", "keras"), "Keras on its TensorFlow backend; in a process of its own too"
+        "keras-scores", _KERAS, "the attention layers of Keras that return their weights too, by code of their own"
+    ),
+    _variant("keras-smoothing", _KERAS, "CategoricalCrossentropy of Keras, which smooths labels"),
+    _variant("keras-torch", ("torch", "keras"), "Keras on its PyTorch backend; needs a process of its own"),
+    _variant(
+        "keras-tensorflow", ("tensorflow", "keras"), "Keras on its TensorFlow backend; needs a process of its own"
     ),
 )
 

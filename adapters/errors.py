@@ -70,7 +70,7 @@ class StateCorrupted(AdapterError):
     """The operation changed what its whole process shares, and did not change it back."""
 
     def __init__(self, operation: str, what: str) -> None:
-        super().__init__(f"{operation} changed {what} and left it so; put it back before returning")
+        super().__init__(f"{operation} changed {what} and left it changed; restore it before returning")
         self.operation = operation
         self.what = what
 
@@ -96,7 +96,7 @@ class OperationCrashed(OperationLost):
     """The operation ended its process, or cut it off; `how` completes the sentence."""
 
     def __init__(self, operation: str, how: str, elsewhere: str = "") -> None:
-        super().__init__(f"{operation} {how}; a call returns, or raises an exception", elsewhere, how)
+        super().__init__(f"{operation} {how}; a call must return or raise an exception", elsewhere, how)
 
 
 class OperationNotTried(OperationLost):

@@ -23,7 +23,7 @@ def _remedy(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name in FRAMEWORKS:
         return install_hint(error.name)
     if isinstance(error, ModuleNotFoundError):
-        return f"install {error.name}, or put it beside the file"
+        return f"install {error.name}, or put it next to the file"
     if isinstance(error, ImportError) and "no known parent package" in str(error):
         return "a file in a package is named by its import path, package.module"
     return "correct it, then run again"

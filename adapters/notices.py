@@ -70,7 +70,7 @@ def _about_imports(found: object, operations: Callables) -> list[str]:
     origins = {name: function.__module__ for name, function in operations.items() if inspect.isroutine(function)}
     return [
         f"{operation} was imported from {origin} and is tested as the implementation's own; "
-        "import it under another name if that is not meant"
+        "import it under another name if that is not intended"
         for operation, origin in origins.items()
         if str(origin).partition(".")[0] in FRAMEWORKS
     ]

@@ -65,7 +65,7 @@ class CheckOutcome:
 @click.command("check", short_help="Check implementations against the laws.")
 @click.argument("implementations", metavar="IMPLEMENTATION...", nargs=-1, required=True)
 @click.option("--operation", "operations", multiple=True, metavar="NAME", help="Only this operation (repeatable).")
-@click.option("--law", "laws", multiple=True, metavar="GLOB", help="Only laws with such an id (repeatable).")
+@click.option("--law", "laws", multiple=True, metavar="GLOB", help="Only laws whose id matches (repeatable).")
 @click.option(
     "--dtype", "dtypes", multiple=True, metavar="NAME", help="Test these dtypes instead of the declared ones."
 )
@@ -74,7 +74,7 @@ class CheckOutcome:
     type=click.Choice(TIERS),
     default="standard",
     show_default=True,
-    help="How many calls a law gets.",
+    help="How many calls each law gets.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same cases.")
 @click.option(
@@ -88,32 +88,34 @@ class CheckOutcome:
     "--expected-failures",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A list of failures known and explained.",
+    help="A list of known failures, each with its reason.",
 )
-@click.option("--fail-fast", is_flag=True, help="End at the first violation, the most revealing laws first.")
+@click.option("--fail-fast", is_flag=True, help="Try the most revealing laws first and stop at the first violation.")
 @click.option(
     "--workers",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Try the laws in so many processes of this machine.",
+    help="Try the laws in N processes of this machine.",
 )
 @click.option("--dask", metavar="ADDRESS", help="Try the laws on the Dask cluster with this scheduler.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Keep results in this file as they come, and take them from it when the run is repeated.",
+    help="Save results in this file as they come; a repeated run takes them from it.",
 )
 @click.option(
     "--budget",
     type=Seconds(),
     default=None,
     metavar="SECONDS",
-    help="Try the most revealing laws first, and report those as not tried that no time is left for.",
+    help="Stop trying laws after this time, the most revealing first; the others are reported as not tried.",
 )
-@click.option("--remove-stale", is_flag=True, help="Delete the lines of that list that are not true any more.")
-@click.option("--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce.")
+@click.option("--remove-stale", is_flag=True, help="Delete the lines of that list that are no longer true.")
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce violations."
+)
 @click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
 @click.option("--color/--no-color", default=True, help="Colours on a terminal.")
 @isolation_options
@@ -212,7 +214,7 @@ def refuse_unwritable(path: Path | None, sources: Sequence[str] = ()) -> None:
         return
     try:
         if sources and path.exists() and (path.suffix == ".py" or any(_is_same(path, source) for source in sources)):
-            raise UserError(f"cannot write {path}: it is what the run reads, or a program; name another file")
+            raise UserError(f"cannot write {path}: the run reads it, or it is a program; name another file")
         if path.is_dir():
             raise UserError(f"cannot write {path}: it is a folder; name a file")
         if not path.resolve().parent.is_dir():

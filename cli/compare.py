@@ -20,23 +20,29 @@ if TYPE_CHECKING:
 @click.argument("second", metavar="B")
 @click.option("--operation", "operations", multiple=True, metavar="NAME", help="Only this operation (repeatable).")
 @click.option("--dtype", "dtypes", multiple=True, metavar="NAME", help="Use these dtypes instead of the common ones.")
-@click.option("--tier", type=click.Choice(TIERS), default="standard", show_default=True, help="How many cases.")
+@click.option(
+    "--tier",
+    type=click.Choice(TIERS),
+    default="standard",
+    show_default=True,
+    help="How many cases each operation gets.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same cases.")
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the comparison as JSON too."
 )
 @click.option("--verbose", "-v", is_flag=True, help="Show every convention and more of what differs.")
-@click.option("--traceback", is_flag=True, help="Show where an implementation that cannot be loaded raised.")
+@click.option("--traceback", is_flag=True, help="Show where an implementation raised while it was loaded.")
 @click.option("--color/--no-color", default=True, help="Colours on a terminal.")
 @isolation_options
 def compare_command(**options: Any) -> int:
     """Compare two implementations: a framework and its port, two versions, a kernel and its model.
 
     A and B are named as for `veriformer check`. Both get the same cases of every operation that both have, each in its
-    own layout and mask polarity. Where they part: the smallest case, which of the two the laws side with, and what B
-    must change to match A.
+    own layout and mask polarity. Where they differ, the report shows the smallest case, which of the two obeys the laws,
+    and what B must change to match A.
 
-    Exit status: 0 they agree in every operation both have, 1 they part, 2 nothing could be compared.
+    Exit status: 0 they agree in every operation that both have, 1 they differ, 2 nothing could be compared.
     """
     refuse_unwritable(options["json_file"], (options["first"], options["second"]))
     comparison = _compared(options)

@@ -1,4 +1,4 @@
-"""Who tries the laws of a run, and the file that it goes on from, as the options of a command ask for them."""
+"""The worker pool and the resume file that the options of a command ask for."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def pool_for(workers: int, dask: str | None) -> Iterator[WorkerPool | None]:
-    """Give the processes of this machine or of a cluster, None for neither; UserError where they cannot be had."""
+    """Yield the pool of this machine or of a cluster, None for neither; UserError where there is no such pool."""
     if workers and dask:
-        raise UserError("--workers are processes of this machine and --dask those of a cluster; give one of the two")
+        raise UserError("--workers uses processes of this machine and --dask those of a cluster; give one of the two")
     if not workers and not dask:
         yield None
         return
@@ -38,7 +38,7 @@ def pool_for(workers: int, dask: str | None) -> Iterator[WorkerPool | None]:
 def record_for(
     path: Path | None, selection: Selection, implementations: tuple[str, ...]
 ) -> Iterator[RecordFile | None]:
-    """Give the record of a run, None without a file; UserError where the file is of no use."""
+    """Yield the record of a run, None without a file; UserError where the file cannot be used."""
     if path is None:
         yield None
         return

@@ -40,8 +40,8 @@ def identify_command(
 ) -> int:
     """Say which conventions implementations obey: each value, how it is known, and the evidence.
 
-    An IMPLEMENTATION is what `veriformer check` takes. Every question is put to declared values too. What cannot be
-    told apart is flagged, and what counts as a mistake unless it is declared is not accepted.
+    An IMPLEMENTATION is named as for `veriformer check`. Declared values are tested too. Values that no question tells
+    apart are flagged, and a value that counts as a mistake unless it is declared is not accepted.
 
     Exit status: 0 no declared value is contradicted, 1 one is, 2 it could not run.
     """

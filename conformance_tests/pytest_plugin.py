@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--veriformer-expected-failures",
         metavar="FILE",
         default=None,
-        help="a list of failures known and explained",
+        help="a list of known failures, each with its reason",
     )
 
 

@@ -93,7 +93,9 @@ def described_implementation(told: Any, target: str) -> Implementation:
     except LoadError:
         raise
     except Exception as error:
-        raise LoadError(f"{target}: what its process tells of it makes no sense; correct what it does there") from error
+        raise LoadError(
+            f"{target}: its process does not describe it properly; correct what it does to that process"
+        ) from error
 
 
 def _implementation(told: dict[str, Any], target: str) -> Implementation:

@@ -142,7 +142,7 @@ class Supervisor:
         self._not_survived.setdefault(
             operation,
             f"{operation} {how} after {number} in one process, and answers the same call in a fresh one: calls leave "
-            "behind (in memory, perhaps) what their process does not survive",
+            "something behind (in memory, perhaps) that their process does not survive",
         )
 
     def not_survived(self, operation: str) -> str:
@@ -194,9 +194,9 @@ class Supervisor:
     def _refuse(self, operation: str) -> None:
         hangs, ends = self._hangs[operation], self._ends[operation]
         if hangs >= MOST_HANGS:
-            why = f"{hangs} calls of it did not return within {self.limits.seconds:g} s"
+            why = f"{hangs} calls did not return within {self.limits.seconds:g} s"
         elif ends >= MOST_ENDS:
-            why = f"{ends} calls of it ended their process"
+            why = f"{ends} calls ended their process"
         else:
             return
         raise OperationNotTried(operation, why, self._last_words[operation])

@@ -18,7 +18,7 @@ from veriformer.conformance_tests.run.report import Report
 
 DEFAULTS = Options()
 _LABEL = 20
-_FOLLOWS = "not shown: the forward pass breaks laws, and its gradients with it (--verbose shows them)"
+_FOLLOWS = "not shown: the forward pass breaks laws, and so do its gradients (--verbose shows them)"
 _SHOWN_IN_FULL = 2
 _WITH_STATEMENT = 8
 _MOST_REASONS = 3
@@ -230,7 +230,7 @@ def _expected_failures(report: Report, options: Options) -> Lines:
 def _stale(report: Report, options: Options) -> Lines:
     if not report.stale:
         return []
-    lines = [Text("Entries of the list of expected failures that are not true any more", style="bold red")]
+    lines = [Text("Entries of the list of expected failures that are no longer true", style="bold red")]
     for sentence in report.stale:
         lines += paragraph(plain(sentence), options.width, 2)
     return lines + (entry("repair", options.repair, options.width, indent=2, label_width=8) if options.repair else [])

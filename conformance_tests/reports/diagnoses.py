@@ -60,43 +60,41 @@ def _opening(diagnosis: Diagnosis, suspects: Explained) -> str:
     if diagnosis.how == "unknown":
         return _unknown(diagnosis)
     if diagnosis.how == "named_by_laws":
-        return _by_laws(suspects)
+        return _by_laws(suspects, "laws" if diagnosis.unexplained else "only laws")
     if len(suspects) > 1:
-        return "The outputs are those of one of these, which no input that was drawn tells apart; the likeliest first:"
+        return "The outputs are those of one of these, and no drawn input tells which; the likeliest first:"
     suspect, explained = suspects[0]
     if len(explained) == 1:
         only = explained[0]
         name = _named([only.name], only.places)
         sure = "certain: no other known mistake fits"
         if suspect.confidence < 1.0:
-            sure = "likely: no other known mistake fits, but where numbers are large the outputs are others"
+            sure = "likely: no other known mistake fits, but the outputs differ where numbers are large"
         return f"The outputs are those of {name} ({sure}): {_ended(only.sentence)}"
     computed, others = ([one.name for one in explained if bool(one.changes) is formula] for formula in (True, False))
     if others:
-        beside = f"beside them, laws are broken that {_named(others)} breaks"
-        return f"The outputs are those of {_named(computed)}; {beside}:"
-    told = "made together (no single known mistake gives them, nor any other pair):"
-    return f"The outputs are those of {_named(computed)} {told}"
+        return f"The outputs are those of {_named(computed)}, and laws that {_named(others)} breaks fail too:"
+    return f"The outputs are those of {_named(computed)} together (no single known mistake and no other pair fits):"
 
 
 def _unknown(diagnosis: Diagnosis) -> str:
     if not diagnosis.excluded:
-        return "None of the known mistakes explains what is wrong."
+        return "No known mistake explains what is wrong."
     tried = f"{diagnosis.excluded:,} that were computed, alone and in pairs"
-    return f"None of the known mistakes explains what is wrong: of the {tried}, none gives these outputs."
+    return f"No known mistake explains what is wrong: none of the {tried}, gives these outputs."
 
 
-def _by_laws(suspects: Explained) -> str:
+def _by_laws(suspects: Explained, laws: str) -> str:
+    """Return the sentence about suspects that were named by the laws that fail; `laws` says which of them do."""
     likely = sum(suspect.confidence for suspect, _ in suspects) >= LIKELY
     said = "Likely" if likely else "Perhaps"
     if len(suspects) == 1 and len(suspects[0][1]) > 1:
         names = _named([one.name for one in suspects[0][1]])
-        return f"{said} {names}, each for itself, for the laws that they break are broken:"
+        return f"{said} {names}, independently of each other ({laws} that they break fail):"
     if len(suspects) == 1:
         only = suspects[0][1][0]
-        return f"{said} {_named([only.name])}, for the laws that it breaks are broken: {_ended(only.sentence)}"
-    said = "Likely one of these, for" if likely else "Perhaps one of these:"
-    return f"{said} the laws that they break are broken; the likeliest first:"
+        return f"{said} {_named([only.name])} ({laws} that it breaks fail): {_ended(only.sentence)}"
+    return f"{said} one of these, whose laws fail; the likeliest first:"
 
 
 def _list(suspects: Explained, options: Options) -> Lines:
@@ -117,7 +115,7 @@ def _facts(one: Explanation, options: Options, indent: int = INDENT) -> Lines:
     """Return where people met a mistake, what hides it, and where to read on."""
     most = len(one.citations) if options.verbose else _MOST_CITATIONS
     facts = {
-        "met in": first_few(one.citations, most) if one.citations else "no report that is known",
+        "met in": first_few(one.citations, most) if one.citations else "no known report",
         "hidden when": one.hidden_when,
         "how to look": f"veriformer explain {one.name}" if one.recorded else "",
     }
@@ -141,8 +139,8 @@ def _hidden(diagnosis: Diagnosis, findings: Mapping[str, Finding], options: Opti
 def _evidence(diagnosis: Diagnosis, options: Options) -> Lines:
     facts = {}
     if diagnosis.how == "reproduced" and len(diagnosis.suspects) > 1:
-        none = "no input that was drawn, of any kind that the operation may take"
-        facts["told apart by"] = plain(diagnosis.separated_by) or none
+        none = "no drawn input of any kind that the operation takes"
+        facts["distinguished by"] = plain(diagnosis.separated_by) or none
     if diagnosis.unexplained:
         names = first_few(diagnosis.unexplained, _MOST_UNEXPLAINED)
         which = "the mistake" if len(diagnosis.suspects) == 1 else "the first"

@@ -23,7 +23,7 @@ _WORDS = {
     "mistake": ("NOT ACCEPTED", "yellow"),
     "contradicted": ("CONTRADICTED", "red"),
 }
-_HOW = {"declared": "declared", "inferred": "inferred", "standard": "standard, as nothing tells"}
+_HOW = {"declared": "declared", "inferred": "inferred", "standard": "standard, since no answer decides"}
 _NUMBERS_SHOWN = 64
 
 

@@ -19,7 +19,7 @@ _LONGEST_NAME = 24
 def cause_words(cause: Cause, comparison: Comparison) -> str:
     """Return why two implementations part."""
     if cause.side == "both":
-        return f"differ by {joined(cause.conventions) or 'what no convention names'}"
+        return f"differ by {joined(cause.conventions) or 'something that no convention names'}"
     if cause.side == "neither":
         return "differ, and neither is right"
     wrong = short_name(comparison.second if cause.side == "first" else comparison.first)

@@ -40,7 +40,7 @@ def outcome_words(operation: OperationComparison, comparison: Comparison) -> str
         if alone
     ]
     unjudged = [f"{counted(operation.unjudged, 'case')} could not be judged"] if operation.unjudged else []
-    return "; ".join([*why, *refusing, *([] if why else ["else they agree"]), *unjudged])
+    return "; ".join([*why, *refusing, *([] if why else ["otherwise they agree"]), *unjudged])
 
 
 def conventions_side_by_side(comparison: Comparison, *, everything: bool) -> Table | None:

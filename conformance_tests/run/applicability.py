@@ -1,4 +1,4 @@
-"""Whether a law can be put to an operation, and if not, why not: a law that was not tried never looks passed."""
+"""Whether a law applies to an operation, and why not: a law that was not tried never looks as if it had passed."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def not_offered(law: Law, profile: Profile) -> str:
     if law.statement.claim.key == "biases" and profile.fixed.choices.offered.get("biases") == (False,):
         return f"{name} has no biases"
     if (space.mask, space.bias) == ("always", "always") and profile.refuses_bias_beside_mask:
-        return f"{name} refuses a bias beside a mask"
+        return f"{name} refuses a bias together with a mask"
     return ""

@@ -140,7 +140,7 @@ class Pace:
         seconds = calls left · seconds of a call so far
         """
         each = stopwatch.seconds / stopwatch.calls
-        shared = "--workers N shares it among processes, "
+        shared = "--workers N divides the work among processes, "
         return self._told(calls_left * each, f"a call takes {each:.2g} s", shared)
 
     def forecast_shared(self, seconds: float, tried: int, left: int, workers: int) -> str:
@@ -154,7 +154,7 @@ class Pace:
         told, self._has_told = self._has_told, True
         if told or seconds < _LONG:
             return ""
-        advice = f"{shared}--budget SECONDS tries the most revealing laws first, and ends then"
+        advice = f"{shared}--budget SECONDS stops after that time, having tried the most revealing laws first"
         if self.budget is not None:
             advice = f"the budget allows {self.budget:g} s of it" if seconds > self.budget else ""
         return f"{duration(seconds)}: {why}" + (f"; {advice}" if advice else "")

@@ -1,4 +1,4 @@
-"""Sentences about searches that a clock ended."""
+"""Sentences about searches that ran out of time."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.work import RUNAWAY_SECONDS
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 
-_UNFINISHED = f"the search for {{}} ended unfinished after {RUNAWAY_SECONDS:.0f} s, for the calls are slow"
+_UNFINISHED = f"the search for {{}} was stopped after {RUNAWAY_SECONDS:.0f} s because the calls are slow"
 
 
 def searches_unfinished(results: Iterable[LawResult]) -> list[str]:
-    """Return a sentence about the laws whose counterexamples may be larger than they need be."""
+    """Return a sentence about the laws whose counterexamples may not be the smallest."""
     names = ", ".join(result.law.id for result in results if result.cut_short)
     return [_UNFINISHED.format(f"a smaller counterexample of {names}")] if names else []
 
 
 def diagnoses_unfinished(diagnoses: Iterable[Diagnosis]) -> list[str]:
-    """Return a sentence about the operations in which more mistakes might have been tried."""
+    """Return a sentence about the operations for which not every mistake was tried."""
     names = ", ".join(diagnosis.operation for diagnosis in diagnoses if diagnosis.cut_short)
     return [_UNFINISHED.format(f"the mistake in {names}")] if names else []
 
 
 def ended_early(number: int) -> list[str]:
-    """Return a sentence about so many laws that were left when the first violation ended the run; none for none."""
+    """Return a sentence about the number of laws left when the first violation ended the run; none for 0."""
     if not number:
         return []
     return [f"the run ended at the first violation; {number} {'law was' if number == 1 else 'laws were'} not tried"]

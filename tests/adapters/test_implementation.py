@@ -122,7 +122,7 @@ def test_notice_about_an_operation_that_was_only_imported():
     module.softmax = functional.softmax
     assert load(module).notices == (
         "softmax was imported from torch.nn.functional and is tested as the implementation's own; "
-        "import it under another name if that is not meant",
+        "import it under another name if that is not intended",
     )
 
 

@@ -145,7 +145,7 @@ def test_missing_imports_inside(folder, monkeypatch):
     write("mine.py", "import surely_not_there\n")
     error = failure("mine.py")
     assert "ModuleNotFoundError: No module named 'surely_not_there' (line 1 of mine.py)" in str(error)
-    assert str(error).endswith("install surely_not_there, or put it beside the file")
+    assert str(error).endswith("install surely_not_there, or put it next to the file")
     assert "cannot be imported" in str(failure("mine"))
     monkeypatch.setitem(sys.modules, "torch", None)
     write("other.py", "import torch\n")

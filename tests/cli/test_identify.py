@@ -79,7 +79,7 @@ def test_a_question_that_is_not_answered_in_time_is_flagged(run: Run) -> None:
 def test_equal_answers_share_an_entry_and_others_do_not(run: Run) -> None:
     _, out, _ = run("gelus.py")
     assert "gelu, feed_forward\n" in out
-    assert "erf   standard, as nothing tells   cannot be told" in out
+    assert "erf   standard, since no answer decides   cannot be told" in out
     assert out.count("gated_feed_forward") == 1
     assert "2 told, 1 cannot be told" in out
 

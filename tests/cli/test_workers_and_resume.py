@@ -68,7 +68,7 @@ def test_the_file_of_another_run_is_one_sentence(run: Run) -> None:
     assert (status, out) == (2, "")
     assert error == (
         "Error: run.jsonl is the record of another run (seed: 0, now: 7); name another file, or delete this one to "
-        "begin anew\n"
+        "start again\n"
     )
     assert Path("run.jsonl").read_bytes() == before
 
@@ -85,7 +85,7 @@ def test_a_file_that_is_no_record_is_one_sentence(run: Run) -> None:
     (
         (("--resume", "."), "Error: cannot write .: it is a folder; name a file\n"),
         (("--resume", "nowhere/run.jsonl"), "Error: cannot write nowhere/run.jsonl: there is no folder nowhere\n"),
-        (("--workers", "2", "--dask", "tcp://a:1"), "Error: --workers are processes of this machine and --dask those"),
+        (("--workers", "2", "--dask", "tcp://a:1"), "Error: --workers uses processes of this machine and --dask those"),
         (("--workers", "-1"), "Invalid value for '--workers'"),
     ),
 )

@@ -60,7 +60,7 @@ def test_what_the_port_refuses_is_said_once_and_the_rest_is_compared() -> None:
     assert (comparison.verdict, comparison.exit_status) == ("part", 1)
     text = shown(comparison)
     assert text.count("rms_norm refuses odd E; it raised ValueError: no kernel for this width") == 1
-    assert "else they agree" in text
+    assert "otherwise they agree" in text
     assert "take odd E too (rms_norm)" in text
     assert "0 by a mistake, 1 by what one refuses" in text
     told = comparison_as_json(comparison)["operations"][0]

@@ -121,5 +121,5 @@ def test_a_diagnosis_that_the_clock_ended_says_so(tmp_path: Path, monkeypatch: p
     path = tmp_path / "my_attention.py"
     path.write_text(IN_NUMPY)
     report = check(str(path), operations=("layer_norm",), tier="quick")
-    unfinished = "the search for the mistake in layer_norm ended unfinished after 60 s, for the calls are slow"
+    unfinished = "the search for the mistake in layer_norm was stopped after 60 s because the calls are slow"
     assert unfinished in report.notices

@@ -83,7 +83,7 @@ def test_the_standard_value_of_a_convention_can_be_the_one_that_is_wrong() -> No
 
 def test_two_mistakes_made_together_are_told_with_what_each_does() -> None:
     text = told(diagnosis(BOTH))
-    assert "`rope_sign_flipped` and `rope_theta_ignored` made together" in text
+    assert "`rope_sign_flipped` and `rope_theta_ignored` together" in text
     assert "certain" not in text
     assert all(f"- `{slug}`: {catalogue()[slug].sentence}." in text for slug in BOTH.mistakes)
 
@@ -91,10 +91,10 @@ def test_two_mistakes_made_together_are_told_with_what_each_does() -> None:
 def test_what_is_no_formula_is_not_said_to_be_in_the_outputs() -> None:
     suspect = Suspect(("result_promoted_to_float64", "rope_theta_ignored"), 0.5, BASE_IGNORED.changes)
     text = told(diagnosis(suspect))
-    assert "those of `rope_theta_ignored`; beside them, laws are broken that `result_promoted_to_float64`" in text
+    assert "those of `rope_theta_ignored`, and laws that `result_promoted_to_float64` breaks fail too" in text
     named = Suspect(("parameter_without_default", "result_promoted_to_float64"), 0.3)
     together = told(diagnosis(named, how="named_by_laws"))
-    assert together.startswith("Likely `parameter_without_default` and `result_promoted_to_float64`, each for itself")
+    assert together.startswith("Likely `parameter_without_default` and `result_promoted_to_float64`, independently")
 
 
 def test_the_diagnosis_stands_before_the_laws_that_say_less() -> None:
@@ -108,8 +108,8 @@ def test_several_suspects_are_a_short_list_with_what_would_tell_them_apart() -> 
     text = told(diagnosis(*suspects, separated_by="batch 1, base 10"))
     assert "one of these" in text
     assert text.index("`rope_theta_ignored`:") < text.index("`rope_sign_flipped`:")
-    assert "told apart by batch 1, base 10" in text
-    assert "told apart by no input" in told(diagnosis(*suspects))
+    assert "distinguished by batch 1, base 10" in text
+    assert "distinguished by no drawn input" in told(diagnosis(*suspects))
     assert "certain" not in text
 
 
@@ -123,14 +123,14 @@ def test_a_long_list_is_cut() -> None:
 
 def test_what_is_named_by_its_laws_is_no_more_than_likely() -> None:
     likely = told(diagnosis(Suspect(("bias_cache_shape_stale",), 0.5), how="named_by_laws"))
-    assert likely.startswith("Likely `bias_cache_shape_stale`, for the laws that it breaks are broken:")
+    assert likely.startswith("Likely `bias_cache_shape_stale` (only laws that it breaks fail):")
     faint = [Suspect((slug,), 0.05) for slug in ("bias_cache_shape_stale", "rope_low_precision_positions")]
-    assert told(diagnosis(*faint, how="named_by_laws")).startswith("Perhaps one of these: the laws that they break")
+    assert told(diagnosis(*faint, how="named_by_laws")).startswith("Perhaps one of these, whose laws fail;")
     assert "outputs are those" not in likely
 
 
 def test_what_nobody_knows_is_said_to_be_unknown() -> None:
-    assert told(diagnosis(how="unknown")).startswith("None of the known mistakes explains what is wrong.")
+    assert told(diagnosis(how="unknown")).startswith("No known mistake explains what is wrong.")
     assert "of the 148 that were computed" in told(diagnosis(how="unknown", excluded=148))
 
 
@@ -139,7 +139,7 @@ def test_a_choice_that_nobody_reported_is_told_by_what_it_does() -> None:
     text = told(diagnosis(suspect))
     assert "`turn=minus_missing`" in text
     assert "neither sine has a minus" in text
-    assert "met in no report that is known" in text
+    assert "met in no known report" in text
     assert "veriformer explain turn" not in text
 
 

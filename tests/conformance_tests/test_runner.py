@@ -359,4 +359,4 @@ def test_a_law_about_a_bias_beside_a_mask_is_not_offered_where_the_pair_is_refus
     assert result(report, "attention.bias.value").status == "passed"
     refused = result(report, "attention.mask.composition")
     assert refused.status == "not_declared"
-    assert refused.reason == "scaled_dot_product_attention refuses a bias beside a mask"
+    assert refused.reason == "scaled_dot_product_attention refuses a bias together with a mask"

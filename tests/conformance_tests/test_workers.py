@@ -154,7 +154,7 @@ def test_an_object_cannot_be_sent() -> None:
 
 
 def test_a_file_that_differs_for_a_worker_is_refused(wrong: str) -> None:
-    with _Editing(Path(wrong)) as executor, pytest.raises(LoadError, match="another for a worker"):
+    with _Editing(Path(wrong)) as executor, pytest.raises(LoadError, match="a worker has another version"):
         check(wrong, operations=("softmax",), executor=executor)
 
 

@@ -93,21 +93,21 @@ def findings_of(line: Mapping[str, Any]) -> tuple[str, tuple[Finding, ...]]:
     if not all(
         isinstance(one, list) and len(one) >= _LEAST and all(isinstance(part, str) for part in one) for one in found
     ):
-        raise BrokenLine("its findings are not a convention, a value, a way and what stands each")
+        raise BrokenLine("its findings are not lists of a convention, its value, how that is known, and what fits too")
     return operation, tuple(Finding(operation, one[0], one[1], one[2], tuple(one[_LEAST:])) for one in found)
 
 
 def _text(line: Mapping[str, Any], name: str) -> str:
     value = line.get(name)
     if not isinstance(value, str):
-        raise BrokenLine(f"its {name!r} is not a text")
+        raise BrokenLine(f"its {name!r} is not a string")
     return value
 
 
 def _texts(line: Mapping[str, Any], name: str) -> tuple[str, ...]:
     value = line.get(name, [])
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise BrokenLine(f"its {name!r} are not texts")
+        raise BrokenLine(f"its {name!r} is not a list of strings")
     return tuple(value)
 
 

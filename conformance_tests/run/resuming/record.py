@@ -80,8 +80,8 @@ class RecordFile:
             self.append({"implementation": name, "fingerprint": now})
         elif before != now:
             raise UnusableRecord(
-                f"{self.path} was written when {name} was another ({before}, now {now}); name another file, or delete "
-                "this one to begin anew"
+                f"{self.path} was written for another version of {name} ({before}, now {now}); name another file, or "
+                "delete this one to start again"
             )
         return self._record(name)
 
@@ -110,7 +110,7 @@ class RecordFile:
             except BrokenLine as error:
                 raise UnusableRecord(
                     f"{self.path}, line {number} was not written by a run of this program: {error}; name another file, "
-                    "or delete this one to begin anew"
+                    "or delete this one to start again"
                 ) from error
         if rest:
             os.truncate(self.path, len(text) - len(rest))
@@ -128,7 +128,7 @@ class RecordFile:
             if found.get(name) != wanted:
                 raise UnusableRecord(
                     f"{self.path} is the record of another run ({_named(name)}: {_shown(found.get(name))}, now: "
-                    f"{_shown(wanted)}); name another file, or delete this one to begin anew"
+                    f"{_shown(wanted)}); name another file, or delete this one to start again"
                 )
 
     def _take(self, line: dict[str, Any]) -> None:

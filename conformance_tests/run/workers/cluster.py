@@ -21,7 +21,7 @@ def cluster(address: str) -> Iterator[WorkerPool]:
         if error.name not in ("distributed", "dask"):
             raise
         raise NoCluster(
-            "Dask's distributed is not installed, which a cluster needs: pip install 'veriformer[dask]'"
+            "a cluster needs Dask's distributed, which is not installed: pip install 'veriformer[dask]'"
         ) from error
     try:
         client = Client(address, timeout=_SECONDS_TO_ANSWER, set_as_default=False)

@@ -1,4 +1,4 @@
-"""What can go wrong with workers, each in one sentence that says what to do; none says anything about a law."""
+"""What can go wrong with workers: each error says what to do, and none says anything about a law."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class NotSendable(WorkersError):
 
     def __init__(self, kind: str) -> None:
         super().__init__(
-            f"an implementation that other processes try must be named, and this one is an object ({kind}); give a "
-            "built-in name, a .py file or an import path, or check it without workers"
+            f"workers cannot receive an implementation that is an object ({kind}); give a built-in name, a .py file "
+            "or an import path, or check it without workers"
         )
 
 
@@ -22,7 +22,7 @@ class NoCluster(WorkersError):
 
 
 class WorkersLost(WorkersError):
-    """There is no process left to try laws, nor a way to start one; what was finished is in the file of --resume."""
+    """No process is left to try laws, and none can be started; finished results are in the file of --resume."""
 
 
 class WorkerDefect(WorkersError):

@@ -61,8 +61,9 @@ def _loaded(assignment: Assignment) -> Run:
     found = fingerprint(implementation)
     if found != assignment.fingerprint:
         raise LoadError(
-            f"{assignment.target} is another for a worker ({found}) than where the run began "
-            f"({assignment.fingerprint}); do not edit it meanwhile, and give all machines the same files and versions"
+            f"a worker has another version of {assignment.target} ({found}) than the run began with "
+            f"({assignment.fingerprint}); do not edit it during a run, and give all machines the same files and "
+            "versions"
         )
     implementation.framework.use_one_thread()
     options = assignment.options

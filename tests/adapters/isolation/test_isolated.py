@@ -138,7 +138,7 @@ def test_patience_ends_and_can_be_had_again(isolated: Implementation) -> None:
     for _ in range(5):
         with pytest.raises(OperationCrashed, match="softmax ended its process with status 7"):
             softmax(isolated, 14)
-    with pytest.raises(OperationNotTried, match="softmax was not tried, since 5 calls of it ended their process"):
+    with pytest.raises(OperationNotTried, match="softmax was not tried, since 5 calls ended their process"):
         softmax(isolated)
     isolated.forgive("softmax")
     assert softmax(isolated)[0] == 1.0

@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _open_closed_streams() -> None:
     """Put the null device in place of a standard stream that the caller closed.
 
-    Else the next file that is opened, a pipe to a worker perhaps, would be taken for that stream.
+    Otherwise the next file that is opened, perhaps a pipe to a worker, would be taken for that stream.
     """
     for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
@@ -116,7 +116,7 @@ def _run(arguments: list[str], *, with_traceback: bool) -> int:
 
 
 def _refuse_unspeakable(arguments: list[str]) -> None:
-    """Raise UserError for a word that no file can be called by; a shell cannot pass one, a caller in Python can."""
+    """Raise UserError for a word that cannot be a file name; a shell cannot pass one, but a Python caller can."""
     for word in arguments:
         try:
             if b"\0" not in os.fsencode(word):
@@ -127,6 +127,6 @@ def _refuse_unspeakable(arguments: list[str]) -> None:
 
 
 def _close_pipe() -> None:
-    """Keep the interpreter from complaining, while it ends, that nobody reads what it still has to write."""
+    """Keep the interpreter from complaining at its end that its remaining output has no reader."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

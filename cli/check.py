@@ -50,7 +50,7 @@ class Arguments:
 
 @dataclass
 class CheckOutcome:
-    """What came of it: a report for each implementation that could be loaded, an error for each of the others."""
+    """The outcome: a report for each implementation that could be loaded, an error for each of the others."""
 
     reports: list[Report] = field(default_factory=list)
     failures: list[tuple[str, Exception]] = field(default_factory=list)
@@ -141,7 +141,7 @@ def check_command(**options: Any) -> int:
     outcome = _checked(arguments, expected)
     if arguments.remove_stale and arguments.expected_failures is not None and expected is not None:
         outcome = _without_stale(outcome, arguments.expected_failures, expected)
-    # The file first: it must not be lost where nothing can be printed.
+    # The file first: it must not be lost when printing fails.
     _write_json(outcome, arguments)
     with printing():
         _print(outcome, arguments)
@@ -184,7 +184,7 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
 
 
 def _selection(arguments: Arguments) -> Selection:
-    """Return what is tried; UserError where nothing has such a name."""
+    """Return what is to be tried; UserError for a name that does not exist."""
     from veriformer.conformance_tests.core.selection import Selection, UnknownName
 
     try:
@@ -198,7 +198,7 @@ def _read_expected_failures(arguments: Arguments) -> ExpectedFailures | None:
     if arguments.expected_failures is None:
         if arguments.remove_stale:
             raise UserError("--remove-stale changes a list of expected failures; name it with --expected-failures FILE")
-        # Without importing the laws: the implementation is to be loading meanwhile.
+        # The laws are not imported yet, so that the implementation starts to load before them.
         return None
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures, UnreadableList
 
@@ -209,7 +209,7 @@ def _read_expected_failures(arguments: Arguments) -> ExpectedFailures | None:
 
 
 def refuse_unwritable(path: Path | None, sources: Sequence[str] = ()) -> None:
-    """Say before the run, not after it, that its result could not be written, or would replace one of its sources."""
+    """Raise UserError before the run if its result cannot be written, or would replace one of its sources."""
     if path is None:
         return
     try:

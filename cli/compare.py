@@ -39,8 +39,8 @@ def compare_command(**options: Any) -> int:
     """Compare two implementations: a framework and its port, two versions, a kernel and its model.
 
     A and B are named as for `veriformer check`. Both get the same cases of every operation that both have, each in its
-    own layout and mask polarity. Where they differ, the report shows the smallest case, which of the two obeys the laws,
-    and what B must change to match A.
+    own layout and mask polarity. Where they differ, the report shows the smallest case, which of the two obeys the
+    laws, and what B must change to match A.
 
     Exit status: 0 they agree in every operation that both have, 1 they differ, 2 nothing could be compared.
     """

@@ -69,7 +69,7 @@ def _chosen(identifier: str | None) -> list[Derivation]:
 def _checked(
     derivations: list[Derivation], limit: float, workers: int | None
 ) -> Iterator[tuple[Derivation, DerivationResult]]:
-    """Each derivation with its result, in order; several are checked in processes, as none needs another."""
+    """Yield each derivation with its result, in order; several are checked in parallel processes."""
     processes = min(len(derivations), workers or os.cpu_count() or 1)
     if processes == 1:
         yield from ((derivation, derivation.check(limit)) for derivation in derivations)

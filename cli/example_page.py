@@ -1,4 +1,4 @@
-"""The page of one worked example: what the document prints beside what is exact."""
+"""The page of one worked example: what the document prints, next to the exact values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _one(value: Any, decimal: bool) -> str:
 
 
 def _has_decimals(value: Any) -> bool:
-    """Return whether some entry is a number that its exact form does not show at a glance."""
+    """Return whether some entry is a number whose size its exact form does not show at a glance."""
     if isinstance(value, tuple):
         return any(_has_decimals(part) for part in value)
     is_number = bool(getattr(value, "is_number", False)) and not value.free_symbols

@@ -1,4 +1,4 @@
-"""Ways a command can end without an answer: each is one sentence on stderr and exit status 2."""
+"""How a command ends without an answer: with one sentence on stderr and exit status 2."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 import click
 
 COULD_NOT_RUN = 2
-# As a shell reports the signals that would have ended the program; neither says anything about a law.
+# The statuses by which a shell reports the signals; neither says anything about a law.
 INTERRUPTED = 130
 NOBODY_READS = 141
 
@@ -25,11 +25,11 @@ class UserError(click.ClickException):
 
 
 class OutputLost(UserError):
-    """What was to be printed could not be written."""
+    """The output could not be written."""
 
 
 def show_user_error(error: click.ClickException, *, with_traceback: bool) -> None:
-    """Print the sentence, and before it the cause's traceback where that was asked for."""
+    """Print the sentence, preceded by the cause's traceback if requested."""
     cause = getattr(error, "cause", None)
     if with_traceback and cause is not None:
         print_traceback(cause)
@@ -51,7 +51,7 @@ def show_broken_packages() -> None:
 
 
 def show_internal_error(error: BaseException, *, with_traceback: bool) -> None:
-    """Print that the fault is not the implementation's; a defect of ours must never look like a violation."""
+    """Print that Veriformer itself failed; a defect of ours must never look like a violation."""
     if with_traceback:
         print_traceback(error)
     kind = type(error).__name__
@@ -70,7 +70,7 @@ def print_traceback(error: BaseException) -> None:
 
 
 def _print(text: str) -> None:
-    """Print what may hold names and messages that others wrote: none of them reaches the terminal as a command."""
+    """Print text with escape sequences made visible: names and messages come from others."""
     from veriformer.conformance_tests.core.text import printable
 
     click.echo(printable(text), err=True, nl=False)

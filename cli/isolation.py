@@ -1,4 +1,4 @@
-"""Which implementations run in a process of their own, and that process started in good time."""
+"""Which implementations run in a process of their own, and starting that process early."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from veriformer.adapters.isolation.limits import Limits
     from veriformer.adapters.isolation.supervisor import Supervisor
 
-# A day, and more memory than any machine has: beyond these a limit is a slip of the keyboard.
+# A day, and more memory than any machine has: a larger limit is a typing error.
 LONGEST_CALL = 86_400.0
 LARGEST_MEMORY = 65_536.0
 
 
 class Limit(click.FloatRange):
-    """A number above 0 and at most `max`; NaN, which compares with nothing, is none."""
+    """A number above 0 and at most `max`, and not NaN."""
 
     def __init__(self, largest: float) -> None:
         super().__init__(min=0, min_open=True, max=largest)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number; a usage error for what is none or lies outside."""
+        """Return the number; a usage error for anything else."""
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
             self.fail(f"{value} is not a number; give one above 0 and at most {self.max:g}.", param, ctx)
@@ -94,9 +94,9 @@ def isolation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_isolated(implementation: str, isolate: bool | None) -> bool:
-    """Return whether an implementation gets a process of its own: a file unless that is refused, a module if asked for.
+    """Return whether an implementation gets a process of its own: a file by default, a module if requested.
 
-    A built-in implementation is trusted, whatever is asked for; so is a file where the system has no such processes.
+    A built-in implementation never does, nor does a file by default on a system that cannot isolate processes.
     """
     from veriformer.adapters.built_in import BUILT_IN
 
@@ -117,7 +117,7 @@ class Isolation:
         self._first = implementations[0]
 
     def target(self, implementation: str) -> str | Implementation:
-        """Return what is to be checked: the name of what runs here, or the implementation in its process.
+        """Return the name of an implementation that runs here, or the implementation in its own process.
 
         LoadError where it cannot be loaded.
         """
@@ -125,7 +125,7 @@ class Isolation:
             return implementation
         from veriformer.adapters.isolation.loading import load_isolated
 
-        # A second copy of the first, to compare it with itself, gets a process of its own too.
+        # An implementation that is compared with itself gets two processes.
         begun, self._begun = (self._begun, None) if implementation == self._first else (None, self._begun)
         return load_isolated(implementation, self._limits, begun)
 
@@ -142,7 +142,7 @@ class Isolation:
     def _begin(self, implementation: str) -> Supervisor | None:
         from veriformer.adapters.isolation.supervisor import Supervisor
 
-        # Where it is refused, that is said once what is refused has its turn.
+        # A system that cannot isolate processes is reported when the implementation has its turn.
         if not is_isolated(implementation, self._isolate) or os.name != "posix":
             return None
         return Supervisor(implementation, self._limits)

@@ -22,7 +22,7 @@ _KINDS = ("operations", "laws", "conventions", "derivations", "examples", "mista
     "--operation", "operations", multiple=True, metavar="NAME", help="Only mistakes of this operation (repeatable)."
 )
 def list_command(what: str, operations: tuple[str, ...]) -> None:
-    """List what there is; `veriformer explain ID` says more about each.
+    """List what there is; `veriformer explain ID` says more about each entry.
 
     WHAT is operations (which need not be said), laws, conventions, derivations, examples, mistakes or implementations.
     """

@@ -33,7 +33,7 @@ def mistakes_listing(operations: tuple[str, ...] = ()) -> Lines:
 
 
 def mistake_page(mistake: Mistake) -> Lines:
-    """Return a mistake: what goes wrong, what hides it, the laws that catch it, where it is planted, who met it."""
+    """Return a mistake: what goes wrong, what hides it, the laws that catch it, where it is planted and was met."""
     lines = [heading(mistake.slug), *paragraph(mistake.sentence, _WIDTH), blank()]
     lines += [line for label, text in _facts(mistake) if text for line in _entry(label, text)]
     if mistake.laws:
@@ -96,7 +96,7 @@ def _laws(mistake: Mistake) -> Lines:
 
 
 def _change(planted: PlantedMistake) -> Lines:
-    # Code keeps its lines, however long.
+    # Lines of code are not wrapped.
     changed = [Text(f"    {line}", style="red" if line[0] == "-" else "green") for line in planted.changed_lines()]
     return [*entry(planted.source, ", ".join(planted.laws), _WIDTH, indent=2, label_width=_COLUMN + 6), *changed]
 

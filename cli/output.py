@@ -1,4 +1,4 @@
-"""What commands print on: standard output, in colour where that is a terminal."""
+"""Standard output, in colour where it is a terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def standard_output(*, color: bool = True) -> Console:
 
 @contextmanager
 def printing() -> Iterator[None]:
-    """Raise OutputLost where standard output cannot be written; a reader that went away is not an error."""
+    """Raise OutputLost if standard output cannot be written; a closed pipe is not an error."""
     try:
         yield
     except BrokenPipeError:

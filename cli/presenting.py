@@ -1,4 +1,4 @@
-"""Printing what a check came to: one implementation in full, or several side by side."""
+"""Printing the results of a check: one implementation in full, or several side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run stands, on stderr: a bar on a terminal, and everywhere how long it will take, where that is long."""
+"""Progress on stderr: a bar on a terminal, and the expected time of a long run."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.run.pace import Progress as Told
+    from veriformer.conformance_tests.run.pace import Progress as RunProgress
 
 
 @contextmanager
-def progress_bar(*, color: bool = True) -> Iterator[Callable[[Told], None]]:
-    """Give a function that shows where a run stands; the bar is gone afterwards."""
-    # While an operation runs its output is captured; what is said here must neither land there nor be captured with it.
+def progress_bar(*, color: bool = True) -> Iterator[Callable[[RunProgress], None]]:
+    """Yield a function that shows the progress of a run; the bar disappears afterwards."""
+    # The output of operations is captured meanwhile; the bar must not be captured with it.
     stream = sys.stderr
     if not stream.isatty():
-        yield lambda told: say(told, stream)
+        yield lambda progress: say(progress, stream)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -33,20 +33,20 @@ def progress_bar(*, color: bool = True) -> Iterator[Callable[[Told], None]]:
     with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
         task = bar.add_task("", implementation="")
 
-        def show(told: Told) -> None:
-            bar.update(task, completed=told.done, total=told.total, description=told.law)
-            bar.update(task, implementation=told.implementation)
-            if told.forecast:
-                console.print(_sentence(told), markup=False, highlight=False)
+        def show(progress: RunProgress) -> None:
+            bar.update(task, completed=progress.done, total=progress.total, description=progress.law)
+            bar.update(task, implementation=progress.implementation)
+            if progress.forecast:
+                console.print(_sentence(progress), markup=False, highlight=False)
 
         yield show
 
 
-def say(told: Told, stream: TextIO) -> None:
-    """Write how long the run will take where calls have shown that it will take long, and nothing else."""
-    if told.forecast:
-        print(_sentence(told), file=stream, flush=True)
+def say(progress: RunProgress, stream: TextIO) -> None:
+    """Write the expected time of a run that will take long, and nothing else."""
+    if progress.forecast:
+        print(_sentence(progress), file=stream, flush=True)
 
 
-def _sentence(told: Told) -> str:
-    return f"{told.implementation} will take {told.forecast}"
+def _sentence(progress: RunProgress) -> str:
+    return f"{progress.implementation} will take {progress.forecast}"

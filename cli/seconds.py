@@ -9,12 +9,12 @@ import click
 
 
 class Seconds(click.ParamType[float]):
-    """A finite number above 0; float() would take "nan" and "inf" as well."""
+    """A finite number above 0; float() would accept "nan" and "inf" as well."""
 
     name = "seconds"
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
-        """Return the number; the usage error of click where it is none."""
+        """Return the number; a usage error for anything else."""
         try:
             number = float(value)
         except ValueError:

@@ -1,4 +1,4 @@
-"""Removing from a list of expected failures the lines that are not true any more."""
+"""Removing the lines of a list of expected failures that are no longer true."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
 
 def remove_stale(path: Path, expected: ExpectedFailures, reports: Iterable[Report]) -> frozenset[int]:
-    """Rewrite the list without the lines that no report needs, and return their numbers.
+    """Rewrite the list without its stale lines, and return their numbers.
 
-    A line that is stale for one implementation and still true of another stays. OSError when the list cannot be
-    written.
+    A line that is stale for one implementation and true of another stays. OSError when the list cannot be written.
     """
     from veriformer.conformance_tests.run.atomic import write_text
 
@@ -31,7 +30,7 @@ def remove_stale(path: Path, expected: ExpectedFailures, reports: Iterable[Repor
 
 
 def stale_lines(report: Report) -> tuple[int, ...]:
-    """Return the line each sentence about a stale entry is about, in the order of the sentences."""
+    """Return the number of the line that each sentence about a stale entry names, in their order."""
     found = (re.match(r"line (\d+):", sentence) for sentence in report.stale)
     return tuple(int(match[1]) for match in found if match)
 

@@ -1,4 +1,4 @@
-"""Calls of an operation that a worker has, with the methods of those that are made here."""
+"""Calls of an operation in a worker, with the methods of calls in this process."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from veriformer.adapters.results import Result, Shape
 
 @dataclass(frozen=True)
 class Residence:
-    """Where an implementation lives: a worker, and which of the copies that it loads."""
+    """Where an isolated implementation runs: a worker, and the number of the copy that it loads."""
 
     supervisor: Supervisor
     copy: int = 0
 
     def another(self) -> Residence:
-        """Return that of another copy, which is loaded when it is first called."""
+        """Return the residence of another copy, which is loaded when it is first called."""
         return replace(self, copy=self.supervisor.next_number())
 
     def call(self, operation: str, arguments: Mapping[str, Any], calls: int = 1) -> RemoteCall:
-        """Return a call, or a chain of so many, that is sent when it is first made.
+        """Return a call, or a chain of `calls`, that is sent when it is first made.
 
-        `arguments` are those of `prepare`, or of `prepare_sequence` with its steps, beside the implementation.
+        `arguments` are those of `prepare`, or of `prepare_sequence` with its steps, without the implementation.
         """
         return RemoteCall(self, operation, arguments, calls)
 
 
 @dataclass(eq=False)
 class RemoteCall:
-    """A call, or a chain of calls, that a worker prepares and makes again and again on the same arrays."""
+    """A call, or a chain of calls, that a worker prepares once and makes repeatedly on the same arrays."""
 
     residence: Residence
     operation: str
     arguments: Mapping[str, Any]
     calls: int
     _number: int = field(init=False)
-    # The worker that has the arguments.
+    # The generation of the worker that has the arguments.
     _generation: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -56,8 +56,8 @@ class RemoteCall:
     def run(self, expected_shapes: Sequence[Shape] | None = None) -> Result:
         """Make the call and return its result in the canonical layout.
 
-        Raises what `PreparedCall.run` raises, OperationLost where the process was lost over it, and AdapterError where
-        the process was left otherwise than it was found.
+        Raises what `PreparedCall.run` raises, OperationLost when the process was lost, and AdapterError when the call
+        changed the state of the process.
         """
         return self._results("run", 1, expected_shapes, self.calls)[0]
 
@@ -69,7 +69,7 @@ class RemoteCall:
         return first, afterwards, second
 
     def arguments_now(self) -> dict[str, np.ndarray]:
-        """Return what the framework's arrays hold at this moment, by name."""
+        """Return the present values of the framework's arrays, by name."""
         frame = self._ask("arguments_now", None, 1, None)
         try:
             return messages.arrays_in(frame)
@@ -86,11 +86,11 @@ class RemoteCall:
             raise self.residence.supervisor.distrust(self.operation) from error
 
     def _ask(self, method: str, expected: Sequence[Shape] | None, calls: int, other: RemoteCall | None) -> Frame:
-        """Return the reply to a request; one that was not survived is put once more, to a fresh process."""
+        """Return the reply to a request; one that the process did not survive is repeated once in a fresh process."""
         supervisor, before, lost = self.residence.supervisor, self._answered_before(), None
         try:
             frame = self._asked(method, expected, calls, other)
-            if not messages.tells_of_shortage(frame):
+            if not messages.is_of_shortage(frame):
                 return self._without_error(frame)
             how = messages.raised_words(frame)
         except OperationNotTried:
@@ -99,14 +99,14 @@ class RemoteCall:
             lost, how = error, error.how
         if supervisor.renew(self.operation, before, lost):
             frame, lost = self._asked(method, expected, calls, other), None
-            if not messages.tells_of_shortage(frame):
+            if not messages.is_of_shortage(frame):
                 supervisor.note(self.operation, how, before)
         if lost is not None:
             raise lost
         return self._without_error(frame)
 
     def _answered_before(self) -> int:
-        """Return how many calls the process has answered in which this one will be made."""
+        """Return how many calls the present process has answered."""
         self.residence.supervisor.loaded()
         return self.residence.supervisor.answered
 
@@ -116,8 +116,8 @@ class RemoteCall:
         message = {
             "method": method,
             "expected": expected,
-            "call": self._told(),
-            "other": None if other is None else other._told(),
+            "call": self._message(),
+            "other": None if other is None else other._message(),
         }
         first = supervisor.compiles and self._sizes not in supervisor.met
         frame = supervisor.ask(self.operation, message, calls, first=first)
@@ -126,7 +126,7 @@ class RemoteCall:
 
     @cached_property
     def _sizes(self) -> int:
-        """What a compiler begins anew for: the operation and its copy, shapes, dtypes, and what is no array."""
+        """What makes a compiler compile again: the operation and its copy, shapes, dtypes, and other arguments."""
         return hash((self.operation, self.residence.copy, _sizes_of(self.arguments)))
 
     def _without_error(self, frame: Frame) -> Frame:
@@ -138,8 +138,8 @@ class RemoteCall:
             raise error
         return frame
 
-    def _told(self) -> dict[str, Any]:
-        """Return the call as a request names it, with its arguments where this worker does not have them yet."""
+    def _message(self) -> dict[str, Any]:
+        """Return the call for a request, with its arguments if this worker does not have them yet."""
         generation = self.residence.supervisor.generation
         known, self._generation = generation == self._generation, generation
         arguments = None if known else dict(self.arguments)

@@ -1,4 +1,4 @@
-"""An implementation described: what the suite must know of one that lives in a worker."""
+"""The description of an implementation in a worker: what the suite must know of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = {kind.name: kind for kind in inspect._ParameterKind}
 
 @dataclass(frozen=True)
 class FrameworkElsewhere:
-    """What is known of a framework that a worker has imported; its arrays never come here."""
+    """The framework that a worker has imported; its arrays never leave the worker."""
 
     name: str
     dtypes: tuple[str, ...]
@@ -39,14 +39,14 @@ class FrameworkElsewhere:
 
 
 class OperationElsewhere:
-    """An operation that a worker has: its signature, and that of its `forward` where it is called through one."""
+    """An operation in a worker: its signature, and that of its `forward` if it has one."""
 
-    def __init__(self, name: str, told: Any) -> None:
+    def __init__(self, name: str, description: Any) -> None:
         self._name = name
-        self._parameters = told["parameters"]
-        self.stands_for_class = bool(told["class"])
-        if told["forward"] is not None:
-            self.forward = OperationElsewhere(name, told["forward"])
+        self._parameters = description["parameters"]
+        self.stands_for_class = bool(description["class"])
+        if description["forward"] is not None:
+            self.forward = OperationElsewhere(name, description["forward"])
         if self._parameters is not None:
             _ = self.__signature__
 
@@ -54,15 +54,15 @@ class OperationElsewhere:
     def __signature__(self) -> Signature:
         if self._parameters is None:
             raise ValueError(f"{self._name} has no signature that can be read")
-        return Signature([_parameter(*told) for told in self._parameters])
+        return Signature([_parameter(*description) for description in self._parameters])
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        """Refuse: calls are made where the operation is."""
+        """Raise TypeError: the operation can be called in its worker only."""
         raise TypeError(f"{self._name} is in another process; it is called through prepare()")
 
 
 def described(implementation: Implementation) -> dict[str, Any]:
-    """Return what the suite must know of an implementation, as JSON has it."""
+    """Return what the suite must know of an implementation, as JSON."""
     framework = implementation.framework
     return {
         "name": implementation.name,
@@ -86,10 +86,10 @@ def described(implementation: Implementation) -> dict[str, Any]:
     }
 
 
-def described_implementation(told: Any, target: str) -> Implementation:
-    """Return the implementation that a worker describes, without what would call it; LoadError where it makes none."""
+def described_implementation(description: Any, target: str) -> Implementation:
+    """Return the implementation that a worker describes; LoadError if the description is invalid."""
     try:
-        return _implementation(told, target)
+        return _implementation(description, target)
     except LoadError:
         raise
     except Exception as error:
@@ -98,16 +98,16 @@ def described_implementation(told: Any, target: str) -> Implementation:
         ) from error
 
 
-def _implementation(told: dict[str, Any], target: str) -> Implementation:
-    framework = _framework(told["framework"])
-    box = told["black_box"] or {}
+def _implementation(description: dict[str, Any], target: str) -> Implementation:
+    framework = _framework(description["framework"])
+    box = description["black_box"] or {}
     inputs = {name: value for name, value in box.items() if name != "properties" and value is not None}
-    # Read as an object's declarations are, so that they are checked likewise.
+    # Read like the declarations of an object, so that they are checked in the same way.
     found = SimpleNamespace(
-        conventions=told["conventions"],
-        limitations=told["limitations"],
-        architectures=told["architectures"],
-        dtypes=told["dtypes"],
+        conventions=description["conventions"],
+        limitations=description["limitations"],
+        architectures=description["architectures"],
+        dtypes=description["dtypes"],
         model_inputs=inputs or None,
         model_properties=box.get("properties"),
     )
@@ -116,28 +116,30 @@ def _implementation(told: dict[str, Any], target: str) -> Implementation:
         framework=framework,
         operations=MappingProxyType(
             {
-                name: OperationElsewhere(name, told["operations"][name])
+                name: OperationElsewhere(name, description["operations"][name])
                 for name in OPERATIONS
-                if name in told["operations"]
+                if name in description["operations"]
             }
         ),
-        source=None if told["source"] is None else visible(told["source"]),
-        files=tuple(str(file) for file in told["files"] if Path(str(file)).is_file()),
-        notices=tuple(visible(notice) for notice in told["notices"]),
+        source=None if description["source"] is None else visible(description["source"]),
+        files=tuple(str(file) for file in description["files"] if Path(str(file)).is_file()),
+        notices=tuple(visible(notice) for notice in description["notices"]),
         derived={
-            str(name): str(origin) for name, origin in told["derived"].items() if {name, origin} <= set(OPERATIONS)
+            str(name): str(origin)
+            for name, origin in description["derived"].items()
+            if {name, origin} <= set(OPERATIONS)
         },
         **vars(declarations.read_declarations(found, target, framework)),
     )
 
 
-def _framework(told: dict[str, Any]) -> ArrayFramework:
-    if told["name"] not in FRAMEWORKS or not set(told["dtypes"]) <= set(DTYPES):
+def _framework(description: dict[str, Any]) -> ArrayFramework:
+    if description["name"] not in FRAMEWORKS or not set(description["dtypes"]) <= set(DTYPES):
         raise ValueError("no such framework")
-    missing = {name: visible(sentence) for name, sentence in told["missing"].items()}
-    flags = bool(told["compiles_per_shape"]), bool(told["differentiates"])
-    # Whatever would need an array is asked of the worker.
-    return cast(ArrayFramework, FrameworkElsewhere(told["name"], tuple(told["dtypes"]), *flags, missing))
+    missing = {name: visible(sentence) for name, sentence in description["missing"].items()}
+    flags = bool(description["compiles_per_shape"]), bool(description["differentiates"])
+    # Methods that need an array are called in the worker only.
+    return cast(ArrayFramework, FrameworkElsewhere(description["name"], tuple(description["dtypes"]), *flags, missing))
 
 
 def _signatures(function: Any) -> dict[str, Any]:

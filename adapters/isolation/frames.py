@@ -1,4 +1,4 @@
-"""What goes over the pipes: a request is a pickle, a reply is JSON and the bytes of arrays.
+"""The messages on the pipes: a request is a pickle, a reply is JSON with the bytes of arrays.
 
 The suite trusts itself, so a worker may read its pickles. The suite never reads a pickle that comes from a worker.
 """
@@ -20,12 +20,12 @@ LONGEST_PAYLOAD = 2**28
 
 
 class MalformedFrame(Exception):
-    """What came from a worker is no reply."""
+    """A worker has sent something that is not a reply."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A reply: what it says, and the bytes of its arrays."""
+    """A reply: a JSON object, and the bytes of its arrays."""
 
     header: dict[str, Any]
     payload: bytes = b""
@@ -54,13 +54,13 @@ def reply(frame: Frame) -> bytes:
 
 
 class FrameReader:
-    """Puts one reply together from the pieces in which it comes."""
+    """Assembles one reply from the pieces in which it arrives."""
 
     def __init__(self) -> None:
         self._received = bytearray()
 
     def feed(self, piece: bytes) -> Frame | None:
-        """Take a piece and return the reply when it is whole; MalformedFrame when it cannot become one."""
+        """Take a piece and return the reply when it is complete; MalformedFrame when it cannot become one."""
         self._received += piece
         if len(self._received) < _SIZES.size:
             if not _MAGIC.startswith(self._received[: len(_MAGIC)]):

@@ -9,9 +9,11 @@ GIBIBYTE = 2**30
 
 @dataclass(frozen=True)
 class Limits:
-    """The seconds that one call may take, the bytes that calls may take beyond those of loading, its seconds.
+    """The limits of one worker.
 
-    Loading takes long where a framework is imported, and read from a disk for the first time.
+    `seconds`: for one call.
+    `memory`: the bytes that calls may take, beyond those that loading took.
+    `loading`: the seconds for loading, which is slow when a framework is read from disk for the first time.
     """
 
     seconds: float = 10.0

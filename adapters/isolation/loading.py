@@ -17,7 +17,7 @@ from veriformer.adapters.loading import load
 
 
 def load_within(target: object, limits: Limits | None) -> Implementation:
-    """Return the implementation that `target` names or is: within limits in a process of its own, else in this one."""
+    """Return the implementation that `target` names or is, in a process of its own if there are limits."""
     if limits is None or isinstance(target, Implementation):
         return load(target)
     return load_isolated(target, limits)
@@ -26,8 +26,8 @@ def load_within(target: object, limits: Limits | None) -> Implementation:
 def load_isolated(target: object, limits: Limits | None = None, supervisor: Supervisor | None = None) -> Implementation:
     """Return the implementation that `target` names, loaded in a process of its own; a built-in one is loaded here.
 
-    `supervisor` is one that was made before for this target, so that its worker has been loading since. LoadError as
-    `load`, when loading hangs or ends the process, and for an object, which cannot be handed to another process.
+    `supervisor` is an earlier one for this target, whose worker is already loading. Raises LoadError as `load` does,
+    when loading hangs or ends the process, and for an object, which cannot be sent to another process.
     """
     if not isinstance(target, str):
         kind = type(target).__name__

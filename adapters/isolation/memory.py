@@ -11,14 +11,14 @@ from veriformer.adapters.errors import describe
 _SIZES = Path("/proc/self/statm")
 
 
-# Of the memory that calls may take, the part within which a process is short of it.
+# A process is short of memory when less than this part of its limit is left.
 _LAST_PART = 4
-# As frameworks say it whose exceptions are not Python's.
+# The words of frameworks that raise other exceptions than MemoryError.
 _SHORTAGE = ("bad_alloc", "out of memory", "not enough memory", "cannot allocate memory", "can't allocate memory")
 
 
 def is_short(error: BaseException, more: int) -> bool:
-    """Return whether an exception comes of the limit on memory: by its kind, its words, or what this process takes."""
+    """Return whether the memory limit caused an exception, by its type, its message, or the memory in use."""
     if isinstance(error, MemoryError):
         return True
     message = describe(error).lower()
@@ -33,8 +33,8 @@ def _taken() -> int:
 
 
 def limit_memory(more: int) -> None:
-    """Let this process take so many bytes beyond those that it has, where the system tells how many those are."""
-    # A process that crashes leaves no copy of its memory behind.
+    """Limit this process to `more` bytes beyond those that it has, if the system reports them."""
+    # A crash must not write a core file.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if not _SIZES.exists():
         return

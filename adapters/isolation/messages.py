@@ -1,4 +1,4 @@
-"""Arrays, results and errors as replies; what comes from a worker is checked before it is believed."""
+"""Arrays, results and errors as replies, which are checked when they are read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLAIN = (LoadError, UnsupportedDtype, NotDifferentiable, DifferentiationRefused
 
 
 def of_results(results: Sequence[Result]) -> Frame:
-    """Return the reply that holds results; their opaque parts stay. AdapterError when they are too large for one."""
+    """Return the reply with results, without their opaque parts; AdapterError when they are too large."""
     if (size := sum(result.value.nbytes for result in results)) > LONGEST_PAYLOAD:
         raise AdapterError(f"the result takes {size:,} bytes; a reply has at most {LONGEST_PAYLOAD:,}")
     described = [
@@ -43,46 +43,46 @@ def of_results(results: Sequence[Result]) -> Frame:
 
 
 def of_arrays(arrays: Mapping[str, np.ndarray]) -> Frame:
-    """Return the reply that holds arrays by name."""
+    """Return the reply with arrays by name."""
     described = [{"name": name, **_described(array)} for name, array in arrays.items()]
     return Frame({"arrays": described}, b"".join(array.tobytes() for array in arrays.values()))
 
 
 def of_error(error: BaseException) -> Frame:
-    """Return the reply that says which error there was."""
+    """Return the reply with an error."""
     original = error.original if isinstance(error, OperationRaised) else error.__cause__ or error
-    told: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "kind": type(error).__name__,
         "sentence": str(error) if isinstance(error, AdapterError) else describe(error),
         "cause": describe(original),
         "traceback": _traceback(original),
     }
     if isinstance(error, StateCorrupted):
-        told["what"] = error.what
+        parts["what"] = error.what
     if isinstance(error, MissingFramework):
-        told["framework"] = error.name
-    return Frame({"error": told})
+        parts["framework"] = error.name
+    return Frame({"error": parts})
 
 
 def of_shortage(error: BaseException) -> Frame:
-    """Return the reply that says which error there was for want of memory."""
-    told = of_error(error).header["error"]
-    return Frame({"error": {**told, "memory": True}})
+    """Return the reply with an error that was caused by a shortage of memory."""
+    parts = of_error(error).header["error"]
+    return Frame({"error": {**parts, "memory": True}})
 
 
-def tells_of_shortage(frame: Frame) -> bool:
-    """Return whether a reply tells of an error for want of memory."""
-    told = frame.header.get("error")
-    return isinstance(told, dict) and told.get("memory") is True
+def is_of_shortage(frame: Frame) -> bool:
+    """Return whether the error in a reply was caused by a shortage of memory."""
+    parts = frame.header.get("error")
+    return isinstance(parts, dict) and parts.get("memory") is True
 
 
 def raised_words(frame: Frame) -> str:
-    """Return how a sentence about the operation goes on; MalformedFrame where the reply does not say what it raised."""
+    """Return the predicate of a sentence about the operation; MalformedFrame if the reply has no exception."""
     return f"raised {_text(frame.header['error'], 'cause')}"
 
 
 def results_in(frame: Frame, number: int) -> list[Result]:
-    """Return the results of a reply; MalformedFrame when they are not so many, or not what they say they are."""
+    """Return the results of a reply; MalformedFrame if their number or their contents are not as described."""
     described = _list(frame.header, "results")
     if len(described) != number:
         raise MalformedFrame(f"it has {len(described)} results instead of {number}")
@@ -91,48 +91,48 @@ def results_in(frame: Frame, number: int) -> list[Result]:
 
 
 def arrays_in(frame: Frame) -> dict[str, np.ndarray]:
-    """Return the arrays of a reply by name; MalformedFrame when they are not what they say they are."""
+    """Return the arrays of a reply by name; MalformedFrame if their contents are not as described."""
     described = _list(frame.header, "arrays")
     return dict(zip((_text(one, "name") for one in described), _arrays(described, frame.payload), strict=True))
 
 
 def error_in(frame: Frame, operation: str) -> AdapterError | None:
-    """Return the error that a reply tells of, None where it tells of none; MalformedFrame when it is not clear."""
+    """Return the error in a reply, None if it has none; MalformedFrame if it is incomplete."""
     if "error" not in frame.header:
         return None
-    told = frame.header["error"]
-    if not isinstance(told, dict):
+    parts = frame.header["error"]
+    if not isinstance(parts, dict):
         raise MalformedFrame("its error is not an object")
-    error = _error(told, operation)
-    error.__cause__ = ForeignException(_text(told, "cause"), _text(told, "traceback"))
+    error = _error(parts, operation)
+    error.__cause__ = ForeignException(_text(parts, "cause"), _text(parts, "traceback"))
     if not isinstance(error, OperationRaised | StateCorrupted):
-        error.elsewhere = _text(told, "traceback")
+        error.elsewhere = _text(parts, "traceback")
     return error
 
 
 def visible(text: str) -> str:
-    """Return a text in which what would steer a terminal, or cannot be printed, is written out."""
+    """Return a text with control characters and unprintable characters escaped."""
     return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text[:_LONGEST_TEXT])
 
 
-def _error(told: dict[str, Any], operation: str) -> AdapterError:
-    kind, sentence = _text(told, "kind"), _text(told, "sentence")
+def _error(parts: dict[str, Any], operation: str) -> AdapterError:
+    kind, sentence = _text(parts, "kind"), _text(parts, "sentence")
     if kind == "OperationRaised":
-        return OperationRaised(operation, ForeignException(_text(told, "cause"), _text(told, "traceback")))
+        return OperationRaised(operation, ForeignException(_text(parts, "cause"), _text(parts, "traceback")))
     if kind == "MissingFramework":
-        return MissingFramework(_text(told, "framework"))
+        return MissingFramework(_text(parts, "framework"))
     for plain in _PLAIN:
         if kind == plain.__name__:
             return plain(sentence)
     if kind == "StateCorrupted":
-        return StateCorrupted(operation, _text(told, "what"))
+        return StateCorrupted(operation, _text(parts, "what"))
     if kind == "UnjudgeableResult":
         return AdapterError(sentence)
     return AdapterError(f"{operation} could not be called in a process of its own: {sentence}")
 
 
 def _traceback(error: BaseException) -> str:
-    # The exceptions are the implementation's, and so is all that formatting them calls.
+    # Formatting an exception may call code of the implementation.
     try:
         return "".join(traceback.format_exception(error))[-_LONGEST_TEXT:]
     except Exception:
@@ -156,9 +156,9 @@ def _arrays(described: Iterable[dict[str, Any]], payload: bytes) -> list[np.ndar
         try:
             array = np.frombuffer(payload[start:end], dtype).reshape(shape)
         except (ValueError, OverflowError) as error:
-            # An axis of length 0 hides how long the others are said to be.
+            # An axis of length 0 hides the lengths of the others.
             raise MalformedFrame("an array has a shape that none can have") from error
-        # Bytes that are neither 0 nor 1 are not left in an array of truth values.
+        # An array of truth values must not keep bytes other than 0 and 1.
         arrays.append(np.asarray(array != 0) if name == "bool" else array.copy())
         start = end
     if start != len(payload):
@@ -174,7 +174,7 @@ def _result(value: np.ndarray, described: dict[str, Any]) -> Result:
 
 
 def _fit(whole: Shape, shapes: tuple[Shape, ...]) -> bool:
-    """Return whether values have the shapes of their parts: one, one after the other, or along the tokens' axis."""
+    """Return whether values have the shapes of their parts: a single one, concatenated flat, or along the tokens."""
     if len(shapes) == 1 and whole == shapes[0]:
         return True
     if len(whole) == 1:

@@ -1,4 +1,4 @@
-"""One worker's process, seen from the suite: its pipes, its output, its death."""
+"""The process of one worker, seen from the suite: its pipes, its output and its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_OUTPUT = 10_000
 INTERFERED = "wrote into the pipe through which its process answers"
 _PIECE = 2**16
 _BETWEEN_LOOKS = 0.05
-# Output that a reply has overtaken is read, but a flood that a child keeps up is not waited for.
+# Output that arrives after its reply is read, but the suite does not wait for an endless flood.
 _MOST_LATE_PIECES = 64
 _SECONDS_FOR_LAST_WORDS = 0.3
 _START = "import sys; sys.path[:] = {path!r}; from veriformer.adapters.isolation.worker import main; main({arguments})"
@@ -30,7 +30,9 @@ _OUR_FRAMES = re.compile(r"^[^\n]*adapters.isolation.state\.py.*", re.MULTILINE 
 
 
 class WorkerLost(Exception):
-    """The worker did not answer; `how` completes a sentence about the call, `last_words` are Python's on its end."""
+    """The worker did not answer.
+
+    `how` completes a sentence about the call; `last_words` are Python's account of where the process ended or hangs."""
 
     def __init__(self, kind: Literal["hang", "end"], how: str = "", last_words: str = "") -> None:
         super().__init__(how)
@@ -53,7 +55,7 @@ class WorkerProcess:
             stdout=output,
             stderr=output,
             pass_fds=(requests, replies),
-            # A session of its own is a process group, which can be ended whole; no terminal reaches it.
+            # A session is a process group, which can be killed as a whole, and no terminal sends it signals.
             start_new_session=True,
         )
         for end in (requests, replies, output):
@@ -67,28 +69,28 @@ class WorkerProcess:
         for end in (self._replies, self._output):
             self._selector.register(end, selectors.EVENT_READ)
         ours = (self._requests, self._replies, self._output)
-        # Whatever becomes of the suite, no worker outlives it: this runs when the interpreter ends, too.
+        # No worker outlives the suite: this also runs when the interpreter ends.
         self.close = weakref.finalize(self, _end, self._process, self._selector, ours)
 
     def printed(self) -> str:
-        """Return the first of what was written to stdout and stderr since this was asked, and forget it."""
+        """Return the beginning of the output on stdout and stderr since the last time this was called."""
         text, self._printed = self._printed, b""
         return text.decode("utf-8", "replace")
 
     def send(self, request: bytes) -> None:
-        """Begin to send a request; what does not fit into the pipe goes while the reply is waited for."""
+        """Begin to send a request; what does not fit into the pipe is sent while waiting for the reply."""
         self._unsent, self._recent = request, b""
         self._send_some()
 
     def receive(self, seconds: float) -> Frame:
-        """Return the reply to what was sent; WorkerLost when none comes in time, or what comes is none."""
+        """Return the reply to the request; WorkerLost when none comes in time, or something else comes."""
         deadline, reader = time.monotonic() + seconds, FrameReader()
         if self._unsent:
             self._selector.register(self._requests, selectors.EVENT_WRITE)
         while (left := deadline - time.monotonic()) > 0:
             frame = self._step(reader, min(left, _BETWEEN_LOOKS))
             if frame is not None and self._unsent:
-                # Nobody can answer a question of which he has not heard the end.
+                # A worker cannot answer a request that it has not read to its end.
                 raise WorkerLost("end", INTERFERED)
             if frame is not None:
                 self._read_late_output()
@@ -105,7 +107,7 @@ class WorkerProcess:
                 self._selector.unregister(self._requests)
         if self._replies in ready:
             return self._take(reader)
-        # Who left the pipe open says nothing of who is alive, so the process itself is looked at.
+        # Another process may keep the pipe open, so the process itself is checked.
         if self._process.poll() is not None:
             raise self._ended()
         return None
@@ -125,11 +127,11 @@ class WorkerProcess:
         except BlockingIOError:
             pass
         except BrokenPipeError:
-            # The process has ended, or closed its side; waiting for its reply will tell.
+            # The process has ended, or closed its side; waiting for its reply will show which.
             self._unsent = b""
 
     def _read_output(self) -> bool:
-        """Read some of the output, keep its beginning and its end, and return whether there may be more."""
+        """Read some of the output, keep its beginning and its end, and return whether more may follow."""
         try:
             piece = os.read(self._output, _PIECE)
         except BlockingIOError:
@@ -154,7 +156,7 @@ class WorkerProcess:
         return WorkerLost("end", how, self._last_words(_WHERE_IT_ENDED))
 
     def _where_it_hangs(self) -> str:
-        """Return Python's account of where the call is, empty where the process does not say."""
+        """Return Python's account of where the call hangs; empty if the process gives none."""
         if not hasattr(signal, "SIGUSR1"):
             return ""
         with contextlib.suppress(ProcessLookupError):
@@ -168,7 +170,7 @@ class WorkerProcess:
         return self._last_words(_WHERE_IT_STANDS)
 
     def _last_words(self, beginning: str) -> str:
-        """Return what Python wrote of itself at the end, and take it out of what the implementation wrote."""
+        """Return what Python wrote at the end, and remove it from the implementation's output."""
         text = self._recent.decode("utf-8", "replace")
         start = text.rfind(beginning)
         if start < 0:
@@ -179,8 +181,8 @@ class WorkerProcess:
 
 
 def _end(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, ends: tuple[int, ...]) -> None:
-    """End a worker and all that it started in its group, and close the pipes."""
-    # The group exists as long as one of its members does, whether or not the worker itself is still there.
+    """Kill a worker with its process group, and close the pipes."""
+    # The group may outlive the worker.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):

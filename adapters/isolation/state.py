@@ -1,6 +1,6 @@
-"""What a whole process shares, looked at around each call: who changes it must put it back.
+"""The global state of a process, compared before and after each call: a call must restore what it changes.
 
-What is looked at with is taken before the implementation is imported, which may replace it.
+The functions that read it are imported before the implementation, which may replace them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 from numpy import geterr, seterr
 
 _MOST_NAMES = 5
-# As the system has them: to decode them twice around each call took longer than most calls.
+# In the system's encoding: decoding them twice for each call took longer than most calls.
 _VARIABLES: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
 
 
 @dataclass(frozen=True)
 class State:
-    """What calls must leave as it was."""
+    """The state that calls must leave unchanged."""
 
     errors: dict[str, Any]
     folder: str | None
@@ -33,7 +33,7 @@ class State:
 
 
 class Watch:
-    """Looks at the state of the process around calls, and puts back what they changed; `changed` says what."""
+    """Compares the state of the process around calls and restores it; `changed` names what calls have changed."""
 
     def __init__(self) -> None:
         self.changed: list[str] = []
@@ -41,20 +41,20 @@ class Watch:
         self._left: dict[str, set[int]] = {}
 
     def before(self) -> State:
-        """Return the state, after the generators of random numbers have been set as no call has met them."""
+        """Return the state, after seeding the random number generators as for no call before."""
         self._calls += 1
         for generator in _generators():
             generator.seed(self._calls)
         return _state()
 
     def after(self, before: State) -> None:
-        """Note what differs from the state before, and put it back."""
+        """Note what differs from the state before, and restore it."""
         now = _state()
         self.changed += _differences(before, now)
         if self.changed:
             _put_back(before)
         for generator in _generators():
-            # Drawing numbers moves on from wherever the generator stood; only seeding arrives at one place from two.
+            # Drawing numbers advances a generator from its own state; only seeding leads to the same state twice.
             left = self._left.setdefault(generator.name, set())
             state = generator.state()
             if state in left:
@@ -63,7 +63,7 @@ class Watch:
 
 
 class Watched:
-    """An operation as it is, with the state of the process looked at around each call."""
+    """An operation, with the state of the process compared around each call."""
 
     def __init__(self, function: Callable[..., Any], watch: Watch) -> None:
         self._function = function
@@ -80,7 +80,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class _Generator:
-    """A generator of random numbers that everything in a process draws from."""
+    """A global random number generator."""
 
     name: str
     seed: Callable[[int], Any]

@@ -1,4 +1,4 @@
-"""A worker that is replaced when it is lost, and the patience there is for that."""
+"""A worker that is replaced when it is lost, a limited number of times."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from veriformer.adapters.isolation.process import INTERFERED, WorkerLost, Worker
 
 MOST_HANGS = 2
 MOST_ENDS = 5
-# So many first calls are waited for in vain as long as one that compiles may take; after that none is compiling.
+# First calls may take as long as compiling does, until this many of them have hung.
 MOST_COMPILATIONS_AWAITED = 2
-# A process that lasts for fewer calls is worth being replaced only so often: each costs what importing costs.
+# A process that lasts for fewer calls is replaced a few times only, since each one has to import everything.
 FEW_CALLS = 20
 MOST_AFTER_FEW_CALLS = 3
 
 
 class Supervisor:
-    """Keeps a worker for one target: starts it at once, and another in its place when it is lost.
+    """Keeps a worker for one target: starts it at once, and replaces it when it is lost.
 
     LoadError where processes cannot be isolated here.
     """
@@ -38,7 +38,7 @@ class Supervisor:
             raise LoadError("isolation needs a POSIX system; run without it (--no-isolate)")
         self.target = target
         self.limits = limits
-        # Each worker has its number: what an earlier one was sent, a later one does not have.
+        # The number of the present worker, which does not have what an earlier one was sent.
         self.generation = 0
         self._forgotten: list[int] = []
         self._printed = ""
@@ -46,10 +46,10 @@ class Supervisor:
         self._hangs: Counter[str] = Counter()
         self._ends: Counter[str] = Counter()
         self._last_words: dict[str, str] = {}
-        # Calls that the present process has answered, and what earlier ones did not survive.
+        # Calls that the present process has answered.
         self.answered = 0
         self.compiles = False
-        # The sizes that the present process has been called with, each of which a compiler may begin anew for.
+        # The sizes that the present process has met; a compiler may compile again for each new one.
         self.met: set[int] = set()
         self._awaited_in_vain = 0
         self._not_survived: dict[str, str] = {}
@@ -60,16 +60,16 @@ class Supervisor:
         self._started()
 
     def next_number(self) -> int:
-        """Return a number that nothing had before."""
+        """Return a number that was not returned before."""
         self._numbers += 1
         return self._numbers
 
     def forget(self, number: int) -> None:
-        """Have a call that nobody makes any more forgotten with the next request."""
+        """Have the worker forget a call that is no longer needed, with the next request."""
         self._forgotten.append(number)
 
     def loaded(self) -> dict[str, Any]:
-        """Wait until the implementation is loaded and return what its worker says of it.
+        """Wait until the implementation is loaded and return its worker's description.
 
         LoadError when loading it raised, took too long, or ended the process.
         """
@@ -80,7 +80,7 @@ class Supervisor:
             return {}
         self._loading = False
         try:
-            # Counted from here: what this process did since that one was started is none of its fault.
+            # Timed from here: the worker is not to blame for what this process did since it was started.
             header = _answer(process.receive(self.limits.loading), 0).header
             self.compiles = header.get("compiles") is True
         except BaseException as error:
@@ -92,12 +92,12 @@ class Supervisor:
         return header
 
     def ask(self, operation: str, message: dict[str, Any], calls: int, *, first: bool = False) -> Frame:
-        """Return the reply to a request that makes so many calls of an operation.
+        """Return the reply to a request that makes a number of calls of an operation.
 
-        The `first` call of a shape may take what loading may, since it may be compiled.
+        The `first` call of a shape may take as long as loading, since it may be compiled.
 
-        OperationTimedOut or OperationCrashed when the worker was lost over it, OperationNotTried when that has happened
-        too often; LoadError when a new worker cannot load the implementation any more.
+        Raises OperationTimedOut or OperationCrashed when the worker is lost, OperationNotTried when that has happened
+        too often, and LoadError when a new worker can no longer load the implementation.
         """
         self._refuse(operation)
         self.loaded()
@@ -106,8 +106,8 @@ class Supervisor:
         process, number = self._started(), self.next_number()
         try:
             forget, self._forgotten = self._forgotten, []
-            told = {**message, "number": number, "operation": operation, "forget": forget, "seconds": seconds}
-            process.send(request(told))
+            whole = {**message, "number": number, "operation": operation, "forget": forget, "seconds": seconds}
+            process.send(request(whole))
             answer = _answer(process.receive(seconds), number)
             self.answered += calls if message["method"] != "arguments_now" else 0
             return answer
@@ -121,10 +121,10 @@ class Supervisor:
             raise
 
     def renew(self, operation: str, answered: int, lost: OperationLost | None) -> bool:
-        """Put a fresh process in the place of one that did not survive a call, if that is worth it; say whether it was.
+        """Replace a process that did not survive a call, if that makes sense; return whether it did.
 
-        Not where the process had `answered` no call, nor where few calls were too many for several processes. A loss
-        that is made up for is not counted.
+        It does not if the process had `answered` no call, or if several processes have lasted for few calls only. A
+        loss that is made good is not counted.
         """
         after_few = 0 < answered < FEW_CALLS
         if not answered or (after_few and self._after_few_calls[operation] >= MOST_AFTER_FEW_CALLS):
@@ -137,7 +137,7 @@ class Supervisor:
         return True
 
     def note(self, operation: str, how: str, calls: int) -> None:
-        """Keep what a process did not survive after so many calls, though a fresh one did."""
+        """Note what a process did not survive after a number of calls, although a fresh one did."""
         number = f"{calls:,} call{'' if calls == 1 else 's'}"
         self._not_survived.setdefault(
             operation,
@@ -146,7 +146,7 @@ class Supervisor:
         )
 
     def not_survived(self, operation: str) -> str:
-        """Return what a process did not survive of an operation; empty where there was nothing of the kind."""
+        """Return what a process did not survive of an operation; empty if nothing."""
         return self._not_survived.get(operation, "")
 
     def distrust(self, operation: str) -> AdapterError:
@@ -155,12 +155,12 @@ class Supervisor:
         return self._counted(operation, WorkerLost("end", INTERFERED), self.limits.seconds)
 
     def forgive(self, operation: str) -> None:
-        """Have the whole patience again for an operation."""
+        """Reset the numbers of hangs and crashes of an operation."""
         self._hangs.pop(operation, None)
         self._ends.pop(operation, None)
 
     def printed(self) -> str:
-        """Return the first of what was written to stdout and stderr since this was asked."""
+        """Return the beginning of the output on stdout and stderr since the last time this was called."""
         text = self._printed + (self._process.printed() if self._process else "")
         self._printed = ""
         return text
@@ -203,10 +203,10 @@ class Supervisor:
 
 
 def _answer(frame: Frame, number: int) -> Frame:
-    """Return a reply; WorkerLost when it is that to another request."""
-    told = frame.header.get("number")
-    # Strictly: in Python, false is 0, and 1.0 is 1.
-    if type(told) is not int or told != number:
+    """Return a reply; WorkerLost if it answers another request."""
+    received = frame.header.get("number")
+    # The type too: in Python, False == 0 and 1.0 == 1.
+    if type(received) is not int or received != number:
         raise WorkerLost("end", INTERFERED)
     return frame
 

@@ -1,4 +1,4 @@
-"""What runs in a worker: it loads an implementation and answers requests to call it."""
+"""The program of a worker: it loads an implementation and answers requests to call it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from veriformer.adapters.processes import end_with
 from veriformer.adapters.sequences import Step, prepare_sequence
 
 _MOST_COPIES = 8
-# What compiles behind NumPy's arrays.
+# Libraries that compile code for operations on NumPy's arrays.
 _COMPILERS = frozenset({"jax", "torch", "numba", "tensorflow", "openvino", "tinygrad", "triton", "tvm", "onnxruntime"})
-# The suite ends a worker that is too slow. Where the suite is gone, the worker ends itself, so much later.
+# The suite ends a worker that is too slow. If the suite is gone, the worker ends itself, this much later.
 _GRACE = 5.0
 
 
 class Server:
-    """Loads an implementation, copies of it too, and makes the calls that are asked for."""
+    """Loads an implementation and copies of it, and makes the calls that are requested."""
 
     def __init__(self) -> None:
         self._target = ""
@@ -59,7 +59,7 @@ class Server:
         self._target = target
         found = load(target)
         self._copies[0] = self._watched(found)
-        # The first array brings with it what a framework sets up only then, which is not the implementation's.
+        # A framework sets itself up with the first array, which does not count as the implementation's memory.
         found.framework.from_numpy(np.zeros(1), found.dtypes[0])
         found.framework.use_one_thread()
         self._memory = memory
@@ -68,7 +68,7 @@ class Server:
         return Frame({"implementation": described(found), "compiles": compiles})
 
     def _copy(self, number: int) -> Implementation:
-        """Return the implementation, or another copy of it, which is loaded when it is first asked for."""
+        """Return the implementation, or a copy of it, which is loaded on first use."""
         if number not in self._copies:
             self._copies[number] = self._watched(load(self._target))
             for old in list(self._copies)[1:-_MOST_COPIES]:
@@ -93,10 +93,10 @@ class Server:
             raise TypeError("a chain of calls has no arguments to overwrite")
         return messages.of_results(prepared.run_again_on(other, expected))
 
-    def _call(self, told: dict[str, Any]) -> Call:
-        number, arguments = told["number"], told["arguments"]
+    def _call(self, call: dict[str, Any]) -> Call:
+        number, arguments = call["number"], call["arguments"]
         if arguments is not None:
-            self._prepared[number] = _prepared(self._copy(told["copy"]), arguments)
+            self._prepared[number] = _prepared(self._copy(call["copy"]), arguments)
         return self._prepared[number]
 
 
@@ -109,13 +109,13 @@ def _prepared(implementation: Implementation, arguments: dict[str, Any]) -> Call
 
 
 def main(requests: int, replies: int, parent: int | None) -> None:
-    """Answer requests until the suite closes its end, and then end without further ado.
+    """Answer requests until the suite closes its end, and then exit at once.
 
-    Where the suite is killed this process ends too, whatever signals it ignores, if the system (Linux) can do that.
+    On Linux this process also ends when the suite is killed, whatever signals it ignores.
     """
     end_with(parent)
     for end in (requests, replies):
-        # Programs that the implementation starts do not get them.
+        # Programs that the implementation starts must not inherit them.
         os.set_inheritable(end, False)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False)
@@ -126,7 +126,7 @@ def main(requests: int, replies: int, parent: int | None) -> None:
             frame = server.answer(request)
             answer = reply(Frame({**frame.header, "number": request["number"]}, frame.payload))
             if os.getpid() != own:
-                # A child that the operation forked has come back from the call as well.
+                # The operation has forked, and its child has returned from the call too.
                 os._exit(0)
             signal.setitimer(signal.ITIMER_REAL, 0)
             _flush_output()
@@ -136,7 +136,7 @@ def main(requests: int, replies: int, parent: int | None) -> None:
 
 def _flush_output() -> None:
     for stream in (sys.stdout, sys.stderr):
-        # The implementation may have closed them, or put anything in their place.
+        # The implementation may have closed or replaced them.
         with contextlib.suppress(Exception):
             stream.flush()
 

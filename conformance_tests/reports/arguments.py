@@ -1,4 +1,4 @@
-"""Arguments of calls, whatever they are made of: arrays, numbers, records of weights with lists of layers."""
+"""Arguments of calls: arrays, numbers, and records of weights with lists of layers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 
 def members(value: Any) -> list[tuple[str, Any]]:
-    """Return what a record holds, by name."""
+    """Return the members of a record, by name."""
     if is_dataclass(value):
         return [(member.name, getattr(value, member.name)) for member in fields(value)]
     return list(vars(value).items())
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two arguments hold the same, NaN being the same as NaN."""
+    """Return whether two arguments are equal, counting NaN as equal to NaN."""
     if one is other:
         return True
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
@@ -32,7 +32,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def number_of_arrays(value: Any) -> int:
-    """Return how many arrays stand in records and lists."""
+    """Return the number of arrays in records and lists."""
     if isinstance(value, np.ndarray):
         return 1
     if isinstance(value, list | tuple):

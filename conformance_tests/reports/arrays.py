@@ -30,13 +30,13 @@ _GAP = "   "
 
 
 def axis_names(shape: str, rank: int) -> tuple[str, ...] | None:
-    """Return what each axis of a shape such as "(B, H, L, D)" stands for, or None when the rank is another."""
+    """Return the name of each axis of a shape such as "(B, H, L, D)", or None when the rank differs."""
     letters = [part.strip() for part in shape.removeprefix("bool ").strip("()").split(",") if part.strip()]
     return tuple(_AXES.get(letter, letter) for letter in letters) if len(letters) == rank else None
 
 
 def shape_of_result(operation: Operation, part: str) -> str:
-    """Return the shape of an operation's result as its record writes it; of a tuple, that of the part so called."""
+    """Return the shape of an operation's result as the specification writes it; of a tuple, that of the named part."""
     if not operation.results:
         return operation.result
     shapes: list[str] = re.findall(r"\([^()]*\)", operation.result)
@@ -44,9 +44,9 @@ def shape_of_result(operation: Operation, part: str) -> str:
 
 
 def arguments_by_name(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield every argument with its name; what is None is left out.
+    """Yield every argument that is not None with its name.
 
-    The arrays of weights have names such as "w_q", or of a group among them "self_attention.w_q".
+    The arrays of weights have names such as "w_q", or "self_attention.w_q" in a group.
     """
     for name, value in arguments.items():
         if is_dataclass(value) and number_of_arrays(value):
@@ -67,7 +67,7 @@ def _members(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 def drawn(operation: Operation, name: str, value: Any, width: int) -> list[str]:
     """Return an argument as rows of text: its value, or its shape and its matrices."""
     if isinstance(value, list):
-        # A matrix after the other would fill screens; the script that reproduces the case has them.
+        # All matrices would fill screens; the script that reproduces the case has them.
         return [f"{len(value)}, with {number_of_arrays(value)} arrays"]
     if not isinstance(value, np.ndarray):
         return [str(value)]
@@ -104,11 +104,11 @@ def _matrices(value: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
 
 
 def _position(index: tuple[int, ...], shape: tuple[int, ...], names: tuple[str, ...] | None) -> str:
-    """Return where a matrix stands, in words; axes of size one need none."""
-    told = [axis for axis in range(len(index)) if shape[axis] > 1]
+    """Return the position of a matrix in words; axes of size one are left out."""
+    shown = [axis for axis in range(len(index)) if shape[axis] > 1]
     if names is None:
-        return str([index[axis] for axis in told]) if told else ""
-    return ", ".join(f"{names[axis]} {index[axis]}" for axis in told)
+        return str([index[axis] for axis in shown]) if shown else ""
+    return ", ".join(f"{names[axis]} {index[axis]}" for axis in shown)
 
 
 def _block(matrix: Array, title: str) -> list[str]:
@@ -121,7 +121,7 @@ def _block(matrix: Array, title: str) -> list[str]:
 
 
 def _packed(blocks: list[list[str]], width: int) -> list[str]:
-    """Return blocks side by side, in as many bands as the width calls for."""
+    """Return blocks side by side, in as many bands as the width requires."""
     bands: list[list[list[str]]] = [[]]
     used = 0
     for block in blocks:

@@ -68,7 +68,7 @@ def _results_of(report: Report, operation: str) -> list[LawResult]:
 
 
 def _answer(report: Report, convention: str) -> str:
-    """Return the value that most operations follow, and where others do otherwise; what is assumed is not known."""
+    """Return the value that most operations follow, and the exceptions; assumed values do not count."""
     known = [f for f in report.findings if f.convention == convention and f.how != "standard"]
     followed = Counter(plain(finding.value) for finding in known).most_common()
     if not followed:

@@ -15,7 +15,7 @@ from veriformer.conformance_tests.run.atomic import write_text
 
 
 def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison as an object made of what strict JSON has."""
+    """Return a comparison as an object with the types of strict JSON."""
     written = {
         "schema": SCHEMA,
         "first": comparison.first,

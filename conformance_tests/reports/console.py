@@ -1,4 +1,4 @@
-"""A report for people: operation by operation, then what holds for the whole, and last the sum of it all."""
+"""The report for people: operation by operation, then the implementation as a whole, and last the counts."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def report_text(report: Report, options: Options = DEFAULTS) -> str:
 
 
 def law_text(report: Report, result: LawResult, options: Options = DEFAULTS) -> str:
-    """Return one law that does not hold or could not be judged as plain text, the gist of it in the first line.
+    """Return one law that does not hold or could not be judged as plain text, with the gist in the first line.
 
-    `report` is the run that the result belongs to.
+    `report` is the one that the result belongs to.
     """
     explained = diagnosis_lines(report, result.law.operation.name, options)
     explained = [blank(), *explained, blank()] if explained else []
@@ -42,7 +42,7 @@ def law_text(report: Report, result: LawResult, options: Options = DEFAULTS) -> 
 
 
 def report_lines(report: Report, options: Options = DEFAULTS) -> Lines:
-    """Return a whole report; its last line counts what held, what did not, and what was never tried."""
+    """Return a whole report; its last line has the counts."""
     return [headline(report), blank(), *body(report, options), summary(report)]
 
 
@@ -63,7 +63,7 @@ def body(report: Report, options: Options = DEFAULTS) -> Lines:
 
 
 def details(report: Report, options: Options = DEFAULTS) -> Lines:
-    """Return what a table of counts leaves out; empty where there is nothing to add, else ending in an empty line."""
+    """Return what a table of counts leaves out, ending in an empty line; nothing if it leaves out nothing."""
     lines: Lines = []
     for name, results in _by_operation(report).items():
         failures = _failures(report, results, options)
@@ -101,11 +101,11 @@ def summary(report: Report) -> Text:
         f"{counts['not_declared']:,} not declared",
         f"{counts['not_tried']:,} not tried" if counts["not_tried"] else "",
     ]
-    told = f"{joined(parts)}; {counted(counts['cases'], 'case')} in {report.seconds:.1f} s"
+    text = f"{joined(parts)}; {counted(counts['cases'], 'case')} in {report.seconds:.1f} s"
     style = {"conforms": "bold green", "violates": "bold red", "error": "bold yellow"}[report.verdict]
     judged = counts["passed"] + counts["failed"] + counts["errors"]
     beginning = ("Not every law was tried: " if judged else "No law was judged: ") if report.verdict == "error" else ""
-    return Text(f"{beginning}{told}", style=style)
+    return Text(f"{beginning}{text}", style=style)
 
 
 def tally(results: list[LawResult]) -> str:
@@ -124,7 +124,7 @@ def tally(results: list[LawResult]) -> str:
 
 
 def _by_operation(report: Report) -> dict[str, list[LawResult]]:
-    """Return the results of every declared operation; one whose every law is undeclared for lack of it is left out."""
+    """Return the results of every declared operation, by its name."""
     groups: dict[str, list[LawResult]] = {}
     for result in report.results:
         groups.setdefault(result.law.operation.name, []).append(result)
@@ -156,7 +156,7 @@ def _operations(report: Report, options: Options) -> Lines:
 
 
 def _follows_from_another(report: Report, operation: str) -> bool:
-    """Return whether an operation is the derivative of one that breaks laws itself."""
+    """Return whether an operation was derived from one that breaks laws itself."""
     origin = report.derived.get(operation)
     return any(result.law.operation.name == origin for result in _unexpected(list(report.results)))
 
@@ -168,8 +168,8 @@ def _unexpected(results: list[LawResult]) -> list[LawResult]:
 def _derivation(report: Report, operation: str, column: int, options: Options) -> Lines:
     if operation not in report.derived:
         return []
-    told = f"derived from {report.derived[operation]} by automatic differentiation"
-    return entry("", told, options.width, indent=0, label_width=column, style="dim")
+    origin = f"derived from {report.derived[operation]} by automatic differentiation"
+    return entry("", origin, options.width, indent=0, label_width=column, style="dim")
 
 
 def _missing_features(results: list[LawResult], column: int, options: Options) -> Lines:
@@ -178,22 +178,22 @@ def _missing_features(results: list[LawResult], column: int, options: Options) -
         for result in results
         if result.status == "not_declared"
     )
-    told = [f"{reason} ({counted(number, 'law')})" for reason, number in reasons.most_common()]
-    if not told:
+    missing = [f"{reason} ({counted(number, 'law')})" for reason, number in reasons.most_common()]
+    if not missing:
         return []
-    shown = first_few(told, len(told) if options.verbose else _MOST_REASONS)
+    shown = first_few(missing, len(missing) if options.verbose else _MOST_REASONS)
     return entry("", shown, options.width, indent=0, label_width=column, style="dim")
 
 
 def _failures(report: Report, results: list[LawResult], options: Options) -> Lines:
-    """Return the violations of one operation, the most telling in full and then the diagnosis."""
+    """Return the violations of one operation: the most informative in full, the diagnosis, then the others."""
     violated = _unexpected(most_telling_first(results))
     in_full = len(violated) if options.verbose else _SHOWN_IN_FULL
     lines: Lines = []
     for result in violated[:in_full]:
         lines += [*violation(report, result, options), blank()]
     errors = [result for result in _unexpected(results) if result.status == "error"]
-    # Before the other laws: there can be twenty, and they say less.
+    # Before the other laws, which may be twenty and say less.
     if explained := diagnosis_lines(report, results[0].law.operation.name, options) if violated or errors else []:
         lines += [*explained, blank()]
     again = {} if options.verbose else said_before(report, errors)
@@ -204,7 +204,7 @@ def _failures(report: Report, results: list[LawResult], options: Options) -> Lin
 
 
 def _in_brief(results: list[LawResult], options: Options) -> Lines:
-    """Return violations without their cases: the first with what their laws state, of the others the ids."""
+    """Return violations without their cases: the first with the statements of their laws, the others by id."""
     if not results:
         return []
     lines = [line for result in results[:_WITH_STATEMENT] for line in title(result, options.width)]

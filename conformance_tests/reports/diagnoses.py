@@ -1,4 +1,4 @@
-"""What explains the broken laws of an operation, for people: the mistake, how sure that is, and where to read on."""
+"""The diagnosis of an operation, for people: the mistake, how certain it is, and where to read on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.run.report import Report
 
 TITLE = "  Diagnosis"
-# Of mistakes that are named by their laws: above this the laws that are broken say much.
+# The confidence above which a mistake that is named by its laws is likely.
 LIKELY = 0.25
 _MOST_SUSPECTS = 4
 _MOST_CITATIONS = 2
@@ -21,7 +21,7 @@ _MOST_UNEXPLAINED = 3
 
 
 def diagnosis_lines(report: Report, operation: str, options: Options) -> Lines:
-    """Return what explains the broken laws of an operation; empty where nobody asked."""
+    """Return the diagnosis of an operation; nothing if none was made."""
     number = next((at for at, found in enumerate(report.diagnoses) if found.operation == operation), None)
     if number is None:
         return []
@@ -41,7 +41,7 @@ def diagnosis_lines(report: Report, operation: str, options: Options) -> Lines:
 
 
 def findings_of(report: Report, operation: str) -> Mapping[str, Finding]:
-    """Return what was found out about the conventions of an operation, by the convention's name."""
+    """Return the findings about the conventions of an operation, by the convention's name."""
     return {finding.convention: finding for finding in report.findings if finding.operation == operation}
 
 
@@ -49,7 +49,7 @@ Explained = Sequence[tuple[Suspect, tuple[Explanation, ...]]]
 
 
 def _told_before(diagnosis: Diagnosis, earlier: Sequence[Diagnosis]) -> Diagnosis | None:
-    """Return the diagnosis of an earlier operation that is certain of the same."""
+    """Return the diagnosis of an earlier operation that names the same mistake with certainty."""
     if diagnosis.how != "reproduced" or len(diagnosis.suspects) > 1:
         return None
     same = (one for one in earlier if one.how == "reproduced" and len(one.suspects) == 1)
@@ -101,10 +101,10 @@ def _list(suspects: Explained, options: Options) -> Lines:
     lines: Lines = []
     for _, explained in suspects[:_MOST_SUSPECTS]:
         for number, one in enumerate(explained):
-            # The second of two mistakes that are made together.
+            # The second of two mistakes made together.
             mark = "+" if number and len(suspects) > 1 else "-"
-            told = f"{mark} {_named([one.name], one.places)}: {_ended(one.sentence)}"
-            lines += paragraph(told, options.width, INDENT + 2)
+            text = f"{mark} {_named([one.name], one.places)}: {_ended(one.sentence)}"
+            lines += paragraph(text, options.width, INDENT + 2)
             lines += _facts(one, options, INDENT + 4)
     if len(suspects) > _MOST_SUSPECTS:
         lines += paragraph(f"… and {len(suspects) - _MOST_SUSPECTS} more", options.width, INDENT + 2)
@@ -112,7 +112,7 @@ def _list(suspects: Explained, options: Options) -> Lines:
 
 
 def _facts(one: Explanation, options: Options, indent: int = INDENT) -> Lines:
-    """Return where people met a mistake, what hides it, and where to read on."""
+    """Return where a mistake was reported, what hides it, and where to read on."""
     most = len(one.citations) if options.verbose else _MOST_CITATIONS
     facts = {
         "met in": first_few(one.citations, most) if one.citations else "no known report",
@@ -121,19 +121,19 @@ def _facts(one: Explanation, options: Options, indent: int = INDENT) -> Lines:
     }
     return [
         line
-        for label, told in facts.items()
-        if told
-        for line in entry(label, plain(told, 2000), options.width, indent=indent)
+        for label, text in facts.items()
+        if text
+        for line in entry(label, plain(text, 2000), options.width, indent=indent)
     ]
 
 
 def _hidden(diagnosis: Diagnosis, findings: Mapping[str, Finding], options: Options) -> Lines:
-    """Return the conventions that the mistake kept from being found, where one suspect is left to say so."""
+    """Return the conventions that the mistake hides, if there is only one suspect."""
     if len(diagnosis.suspects) != 1:
         return []
     hidden = hidden_conventions(diagnosis.operation, diagnosis.suspects[0], findings)
-    told = joined(f"{name} {value}" for name, value in hidden.items())
-    return entry("convention", f"{told}, which the mistake hides", options.width) if told else []
+    text = joined(f"{name} {value}" for name, value in hidden.items())
+    return entry("convention", f"{text}, which the mistake hides", options.width) if text else []
 
 
 def _evidence(diagnosis: Diagnosis, options: Options) -> Lines:
@@ -148,12 +148,12 @@ def _evidence(diagnosis: Diagnosis, options: Options) -> Lines:
     if options.verbose and diagnosis.calls:
         others = f"{diagnosis.excluded:,} other known decisions and pairs of them do not fit"
         facts["compared"] = joined([counted(diagnosis.calls, "call"), others if diagnosis.excluded else ""])
-    return [line for label, told in facts.items() for line in entry(label, told, options.width)]
+    return [line for label, text in facts.items() for line in entry(label, text, options.width)]
 
 
 def _named(names: Sequence[str], places: Sequence[str] = ()) -> str:
-    told = " and ".join(f"`{plain(name)}`" for name in names)
-    return f"{told} in {' and '.join(places)}" if places else told
+    text = " and ".join(f"`{plain(name)}`" for name in names)
+    return f"{text} in {' and '.join(places)}" if places else text
 
 
 def _ended(sentence: str) -> str:

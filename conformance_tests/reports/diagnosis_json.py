@@ -1,4 +1,4 @@
-"""Diagnoses as JSON: one object for each mistake, those that are made together beside one another."""
+"""Diagnoses as JSON: one object for each mistake, with mistakes made together next to each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from veriformer.conformance_tests.run.report import Report
 
 
 def diagnosis_as_json(report: Report) -> list[dict[str, Any]]:
-    """Return the mistakes of the whole run, the surest first."""
+    """Return the mistakes of the whole run, the most certain first."""
     found = [
         {**entry, "laws": list(diagnosis.laws)}
         for diagnosis in report.diagnoses

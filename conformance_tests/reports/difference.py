@@ -1,4 +1,4 @@
-"""Expected and received, one above the other, with what differs marked."""
+"""Expected and received values, one above the other, with the differences marked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLUMN_GAP = 2
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the comparison: where it stands, and the three lines; a fourth where there is a `reference`."""
+    """One row of the comparison: its position and three lines, and a fourth if there is a `reference`."""
 
     position: str
     expected: str
@@ -29,7 +29,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows that differ, and how many more there are."""
+    """The first rows that differ, and the number of the others."""
 
     rows: tuple[Row, ...]
     left_out: int
@@ -38,9 +38,9 @@ class Comparison:
 def compared(
     verdict: Verdict, operation: Operation, width: int, most: int, reference: Array | None = None
 ) -> Comparison:
-    """Return the first rows of a verdict on arrays that differ, in columns that line up.
+    """Return the first rows in which two arrays differ, in aligned columns.
 
-    `reference` is a third array of the same shape, for a verdict on two that may both be wrong.
+    `reference` is a third array of the same shape, for two arrays that may both be wrong.
     """
     expected, actual, wrong = _arrays(verdict)
     arrays = (expected, actual) if reference is None else (expected, actual, np.atleast_1d(reference))
@@ -102,17 +102,17 @@ def _along(index: tuple[int, ...], columns: int) -> tuple[int | slice, ...]:
 
 
 def _title(index: tuple[int, ...], shape: tuple[int, ...], columns: int, names: tuple[str, ...] | None) -> str:
-    told = [axis for axis, size in enumerate(shape) if size > 1 and axis != columns]
+    shown = [axis for axis, size in enumerate(shape) if size > 1 and axis != columns]
     if names is None:
-        return f"row {[index[axis] for axis in told]}" if told else ""
-    parts = [f"{names[axis]} {index[axis]}" for axis in told]
+        return f"row {[index[axis] for axis in shown]}" if shown else ""
+    parts = [f"{names[axis]} {index[axis]}" for axis in shown]
     if columns != len(shape) - 1 and shape[columns] > 1:
         parts.append(f"by {names[columns]}")
     return ", ".join(parts)
 
 
 def _row(title: str, cells: list[list[str]], wrong: Array, width: int) -> Row:
-    """Return a row with as many columns as fit, from just before the first one that differs."""
+    """Return a row with as many columns as fit, beginning just before the first difference."""
     expected, received, *others = cells
     wide = max(len(text) for texts in cells for text in texts)
     fitting = max((width + _COLUMN_GAP) // (wide + _COLUMN_GAP), 1)

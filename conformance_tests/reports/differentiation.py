@@ -1,4 +1,4 @@
-"""How a script differentiates a forward pass, in the framework's own words."""
+"""How a script differentiates a forward pass in each framework."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 def derived_call(
     framework: str, forward: str, positional: Sequence[str], keywords: Sequence[str], result: str
 ) -> list[str]:
-    """Return the lines that call a forward pass and go back from its result.
+    """Return the lines that call a forward pass and differentiate its result.
 
-    The last of the positional arguments is the gradient of the result; `result` is the name of what comes back.
+    The last positional argument is the gradient of the result; `result` is the name of the gradients.
     """
     *inputs, cotangent = positional
     given = "".join(f", {keyword}" for keyword in keywords)

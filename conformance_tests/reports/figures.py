@@ -1,4 +1,4 @@
-"""Numbers as a reader needs them: as many digits as tell apart what differs, and no more."""
+"""Numbers for a reader: as many digits as show the differences, and no more."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from veriformer.conformance_tests.drawing.arrays import Array
 
 _FEWEST_DIGITS = 4
 _MOST_DIGITS = 17
-# Where next to nothing is allowed the multiple is a number without a meaning.
+# Where almost no error is allowed, the multiple has no meaning.
 _BEYOND_COMPARISON = 1e12
 
 
 def number(value: float, digits: int = _FEWEST_DIGITS) -> str:
-    """Return a number with so many significant digits at most; "nan", "inf" and "-inf" as they are."""
+    """Return a number with at most `digits` significant digits; "nan", "inf" and "-inf" as they are."""
     text = f"{value:.{digits}g}"
     mantissa, exponent_mark, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent_mark else "0" if text == "-0" else text
@@ -29,7 +29,7 @@ def cell(value: float | bool, digits: int = _FEWEST_DIGITS) -> str:
 
 
 def telling_digits(expected: Array, actual: Array, wrong: Array) -> int:
-    """Return how many digits it takes to see the difference in every wrong entry."""
+    """Return the number of digits that shows the difference in every wrong entry."""
     pairs = list(zip(expected[wrong].ravel().tolist(), actual[wrong].ravel().tolist(), strict=True))
     for digits in range(_FEWEST_DIGITS, _MOST_DIGITS):
         if all(number(one, digits) != number(other, digits) for one, other in pairs):

@@ -26,12 +26,12 @@ def conventions_found(report: Report, options: Options) -> Lines:
     others = len(groups) - len(unknown | set(notable))
     rest = f"{counted(others, 'other', 'others')} as usual (--verbose)" if others else ""
     found = [*notable.values(), _unknown([one for name in unknown for one in groups[name] if one.unknown]), rest]
-    told = joined(found) if any(found[:-1]) else "all as usual (--verbose)"
-    return entry("Conventions", told, options.width, indent=0, label_width=_WIDTH)
+    text = joined(found) if any(found[:-1]) else "all as usual (--verbose)"
+    return entry("Conventions", text, options.width, indent=0, label_width=_WIDTH)
 
 
 def _unknown(findings: list[Finding]) -> str:
-    """Return what nothing told, each convention with the values that stand; empty where there is none."""
+    """Return the unknown conventions, each with its possible values; empty if there are none."""
     standing = sorted({f"{one.convention}: {' or '.join(map(plain, one.standing))}" for one in findings})
     return f"{len({one.convention for one in findings})} unknown ({'; '.join(standing)})" if findings else ""
 
@@ -44,14 +44,14 @@ def _by_convention(findings: tuple[Finding, ...]) -> dict[str, list[Finding]]:
 
 
 def _sentence(convention: str, findings: list[Finding]) -> str:
-    """Return what is notable about a convention, or nothing where every operation has the standard value."""
+    """Return what is notable about a convention; empty if every operation has the standard value."""
     standard = CONVENTIONS[convention].standard
-    told = [finding for finding in findings if finding.value != standard]
-    if not told:
+    special = [finding for finding in findings if finding.value != standard]
+    if not special:
         return ""
     if len({finding.value for finding in findings}) == 1:
-        return f"{convention} {plain(told[0].value)} ({_HOW[told[0].how]})"
-    parts = [f"{plain(finding.value)} in {finding.operation} ({_HOW[finding.how]})" for finding in told]
+        return f"{convention} {plain(special[0].value)} ({_HOW[special[0].how]})"
+    parts = [f"{plain(finding.value)} in {finding.operation} ({_HOW[finding.how]})" for finding in special]
     return f"{convention} {' and '.join(parts)}"
 
 

@@ -28,7 +28,7 @@ _NUMBERS_SHOWN = 64
 
 
 def identification_lines(identification: Identification, *, width: int, verbose: bool = False) -> Lines:
-    """Return a page: each convention, its values, which operations have them, and the evidence; then the counts."""
+    """Return a page: each convention with its values, their operations and the evidence; then the counts."""
     name = plain(identification.implementation)
     operations = counted(len(identification.operations), "operation")
     lines: Lines = [Text(name, style="bold").append(f"   {identification.framework}, {operations}", style="dim")]
@@ -44,8 +44,8 @@ def identification_lines(identification: Identification, *, width: int, verbose:
 
 def identification_as_json(identification: Identification) -> dict[str, Any]:
     """Return the object that `veriformer identify --json` writes."""
-    told = {item.told for item in identification.conventions}
-    verdict = "contradicted" if "contradicted" in told else "untold" if told - {"told"} else "told"
+    answers = {item.told for item in identification.conventions}
+    verdict = "contradicted" if "contradicted" in answers else "untold" if answers - {"told"} else "told"
     return {
         "schema": SCHEMA,
         "implementation": strict(identification.implementation),
@@ -57,11 +57,11 @@ def identification_as_json(identification: Identification) -> dict[str, Any]:
 
 
 def _groups(items: list[Identified]) -> list[list[Identified]]:
-    """Return the items in groups of equal answers, whatever numbers the answers were."""
+    """Return the items in groups of equal answers, disregarding the numbers in them."""
     groups: dict[Any, list[Identified]] = {}
     for item in items:
         answers = tuple(evidence.fits for evidence in item.evidence)
-        # The same reason names each time the operation that raised.
+        # Equal reasons differ in the name of the operation that raised.
         reason = item.reason.replace(item.operation, "")
         groups.setdefault((item.value, item.how, item.told, reason, answers), []).append(item)
     return list(groups.values())
@@ -85,7 +85,7 @@ def _group(group: list[Identified], width: int, verbose: bool) -> Lines:
 
 
 def _telling(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """Return the question that excludes most."""
+    """Return the question that excludes most values."""
     return (max(evidence, key=lambda one: len(one.excludes)),) if evidence else ()
 
 

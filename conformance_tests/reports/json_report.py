@@ -23,7 +23,7 @@ SCHEMA = 1
 
 
 def report_as_json(report: Report) -> dict[str, Any]:
-    """Return a report as the object of docs/interface.md; lists called `diagnosis` are part of the schema."""
+    """Return a report as the object that docs/interface.md describes."""
     written = {
         "schema": SCHEMA,
         "implementation": report.implementation,
@@ -124,7 +124,7 @@ def argument_as_json(value: Any, dtype: str) -> Any:
 
 
 def strict(value: Any) -> Any:
-    """Return a value made of what strict JSON has."""
+    """Return a value with the types of strict JSON."""
     if isinstance(value, np.ndarray | np.generic):
         return strict(value.tolist())
     if isinstance(value, dict):
@@ -132,7 +132,7 @@ def strict(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [strict(part) for part in value]
     if isinstance(value, str):
-        # A lone surrogate has no UTF-8.
+        # A lone surrogate cannot be encoded in UTF-8.
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"

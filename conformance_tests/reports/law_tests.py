@@ -1,4 +1,4 @@
-"""Each law of an implementation as something that passes, fails or is skipped under pytest."""
+"""Each law of an implementation as a test that passes, fails or is skipped under pytest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_ATTEMPTS = 3
 
 
 class Diagnoses:
-    """What explains the failures of one run's operations: looked for once where it is found, else a few times."""
+    """The diagnoses of one run's operations: each is kept once found, and tried a few times otherwise."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -31,7 +31,7 @@ class Diagnoses:
         self._attempts = Counter[str]()
 
     def of(self, result: LawResult) -> tuple[Diagnosis, ...]:
-        """Return the mistake whose outputs an operation returns; empty where one law's failure does not tell."""
+        """Return the mistake whose outputs an operation returns; empty if one law's failure does not determine it."""
         operation = result.law.operation.name
         if operation not in self._found and self._attempts[operation] < _MOST_ATTEMPTS:
             self._attempts[operation] += 1
@@ -62,7 +62,7 @@ class LawTest:
 
     @property
     def skip_reason(self) -> str:
-        """Why the law cannot be put to the implementation; empty when it can, or when its failure is expected."""
+        """Why the law does not apply to the implementation; empty when it does, or when its failure is expected."""
         return "" if self._entries else not_declared(self._run.implementation, self._law)
 
     def __call__(self) -> LawResult:
@@ -88,7 +88,7 @@ class LawTest:
         return ("not_declared",) if at_some_seeds else ("passed", "not_declared")
 
     def _failure(self, result: LawResult) -> str:
-        """Return what the command line would show of this law, and how to try it there."""
+        """Return what the command line would show of this law, and the command that shows it."""
         run = self._run
         report = Report(
             implementation=run.implementation.name,
@@ -100,7 +100,7 @@ class LawTest:
             source=run.implementation.source,
             diagnoses=self._diagnoses.of(result),
         )
-        # Under pytest the traceback of an operation that raised is always wanted.
+        # Under pytest the traceback of an operation that raised is always useful.
         text = law_text(report, result, Options(traceback=True))
         return text if report.source is None else text + as_text(labelled("try it", [self._command(report)]))
 

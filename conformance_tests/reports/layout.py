@@ -1,4 +1,4 @@
-"""Lines of a page: labels in one column, text in another, nothing ever wrapped by the terminal."""
+"""Lines of a page: labels in one column, text in another, all wrapped before the terminal can do so."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def entry(
 
 
 def labelled(label: str, rows: Iterable[str], indent: int = INDENT, label_width: int = LABEL, style: str = "") -> Lines:
-    """Return a label beside rows that are already laid out; a label that is too long gets a line of its own."""
+    """Return a label next to rows that are already laid out; a label that is too long gets a line of its own."""
     lines: Lines = []
     margin = " " * indent
     if label and len(label) >= label_width:

@@ -44,7 +44,7 @@ NOTATIONS = {
 
 
 def nested(value: Array, dtype: str = "float64", digits: int | None = None) -> str:
-    """Return nested lists, over several lines where one would be too long."""
+    """Return nested lists, on several lines if one would be too long."""
     one_line = _one_line(value, dtype, digits)
     if len(one_line) <= _LONGEST:
         return one_line
@@ -54,7 +54,7 @@ def nested(value: Array, dtype: str = "float64", digits: int | None = None) -> s
 
 
 def scalar(value: Any, dtype: str = "float64", digits: int | None = None) -> str:
-    """Return one entry: the shortest text that is read back exactly, or so many digits."""
+    """Return one entry: the shortest text that is read back exactly, or one with `digits` digits."""
     if isinstance(value, bool | np.bool_ | int | np.integer):
         return str(value)
     number = float(value)

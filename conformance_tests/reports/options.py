@@ -1,4 +1,4 @@
-"""What a reader asked to see."""
+"""How much of a report is shown."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from veriformer.conformance_tests.reports.layout import DEFAULT_WIDTH
 
 @dataclass(frozen=True)
 class Options:
-    """How much is shown: `verbose` every case, convention and script, `traceback` the implementation's tracebacks.
+    """How much of a report is shown, and how.
 
-    `repair` is the command that removes what is stale from a list of expected failures.
+    `verbose`: every case, convention and script.
+    `traceback`: the implementation's tracebacks.
+    `width`: the columns of a page.
+    `repair`: the command that removes stale lines from a list of expected failures.
     """
 
     verbose: bool = False

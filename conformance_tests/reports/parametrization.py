@@ -1,4 +1,4 @@
-"""Laws as tests of a function of the user's: one for each law."""
+"""One test for each law, in a test function of the user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where two implementations part, for a reader: the smallest case, both results, and which of them the laws allow."""
+"""Where two implementations differ, for a reader: the smallest case, both results, and which one the laws allow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_NAME = 24
 
 
 def cause_words(cause: Cause, comparison: Comparison) -> str:
-    """Return why two implementations part."""
+    """Return why two implementations differ."""
     if cause.side == "both":
         return f"differ by {joined(cause.conventions) or 'something that no convention names'}"
     if cause.side == "neither":
@@ -27,7 +27,7 @@ def cause_words(cause: Cause, comparison: Comparison) -> str:
 
 
 def parting(comparison: Comparison, operation: OperationComparison, meeting: Meeting, options: Options) -> Lines:
-    """Return the section of one cause for which the two part: case, arguments, results, and what the laws say."""
+    """Return the section about one cause: case, arguments, results, and what the laws say."""
     cause = meeting.cause
     if cause is None:
         return []
@@ -54,7 +54,7 @@ def _results(comparison: Comparison, operation: OperationComparison, meeting: Me
             lines += entry(name, plain(error) if result is None else "returns a result", options.width)
         return lines
     both_right = meeting.cause is not None and meeting.cause.side == "both"
-    # As numbers, so that masks can be subtracted too.
+    # As numbers, because masks are subtracted too.
     verdict = Verdict(False, first.astype(float), second.astype(float), meeting.wrong, meeting.excess)
     most = _MOST_ROWS_VERBOSE if options.verbose else _MOST_ROWS
     reference = None if both_right else meeting.expected[0]
@@ -80,8 +80,8 @@ def _verdict_of_laws(comparison: Comparison, operation: OperationComparison, cau
     names = (short_name(comparison.first), short_name(comparison.second))
     if cause.side == "both":
         values = {pair.name: f"{pair.first} and {pair.second}" for pair in operation.conventions}
-        told = joined(f"{name} ({values[name]})" for name in cause.conventions if name in values)
-        return f"allow both: each obeys them under its own {told}" if told else "allow both"
+        conventions = joined(f"{name} ({values[name]})" for name in cause.conventions if name in values)
+        return f"allow both: each obeys them under its own {conventions}" if conventions else "allow both"
     if cause.side == "neither":
         return "side with neither: no result is the expected one under its implementation's own conventions"
     right, wrong = names if cause.side == "first" else names[::-1]
@@ -91,6 +91,6 @@ def _verdict_of_laws(comparison: Comparison, operation: OperationComparison, cau
 
 
 def short_name(name: str) -> str:
-    """Return a name that fits beside a row: of a long path its end."""
+    """Return a name that fits next to a row: the end of a long path."""
     shown = plain(name)
     return shown if len(shown) <= _LONGEST_NAME else f"…{shown[1 - _LONGEST_NAME :]}"

@@ -1,4 +1,4 @@
-"""Which violations to show first: those that say most about what is wrong."""
+"""Which violations are shown first: those that say most about what is wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STATED_OF = Counter(law.claim.key for law in LAWS.values())
 
 
 def most_telling_first(results: Sequence[LawResult]) -> list[LawResult]:
-    """Return the violations among one operation's results, the most telling first.
+    """Return the violations among one operation's results, the most informative first.
 
     A law about the optional inputs of its smallest case comes before one that fails only when they happen to be
     there. Then, a mistake breaks the laws of its own family (`causal.*`, `mask.*`) all together and others here and

@@ -14,21 +14,21 @@ NARROWEST = 60
 
 
 class Screen(Console):
-    """A console that leaves it to the program what happens when nobody reads on."""
+    """A console that leaves a closed pipe to the program."""
 
     def on_broken_pipe(self) -> NoReturn:
-        """Raise, where rich would end the program with status 1, which here means a violation."""
+        """Raise BrokenPipeError; rich would end the program with status 1, which means a violation here."""
         raise BrokenPipeError
 
 
 def open_console(stream: TextIO, *, color: bool = True) -> Screen:
-    """Return a console on a stream: plain text of width 100 where that is not a terminal."""
+    """Return a console on a stream; plain text of width 100 if that is not a terminal."""
     console = Screen(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True, no_color=not color)
     console.width = max(NARROWEST, min(console.width, WIDEST)) if stream.isatty() else DEFAULT_WIDTH
     return console
 
 
 def print_lines(console: Console, lines: Iterable[Text]) -> None:
-    """Print lines as they are."""
+    """Print lines without wrapping them."""
     for line in lines:
         console.print(line, soft_wrap=True)

@@ -11,7 +11,7 @@ from veriformer.spec.operations import OPERATIONS
 
 
 def parts(call: CallRecord) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays that a call returned, each with the index that takes it from the result; none if it raised."""
+    """Yield the arrays that a call returned, each with its index into the result; none if it raised."""
     if call.result is None:
         return
     if not OPERATIONS[call.operation].returns_several_arrays:
@@ -24,7 +24,7 @@ def parts(call: CallRecord) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def selected(result: np.ndarray, part: np.ndarray) -> str | None:
-    """Return the index that takes `part` from a result: nothing, or the first or last few along an axis; else None."""
+    """Return the index of `part` in a result: empty, or the first or last few along an axis; None if it is no part."""
     whole = np.asarray(result, dtype=np.float64)
     if whole.ndim != part.ndim:
         return None

@@ -25,7 +25,7 @@ _DIGITS = 7
 _WITH_LAYOUT = ("query", "key", "value", "grad_output", "output_a", "output_b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
-# Every second element of a larger buffer, transposed: the view that the law about memory layouts hands over.
+# Every second element of a larger buffer, transposed: the view that the law about memory layouts passes.
 _STRIDED = {
     "numpy": ("def strided(x):", "    return np.repeat(x.T, 2, axis=-1)[..., ::2].T"),
     "torch": (
@@ -45,12 +45,15 @@ def reproduce(
     conventions: Mapping[str, str] = STANDARD,
     law: str = "",
 ) -> str:
-    """Return a runnable script that makes the calls of a counterexample and prints what came and what should.
+    """Return a runnable script that makes the calls of a counterexample and prints the results and what is expected.
 
-    `report_source` is what the implementation was loaded from, "file.py", "file.py:object" or an import path;
-    None leaves a line to fill in. `conventions` are those of the operation: arguments are written in the canonical
-    layout and polarity and turned visibly where the implementation has another. `law` is the law's id.
-    Nothing of Veriformer is imported unless the implementation is one of its own.
+    `report_source`: what the implementation was loaded from, "file.py", "file.py:object" or an import path; None leaves
+        a line to fill in.
+    `conventions`: those of the operation. Arguments are written in the canonical layout and polarity, and converted
+        visibly where the implementation has another.
+    `law`: the law's id.
+
+    Nothing of Veriformer is imported unless the implementation is a built-in one.
     """
     return _Script(report_source, framework, counterexample, conventions, law).text()
 
@@ -100,7 +103,7 @@ class _Script:
         return self.law.endswith(".memory_layout")
 
     def _call(self, number: int) -> list[str]:
-        """Return the lines that build the arguments of one call, make it, and print what came."""
+        """Return the lines that build the arguments of one call, make it, and print the result."""
         record = self.counterexample.calls[number]
         operation = OPERATIONS[record.operation]
         lines: list[str] = []
@@ -133,7 +136,7 @@ class _Script:
                 return variable
         variable = name if not known else f"{name}_{len(known) + 1}"
         known.append((variable, value))
-        # Two arguments that are one array stay one: self-attention has code paths of its own.
+        # One array passed twice stays one array: self-attention has code paths of its own.
         text = self._arrays.get(id(value)) or self._literal(value, dtype)
         self._arrays.setdefault(id(value), variable)
         lines.append(f"{variable} = {text}")
@@ -204,7 +207,7 @@ class _Script:
         if isinstance(verdict.expected, str) or isinstance(verdict.actual, str):
             return self._ending_in_words(str(verdict.expected), str(verdict.actual))
         received = self._computed(verdict.actual, range(len(calls)))
-        # One call is judged by a formula; of several, one may be what the other is expected to equal.
+        # One call is judged by a formula; of several, one may be the expected value of the other.
         others = [number for number in range(len(calls)) if not received.startswith(self._result_name(number))]
         expected = self._computed(verdict.expected, others) if len(calls) > 1 else ""
         expected = expected or nested(verdict.expected, digits=_DIGITS)

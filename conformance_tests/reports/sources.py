@@ -1,4 +1,4 @@
-"""How a script loads the implementation that a report is about."""
+"""How a script loads the implementation of a report."""
 
 from __future__ import annotations
 

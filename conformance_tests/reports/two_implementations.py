@@ -1,4 +1,4 @@
-"""Two implementations compared, for a reader: what agrees, the conventions side by side, what the port must change."""
+"""A comparison of two implementations, for a reader: what agrees, their conventions, and what the port must change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def outcomes(comparison: Comparison) -> Table:
 
 
 def outcome_words(operation: OperationComparison, comparison: Comparison) -> str:
-    """Return how one operation came out, in a few words."""
+    """Return the outcome of one operation in a few words."""
     if operation.reason:
         return f"not compared: {plain(operation.reason)}"
     if operation.agrees:
@@ -44,7 +44,7 @@ def outcome_words(operation: OperationComparison, comparison: Comparison) -> str
 
 
 def conventions_side_by_side(comparison: Comparison, *, everything: bool) -> Table | None:
-    """Return a table of the conventions in which they differ, or of all; None where there is none to show."""
+    """Return a table of the conventions in which they differ, or of all; None if there are none."""
     table = _table("convention", short_name(comparison.first), short_name(comparison.second), "operations")
     rows: dict[tuple[str, str, str], list[str]] = {}
     for operation in comparison.operations:
@@ -58,7 +58,7 @@ def conventions_side_by_side(comparison: Comparison, *, everything: bool) -> Tab
 
 
 def details(comparison: Comparison, options: Options) -> Lines:
-    """Return a section for each operation on which they part, and what else the port must change."""
+    """Return a section for each operation in which they differ, and what else the port must change."""
     lines: Lines = []
     for operation in comparison.operations:
         for meeting in operation.meetings:
@@ -68,7 +68,7 @@ def details(comparison: Comparison, options: Options) -> Lines:
 
 
 def _refused(comparison: Comparison, options: Options) -> Lines:
-    """Return what each refuses, once, with its exception: no case of it is compared."""
+    """Return what each refuses, with its exception; such cases are not compared."""
     names = (comparison.first, comparison.second)
     sentences = [
         f"{short_name(name)}: {plain(refusal.words, 400)}"
@@ -81,11 +81,11 @@ def _refused(comparison: Comparison, options: Options) -> Lines:
 
 
 def _mistakes(comparison: Comparison, operation: OperationComparison, options: Options) -> Lines:
-    """Return which mistake each implementation makes that is wrong, as `veriformer check` says it."""
+    """Return the diagnosis of each implementation that is wrong, as `veriformer check` has it."""
     lines: Lines = []
     for name, check in zip((comparison.first, comparison.second), operation.checks, strict=True):
-        if check is not None and (told := diagnosis_lines(check, operation.operation.name, options)):
-            lines += [blank(), heading(f"{TITLE} of {short_name(name)}"), *told[1:]]
+        if check is not None and (explained := diagnosis_lines(check, operation.operation.name, options)):
+            lines += [blank(), heading(f"{TITLE} of {short_name(name)}"), *explained[1:]]
     return lines
 
 
@@ -119,7 +119,7 @@ def why_nothing(comparison: Comparison) -> str:
 
 
 def only_one_has(comparison: Comparison, options: Options) -> Lines:
-    """Return the keywords, widths, dtypes and operations that only one of the two has: none of them is compared."""
+    """Return the keywords, widths, dtypes and operations that only one of the two has, which are not compared."""
     most = 99 if options.verbose else 4
     lines = _offered_by_one(comparison, options)
     for name, operations in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
@@ -172,7 +172,7 @@ def _changes(comparison: Comparison, options: Options) -> Lines:
 
 
 def _correction(operation: OperationComparison) -> str:
-    """Return what to correct in the second: the mistake, where one is certain."""
+    """Return what to correct in the second: the mistake, if one is certain."""
     check = operation.checks[1]
     certain = [one for one in (check.diagnoses if check else ()) if one.how == "reproduced" and len(one.suspects) == 1]
     names = joined(f"`{mistake}`" for one in certain for mistake in one.suspects[0].mistakes)

@@ -1,4 +1,4 @@
-"""Laws that could not be judged because the operation raised, or returned what is no result."""
+"""Laws that could not be judged because the operation raised, or returned no valid result."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from veriformer.conformance_tests.run.report import Report
 
 MARK = "!"
 _MOST_REASONS = 3
-# Sizes, numbers, addresses and what stands between them.
+# Sizes, numbers, addresses and the characters between them.
 _NO_WORDS = r"(0x[0-9a-f]+|\d+\.?\d*(e[-+]?\d+)?|[^a-zA-Z])+"
 _TRACEBACK_LINES = 30
 _OUR_FRAME = r'^  File "[^"]*veriformer.adapters.(calling|isolation.\w+|\w+_arrays)\.py".*\n(    .*\n)*'
 
 
 def unjudged(report: Report, results: Iterable[LawResult], options: Options) -> Lines:
-    """Return one paragraph for each reason, however many laws it stopped."""
+    """Return one paragraph for each reason, with all laws that could not be judged for it."""
     groups = _by_reason(results)
     most = len(groups) if options.verbose else _MOST_REASONS
     lines: Lines = []
@@ -40,17 +40,17 @@ def _by_reason(results: Iterable[LawResult]) -> list[list[LawResult]]:
     groups: dict[str, list[LawResult]] = {}
     for result in results:
         groups.setdefault(_essence(result), []).append(result)
-    # What was not tried any more comes after what stood in its way.
+    # Laws that were no longer tried come after those that prevented it.
     return sorted(groups.values(), key=lambda group: (group[0].counterexample is not None, len(group)), reverse=True)
 
 
 def _essence(result: LawResult) -> str:
-    """Return what went wrong in words, for numbers differ from law to law, and names from operation to operation."""
+    """Return the words of a reason: numbers differ between laws, and names between operations."""
     return re.sub(_NO_WORDS, " ", result.reason.removeprefix(f"{result.law.operation.name} raised "))
 
 
 def said_before(report: Report, results: Iterable[LawResult]) -> dict[str, list[LawResult]]:
-    """Return those of an operation's laws for which the reason stands under an earlier operation, by its name."""
+    """Return the laws whose reason an earlier operation has already shown, by the name of that operation."""
     its = list(results)
     said: dict[str, str] = {}
     for operation, errors in _errors_before(report, its).items():
@@ -77,7 +77,7 @@ def _errors_before(report: Report, results: list[LawResult]) -> dict[str, list[L
 
 
 def as_before(again: Mapping[str, list[LawResult]], options: Options) -> Lines:
-    """Return lines for laws that could not be judged for a reason that stands under an earlier operation."""
+    """Return lines for laws whose reason an earlier operation has already shown."""
     lines: Lines = []
     for operation, results in again.items():
         line = Text(f"  {MARK} {counted(len(results), 'law')} could not be judged", style="bold yellow")
@@ -87,7 +87,7 @@ def as_before(again: Mapping[str, list[LawResult]], options: Options) -> Lines:
 
 
 def _without_our_frames(traceback: str) -> str:
-    """Return a traceback without the frames that call the operation, which tell the reader nothing."""
+    """Return a traceback without the suite's own frames, which call the operation."""
     return re.sub(_OUR_FRAME, "", traceback, flags=re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""One law that does not hold: what it says, the smallest case, what was expected and what came."""
+"""One law that does not hold: its statement, the smallest case, the expected and the received result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def violation(report: Report, result: LawResult, options: Options) -> Lines:
 
 
 def evidence(report: Report, result: LawResult, options: Options) -> Lines:
-    """Return the case on which a law fails, what was expected, and what came."""
+    """Return the case on which a law fails, the expected and the received result."""
     counterexample = result.counterexample
     if counterexample is None:
         return []
@@ -69,12 +69,12 @@ def title(result: LawResult, width: int, mark: str = CROSS, style: str = "bold r
 
 
 def smallest_case(counterexample: Counterexample, width: int) -> Lines:
-    """Return the sizes and settings of the case; nothing for a law that is tried without cases."""
+    """Return the sizes and settings of the case; nothing for a law without cases."""
     return entry("smallest case", counterexample.case.describe(), width) if counterexample.case else []
 
 
 def inputs(counterexample: Counterexample, operation: Operation, width: int) -> Lines:
-    """Return the arguments of the first calls; of a later call only those that differ from the one before."""
+    """Return the arguments of the first calls; for a later call only those that differ from the one before."""
     calls = counterexample.calls
     lines: Lines = []
     for number, record in enumerate(calls[:_MOST_CALLS]):
@@ -91,7 +91,7 @@ def inputs(counterexample: Counterexample, operation: Operation, width: int) -> 
 
 
 def outcome(counterexample: Counterexample, operation: Operation, options: Options) -> Lines:
-    """Return expected and received, and by how much they differ."""
+    """Return the expected and the received result, and the size of the difference."""
     verdict = counterexample.verdict
     if verdict.wrong is None or isinstance(verdict.expected, str) or isinstance(verdict.actual, str):
         expected = entry("expected", plain(verdict.expected), options.width)
@@ -117,7 +117,7 @@ def script(report: Report, result: LawResult) -> Lines:
 
 
 def target(report: Report) -> str | None:
-    """Return what loads the implementation: its source, with the object in a file that the name may add."""
+    """Return the source of the implementation, with the object in a file if the name has one."""
     if report.source is None or not report.implementation.startswith(f"{report.source}:"):
         return report.source
     return report.implementation

@@ -1,1 +1,1 @@
-"""A run: which laws are tried on what, in which order, by whom, and what is kept of it."""
+"""A run: which laws are tried, in which order, by which processes, and what is kept of the results."""

@@ -14,7 +14,7 @@ _RIGHT_ONLY = "{} declares that it takes padding on the right only"
 
 
 def not_declared(implementation: Implementation, law: Law) -> str:
-    """Return why the implementation has not declared what the law is about; empty when it has."""
+    """Return why the implementation does not declare what the law is about; empty when it does."""
     operation = law.statement.operation.name
     if not implementation.declares(operation):
         return f"no operation {operation}"
@@ -48,7 +48,7 @@ def _no_architecture(implementation: Implementation, operation: str, space: Mode
 
 
 def not_offered(law: Law, profile: Profile) -> str:
-    """Return what, by its conventions or stated limitations, the operation does not offer; empty when it does."""
+    """Return what the operation does not offer, by its conventions or declared limitations; empty if nothing."""
     space = law.space
     if not isinstance(space, AttentionSpace):
         return ""

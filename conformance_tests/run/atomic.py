@@ -11,7 +11,7 @@ def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all, in UTF-8; OSError when it cannot be written."""
     path = path.resolve()
     if path.exists() and not path.is_file():
-        # A device such as /dev/null is written to; putting a file in its place would harm the machine.
+        # Replacing a device such as /dev/null by a file would harm the machine.
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
         return
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -19,7 +19,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
             stream.write(text)
-        # A temporary file is its owner's alone; the file it becomes is as readable as any other, or as it was.
+        # Only its owner can read a temporary file; the final file gets the usual permissions, or those it had.
         temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
         temporary.replace(path)
     except BaseException:

@@ -94,7 +94,7 @@ def run_check(target: object, options: RunOptions) -> Report:
         run = Run(implementation.restricted_to(options.selection.dtypes), options, pace)
         with _resumed_and_shared(run, target):
             report = run.report()
-        # To look for a mistake takes calls too.
+        # Looking for a mistake takes calls too.
         return run.diagnosed(report) if options.diagnosis and not pace.is_spent() else report
     finally:
         implementation.close()

@@ -1,9 +1,9 @@
 """The list of failures that a project knows about and has reasons for.
 
-One failure a line: a law's id, then `#` and the reason. An id may be preceded by an implementation's name and a
-colon, for a run over several. An entry that no longer fails, or names no law, is stale and makes the run fail: a
-list that is not true any more hides the next failure. Where the seed decides whether a case meets the fault, the reason
-begins with "at some seeds", and a law that holds does not make the entry stale.
+Each line has one failure: a law's id, then `#` and the reason. An implementation's name and a colon may precede the id,
+for a run over several. An entry that no longer fails, or names no law, is stale and makes the run fail, because it
+would hide the next failure. If the seed decides whether a case meets the fault, the reason begins with "at some seeds",
+and the entry is not stale when the law holds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AT_SOME_SEEDS = "at some seeds"
 
 
 class UnreadableList(ValueError):
-    """The file of expected failures cannot be read or has a line that says nothing."""
+    """The file of expected failures cannot be read or has a malformed line."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Entry:
 
     @property
     def at_some_seeds(self) -> bool:
-        """Whether the law may hold all the same, as the cases of a seed happen to be."""
+        """Whether the law may hold, depending on the cases of a seed."""
         return self.reason.startswith(AT_SOME_SEEDS)
 
 
@@ -71,7 +71,7 @@ class ExpectedFailures:
         return None
 
     def stale(self, implementation: str, results: Iterable[LawResult]) -> tuple[str, ...]:
-        """Return a sentence for each entry about this implementation that does not fit what was found."""
+        """Return a sentence for each entry about this implementation that contradicts the results."""
         statuses = {result.law.id: result.status for result in results}
         sentences = []
         for entry in self.entries:

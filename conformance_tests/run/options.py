@@ -39,7 +39,7 @@ class RunOptions:
     resume: Path | str | RecordFile | None = None
 
     def show(self, progress: Progress) -> None:
-        """Show where the run stands, if anything shows it."""
+        """Report the progress of the run, if requested."""
         if self.progress is not None:
             self.progress(progress)
 

@@ -1,7 +1,7 @@
-"""In which order laws are tried: those first that reveal most mistakes in the shortest time.
+"""The order in which laws are tried: first those that reveal most mistakes in the shortest time.
 
-The order is a record of the kill matrix, made by `benchmarks/kill_matrix.py`: each next law is the one that catches the
-most of the mistakes that none before it caught, for the time it takes. It has no bearing on any verdict.
+It is computed from the kill matrix by `benchmarks/kill_matrix.py`: the next law is always the one that catches the most
+mistakes not caught before, for the time it takes. It has no bearing on any verdict.
 """
 
 from __future__ import annotations

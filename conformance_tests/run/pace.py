@@ -1,7 +1,6 @@
-"""How long a run will take, as its first calls tell, and whether the time that the user allows is spent.
+"""The expected time of a run, estimated from its first calls, and whether the user's time budget is spent.
 
-Without a budget nothing that a run finds depends on a clock; with one, time decides which laws are tried, and nothing
-else.
+Without a budget no result depends on a clock; with one, time decides which laws are tried, and nothing else.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from veriformer.spec.laws import LawStatement
 if TYPE_CHECKING:
     from veriformer.conformance_tests.run.options import RunOptions
 
-# After so many calls the others can be foretold; where each shape is compiled, only once most shapes were met.
+# The number of calls before an estimate; where each shape is compiled, most shapes must have been met.
 _FIRST_CALLS = 5
 _FIRST_COMPILED_CALLS = 200
-# What is ready sooner needs no announcement, and calls that took so little together may have been a moment's hindrance.
+# Shorter runs need no announcement, and a shorter time of all calls may be due to a momentary delay.
 _LONG = 60.0
 _TELLING = 2.0
 # Laws compare calls: of attention there were 3,933 calls on 2,600 cases (`veriformer check numpy`, seed 0).
@@ -39,9 +38,9 @@ _CALLS_A_CASE = 1.5
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands: told before each law, and where others try them, as their results come.
+    """The progress of a run, reported before each law, or with each result where workers try the laws.
 
-    `forecast` says in words what the run will take, once, where its first calls show that it will take long.
+    `forecast` is the expected time of a long run in words; it is reported once, and otherwise empty.
     """
 
     implementation: str
@@ -53,17 +52,17 @@ class Progress:
 
 @dataclass
 class Pace:
-    """The clock of a run: `budget` is how many seconds its laws may take, counted from when this is made."""
+    """The clock of a run: `budget` is the seconds that its laws may take, counted from its creation."""
 
     budget: float | None = None
     clock: Callable[[], float] = time.monotonic
     _started: float = field(init=False)
-    _has_told: bool = field(init=False, default=False)
+    _announced: bool = field(init=False, default=False)
     _suspended: bool = field(init=False, default=False)
 
     @classmethod
     def until(cls, deadline: float | None, budget: float | None) -> Pace:
-        """Return the pace of a process that helps with a run whose budget is spent at this time of the day's clock."""
+        """Return the pace in a worker of a run whose budget is spent at `deadline`, by the wall clock."""
         pace = cls(budget)
         if budget is not None and deadline is not None:
             pace._started += deadline - time.time() - budget
@@ -71,7 +70,7 @@ class Pace:
 
     @property
     def deadline(self) -> float | None:
-        """When the budget is spent, by the day's clock; None where there is none."""
+        """When the budget is spent, by the wall clock; None without a budget."""
         return None if self.left is None else time.time() + self.left
 
     def __post_init__(self) -> None:
@@ -81,16 +80,16 @@ class Pace:
 
     @property
     def left(self) -> float | None:
-        """The seconds that are left of the budget; None where there is none."""
+        """The seconds that are left of the budget; None without a budget."""
         return None if self.budget is None else max(0.0, self.budget - (self.clock() - self._started))
 
     def is_spent(self) -> bool:
-        """Return whether the budget is spent; never where there is none."""
+        """Return whether the budget is spent; never without a budget."""
         return self.left == 0.0 and not self._suspended
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Let what is owed to the implementation be done, though the budget be spent."""
+        """Ignore the budget in this context, for work that a fair verdict needs."""
         self._suspended = True
         try:
             yield
@@ -98,12 +97,12 @@ class Pace:
             self._suspended = False
 
     def untried(self, law: LawStatement, cases: int = 0) -> LawResult:
-        """Return the result of a law for which no time was left, or too little for more than so many of its cases."""
+        """Return the result of a law for which time was left for `cases` of its cases only."""
         began = f" after {cases} of its cases, on which it held" if cases else ""
         return LawResult(law, "not_tried", cases, reason=f"the budget of {self.budget:g} s was spent{began}")
 
     def not_tried(self, results: Iterable[LawResult]) -> list[str]:
-        """Return a sentence about how many laws there was no time for; none where there was enough."""
+        """Return a sentence about the number of laws not tried for want of time; none for 0."""
         number = sum(result.status == "not_tried" for result in results)
         if not number:
             return []
@@ -117,7 +116,7 @@ class Pace:
         options: RunOptions,
         stands: Progress,
     ) -> None:
-        """Have it told, as soon as calls show that the laws left will take long, how long that is."""
+        """Report the expected time as soon as the calls show that the laws that are left will take long."""
         stopwatch, compiles = implementation.stopwatch, implementation.framework.compiles_per_shape
         declared = (law for law in left if not not_declared(implementation, law))
 
@@ -130,29 +129,29 @@ class Pace:
         stopwatch.heard = hear
 
     def can_tell(self, stopwatch: Stopwatch, *, compiles: bool) -> bool:
-        """Return whether enough calls were made to foretell the others, and nothing was foretold before."""
+        """Return whether enough calls were made for an estimate, and none was reported before."""
         first = _FIRST_COMPILED_CALLS if compiles else _FIRST_CALLS
-        return not self._has_told and stopwatch.calls >= first and stopwatch.seconds >= _TELLING
+        return not self._announced and stopwatch.calls >= first and stopwatch.seconds >= _TELLING
 
     def forecast(self, stopwatch: Stopwatch, calls_left: float) -> str:
-        """Return what the run will take in words, once, where that is long; else nothing.
+        """Return the expected time of a long run in words, once; otherwise nothing.
 
         seconds = calls left · seconds of a call so far
         """
         each = stopwatch.seconds / stopwatch.calls
         shared = "--workers N divides the work among processes, "
-        return self._told(calls_left * each, f"a call takes {each:.2g} s", shared)
+        return self._announcement(calls_left * each, f"a call takes {each:.2g} s", shared)
 
     def forecast_shared(self, seconds: float, tried: int, left: int, workers: int) -> str:
-        """Return the same of laws that `workers` share, of which so many took so many seconds together."""
+        """Return the same for laws divided among `workers`, of which `tried` took `seconds` together."""
         if tried < 2 * workers or seconds < _TELLING:
             return ""
         each = seconds / tried
-        return self._told(left * each / workers, f"a law takes {each:.2g} s")
+        return self._announcement(left * each / workers, f"a law takes {each:.2g} s")
 
-    def _told(self, seconds: float, why: str, shared: str = "") -> str:
-        told, self._has_told = self._has_told, True
-        if told or seconds < _LONG:
+    def _announcement(self, seconds: float, why: str, shared: str = "") -> str:
+        announced, self._announced = self._announced, True
+        if announced or seconds < _LONG:
             return ""
         advice = f"{shared}--budget SECONDS stops after that time, having tried the most revealing laws first"
         if self.budget is not None:

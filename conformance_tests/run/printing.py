@@ -1,4 +1,4 @@
-"""What an implementation prints while it is called: kept out of the report, and told in a sentence."""
+"""Output that an implementation prints while it is called: kept out of the report, and noted in a sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_LINE = 60
 
 @contextmanager
 def captured(implementation: Implementation) -> Iterator[io.StringIO]:
-    """Keep what the implementation prints, here or in its own process, out of the report, and give it."""
+    """Capture and yield what the implementation prints, here or in its own process."""
     stream = io.StringIO()
     with redirect_stdout(stream), redirect_stderr(stream):
         yield stream
@@ -26,13 +26,13 @@ def captured(implementation: Implementation) -> Iterator[io.StringIO]:
 
 
 def first_line(written: str) -> str:
-    """Return the beginning of what was written; empty where that was nothing."""
+    """Return the beginning of the first line of the output; empty if there is none."""
     text = with_own_names(written[:_LONGEST_OUTPUT]).strip()
     return text.splitlines()[0][:_LONGEST_LINE] if text else ""
 
 
 def printed_sentences(results: Iterable[LawResult]) -> list[str]:
-    """Return a sentence for each operation that printed, with what it printed first in the order of the laws."""
+    """Return a sentence for each operation that printed, with its first output in the order of the laws."""
     by_law = {result.law.id: result for result in results}
     first: dict[str, str] = {}
     for law in most_revealing_first(laws()[identifier] for identifier in by_law):

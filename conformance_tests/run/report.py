@@ -1,4 +1,4 @@
-"""What a run found out, as data; how it is shown is elsewhere."""
+"""The results of a run as data, without their presentation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ VerdictName = Literal["conforms", "violates", "error"]
 class Report:
     """The outcome of all laws for one implementation.
 
-    `notices` are sentences about the implementation as a whole: a misspelt operation, output it printed, an entry
-    of the list of expected failures that no longer fits (these last, `stale`, count as violations). `derived` names
-    the operations that come from differentiating another by the framework, and that other. `diagnoses` has one entry
-    for each operation that breaks laws.
+    `notices`: sentences about the implementation as a whole, such as a misspelt operation, or output that it printed.
+    `stale`: a sentence for each expected failure that no longer occurs; these count as violations.
+    `derived`: the operations that the framework derives from another by differentiation, and that other.
+    `diagnoses`: one entry for each operation that breaks laws.
     """
 
     implementation: str
@@ -53,10 +53,10 @@ class Report:
 
     @property
     def verdict(self) -> VerdictName:
-        """What the results come to.
+        """The verdict of the whole run.
 
-        `error` when nothing could be judged, `violates` when a law fails unexpectedly, `error` again when laws were not
-        tried, of which nothing is known, else `conforms`.
+        `error` when nothing could be judged, else `violates` when a law fails unexpectedly, else `error` when laws were
+        not tried, else `conforms`.
         """
         if all(result.status in ("not_declared", "not_tried") for result in self.results):
             return "error"
@@ -82,7 +82,7 @@ class Report:
 
     @property
     def unknown(self) -> tuple[Finding, ...]:
-        """The conventions that nothing told, for each operation."""
+        """The conventions that could not be determined, for each operation."""
         return tuple(finding for finding in self.findings if finding.unknown)
 
     @property

@@ -21,6 +21,7 @@ from veriformer.conformance_tests.operations.laws import laws, turns
 from veriformer.conformance_tests.refusals.known import KnownRefusals
 from veriformer.conformance_tests.refusals.reporting import described_once, unsaid, with_refusals, without_refusals
 from veriformer.conformance_tests.run.applicability import not_declared, not_offered
+from veriformer.conformance_tests.run.conventions_by_laws import judged_under_others
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.ordering import most_revealing_first
 from veriformer.conformance_tests.run.pace import Pace, Progress
@@ -28,7 +29,6 @@ from veriformer.conformance_tests.run.printing import captured, first_line, prin
 from veriformer.conformance_tests.run.report import Report
 from veriformer.conformance_tests.run.resuming.record import Record
 from veriformer.conformance_tests.run.survival import Survival
-from veriformer.conformance_tests.run.told_by_laws import judged_under_others
 from veriformer.conformance_tests.run.unfinished import diagnoses_unfinished, ended_early, searches_unfinished
 from veriformer.conformance_tests.search.search import Outcome, Search
 from veriformer.spec.operations import OPERATIONS, Operation
@@ -48,28 +48,28 @@ class Run:
         self.selection = options.selection
         self.pace = pace or Pace(options.budget)
         self.profiles: dict[str, Profile] = {}
-        # Of operations that were examined here, by a worker, or before the run was resumed.
+        # By operation, whether it was examined here, by a worker, or before the run was resumed.
         self.findings: dict[str, tuple[Finding, ...]] = {}
         # Operations whose calls ended a worker; they are not called in this process.
         self.deadly: set[str] = set()
         self.record = Record()
         self.trying: Trying = try_here
         self.kept_large: set[str] = set()
-        # Operations whose laws told conventions that were unknown.
-        self.told: set[str] = set()
+        # Operations whose unknown conventions the laws have determined.
+        self.settled: set[str] = set()
         self._printed: dict[str, str] = {}
         self._said: set[str] = set()
         self.survival = Survival(implementation)
 
     def report(self) -> Report:
-        """Try every selected law and return what came of it."""
+        """Try every selected law and return the report."""
         started = time.monotonic()
         chosen = [law for law in laws().values() if self.selection.includes(law.id)]
         self.implementation.framework.use_one_thread()
         tried = {result.law.id: result for result in self._results(most_revealing_first(chosen))}
         tried |= judged_under_others(self, chosen, tried)
         results = self._said_once(tried[law.id] for law in chosen if law.id in tried)
-        # In the order of the catalogue, whichever was tried first.
+        # In the order of the catalogue, not in that of the run.
         findings = tuple(finding for operation in OPERATIONS for finding in self.findings_of(operation))
         return Report(
             implementation=self.implementation.name,
@@ -95,7 +95,7 @@ class Run:
         )
 
     def diagnosed(self, report: Report) -> Report:
-        """Return the report with what explains the broken laws."""
+        """Return the report with the diagnoses of the broken laws."""
         started = time.monotonic()
         diagnoses = tuple(self.diagnoses(report.results))
         return replace(
@@ -106,12 +106,12 @@ class Run:
         )
 
     def diagnoses(self, results: Iterable[LawResult]) -> Iterator[Diagnosis]:
-        """Yield what explains the broken laws of each operation.
+        """Yield the diagnosis of each operation that breaks laws.
 
-        What was derived from an operation that breaks laws itself is left to that.
+        A derived operation has none if the one that it was derived from breaks laws too.
         """
         by_operation: dict[str, list[LawResult]] = {}
-        # What an operation refuses it does not compute wrongly.
+        # A refusal is not a wrong result.
         for result in (result for result in map(without_refusals, results) if result.answered):
             by_operation.setdefault(result.law.operation.name, []).append(result)
         for operation, its in by_operation.items():
@@ -125,7 +125,7 @@ class Run:
                 yield found
 
     def try_law(self, law: Law) -> LawResult:
-        """Try one law; an implementation that prints, raises or hangs on to state harms no other law."""
+        """Try one law; an implementation that prints, raises or keeps state does not affect other laws."""
         reason = not_declared(self.implementation, law)
         if reason:
             return LawResult(law.statement, "not_declared", reason=reason)
@@ -134,23 +134,23 @@ class Run:
         started = time.monotonic()
         with captured(self.implementation) as written:
             profile = self.profile_of(law.statement.operation)
-            result = self.survival.beside(self.searched(law, profile))
+            result = self.survival.reported_by(self.searched(law, profile))
         printed = self._printed[law.statement.operation.name] or first_line(written.getvalue())
         return replace(result, seconds=time.monotonic() - started, printed=printed)
 
     def said_before(self, result: LawResult) -> LawResult:
-        """Return a result without the refusals that an earlier one was the error of, for who has no report."""
+        """Return a result without the refusals that an earlier result reported, for a caller without a report."""
         if result.refused.keys() <= self._said:
             return without_refusals(result)
         self._said |= result.refused.keys()
         return result
 
     def is_violation(self, result: LawResult) -> bool:
-        """Return whether a law fails, or cannot be judged, and nobody expects that."""
+        """Return whether a law fails, or cannot be judged, unexpectedly."""
         return is_broken(result) and self.options.expected_failures.reason(self.implementation.name, result) is None
 
     def _results(self, chosen: list[Law]) -> Iterator[LawResult]:
-        """Yield the results that are known from before, then those of the other laws as they are tried."""
+        """Yield the results of the resumed run, then those of the other laws as they are tried."""
         known = [self.record.results[law.id] for law in chosen if law.id in self.record.results]
         left = [law for law in chosen if law.id not in self.record.results]
         self.findings.update(self.record.findings)
@@ -167,11 +167,11 @@ class Run:
         return replace(result, expected_failure=self.options.expected_failures.reason(self.implementation.name, result))
 
     def findings_of(self, operation: str) -> tuple[Finding, ...]:
-        """Return what is known of an operation: by its laws where these told, else as it was examined."""
-        return self.profiles[operation].findings if operation in self.told else self.findings.get(operation, ())
+        """Return the conventions of an operation: as its laws determined them, else as it was examined."""
+        return self.profiles[operation].findings if operation in self.settled else self.findings.get(operation, ())
 
     def _said_once(self, results: Iterable[LawResult]) -> tuple[LawResult, ...]:
-        """Return the results in which each refusal is the error of one law."""
+        """Return the results, with each refusal as the error of one law only."""
         return tuple(map(self.with_reason, described_once(list(results))))
 
     def _tried(self, laws: list[Law], total: int) -> Iterator[LawResult]:
@@ -180,30 +180,30 @@ class Run:
             yield result
 
     def profile_of(self, operation: Operation) -> Profile:
-        """Return what was found out about an operation, which is examined when this is first asked."""
+        """Return the profile of an operation, which is examined on first use."""
         if operation.name not in self.profiles:
             with captured(self.implementation) as written:
                 self.profiles[operation.name] = self.refusing(examine(self.implementation, operation))
-                # Questions that hang are given up; they must not cost the laws their own tries.
+                # Probes that hang are given up; the laws must still have all their attempts.
                 self.implementation.forgive(operation.name)
             self._printed[operation.name] = first_line(written.getvalue())
             self.findings[operation.name] = self.profiles[operation.name].findings
         return self.profiles[operation.name]
 
     def refusing(self, profile: Profile) -> Profile:
-        """Return a profile whose operation learns, at the first exception, what it refuses under its conventions."""
+        """Return the profile, set up to explore at the first exception what the operation refuses."""
         limits = self._limits(profile, self.selection.seed)
         profile.subject.refusals = KnownRefusals(profile.subject, limits, profile.fixed.refusals)
         return profile
 
     def broken_profile(self, operation: str, results: Iterable[LawResult]) -> Profile | None:
-        """Return the profile of an operation that breaks laws; one that others examined is examined here too."""
+        """Return the profile of an operation that breaks laws; one that a worker examined is examined again here."""
         if operation in self.findings and operation not in self.deadly and any(map(is_broken, results)):
             return self.profile_of(OPERATIONS[operation])
         return self.profiles.get(operation)
 
     def search(self, law: Law, profile: Profile) -> Search:
-        """Return the search of a case on which a law fails, under the conventions of a profile."""
+        """Return the search for a case on which a law fails, under the conventions of a profile."""
         seed = self._seed(law)
         examples = self.selection.examples_of(law.statement.operation.name)
         limits = replace(self._limits(profile, seed), turn=turns()[law.id])
@@ -212,12 +212,12 @@ class Run:
         return search
 
     def searched(self, law: Law, profile: Profile, *, shrink: bool = True) -> LawResult:
-        """Return what comes of one law, under the conventions of a profile."""
+        """Return the result of one law under the conventions of a profile."""
         reason = not_offered(law, profile)
         if reason:
             return LawResult(law.statement, "not_declared", reason=reason)
         search = self.search(law, profile)
-        # Where small cases have hung, they would hang again for every law.
+        # Small cases that hang would hang again for every law.
         shrink = shrink and self.options.shrink and profile.subject.operation.name not in self.kept_large
         outcome = search.judge_once() if isinstance(law.space, NoSpace) else search.run(shrink=shrink)
         if search.gave_up:
@@ -278,16 +278,16 @@ class Run:
         )
 
     def _seed(self, law: Law) -> int:
-        # From the law's id as well, so that a law sees the same cases whichever others are selected.
+        # The law's id is part of it, so that a law sees the same cases whichever others are selected.
         return zlib.crc32(f"{self.selection.seed}:{law.id}".encode())
 
 
-# How a run tries laws: here, or elsewhere; the number is that of all laws of the run, those that are known included.
+# How a run tries laws, here or in workers; the number counts all laws of the run, with those already known.
 Trying = Callable[[Run, list[Law], int], Iterator[LawResult]]
 
 
 def try_here(run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
-    """Yield what comes of each law, tried in this process."""
+    """Yield the result of each law, tried in this process."""
     for done, law in enumerate(laws, total - len(laws)):
         stands = Progress(run.implementation.name, law.id, done, total)
         run.options.show(stands)

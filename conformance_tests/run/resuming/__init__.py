@@ -1,1 +1,1 @@
-"""What of a run is kept in a file, so that it can be ended at any moment and go on where it was."""
+"""The results of a run, kept in a file, so that an interrupted run can continue."""

@@ -1,4 +1,4 @@
-"""The lines of a record: one JSON object each, read with as much distrust as they are written with care."""
+"""The lines of a record: one JSON object each, checked when they are read."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 
-# A law that failed is tried again: its cases come from its own seed, and so does all that a report shows of them.
+# A law that failed is tried again: its own seed determines its cases, and so all that a report shows.
 TAKEN = ("passed", "not_declared")
 STATUSES = (*TAKEN, "failed", "error")
-# A convention, its value and how it is known; what stands beside it may follow.
+# A convention, its value and how it is known; other possible values may follow.
 _LEAST = 3
 
 
 class BrokenLine(ValueError):
-    """A line that this program did not write."""
+    """A line that this program has not written."""
 
 
 def written(line: Mapping[str, Any]) -> bytes:
@@ -29,7 +29,7 @@ def written(line: Mapping[str, Any]) -> bytes:
 
 
 def read(line: bytes) -> dict[str, Any]:
-    """Return the object that a line is; BrokenLine where it is none."""
+    """Return the object of a line; BrokenLine where it is none."""
     try:
         found = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -40,12 +40,12 @@ def read(line: bytes) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> NoReturn:
-    """Raise ValueError for NaN and the infinities, which JSON has not and Python reads all the same."""
+    """Raise ValueError for NaN and the infinities, which Python reads although JSON has none."""
     raise ValueError(f"{constant} is not JSON")
 
 
 def result_line(implementation: str, result: LawResult) -> dict[str, Any]:
-    """Return what is kept of a law."""
+    """Return the line of a result."""
     line = {
         "implementation": implementation,
         "law": result.law.id,
@@ -56,12 +56,12 @@ def result_line(implementation: str, result: LawResult) -> dict[str, Any]:
         "printed": result.printed,
         "notices": list(result.notices),
     }
-    # JSON has no infinity; the excess of what is tried again is of no use.
+    # JSON has no infinity, and the excess of a law that is tried again is not needed.
     return {**line, "largest_excess": result.largest_excess} if result.status in TAKEN else line
 
 
 def result_of(line: Mapping[str, Any]) -> LawResult | None:
-    """Return the result that a line tells, None where the law is to be tried again; BrokenLine for anything else."""
+    """Return the result in a line, None where the law is to be tried again; BrokenLine for anything else."""
     law = LAWS.get(_text(line, "law"))
     if law is None or line.get("status") not in STATUSES:
         raise BrokenLine("it names no law or no status")
@@ -80,13 +80,13 @@ def result_of(line: Mapping[str, Any]) -> LawResult | None:
 
 
 def findings_line(implementation: str, operation: str, findings: tuple[Finding, ...]) -> dict[str, Any]:
-    """Return what is kept of an operation that was examined."""
+    """Return the line of an operation that was examined."""
     found = [[finding.convention, finding.value, finding.how, *finding.standing] for finding in findings]
     return {"implementation": implementation, "operation": operation, "findings": found}
 
 
 def findings_of(line: Mapping[str, Any]) -> tuple[str, tuple[Finding, ...]]:
-    """Return the operation and the findings that a line tells; BrokenLine where it tells none."""
+    """Return the operation and the findings in a line; BrokenLine where there are none."""
     operation, found = _text(line, "operation"), line.get("findings")
     if operation not in OPERATIONS or not isinstance(found, list):
         raise BrokenLine("it names no operation or has no findings")

@@ -1,7 +1,7 @@
-"""A file to which a run adds each result as it comes, and from which the same run goes on.
+"""The file to which a run appends each result, and from which the same run continues.
 
-The first line says which run it is. A program that is killed leaves at most one line without an end, the last, which is
-not read. The file is never written over: one that is of another run, or was not written here, is refused.
+The first line identifies the run. A program that is killed leaves at most one incomplete line, the last, which is
+ignored. A file of another run, or of another program, is refused and never overwritten.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ FORMAT = 1
 
 
 class UnusableRecord(ValueError):
-    """The file cannot be read or written, is no record, or is that of another run."""
+    """The file cannot be read or written, is not a record, or belongs to another run."""
 
 
 @dataclass
 class Record:
-    """What is kept of one implementation; without a file nothing is."""
+    """The results and findings of one implementation; they are kept only with a file."""
 
     results: dict[str, LawResult] = field(default_factory=dict)
     findings: dict[str, tuple[Finding, ...]] = field(default_factory=dict)
@@ -47,12 +47,12 @@ class Record:
     def add(self, result: LawResult, findings: tuple[Finding, ...]) -> None:
         """Keep a result, after the findings about its operation; UnusableRecord where the file cannot be written.
 
-        A law that was not tried has none, so that the run goes on there.
+        A law that was not tried has no line, so that a resumed run tries it.
         """
         if self.file is None or result.status == "not_tried":
             return
         operation = result.law.operation.name
-        # A law of which nothing was asked leaves its operation unexamined.
+        # A law that is not declared leaves its operation unexamined.
         if findings and operation not in self.findings:
             self.findings[operation] = findings
             self.file.append(findings_line(self.name, operation, findings))
@@ -73,7 +73,7 @@ class RecordFile:
             raise self._cannot("open", error) from error
 
     def of(self, implementation: Implementation) -> Record:
-        """Return what is kept of an implementation; UnusableRecord where its files or versions were others."""
+        """Return the record of an implementation; UnusableRecord if its files or versions have changed."""
         name, now = implementation.name, fingerprint(implementation)
         before = self._fingerprints.get(name)
         if before is None:
@@ -88,7 +88,7 @@ class RecordFile:
     def append(self, line: Mapping[str, Any]) -> None:
         """Write a line at the end; UnusableRecord where that is impossible."""
         try:
-            # At once and without a buffer, so that a program killed afterwards has written it.
+            # Without a buffer, so that the line is not lost if the program is killed.
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
             try:
                 _write_all(descriptor, written(line))
@@ -151,14 +151,14 @@ class RecordFile:
 
 
 def record_of(resume: Path | str | RecordFile, implementation: Implementation, selection: Selection) -> Record:
-    """Return what a file keeps of an implementation; UnusableRecord where it is that of another run."""
+    """Return the record of an implementation in a file; UnusableRecord if it belongs to another run."""
     if not isinstance(resume, RecordFile):
         resume = RecordFile(Path(resume), selection, (implementation.name,))
     return resume.of(implementation)
 
 
 def _heading(selection: Selection, implementations: Sequence[str]) -> dict[str, Any]:
-    """Return which run it is, as JSON gives it back."""
+    """Return the first line, as JSON reads it back."""
     return {
         "veriformer_record": FORMAT,
         "implementations": list(implementations),

@@ -1,4 +1,4 @@
-"""Conventions that no probe told, told by the laws of a run: what breaks some is judged under other values."""
+"""Conventions that no probe determined: operations that break laws are judged under the other possible values."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 def judged_under_others(run: Run, chosen: list[Law], tried: Mapping[str, LawResult]) -> dict[str, LawResult]:
-    """Return, by id, what comes of the laws of operations of which other values that stand explain more.
+    """Return new results, by law id, of operations whose results other possible conventions explain better.
 
-    The run then has these operations under those values. `chosen` are all laws of the run. A law that was not tried is
-    not tried here either; those that were are judged whatever the budget, since what broke them may be the value alone.
+    The run then has these operations under those conventions. `chosen` are all laws of the run. A law that was not
+    tried is not tried here either; the others are judged whatever the budget, since the convention alone may have
+    broken them.
     """
     changed: dict[str, LawResult] = {}
     broken = (result.law.operation.name for result in tried.values() if result.status in ("failed", "error"))
@@ -44,22 +45,22 @@ def _judged_otherwise(run: Run, operation: str, about: list[Law], its: list[LawR
     if profile is None:
         return {}
     with captured(run.implementation):
-        # Under another layout, say, other calls raise; which ones is asked where all laws are judged.
+        # Under another layout, for example, other calls raise; which ones is explored when all laws are judged.
         others = [_unasked(under(profile, values)) for values in others_standing(profile)]
         on_case, on_all = partial(_holds, run), partial(_judged, run)
         found = explaining(profile, others, about, its, on_case, on_all)
     if found is None:
         return {}
     run.profiles[operation], judged = found
-    run.told.add(operation)
-    # What is broken still is shown on the smallest case.
+    run.settled.add(operation)
+    # Laws that still fail get their smallest counterexample.
     again = [law for law in about if judged[law.id].status in ("failed", "error")]
     judged |= {law.id: run.try_law(law) for law in again}
     return {name: run.with_reason(result) for name, result in judged.items()}
 
 
 def _unasked(profile: Profile) -> Profile:
-    """Return a profile of which it is not known what the operation refuses."""
+    """Return a profile without what the operation was found to refuse."""
     return replace(profile, subject=replace(profile.subject, refusals=None))
 
 
@@ -70,7 +71,7 @@ def _holds(run: Run, profile: Profile, result: LawResult) -> bool:
 
 
 def _judged(run: Run, profile: Profile, law: Law) -> LawResult:
-    """Return what comes of a law on its cases; what is broken is not made small."""
+    """Return the result of a law on its cases, without shrinking."""
     reason = not_declared(run.implementation, law)
     if reason:
         return LawResult(law.statement, "not_declared", reason=reason)

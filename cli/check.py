@@ -188,8 +188,8 @@ def _selection(arguments: Arguments) -> Selection:
     from veriformer.conformance_tests.core.selection import Selection, UnknownName
 
     try:
-        names = (given or None for given in (arguments.operations, arguments.laws, arguments.dtypes))
-        return Selection(*names, effort=arguments.tier, seed=arguments.seed)
+        operations, laws, dtypes = (given or None for given in (arguments.operations, arguments.laws, arguments.dtypes))
+        return Selection(operations, laws, dtypes, effort=arguments.tier, seed=arguments.seed)
     except UnknownName as error:
         raise UserError(str(error)) from error
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from veriformer.conformance_tests.core import law
-from veriformer.conformance_tests.core.expected import Conventions, Expected, NothingHidden
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs, VectorInputs
 from veriformer.conformance_tests.core.suite import Suite
 from veriformer.conformance_tests.core.trial import NotOffered, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare, words
@@ -31,10 +32,10 @@ __all__ = [
     "Expected",
     "Extension",
     "Family",
+    "Inputs",
     "LawStatement",
     "NoSpace",
     "NotOffered",
-    "NothingHidden",
     "Operation",
     "OwnSpace",
     "Parameter",
@@ -42,10 +43,12 @@ __all__ = [
     "Point",
     "Precision",
     "Property",
+    "SampledInputs",
     "Space",
     "Suite",
     "Trial",
     "VectorCase",
+    "VectorInputs",
     "VectorSpace",
     "Verdict",
     "compare",
@@ -60,7 +63,7 @@ __all__ = [
 ]
 
 
-def judges(*keys: str, space: Space, operation: str, batched: bool = True) -> Callable[[law.Check], law.Check]:
+def judges(*keys: str, space: Space, operation: str, batched: bool = True) -> Callable[[law.CheckT], law.CheckT]:
     """Register a check for the properties `keys` of an operation of your own.
 
     `space` says which cases it needs; a law that is not `batched` has one sample a call. ValueError for an operation

@@ -29,7 +29,9 @@ def python_files() -> list[Path]:
 
 
 def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") or part in ("build", "dist", "documentation") for part in path.relative_to(ROOT).parts)
+    return any(
+        part.startswith(".") or part in ("build", "dist", "documentation") for part in path.relative_to(ROOT).parts
+    )
 
 
 def long_functions(source: str) -> list[str]:

@@ -12,7 +12,8 @@ from veriformer.adapters.implementation import Implementation
 from veriformer.conformance_tests.conventions.evidence import Evidence, asked_words, difference_words, entry_words
 from veriformer.conformance_tests.conventions.profile import Profile, values_standing
 from veriformer.conformance_tests.core.expected import Expected
-from veriformer.conformance_tests.core.subject import Inputs, Subject, WrongShape
+from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.subject import Subject, WrongShape
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
@@ -166,7 +167,8 @@ class Asking:
 
         `shown` compares results with each other, where no comparison with the reference tells.
         """
-        fits, evidence = set(self.values), []
+        fits: set[str] = set(self.values)
+        evidence: list[Evidence] = []
         for inputs in questions:
             answer = self.compared([inputs])
             evidence += answer.evidence

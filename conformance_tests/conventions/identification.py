@@ -17,8 +17,9 @@ from veriformer.conformance_tests.conventions.inference import Profile, examine
 from veriformer.conformance_tests.conventions.profile import finding_of
 from veriformer.conformance_tests.conventions.questions import answer
 from veriformer.conformance_tests.conventions.standing import told_by_calls
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.selection import Selection, UnknownName, unknown
-from veriformer.conformance_tests.core.subject import Inputs, Subject, standard_conventions
+from veriformer.conformance_tests.core.subject import Subject, standard_conventions
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.operations.attention.case import MASK_KINDS, AttentionSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from veriformer.conformance_tests.core.law import check_of
 from veriformer.conformance_tests.core.suite import Suite
@@ -25,7 +26,7 @@ class Extension:
 
     operations: tuple[Operation, ...]
     laws: tuple[LawStatement, ...]
-    suites: tuple[Suite, ...]
+    suites: tuple[Suite[Any, Any, Any], ...]
     mistakes: tuple[PlantedMistake, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
 

@@ -10,7 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.conventions.asking import BACKWARD, FORWARD, Answer, Ask, Asking, fitting, fitting_all
 from veriformer.conformance_tests.conventions.evidence import Evidence, keys_words
 from veriformer.conformance_tests.core.expected import Conventions
-from veriformer.conformance_tests.core.subject import Inputs
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.masks.inputs import CausalMaskInputs
 from veriformer.spec.operations import OPERATIONS

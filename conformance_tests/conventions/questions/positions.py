@@ -8,7 +8,6 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.conventions.asking import Answer, Ask, Asking
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.rotary.cases import RotaryCase
 from veriformer.conformance_tests.operations.rotary.inputs import RotaryInputs
 from veriformer.conformance_tests.operations.sinusoids.inputs import PositionInputs
@@ -27,7 +26,7 @@ def rotary_pairing(asking: Asking) -> Answer:
     """Ask at positions where no two pairings agree, then which components mix, so that no wrong angle hides it."""
     # Four pairs at positions up to 9; the keywords stay at what they are by default.
     case = RotaryCase(2, 3, 4, 8, asking.dtype, "integers", furthest=9, seed=7)
-    inputs = draw_inputs(asking.operation, case)
+    inputs = RotaryInputs.draw(asking.operation, case)
     by_formula = asking.compared([inputs])
     mixing = None if by_formula.fits else _mixed_components(inputs, asking.result)
     if mixing is None:

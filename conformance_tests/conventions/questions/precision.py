@@ -16,7 +16,7 @@ from veriformer.conformance_tests.conventions.asking import LAYERS, Answer, Aski
 from veriformer.conformance_tests.conventions.evidence import Evidence, difference_words
 from veriformer.conformance_tests.conventions.questions.rounding_rows import HEAD_WIDTH, Result, Rows, telling_rows
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.core.subject import Inputs
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs

@@ -1,6 +1,7 @@
 """An operation that Veriformer does not have: the squared ReLU of Primer (So et al. 2021), max(x, 0)²."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from veriformer.conformance_tests import suite as vf
@@ -36,25 +37,15 @@ def relu_squared(x):
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs(vf.NothingHidden):
+class Inputs(vf.VectorInputs):
+    operation: ClassVar[str] = NAME
     dtype: str
     x: vf.Array
-    operation: str = NAME
 
     @classmethod
     def draw(cls, operation, case):
         shape = (case.batch, case.rows, case.width)
         return cls(case.dtype, vf.filled(np.random.default_rng(case.seed), case, shape))
-
-    def arguments(self):
-        return {"x": self.x}
-
-    @property
-    def result_shape(self):
-        return self.x.shape
-
-    def take_samples(self, index):
-        return replace(self, x=self.x[index])
 
     def expected(self, conventions):
         exact, precision = relu_squared(self.x), vf.Precision.of(self.dtype)
@@ -70,7 +61,7 @@ def value(trial):
 
 @vf.judges("doubled", space=vf.VectorSpace(), operation=NAME)
 def doubled(trial):
-    twice = replace(trial.inputs, x=2.0 * trial.inputs.x)
+    twice = trial.inputs.with_x(2.0 * trial.inputs.x)
     bound = 4.0 * trial.allowed(trial.inputs) + trial.allowed(twice)
     return vf.compare(4.0 * trial.output(trial.inputs), trial.output(twice), bound)
 

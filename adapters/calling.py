@@ -228,7 +228,7 @@ def prepare_here(
     specification, given = _checked(implementation, operation, arguments, layout, mask_polarity)
     convert = _converter(implementation, dtype, strided)
     moved = _moved(specification, given, layout, mask_polarity)
-    converted = {name: _handed_over(specification, name, value, convert) for name, value in moved.items()}
+    converted = {name: handed_over(specification, name, value, convert) for name, value in moved.items()}
     return PreparedCall(implementation, specification, converted, layout)
 
 
@@ -285,7 +285,8 @@ def _moved(operation: Operation, given: Mapping[str, Any], layout: str, mask_pol
     return moved
 
 
-def _handed_over(operation: Operation, name: str, value: Any, convert: Callable[[np.ndarray], Any]) -> Any:
+def handed_over(operation: Operation, name: str, value: Any, convert: Callable[[np.ndarray], Any]) -> Any:
+    """Return an argument as an implementation is given it: its arrays converted, NumPy's scalars as Python's."""
     kind = operation.parameter(name).kind
     if kind == "weights":
         return convert_weights(value, convert)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from veriformer.adapters import numpy as built_in
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.implementation import LIMITATIONS
 from veriformer.adapters.loading import load
-from veriformer.conformance_tests import check, suite
+from veriformer.conformance_tests import check, strategies, suite
 from veriformer.conformance_tests.conventions.identification import identify
 from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.reports.identified import _HOW, _WORDS, identification_as_json
@@ -181,10 +181,14 @@ def test_a_misspelt_operation_has_the_consequence_that_the_page_names() -> None:
         load(SimpleNamespace(layernorm=built_in.layer_norm))
 
 
-def test_the_names_for_packages_are_those_that_can_be_imported() -> None:
-    section = PAGE.partition("## What a package that adds an operation imports")[2]
+@pytest.mark.parametrize(
+    ("title", "module"),
+    [("What laws of your own import", strategies), ("What a package that adds an operation imports", suite)],
+)
+def test_the_names_for_other_packages_are_those_that_can_be_imported(title: str, module: ModuleType) -> None:
+    section = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
     named = {
         name for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
     }
-    assert named == set(suite.__all__)
-    assert all(hasattr(suite, name) for name in named)
+    assert named == set(module.__all__)
+    assert all(hasattr(module, name) for name in named)

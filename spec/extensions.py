@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from veriformer.spec.laws.law import LawStatement
@@ -16,52 +17,50 @@ GROUP = "veriformer.suites"
 T = TypeVar("T")
 
 
-class Extension(Protocol):
-    """What a package adds; the conformance tests know of its suites and mistakes besides."""
+@dataclass(frozen=True)
+class Stated:
+    """What a package adds to the specification: operations, and their laws but for those that every operation has."""
 
-    @property
-    def operations(self) -> tuple[Operation, ...]:
-        """Its operations."""
-        ...
-
-    @property
-    def laws(self) -> tuple[LawStatement, ...]:
-        """Their laws, without those that every operation has."""
-        ...
+    operations: tuple[Operation, ...]
+    laws: tuple[LawStatement, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Installed:
-    """The extensions of the installed packages, and a sentence for each package whose extension is of no use."""
+    """The extensions by their packages, and a sentence for each package whose extension is of no use.
 
-    extensions: tuple[Any, ...] = ()
+    The conformance tests know of an extension's suites, mistakes and sources besides: hence Any.
+    """
+
+    by_package: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+
+    @property
+    def extensions(self) -> tuple[Any, ...]:
+        """Every extension, in the order of the packages' names."""
+        return tuple(chain.from_iterable(self.by_package.values()))
 
 
 class _Unusable(Exception):
     """What is wrong with an extension."""
 
 
-class _Packages:
-    """The installed packages; while they are loaded, what they import sees none of them."""
-
-    def __init__(self) -> None:
-        self._found = Installed()
-        self._asked = False
-
-    def installed(self) -> Installed:
-        if not self._asked:
-            self._asked = True
-            self._found = _loaded(entry_points(group=GROUP))
-        return self._found
-
-
-_PACKAGES = _Packages()
+_found: list[Installed] = []
 
 
 def installed() -> Installed:
     """Return the extensions of the installed packages, which are loaded at the first call."""
-    return _PACKAGES.installed()
+    if not _found:
+        # What the packages import meanwhile sees none of them.
+        _found.append(Installed())
+        _found[0] = _loaded(entry_points(group=GROUP))
+    return _found[0]
+
+
+def package_of(operation: str) -> str | None:
+    """Return the package that adds an operation; None for one of ours."""
+    added = ((name, one) for name, extensions in installed().by_package.items() for one in extensions)
+    return next((name for name, one in added if operation in {its.name for its in one.operations}), None)
 
 
 class Catalogue(Mapping[str, T], Generic[T]):
@@ -92,43 +91,47 @@ class Catalogue(Mapping[str, T], Generic[T]):
 
 
 def _loaded(points: Iterable[EntryPoint]) -> Installed:
-    accepted: list[Extension] = []
+    accepted: dict[str, tuple[Stated, ...]] = {}
     problems = []
     for point in sorted(points, key=lambda point: (_package(point), point.name)):
+        package = _package(point)
         try:
             extension = _extension(point)
-            _refuse_clashes(extension, accepted)
+            _refuse_clashes(extension, chain.from_iterable(accepted.values()))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             what = str(error) if isinstance(error, _Unusable) else f"it raises {type(error).__name__}: {error}"
             problems.append(
-                f"the package {_package(point)} adds no operations, because {what} "
+                f"the package {package} adds no operations, because {what} "
                 f"(its entry point {point.name} = {point.value}); repair it or uninstall it"
             )
         else:
-            accepted.append(extension)
-    return Installed(tuple(accepted), tuple(problems))
+            accepted[package] = (*accepted.get(package, ()), extension)
+    return Installed(accepted, tuple(problems))
 
 
 def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist else point.module
 
 
-def _extension(point: EntryPoint) -> Extension:
-    extension: Extension = point.load()
-    if not all(hasattr(extension, name) for name in ("operations", "laws", "suites")):
+def _extension(point: EntryPoint) -> Stated:
+    extension = point.load()
+    if not isinstance(extension, Stated):
         kind = type(extension).__name__
         raise _Unusable(f"it names an object of type {kind}, not a veriformer.conformance_tests.suite.Extension")
     return extension
 
 
-def _refuse_clashes(extension: Extension, others: Iterable[Extension]) -> None:
-    """Raise _Unusable where an operation has a name or a prefix that another one has."""
+def _refuse_clashes(extension: Stated, others: Iterable[Stated]) -> None:
+    """Raise _Unusable where an operation has a name or a prefix that another one has, or that is no identifier."""
     from veriformer.spec.operations import OPERATIONS
 
     known = [*OPERATIONS.own.values(), *(operation for other in others for operation in other.operations)]
     for place, operation in enumerate(extension.operations):
+        # With a dot in a prefix, two laws could have one id.
+        if not (operation.name.isidentifier() and operation.prefix.isidentifier()):
+            raise _Unusable(f"the name {operation.name!r} or the prefix {operation.prefix!r} is not an identifier")
         for one in (*known, *extension.operations[:place]):
             if operation.name == one.name:
                 raise _Unusable(f"an operation called {one.name} exists already; give its own another name")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from veriformer.conformance_tests.conventions.inference import Profile
 from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.packages import blamed_on_its_package
 from veriformer.conformance_tests.diagnosis.calls import Calls
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.elimination import Elimination, mistakes_of
@@ -41,6 +42,14 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
     Mistakes that are choices in a formula are found by computing what each would give; the others are named by the
     laws about them.
     """
+    try:
+        return _diagnosed(profile, results, limits)
+    except Exception as error:
+        operation = profile.subject.operation.name
+        return Diagnosis(operation, "unknown", (), (), problem=blamed_on_its_package(operation, error))
+
+
+def _diagnosed(profile: Profile, results: Sequence[LawResult], limits: Limits) -> Diagnosis | None:
     broken = [result for result in results if result.status in ("failed", "error") and result.expected_failure is None]
     if not broken:
         return None

@@ -33,7 +33,8 @@ class Diagnosis:
     laws that it breaks are broken; "unknown" where nothing that is known explains it. What was computed in vain is
     counted too. `laws` are the broken laws. `separated_by` describes an input on which the remaining suspects would
     differ, if one was found. `unexplained` are the broken laws that no program with the first suspect was seen to
-    break, where it is named by laws. The search was `cut_short` where the calls were too slow to end it.
+    break, where it is named by laws. The search was `cut_short` where the calls were too slow to end it. `problem` says
+    what kept the package that has the operation from being asked.
     """
 
     operation: str
@@ -45,3 +46,4 @@ class Diagnosis:
     separated_by: str = ""
     unexplained: tuple[str, ...] = ()
     cut_short: bool = False
+    problem: str = ""

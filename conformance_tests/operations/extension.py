@@ -11,12 +11,12 @@ from veriformer.conformance_tests.core.suite import Suite
 from veriformer.conformance_tests.mistakes.files import source_names
 from veriformer.conformance_tests.mistakes.mistake import PlantedMistake, changed
 from veriformer.conformance_tests.operations.laws import import_checks
+from veriformer.spec.extensions import Stated
 from veriformer.spec.laws import LawStatement, by_id
-from veriformer.spec.operations import Operation
 
 
 @dataclass(frozen=True)
-class Extension:
+class Extension(Stated):
     """Operations of another package, with all that the conformance tests know of them.
 
     `laws` are those of the operations alone: what every operation promises is added. Each is judged by a check that is
@@ -24,8 +24,6 @@ class Extension:
     `relu_squared_numpy` does; `mistakes` are planted in them. ValueError where something is missing.
     """
 
-    operations: tuple[Operation, ...]
-    laws: tuple[LawStatement, ...]
     suites: tuple[Suite[Any, Any, Any], ...]
     mistakes: tuple[PlantedMistake, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from veriformer.conformance_tests.conventions.inference import Finding, Profile,
 from veriformer.conformance_tests.conventions.seldom_meant import seldom_meant
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult, is_broken
+from veriformer.conformance_tests.core.packages import sparing_other_laws
 from veriformer.conformance_tests.diagnosis.diagnose import diagnose
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.drawing.limits import Limits
@@ -124,6 +125,7 @@ class Run:
             if found is not None:
                 yield found
 
+    @sparing_other_laws
     def try_law(self, law: Law) -> LawResult:
         """Try one law; an implementation that prints, raises or keeps state does not affect other laws."""
         reason = not_declared(self.implementation, law)

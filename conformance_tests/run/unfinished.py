@@ -18,9 +18,11 @@ def searches_unfinished(results: Iterable[LawResult]) -> list[str]:
 
 
 def diagnoses_unfinished(diagnoses: Iterable[Diagnosis]) -> list[str]:
-    """Return a sentence about the operations for which not every mistake was tried."""
+    """Return sentences: which searches for a mistake met a problem, and which did not try every mistake."""
+    diagnoses = tuple(diagnoses)
+    problems = [diagnosis.problem for diagnosis in diagnoses if diagnosis.problem]
     names = ", ".join(diagnosis.operation for diagnosis in diagnoses if diagnosis.cut_short)
-    return [_UNFINISHED.format(f"the mistake in {names}")] if names else []
+    return [*problems, *([_UNFINISHED.format(f"the mistake in {names}")] if names else [])]
 
 
 def ended_early(number: int) -> list[str]:

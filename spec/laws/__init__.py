@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 
-from veriformer.spec.extensions import Catalogue, Extension
+from veriformer.spec.extensions import Catalogue, Stated
 from veriformer.spec.laws.interface import promises
 from veriformer.spec.laws.law import LawStatement, Property, Tier, state
 from veriformer.spec.operations.operation import Operation
@@ -43,7 +43,7 @@ def by_id(stated: Iterable[LawStatement]) -> dict[str, LawStatement]:
     return laws
 
 
-def _of_extension(extension: Extension) -> dict[str, LawStatement]:
+def _of_extension(extension: Stated) -> dict[str, LawStatement]:
     return by_id(extension.laws)
 
 

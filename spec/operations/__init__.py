@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from veriformer.spec.extensions import Catalogue, Extension
+from veriformer.spec.extensions import Catalogue, Stated
 from veriformer.spec.operations.operation import Kind, Operation, Parameter, Requirement
 from veriformer.spec.topics import topics
 
@@ -16,7 +16,7 @@ def _by_name(operations: Iterable[Operation]) -> dict[str, Operation]:
     return {operation.name: operation for operation in sorted(operations, key=lambda one: one.place)}
 
 
-def _of_extension(extension: Extension) -> dict[str, Operation]:
+def _of_extension(extension: Stated) -> dict[str, Operation]:
     return _by_name(extension.operations)
 
 

@@ -128,6 +128,11 @@ BROKEN = [
         OWN + "vf.judges('value', space=vf.VectorSpace(), operation='gelu')\n",
         "it raises ValueError: gelu is not an operation of your own; give one of another name",
     ),
+    (
+        OWN + "dotted = replace(OPERATION, prefix='attention.causal')\n"
+        "EXTENSION = replace(EXTENSION, operations=(dotted,), laws=vf.state((VALUE,), dotted), mistakes=())\n",
+        "the prefix 'attention.causal' is not an identifier",
+    ),
     (OWN, "an operation called relu_squared exists already; give its own another name"),
 ]
 
@@ -143,6 +148,34 @@ def test_a_broken_package_is_named_and_stops_nothing(packages: Path, tmp_path: P
     assert "the package unlucky adds no operations" in listed.stderr
     assert what in listed.stderr
     assert listed.stderr.count("unlucky_laws:EXTENSION") == 1
+
+
+RAISING = {
+    "a check": "@vf.judges('raising', space=vf.VectorSpace(), operation=NAME)\ndef raising(trial):\n    return 1 / 0\n"
+    "EXTENSION = replace(EXTENSION, mistakes=(),\n"
+    "    laws=(*EXTENSION.laws, *vf.state((replace(VALUE, key='raising'),), OPERATION)))\n",
+    "the inputs": "class Raising(Inputs):\n    def expected(self, conventions):\n        return 1 / 0\n"
+    "EXTENSION = replace(EXTENSION, suites=(replace(EXTENSION.suites[0], inputs=Raising),))\n",
+    "the cases": "EXTENSION = replace(EXTENSION, suites=(replace(EXTENSION.suites[0], draw=lambda *_: 1 / 0),))\n",
+    "the family": "EXTENSION = replace(EXTENSION,\n"
+    "    suites=(replace(EXTENSION.suites[0], variants=('unlucky_laws', 'ABSENT')),))\n",
+}
+
+
+@pytest.mark.parametrize("where", RAISING)
+def test_what_a_package_raises_is_blamed_on_it(tmp_path: Path, where: str) -> None:
+    """Laws of our own operations are tried all the same."""
+    example = (EXAMPLE / "relu_squared_laws.py").read_text(encoding="utf-8")
+    install_unlucky(tmp_path, example + RAISING[where])
+    (tmp_path / "both.py").write_text(WRONG + "\n\nfrom veriformer.adapters.numpy import softmax\n")
+    run = veriformer(tmp_path, "check", "both.py", "--tier", "quick", "--json", "report.json", folder=tmp_path)
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "Internal error" not in run.stderr
+    said = " ".join((run.stdout + run.stderr).split())
+    assert "the package unlucky cannot judge relu_squared: its code raised" in said
+    laws = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["laws"]
+    ours = [law["status"] for law in laws if law["operation"] == "softmax"]
+    assert set(ours) == {"passed"}
 
 
 def test_a_check_says_that_a_package_is_broken(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from veriformer.conformance_tests.conventions.inference import Profile, examine
 from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law import Law
+from veriformer.conformance_tests.core.packages import blamed_on_its_package
 from veriformer.conformance_tests.core.selection import Effort, Selection
 from veriformer.conformance_tests.core.subject import CallRefused, Refused
 from veriformer.conformance_tests.core.trial import Trial
@@ -118,7 +119,14 @@ class _Comparing:
             self.options.show(Progress(f"{self.first.name} and {self.second.name}", name, done, len(common)))
             # What the implementations print must not land in the report.
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                yield self._operation(OPERATIONS[name])
+                yield self._sparing_others(OPERATIONS[name])
+
+    def _sparing_others(self, operation: Operation) -> OperationComparison:
+        try:
+            return self._operation(operation)
+        except Exception as error:
+            reason = blamed_on_its_package(operation.name, error)
+            return OperationComparison(operation, (self.first.name, self.second.name), reason=reason)
 
     def _operation(self, operation: Operation) -> OperationComparison:
         nothing = OperationComparison(operation, (self.first.name, self.second.name))

@@ -178,6 +178,17 @@ def test_what_a_package_raises_is_blamed_on_it(tmp_path: Path, where: str) -> No
     assert set(ours) == {"passed"}
 
 
+def test_a_comparison_blames_the_package_too(tmp_path: Path) -> None:
+    example = (EXAMPLE / "relu_squared_laws.py").read_text(encoding="utf-8")
+    install_unlucky(tmp_path, example + RAISING["the inputs"])
+    for name in ("one.py", "other.py"):
+        (tmp_path / name).write_text(RIGHT + "\n\nfrom veriformer.adapters.numpy import softmax\n")
+    run = veriformer(tmp_path, "compare", "one.py", "other.py", "--tier", "quick", folder=tmp_path)
+    assert "the package unlucky cannot judge relu_squared" in " ".join(run.stdout.split())
+    assert "1 operation agrees" in run.stdout
+    assert not run.stderr
+
+
 def test_a_check_says_that_a_package_is_broken(tmp_path: Path) -> None:
     install_unlucky(tmp_path, "raise ValueError('no luck')\n")
     (tmp_path / "right.py").write_text(RIGHT)

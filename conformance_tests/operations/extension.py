@@ -67,7 +67,10 @@ class Extension(Stated):
 
     def _wrong_mistakes(self) -> str:
         known = by_id(self.laws)
+        said = {mistake.slug for mistake in self.mistakes if mistake.summary}
         for mistake in self.mistakes:
+            if not mistake.laws or mistake.slug not in said:
+                return f"the mistake {mistake.slug} needs {'a summary' if mistake.laws else 'a law that it breaks'}"
             if mistake.source not in self.sources:
                 return f"the mistake {mistake.slug} is planted in {mistake.source!r}, which is not among its sources"
             if unknown := [law for law in mistake.laws if law not in known]:

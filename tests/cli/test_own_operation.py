@@ -119,6 +119,27 @@ BROKEN = [
         "' ** 2' must occur once in relu_squared_numpy; it occurs 0 times",
     ),
     (
+        OWN + "EXTENSION = replace(EXTENSION, mistakes=tuple(replace(m, summary='') for m in EXTENSION.mistakes))\n",
+        "the mistake relu_not_squared needs a summary",
+    ),
+    (
+        OWN + "EXTENSION = replace(EXTENSION, mistakes=tuple(replace(m, laws=()) for m in EXTENSION.mistakes))\n",
+        "the mistake relu_not_squared needs a law that it breaks",
+    ),
+    (
+        OWN + "EXTENSION = replace(EXTENSION, sources={**EXTENSION.sources, 'layers_numpy': ''})\n",
+        "its source layers_numpy has the name of one of ours",
+    ),
+    (
+        OWN + "derived = replace(VALUE, reason=None, derivation='softmax', steps=('x',))\n"
+        "EXTENSION = replace(EXTENSION, laws=vf.state((derived,), OPERATION))\n",
+        "the law relu_squared.value names a derivation, and ours are about our operations; give it a reason",
+    ),
+    (
+        OWN + "EXTENSION = replace(EXTENSION, laws=vf.state((replace(VALUE, features=('y',)),), OPERATION))\n",
+        "the law relu_squared.value needs the feature y, which its operation does not have",
+    ),
+    (
         OWN + "gelu = replace(OPERATION, name='gelu')\n"
         "EXTENSION = replace(EXTENSION, operations=(gelu,), laws=vf.state((VALUE,), gelu), mistakes=(),\n"
         "    suites=(replace(EXTENSION.suites[0], operation='gelu'),))\n",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 
-class Seconds(click.ParamType[float]):
+class Seconds(click.types.FloatParamType):
     """A finite number above 0; float() would accept "nan" and "inf" as well."""
 
     name = "seconds"

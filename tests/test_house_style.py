@@ -29,9 +29,8 @@ def python_files() -> list[Path]:
 
 
 def _hidden(path: Path) -> bool:
-    return any(
-        part.startswith(".") or part in ("build", "dist", "documentation") for part in path.relative_to(ROOT).parts
-    )
+    built = ("build", "dist", "documentation")
+    return any(part.startswith(".") or part in built for part in path.relative_to(ROOT).parts)
 
 
 def long_functions(source: str) -> list[str]:

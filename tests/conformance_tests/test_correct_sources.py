@@ -81,6 +81,7 @@ def test_the_file_without_a_mistake_conforms(source: str, tier: Any, seeds: int)
         report = check(module, operations=operations, tier=tier, seed=seed)
         broken = [result.law.id for result in report.results if result.status in ("failed", "error")]
         assert (seed, broken, report.exit_status) == (seed, [], 0)
+        assert report.counts["passed"]
         if source.startswith("positions"):
             # They have every keyword, so that each law of their operations is judged.
             assert report.counts["passed"] == sum(result.law.operation.name in POSITIONS for result in report.results)

@@ -69,7 +69,9 @@ def answer(inputs: AttentionInputs, rounded: tuple[str, ...]) -> Array:
 
 
 def plain_questions(dtype: str, seed: int) -> list[AttentionInputs]:
-    return list(numerics_questions(PLAIN, (dtype,), (), seed=seed))
+    questions = list(numerics_questions(PLAIN, (dtype,), (), seed=seed))
+    assert questions
+    return questions
 
 
 def allowed(inputs: AttentionInputs) -> tuple[Expected, Expected]:

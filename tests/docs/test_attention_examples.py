@@ -21,3 +21,4 @@ def test_no_law_accuses_the_example(framework: str, laws: tuple[str, ...]) -> No
         report = check(str(EXAMPLES / f"attention_{framework}.py"), laws=laws, tier="quick", seed=seed)
         accused = [(result.law.id, result.reason) for result in report.results if result.status != "passed"]
         assert accused == []
+        assert report.results

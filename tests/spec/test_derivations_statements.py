@@ -104,6 +104,10 @@ def test_hypotheses_are_shown_at_every_step(derivation) -> None:
             assert " ".join(given.split()) in text
 
 
+def test_some_steps_have_hypotheses() -> None:
+    assert [step for name in derivation_ids() for step in load_derivation(name).steps if step.hypotheses]
+
+
 def test_one_left_side_with_two_right_sides_has_different_hypotheses() -> None:
     for name in derivation_ids():
         steps = [step for step in load_derivation(name).steps if type(step) is Step]

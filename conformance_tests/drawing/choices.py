@@ -1,8 +1,8 @@
-"""Choices: what can be drawn plainly at random, thousands in a second, or by Hypothesis, which can shrink it.
+"""Choices: what can be drawn plainly at random, thousands in a second, or by a Hypothesis strategy.
 
-A law that holds needs cases and nothing else; only one that fails needs the smallest of them. Drawing a case with
-Hypothesis takes longer than judging it, so cases are drawn plainly and Hypothesis is called in for counterexamples.
-The functions have the names and meanings of those in `hypothesis.strategies`.
+A run draws its cases plainly, because drawing a case with Hypothesis takes longer than judging it. The strategy of a
+choice is for tests that are written with Hypothesis. The functions have the names and meanings of those in
+`hypothesis.strategies`.
 """
 
 from __future__ import annotations

@@ -1,24 +1,23 @@
 """Trying one law on drawn cases and, where it fails, finding the smallest case on which it does.
 
-Cases are drawn plainly at random until the law fails on one; a call carries many of them, as samples of one batch, and
-the sample that fails is taken out. Then small cases, which a person takes in at a glance, are tried in the order of how
-much there is to read, a few of each length, until one fails in the same way. Where none does, cases of all sizes are
-tried likewise, and Hypothesis is asked to *find* a case on which the law fails, and shrinks what it finds; the shortest
-of these is made shorter axis by axis. Last, rounder values are tried at the sizes found.
+Cases are drawn at random until the law fails on one. A call carries many of them, as samples of one batch, and the
+sample that fails is taken out. Then other cases are tried in the order in which they should be shown, and the first on
+which the law fails in the same way is kept: small cases, which a person takes in at a glance, by how much there is to
+read; where none of them fails, cases of all sizes, and what fails with shorter axes; last, rounder values at the sizes
+found.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, product
+from itertools import chain, product, takewhile
 from random import Random
 from typing import Any, Literal
 
 import numpy as np
-from hypothesis.errors import Flaky, NoSuchExample
 from veriformer.adapters.errors import (
     AdapterError,
     DifferentiationRefused,
@@ -45,25 +44,26 @@ from veriformer.conformance_tests.operations.attention.sizes import AXES, SEPARA
 from veriformer.conformance_tests.operations.cases import cases, resolved
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.rarities import rare_cases
-from veriformer.conformance_tests.search.drawing import find_case
 
-# A counterexample is worth some seconds of shrinking, not a minute. They are counted, as cases that are judged and as
-# products that the calls take, so that a busy machine finds the case that an idle one finds.
+# A small counterexample is worth some seconds, not a minute. What is counted is not seconds but cases that are judged
+# and products that their calls take, so that a busy machine finds the case that an idle one finds. Where a framework
+# compiles for each shape, a case takes as long as many others.
 MOST_TRIED = 2_000
 MOST_TRIED_COMPILED = 120
 _MOST_PRODUCTS = 2_000_000_000
-# So many cases are drawn, of which so many are tried of each length: sizes and settings that take as much reading. Of
-# each size alone would be too few, because the plainest settings would use them up.
+# Of so many drawn cases, so many are tried of each length. More of one length would be spent on its many values and
+# settings, when a longer case may fail at once; fewer would pass over the one setting in which it fails.
 _SWEPT_DRAWS = 1200
 _TRIED_ALIKE = 8
-# Where there are few different cases, some draws repeat one; after so many there are no others.
+# Where there are few different cases, most draws repeat one: after so many there are hardly others.
 _DRAWS_PER_CASE = 3
-# Where some cases are refused, so many times as many are looked through for others.
+# So many times as many cases are drawn to replace those that are refused, some of which are refused as well.
 _DRAWS_FOR_REFUSED = 8
+# Of the first seeds at least one has values that fail, where values at all decide.
 _PLAIN_SEEDS = 8
 
 Kind = Literal["holds", "fails", "errors", "not_offered", "refused", "not_tried"]
-# What became of the last call: its process was lost over it, it was not even tried, or it changed what is shared there.
+# What became of the last call: its process ended, the call was not made, or it changed what its process shares.
 Fate = Literal["answered", "lost", "not_tried", "corrupted"]
 _FATES: tuple[tuple[type[AdapterError], Fate], ...] = (
     (OperationNotTried, "not_tried"),
@@ -93,12 +93,11 @@ class Outcome:
         return self.fate in ("answered", "corrupted")
 
 
-@dataclass(repr=False)
+@dataclass
 class Search:
     """One law tried on one operation.
 
     Cases that ask for what the operation is known to refuse are counted in `refused`, and others take their places.
-    It has no representation: Hypothesis prints what it calls, and every case and array would come with it.
     """
 
     law: Law
@@ -106,12 +105,12 @@ class Search:
     limits: Limits
     seed: int
     examples: int
-    # Calls that carry many cases each; without any, every case has a call of its own.
+    # The number of calls that carry many cases each; 0 where every case has a call of its own.
     batches: int = 0
     cases_tried: int = 0
     largest_excess: float = 0.0
     refused: Counter[Refused] = field(default_factory=Counter)
-    # Whether a call did not come back while the counterexample was made smaller, or the clock ended that.
+    # Whether the search for a smaller case ended early: where a call did not come back, and (`cut_short`) by the clock.
     gave_up: bool = False
     cut_short: bool = False
     # Whether the user's budget is spent, if there is one.
@@ -134,24 +133,28 @@ class Search:
         if found.kind not in ("fails", "errors") or not found.comes_back:
             return found
         found = self._taken_out(found)
-        if not shrink:
-            return found
+        return self._smallest(found) if shrink else found
+
+    def _smallest(self, found: Outcome) -> Outcome:
+        """Return the outcome of the smallest case that fails as the one found does."""
         small = self._swept(replace(self.limits, small=True))
         if small is None and isinstance(found.case, RareCase):
             # Ordinary cases of all sizes have been right; what is rare is small where it can be.
             return self._narrowed(found)
         if small is None:
-            others = (found, self._swept(self.limits), self._find(self.limits, self.examples))
-            wanted = [other for other in others if other and other.kind == found.kind]
-            small = min(map(self._shortened, wanted), key=_reading)
+            large = (found, self._swept(self.limits))
+            small = min((self._shortened(outcome) for outcome in large if outcome), key=_reading)
         return self._plainest(small)
 
+    def _first_wanted(self, candidates: Iterable[AnyCase]) -> Outcome | None:
+        """Return the outcome of the first case that fails as the one found does; None where none does."""
+        return next((self._known[case] for case in candidates if self._is_wanted(case)), None)
+
     def _explored(self) -> Outcome:
-        """Return the first outcome that the law does not hold on, small cases before large ones; else `holds`.
+        """Return the first outcome other than `holds`, small cases before large ones.
 
-        It is `not_tried` where the budget is spent before all cases were judged.
-
-        Besides giving a person less to read, that shows whoever keeps tables from the calls before that they are short.
+        It is `not_tried` where the budget is spent before all cases were judged. Small first also exposes
+        implementations that cache tables sized by an earlier call.
         """
         to_try = self._to_try()
         for case in chain(to_try, self._in_place_of_refused(to_try)):
@@ -164,7 +167,7 @@ class Search:
         return Outcome("holds")
 
     def _in_place_of_refused(self, tried: list[AnyCase]) -> Iterator[AnyCase]:
-        """Yield a case for each that was refused: drawn further on, each as a call of its own."""
+        """Yield a case for each that was refused, each as a call of its own."""
         refused = sum(self._known[case].kind == "refused" for case in tried)
         if not refused:
             return
@@ -184,13 +187,13 @@ class Search:
             return sorted(drawn, key=_length)
         calls = self.batches if isinstance(drawn[0], BatchableCase) and drawn[0].is_costly else len(drawn)
         to_try = [batched(case, drawn) for case in sorted(drawn[:calls], key=_length)]
-        # The same sizes with other values, for whoever keeps answers by shape or by address; not the smallest, of which
-        # some have one answer only.
+        # The same sizes with other values expose implementations that cache results by shape or by address; not the
+        # smallest sizes, of which some have one result whatever the values.
         again = to_try[len(to_try) // 2]
         return [*to_try, reseeded(again, again.seed + 1)]
 
     def _taken_out(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of as few samples of a batch as are wanted: those that are wrong, else half by half."""
+        """Return the outcome of as few samples of a batch as fail: the one that is wrong, else half by half."""
         whole, least = outcome.case, getattr(resolved(self.law.space, self.limits.operation), "least_batch", 1)
         if not isinstance(whole, BatchableCase) or cases_in(whole) == 1:
             return outcome
@@ -198,9 +201,9 @@ class Search:
         first = _first_wrong(outcome, len(samples))
         if first is not None:
             others = [sample for sample in samples if sample != first]
-            alone = TakenOut(whole, tuple(sorted([first, *others[: least - 1]])))
-            if self._is_wanted(alone):
-                return self._known[alone]
+            alone = self._first_wanted([TakenOut(whole, tuple(sorted([first, *others[: least - 1]])))])
+            if alone is not None:
+                return alone
         while len(samples) > least:
             middle = max((len(samples) + 1) // 2, least)
             halves = (TakenOut(whole, samples[:middle]), TakenOut(whole, samples[-middle:]))
@@ -221,13 +224,14 @@ class Search:
         return list(drawn)
 
     def _swept(self, limits: Limits) -> Outcome | None:
-        """Return the first outcome of the kind first seen, in the order of how much there is to read; None if none."""
+        """Return the first outcome that is wanted, in the order of how much there is to read; None where none is."""
         tried: Counter[tuple[int, int]] = Counter()
+        few = []
         for case in sorted(self._drawn(limits, _SWEPT_DRAWS), key=_length):
             tried[_length(case)] += 1
-            if tried[_length(case)] <= _TRIED_ALIKE and self._is_wanted(case):
-                return self._known[case]
-        return None
+            if tried[_length(case)] <= _TRIED_ALIKE:
+                few.append(case)
+        return self._first_wanted(few)
 
     def _shortened(self, outcome: Outcome) -> Outcome:
         """Return the outcome of the shortest case of attention, axis by axis, where none that is small is wanted."""
@@ -235,8 +239,7 @@ class Search:
         if not isinstance(outcome.case, AttentionCase) or not isinstance(space, AttentionSpace):
             return outcome
         for axes in AXES if self.limits.equal_widths else AXES + SEPARATE_WIDTHS:
-            wanted = filter(self._is_wanted, shorter(outcome.case, axes, space))
-            outcome = next((self._known[case] for case in wanted), outcome)
+            outcome = self._first_wanted(shorter(outcome.case, axes, space)) or outcome
         return outcome
 
     def _narrowed(self, outcome: Outcome) -> Outcome:
@@ -244,7 +247,7 @@ class Search:
         tried: set[RareCase] = set()
         while isinstance(outcome.case, RareCase) and outcome.case not in tried:
             tried.add(outcome.case)
-            outcome = next((self._known[case] for case in outcome.case.narrower() if self._is_wanted(case)), outcome)
+            outcome = self._first_wanted(outcome.case.narrower()) or outcome
         return outcome
 
     def _plainest(self, outcome: Outcome) -> Outcome:
@@ -253,13 +256,11 @@ class Search:
         if not hasattr(case, "palette"):
             return outcome
         plain = {name: value for name, value in (("amplitude", 1), ("regimes", ())) if hasattr(case, name)}
-        for palette, seed in product(EXACT_PALETTES, range(_PLAIN_SEEDS)):
-            plainer = replace(case, palette=palette, seed=seed, **plain)
-            if plainer == case:
-                break
-            if self._is_wanted(plainer):
-                return self._known[plainer]
-        return outcome
+        rounder = (
+            replace(case, palette=palette, seed=seed, **plain)
+            for palette, seed in product(EXACT_PALETTES, range(_PLAIN_SEEDS))
+        )
+        return self._first_wanted(takewhile(lambda other: other != case, rounder)) or outcome
 
     def judge_once(self) -> Outcome:
         """Put to the operation a law that has no cases."""
@@ -319,17 +320,8 @@ class Search:
         eager = replace(self.subject, conventions={**self.subject.conventions, "numerics": "eager"}, calls=[])
         return replace(self, subject=eager).judge(outcome.case).kind == "holds"
 
-    def _find(self, limits: Limits, examples: int) -> Outcome:
-        try:
-            case = find_case(cases(self.law.space, limits).strategy, self._is_wanted, self.seed, examples)
-        except NoSuchExample:
-            return Outcome("holds")
-        except Flaky:
-            return self._unrepeatable()
-        return self._known[case]
-
     def _is_wanted(self, case: AnyCase) -> bool:
-        """Return whether the law fails on a case in the way first seen; the memory makes shrinking repeatable."""
+        """Return whether the law fails on a case in the way first seen; a case is judged once."""
         outcome = self._known.get(case)
         if outcome is None:
             if self._ends_shrinking():
@@ -369,10 +361,6 @@ class Search:
         self.cases_tried += cases_in(outcome.case)
         if outcome.verdict is not None:
             self.largest_excess = max(self.largest_excess, outcome.verdict.excess)
-
-    def _unrepeatable(self) -> Outcome:
-        failing = [outcome for outcome in self._known.values() if outcome.kind == self._wanted]
-        return failing[-1]
 
 
 def _length(case: AnyCase) -> tuple[int, int]:

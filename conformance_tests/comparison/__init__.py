@@ -1,1 +1,1 @@
-"""Where two implementations part, and which of them the laws side with."""
+"""Where two implementations differ, and which of them is right by the laws."""

@@ -12,8 +12,14 @@ from random import Random
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
-from veriformer.conformance_tests.comparison.comparison import Apart, Cause, Comparison, Meeting, OperationComparison
-from veriformer.conformance_tests.comparison.meeting import Pair
+from veriformer.conformance_tests.comparison.case_comparison import Pair
+from veriformer.conformance_tests.comparison.comparison import (
+    Apart,
+    CaseComparison,
+    Cause,
+    Comparison,
+    OperationComparison,
+)
 from veriformer.conformance_tests.conventions.inference import Profile, examine
 from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.core.inputs import Inputs
@@ -41,7 +47,7 @@ from veriformer.spec.laws import LawStatement
 from veriformer.spec.laws.law import Property
 from veriformer.spec.operations import OPERATIONS, Operation
 
-# A law is about one thing; here one search has to meet everything that an operation offers.
+# A law is about one thing; here one search has to cover everything that an operation offers.
 _CASES_PER_EXAMPLE = 3
 _SHAPES_PER_COMPILATION = 2
 _CASES_TO_TELL = 12
@@ -117,7 +123,7 @@ class _Comparing:
     def _operations(self, common: list[str]) -> Iterable[OperationComparison]:
         for done, name in enumerate(common):
             self.options.show(Progress(f"{self.first.name} and {self.second.name}", name, done, len(common)))
-            # What the implementations print must not land in the report.
+            # What the implementations print is no part of the report.
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                 yield self._sparing_others(OPERATIONS[name])
 
@@ -137,10 +143,10 @@ class _Comparing:
         for implementation in self.both:
             implementation.forgive(operation.name)
         mine, theirs = (self._refusing(profile, self._limits(pair)) for profile in (pair.first, pair.second))
-        met = _Meetings(pair, self._limits(pair), self.selection.examples_of(operation.name) * _CASES_PER_EXAMPLE)
-        explored = met.explored()
-        judged = [meeting for meeting in explored if meeting.judged]
-        unjudged = [meeting.unjudged for meeting in explored if meeting.unjudged]
+        drawn = _DrawnCases(pair, self._limits(pair), self.selection.examples_of(operation.name) * _CASES_PER_EXAMPLE)
+        explored = drawn.explored()
+        judged = [one for one in explored if one.judged]
+        unjudged = [one.unjudged for one in explored if one.unjudged]
         nothing = replace(
             nothing,
             unjudged=len(unjudged),
@@ -156,26 +162,26 @@ class _Comparing:
         )
         if not judged:
             return replace(nothing, reason=_unjudged_words(unjudged, 0) or _refused_words(*nothing.refusals))
-        parted = [meeting for meeting in judged if meeting.cause]
+        differing = [one for one in judged if one.cause]
         return replace(
             nothing,
-            checks=self._checks(operation, [meeting.cause for meeting in parted if meeting.cause]),
+            checks=self._checks(operation, [one.cause for one in differing if one.cause]),
             cases=len(judged),
-            parted=len(parted),
-            reason="" if parted else _unjudged_words(unjudged, len(judged)),
-            meetings=tuple(met.smallest(cause, parted) for cause in _telling(meeting.cause for meeting in parted)),
-            contradicts=_any_of(meeting.contradicts for meeting in judged),
-            largest_excess=max(meeting.excess for meeting in judged),
+            differing=len(differing),
+            reason="" if differing else _unjudged_words(unjudged, len(judged)),
+            differences=tuple(drawn.smallest(cause, differing) for cause in _telling(one.cause for one in differing)),
+            contradicts=_any_of(one.contradicts for one in judged),
+            largest_excess=max(one.excess for one in judged),
         )
 
     def _refusing(self, profile: Profile, limits: Limits) -> KnownRefusals:
-        """Let an operation learn, at the first exception, what it refuses."""
+        """Find what an operation refuses at its first exception."""
         known = KnownRefusals(profile.subject, limits, profile.fixed.refusals)
         profile.subject.refusals = known
         return known
 
     def _told(self, pair: Pair) -> Pair:
-        """Return a pair of which calls on drawn cases tell what no question told."""
+        """Return the pair under the conventions that calls on drawn cases tell where no question did."""
         if not any(finding.unknown for profile in (pair.first, pair.second) for finding in profile.findings):
             return pair
         limits = self._limits(pair)
@@ -236,47 +242,47 @@ class _Comparing:
 
 
 @dataclass
-class _Meetings:
+class _DrawnCases:
     """The cases of one operation, put to both implementations by the search that serves the laws."""
 
     pair: Pair
     limits: Limits
     examples: int
 
-    def explored(self) -> list[Meeting]:
+    def explored(self) -> list[CaseComparison]:
         """Return what came of cases drawn at random."""
-        seen: list[Meeting] = []
+        seen: list[CaseComparison] = []
 
-        def noted(meeting: Meeting) -> bool:
-            seen.append(meeting)
+        def noted(compared: CaseComparison) -> bool:
+            seen.append(compared)
             return True
 
         self._search(noted).run()
         return seen
 
-    def smallest(self, cause: Cause, parted: list[Meeting]) -> Meeting:
-        """Return the smallest case found on which they part for this cause, which an explored case has.
+    def smallest(self, cause: Cause, differing: list[CaseComparison]) -> CaseComparison:
+        """Return the smallest case found on which they differ for this cause, which an explored case has.
 
-        Where one lost its process that is the first: looking for a smaller one would lose others.
+        Where a process was lost over that case, it is the first: looking for a smaller one would lose others.
         """
-        first = next(meeting for meeting in parted if meeting.cause == cause)
+        first = next(one for one in differing if one.cause == cause)
         if first.lost:
             return first
-        outcome = self._search(lambda meeting: meeting.cause != cause).run()
+        outcome = self._search(lambda compared: compared.cause != cause).run()
         if outcome.case is None or isinstance(outcome.case, TakenOut):
             raise ValueError(f"no case of {self.limits.operation} has the cause {cause}")
-        return self.pair.meet(outcome.case)
+        return self.pair.compare(outcome.case)
 
-    def _search(self, holds: Callable[[Meeting], bool]) -> Search:
+    def _search(self, holds: Callable[[CaseComparison], bool]) -> Search:
         def check(trial: Trial[Inputs]) -> Verdict:
             if trial.case is None or isinstance(trial.case, TakenOut):
                 raise TypeError("two implementations are compared on cases only")
-            meeting = self.pair.meet(trial.case)
-            refused = meeting.refused[0] or meeting.refused[1]
+            compared = self.pair.compare(trial.case)
+            refused = compared.refused[0] or compared.refused[1]
             if refused is not None:
                 # Another case is drawn in its place.
                 raise CallRefused(refused)
-            return Verdict(holds(meeting), "", "", excess=meeting.excess)
+            return Verdict(holds(compared), "", "", excess=compared.excess)
 
         subject = self.pair.subjects[0]
         law = Law(LawStatement(subject.operation, _AGREEMENT), _space(self.pair), check)
@@ -284,7 +290,7 @@ class _Meetings:
 
 
 class _WithEveryRareCase(Search):
-    """A search that meets what all laws of an operation meet between them."""
+    """A search over the rare cases of all laws of an operation."""
 
     def _to_try(self) -> list[AnyCase]:
         return [*self._ordinary(), *every_rare_case(self.limits)]
@@ -342,7 +348,7 @@ def _any_of(flags: Iterable[tuple[bool, bool]]) -> tuple[bool, bool]:
 
 
 def _telling(causes: Iterable[Cause | None]) -> list[Cause]:
-    """Return each cause once, mistakes first, without combinations of conventions that part on their own too."""
+    """Return each cause once, mistakes first, without conventions together that make a difference alone too."""
     found = list(dict.fromkeys(cause for cause in causes if cause is not None))
     alone = {cause.conventions[0] for cause in found if len(cause.conventions) == 1}
     told = [cause for cause in found if len(cause.conventions) < 2 or not set(cause.conventions) <= alone]

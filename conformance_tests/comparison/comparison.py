@@ -1,4 +1,4 @@
-"""What comparing two implementations found out, as data; how it is shown is elsewhere."""
+"""The result of comparing two implementations, as data; reports/ shows it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from veriformer.spec.porting import port_change
 # What only the first has, and what only the second.
 Apart = tuple[tuple[str, ...], tuple[str, ...]]
 Side = Literal["first", "second", "both", "neither"]
-# Met by how each is called, or inside the tolerances.
+# Taken care of by how each is called, or within the tolerances.
 _WITHOUT_EFFECT = ("layout", "mask_polarity", "kv_grouping", "softmax_dtype", "numerics")
-# Where these differ the outputs do too, but on no case that both take or that both have one expectation for.
+# Where these differ, results differ only on cases that one refuses, or for which different results are expected.
 _NOT_DRAWN = ("causal_with_mask", "empty_row", "masked_nonfinite")
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why two implementations part on a case.
+    """Why two implementations differ on a case.
 
     `side` says which of them returns what the laws ask for under its own conventions. Where both do, `conventions`
-    names those that make the difference; `raised` says that one of them ended with an error instead of a result.
+    names those that make the difference; `raised` says that one of them raised.
     """
 
     side: Side
@@ -38,8 +38,8 @@ class Cause:
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
-    """One case put to both: what was called, what came, what each should have returned, and where they part.
+class CaseComparison:
+    """One case put to both: the arguments, the results, what each should have returned, and where they differ.
 
     A result is None where that implementation raised; `errors` has the sentence. `excess` is the largest difference
     as a multiple of what the two tolerances allow together. Without a cause they agree, or neither returned anything;
@@ -96,9 +96,9 @@ class ConventionPair:
 class OperationComparison:
     """One operation that both have.
 
-    `meetings` holds the smallest case found for each cause; `parted` counts the cases on which the two part before
-    any was made small. `reason` says why nothing was compared, or not all that should have been: of `unjudged` cases
-    a call did not end, for the reason `unjudged_because`. `checks` has for each of the two that is wrong what the
+    `differences` holds the smallest case found for each cause; `differing` counts the cases on which the two differ,
+    before any was made small. `reason` says why nothing was compared, or not all that should have been: of `unjudged`
+    cases a call did not end, for the reason `unjudged_because`. `checks` has for each of the two that is wrong what the
     laws of the operation say of it alone, with its diagnosis. `keywords` and `limitations` are those that only the
     first has, and only the second: cases are drawn without them. `refusals` are what each was found to refuse, or says
     itself that it does; such cases are not compared. `refused_by_one` has the sentences about what the other takes,
@@ -109,8 +109,8 @@ class OperationComparison:
     names: tuple[str, str]
     conventions: tuple[ConventionPair, ...] = ()
     cases: int = 0
-    parted: int = 0
-    meetings: tuple[Meeting, ...] = ()
+    differing: int = 0
+    differences: tuple[CaseComparison, ...] = ()
     largest_excess: float = 0.0
     contradicts: tuple[bool, bool] = (False, False)
     keywords: Apart = ((), ())
@@ -124,16 +124,16 @@ class OperationComparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether no case was found on which they part, and neither refuses what the other answers."""
-        return not self.meetings and not self.reason and not any(self.refused_by_one)
+        """Whether no case was found on which they differ, and neither refuses what the other answers."""
+        return not self.differences and not self.reason and not any(self.refused_by_one)
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """Why they part, a mistake before a convention."""
-        return tuple(meeting.cause for meeting in self.meetings if meeting.cause is not None)
+        """Why they differ, mistakes before conventions."""
+        return tuple(one.cause for one in self.differences if one.cause is not None)
 
     @property
-    def parting_conventions(self) -> tuple[str, ...]:
+    def responsible_conventions(self) -> tuple[str, ...]:
         """The conventions that made their outputs differ."""
         return tuple(dict.fromkeys(name for cause in self.causes for name in cause.conventions))
 
@@ -141,7 +141,7 @@ class OperationComparison:
     def conventions_not_met(self) -> tuple[str, ...]:
         """The conventions in which they differ where no case is drawn, so that their outputs may agree regardless."""
         differing = [pair.name for pair in self.conventions if pair.differ and pair.name in _NOT_DRAWN]
-        return tuple(name for name in differing if name not in self.parting_conventions)
+        return tuple(name for name in differing if name not in self.responsible_conventions)
 
     @property
     def changes(self) -> dict[str, str]:
@@ -149,7 +149,7 @@ class OperationComparison:
         return {
             pair.name: port_change(pair.name, pair.first, pair.second, self.names[1])
             for pair in self.conventions
-            if pair.first != pair.second and (pair.name in self.parting_conventions or self._to_change(pair))
+            if pair.first != pair.second and (pair.name in self.responsible_conventions or self._to_change(pair))
         }
 
     def _to_change(self, pair: ConventionPair) -> bool:
@@ -178,7 +178,7 @@ class Comparison:
 
     @property
     def compared(self) -> tuple[OperationComparison, ...]:
-        """The operations of which every case could be compared, or on which they part."""
+        """The operations of which every case could be compared, or on which they differ."""
         return tuple(operation for operation in self.operations if not operation.reason)
 
     @property
@@ -191,5 +191,5 @@ class Comparison:
 
     @property
     def exit_status(self) -> int:
-        """0 they agree, 1 they part, 2 nothing could be compared, or not all because a call did not end."""
+        """0 they agree, 1 they differ, 2 nothing could be compared, or not all because a call did not end."""
         return {"agree": 0, "part": 1, "error": 2}[self.verdict]

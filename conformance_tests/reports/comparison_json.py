@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.comparison.comparison import Comparison, Meeting, OperationComparison
+from veriformer.conformance_tests.comparison.comparison import CaseComparison, Comparison, OperationComparison
 from veriformer.conformance_tests.reports.diagnosis_json import diagnosis_as_json
 from veriformer.conformance_tests.reports.json_report import SCHEMA, argument_as_json, strict
 from veriformer.conformance_tests.run.atomic import write_text
@@ -46,7 +46,7 @@ def _operation(operation: OperationComparison) -> dict[str, Any]:
         "status": "not_compared" if operation.reason else "agree" if operation.agrees else "part",
         "reason": operation.reason,
         "cases": operation.cases,
-        "parted": operation.parted,
+        "parted": operation.differing,
         "unjudged": operation.unjudged,
         "contradicts": list(operation.contradicts),
         "largest_excess": operation.largest_excess,
@@ -62,22 +62,22 @@ def _operation(operation: OperationComparison) -> dict[str, Any]:
             side: [] if check is None else diagnosis_as_json(check)
             for side, check in zip(("first", "second"), operation.checks, strict=True)
         },
-        "partings": [_meeting(meeting) for meeting in operation.meetings],
+        "partings": [_difference(one) for one in operation.differences],
     }
 
 
-def _meeting(meeting: Meeting) -> dict[str, Any]:
-    cause = meeting.cause
+def _difference(compared: CaseComparison) -> dict[str, Any]:
+    cause = compared.cause
     return {
         "laws_side_with": None if cause is None else cause.side,
         "conventions": [] if cause is None else list(cause.conventions),
         "raised": cause is not None and cause.raised,
-        "description": meeting.case.describe(),
-        "case": asdict(meeting.case),
-        "arguments": {name: argument_as_json(value, meeting.dtype) for name, value in meeting.arguments.items()},
-        "results": list(meeting.results),
-        "expected": list(meeting.expected),
-        "errors": list(meeting.errors),
-        "differing": [] if meeting.wrong is None else np.argwhere(meeting.wrong).tolist(),
-        "excess": meeting.excess,
+        "description": compared.case.describe(),
+        "case": asdict(compared.case),
+        "arguments": {name: argument_as_json(value, compared.dtype) for name, value in compared.arguments.items()},
+        "results": list(compared.results),
+        "expected": list(compared.expected),
+        "errors": list(compared.errors),
+        "differing": [] if compared.wrong is None else np.argwhere(compared.wrong).tolist(),
+        "excess": compared.excess,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rich.text import Text
-from veriformer.conformance_tests.comparison.comparison import Cause, Comparison, Meeting, OperationComparison
+from veriformer.conformance_tests.comparison.comparison import CaseComparison, Cause, Comparison, OperationComparison
 from veriformer.conformance_tests.core.text import counted, joined, plain
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
@@ -26,18 +26,18 @@ def cause_words(cause: Cause, comparison: Comparison) -> str:
     return f"{wrong} {'raises' if cause.raised else 'is wrong'}"
 
 
-def parting(comparison: Comparison, operation: OperationComparison, meeting: Meeting, options: Options) -> Lines:
-    """Return the section about one cause: case, arguments, results, and what the laws say."""
-    cause = meeting.cause
+def parting(comparison: Comparison, operation: OperationComparison, found: CaseComparison, options: Options) -> Lines:
+    """Return the section of one cause for which the two differ: case, arguments, results, and what the laws say."""
+    cause = found.cause
     if cause is None:
         return []
     width = options.width
     title = Text(f"  ✗ {operation.operation.name}", style="bold red")
     title.append(f"   {cause_words(cause, comparison)}", style="red")
-    lines: Lines = [title, blank(), *entry("smallest case", meeting.case.describe(), width)]
-    for name, value in arguments_by_name(dict(meeting.arguments)):
+    lines: Lines = [title, blank(), *entry("smallest case", found.case.describe(), width)]
+    for name, value in arguments_by_name(dict(found.arguments)):
         lines += labelled(name, drawn(operation.operation, name, value, width - INDENT - LABEL))
-    lines += _results(comparison, operation, meeting, options)
+    lines += _results(comparison, operation, found, options)
     lines += entry("the laws", _verdict_of_laws(comparison, operation, cause), width)
     for convention in cause.conventions:
         if convention in operation.changes:
@@ -45,19 +45,19 @@ def parting(comparison: Comparison, operation: OperationComparison, meeting: Mee
     return lines
 
 
-def _results(comparison: Comparison, operation: OperationComparison, meeting: Meeting, options: Options) -> Lines:
-    first, second = meeting.results
+def _results(comparison: Comparison, operation: OperationComparison, found: CaseComparison, options: Options) -> Lines:
+    first, second = found.results
     names = (short_name(comparison.first), short_name(comparison.second))
-    if first is None or second is None or meeting.wrong is None:
+    if first is None or second is None or found.wrong is None:
         lines: Lines = []
-        for name, result, error in zip(names, meeting.results, meeting.errors, strict=True):
+        for name, result, error in zip(names, found.results, found.errors, strict=True):
             lines += entry(name, plain(error) if result is None else "returns a result", options.width)
         return lines
-    both_right = meeting.cause is not None and meeting.cause.side == "both"
-    # As numbers, because masks are subtracted too.
-    verdict = Verdict(False, first.astype(float), second.astype(float), meeting.wrong, meeting.excess)
+    both_right = found.cause is not None and found.cause.side == "both"
+    # As numbers, so that masks can be subtracted too.
+    verdict = Verdict(False, first.astype(float), second.astype(float), found.wrong, found.excess)
     most = _MOST_ROWS_VERBOSE if options.verbose else _MOST_ROWS
-    reference = None if both_right else meeting.expected[0]
+    reference = None if both_right else found.expected[0]
     rows = compared(verdict, operation.operation, options.width - INDENT - LABEL, most, reference)
     lines = [line for row in rows.rows for line in _row(row, names)]
     if rows.left_out:

@@ -61,8 +61,8 @@ def details(comparison: Comparison, options: Options) -> Lines:
     """Return a section for each operation in which they differ, and what else the port must change."""
     lines: Lines = []
     for operation in comparison.operations:
-        for meeting in operation.meetings:
-            lines += [blank(), *parting(comparison, operation, meeting, options)]
+        for compared in operation.differences:
+            lines += [blank(), *parting(comparison, operation, compared, options)]
         lines += _mistakes(comparison, operation, options)
     return [*lines, *_refused(comparison, options), *_changes(comparison, options)]
 
@@ -96,7 +96,7 @@ def summary(comparison: Comparison) -> str:
     agreeing = sum(operation.agrees for operation in comparison.compared)
     parting = [operation for operation in comparison.compared if not operation.agrees]
     mistaken = sum(any(cause.side != "both" for cause in operation.causes) for operation in parting)
-    refusing = sum(not operation.meetings for operation in parting)
+    refusing = sum(not operation.differences for operation in parting)
     by_refusals = f", {refusing} by what one refuses" if refusing else ""
     return (
         f"{counted(agreeing, 'operation agrees', 'operations agree')}, "

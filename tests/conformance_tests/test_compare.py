@@ -10,8 +10,8 @@ import pytest
 from veriformer import reference
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import Comparison, compare_implementations
+from veriformer.conformance_tests.comparison.case_comparison import Pair
 from veriformer.conformance_tests.comparison.comparison import Cause, OperationComparison
-from veriformer.conformance_tests.comparison.meeting import Pair
 from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.core.selection import UnknownName
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
@@ -124,7 +124,7 @@ def test_a_port_that_aligns_bottom_right_differs_by_that_convention() -> None:
     assert operation.causes == (Cause("both", ("causal_alignment",)),)
     assert "pass an explicit mask" in operation.changes["causal_alignment"]
     assert "aligns the causal flag bottom-right" in operation.changes["causal_alignment"]
-    case: Any = operation.meetings[0].case
+    case: Any = operation.differences[0].case
     assert case.is_causal
     assert case.query_length != case.key_length
     assert case.query_length + case.key_length <= 4
@@ -138,14 +138,14 @@ def test_an_agreement_against_declared_conventions_is_told_and_asks_for_no_chang
 
 
 def test_rows_that_see_no_key_are_compared_where_both_put_the_same_there() -> None:
-    meetings = of_attention(attention_of("bottom_right"), attention_of("bottom_right"))
-    assert meetings.agrees
+    compared = of_attention(attention_of("bottom_right"), attention_of("bottom_right"))
+    assert compared.agrees
     pair = Pair(*(examine(load(SimpleNamespace(scaled_dot_product_attention=attention_of())), SPEC) for _ in range(2)))
     assert pair.compares_empty_rows
     case = AttentionCase(2, 3, 3, 3, 4, 2, 2, mask="empty_rows", seed=7)
-    meeting = pair.meet(case)
-    assert meeting.cause is None
-    assert meeting.excess == 0
+    on_one_case = pair.compare(case)
+    assert on_one_case.cause is None
+    assert on_one_case.excess == 0
 
 
 def test_a_window_that_counts_otherwise_differs_by_that_convention() -> None:
@@ -192,7 +192,7 @@ def test_the_laws_side_with_the_one_that_is_right() -> None:
 def test_a_mistake_beside_a_convention_is_told_apart() -> None:
     operation = of_attention(attention_of(), attention_of("bottom_right", scaled=False))
     assert operation.causes[0].side == "first"
-    assert operation.meetings[0].expected[0] is not None
+    assert operation.differences[0].expected[0] is not None
 
 
 def test_two_different_mistakes_side_with_neither() -> None:
@@ -213,7 +213,7 @@ def test_one_that_raises_is_sided_against() -> None:
     right = SimpleNamespace(softmax=lambda x: reference.softmax(x).astype(x.dtype))
     (operation,) = compared(right, SimpleNamespace(softmax=refuses)).operations
     assert operation.causes == (Cause("first", raised=True),)
-    assert "no kernel for this shape" in operation.meetings[0].errors[1]
+    assert "no kernel for this shape" in operation.differences[0].errors[1]
 
 
 def test_a_difference_within_the_two_tolerances_is_agreement() -> None:
@@ -269,8 +269,8 @@ def test_the_reference_and_jax_differ_by_the_form_of_gelu() -> None:
 
 def test_the_same_seed_meets_the_same_cases() -> None:
     one, other = (of_attention(attention_of(), attention_of("bottom_right")) for _ in range(2))
-    assert one.meetings[0].case == other.meetings[0].case
-    assert one.parted == other.parted
+    assert one.differences[0].case == other.differences[0].case
+    assert one.differing == other.differing
 
 
 def test_every_value_of_every_convention_says_how_to_port_it() -> None:

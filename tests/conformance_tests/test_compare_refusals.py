@@ -53,7 +53,7 @@ def shown(comparison: Comparison) -> str:
 
 def test_what_the_port_refuses_is_said_once_and_the_rest_is_compared() -> None:
     comparison, operation = compared(RIGHT, of_divisible_widths(2))
-    assert (operation.meetings, operation.unjudged, operation.reason) == ((), 0, "")
+    assert (operation.differences, operation.unjudged, operation.reason) == ((), 0, "")
     assert operation.cases >= 24
     assert operation.refused_by_one == ((), ("rms_norm refuses odd E",))
     # It raises where the original answers.
@@ -101,6 +101,6 @@ def test_rare_cases_are_compared() -> None:
 
     comparison, operation = compared(RIGHT, SimpleNamespace(framework="numpy", rms_norm=absolute))
     assert operation.causes == (Cause("first"),)
-    assert "gamma" in operation.meetings[0].case.describe()
-    assert operation.meetings[0].case.describe() in shown(comparison)
+    assert "gamma" in operation.differences[0].case.describe()
+    assert operation.differences[0].case.describe() in shown(comparison)
     json.dumps(comparison_as_json(comparison), allow_nan=False)

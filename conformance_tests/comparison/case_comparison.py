@@ -1,4 +1,4 @@
-"""Putting one case to two implementations: the same arguments, each under its own layout and mask polarity."""
+"""Comparing two implementations on one case: the same arguments, each in its own layout and mask polarity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veriformer.adapters.errors import (
     OperationRaised,
     OperationTimedOut,
 )
-from veriformer.conformance_tests.comparison.comparison import Cause, ConventionPair, Meeting, Side
+from veriformer.conformance_tests.comparison.comparison import CaseComparison, Cause, ConventionPair, Side
 from veriformer.conformance_tests.conventions.inference import Finding, Profile
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Inputs
@@ -24,7 +24,7 @@ from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.rarity import RareCase
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 
-# A call that did not end says nothing of what it would have returned.
+# Calls without a result that could be right or wrong.
 _UNFINISHED = (OperationTimedOut, OperationNotTried)
 # The operations whose expectation has the right value, and a bound, in the rows that see no key too.
 _EMPTY_ROWS_HAVE_VALUES = ("scaled_dot_product_attention", "grouped_query_attention", "attention_weights")
@@ -38,11 +38,11 @@ _SIDES: Mapping[tuple[bool, bool], Side] = {
 
 @dataclass
 class Pair:
-    """One operation of two implementations; it remembers every case that was put to them."""
+    """One operation of two implementations; every case is compared once."""
 
     first: Profile
     second: Profile
-    _known: dict[Case | RareCase, Meeting] = field(default_factory=dict, init=False)
+    _known: dict[Case | RareCase, CaseComparison] = field(default_factory=dict, init=False)
 
     @property
     def subjects(self) -> tuple[Subject, Subject]:
@@ -69,18 +69,18 @@ class Pair:
         found = [pair for pair in self.conventions if pair.name == "empty_row"]
         return all(pair.first == pair.second and pair.known for pair in found)
 
-    def meet(self, case: Case | RareCase) -> Meeting:
-        """Return what came of a case."""
+    def compare(self, case: Case | RareCase) -> CaseComparison:
+        """Compare the two on a case."""
         if case not in self._known:
-            self._known[case] = self._met(case)
+            self._known[case] = self._compare(case)
         return self._known[case]
 
     def refused_by(self, side: int, refusals: tuple[Refused, ...], others: tuple[Refused, ...]) -> tuple[str, ...]:
         """Return what one side refuses, and does not say itself, of what the other takes.
 
-        Where no case met a refusal, two that have the same words are the same.
+        Refusals that no case met are the same where they have the same words.
         """
-        met = [meeting.refused for meeting in self._known.values() if meeting.refused[side]]
+        met = [compared.refused for compared in self._known.values() if compared.refused[side]]
         alone = {one.sentence for pair in met if (one := pair[side]) and not pair[1 - side]}
         known = {one.sentence for pair in met if (one := pair[side])} | {other.sentence for other in others}
         return tuple(
@@ -89,45 +89,45 @@ class Pair:
             if not one.declared and (one.sentence in alone or one.sentence not in known)
         )
 
-    def _met(self, case: Case | RareCase) -> Meeting:
+    def _compare(self, case: Case | RareCase) -> CaseComparison:
         inputs = draw_inputs(self.subjects[0].operation.name, case)
         (first, error), (second, other_error) = (_called(subject, inputs) for subject in self.subjects)
         refused = _refused(error), _refused(other_error)
         if any(refused):
-            return Meeting(case, inputs.dtype, inputs.arguments(), (None, None), refused=refused)
+            return CaseComparison(case, inputs.dtype, inputs.arguments(), (None, None), refused=refused)
         errors = _sentence(error), _sentence(other_error)
         lost = _lost(error) or _lost(other_error)
-        meeting = Meeting(case, inputs.dtype, inputs.arguments(), (first, second), errors, lost=lost)
+        compared = CaseComparison(case, inputs.dtype, inputs.arguments(), (first, second), errors, lost=lost)
         unjudged = [_sentence(each) for each in (error, other_error) if isinstance(each, _UNFINISHED)]
         if unjudged:
-            # Nothing came, neither right nor wrong: no law sides with anybody.
-            return replace(meeting, unjudged=unjudged[0])
+            # Without a result neither is right or wrong.
+            return replace(compared, unjudged=unjudged[0])
         if first is None and second is None:
-            return meeting
+            return compared
         expected = self._expected(inputs)
-        meeting = replace(meeting, expected=(expected[0].value, expected[1].value))
+        compared = replace(compared, expected=(expected[0].value, expected[1].value))
         if first is None or second is None:
             returned, its = (second, expected[1]) if first is None else (first, expected[0])
             right = _is_right(its, returned, its.judged)
             cause = Cause(_SIDES[first is not None and right, second is not None and right], raised=True)
-            return replace(meeting, cause=cause, excess=float("inf"))
-        return self._compared(meeting, inputs, first, second, expected)
+            return replace(compared, cause=cause, excess=float("inf"))
+        return self._judged(compared, inputs, first, second, expected)
 
-    def _compared(
-        self, meeting: Meeting, inputs: Inputs, first: Array, second: Array, expected: tuple[Expected, Expected]
-    ) -> Meeting:
+    def _judged(
+        self, compared: CaseComparison, inputs: Inputs, first: Array, second: Array, expected: tuple[Expected, Expected]
+    ) -> CaseComparison:
         one, other = expected
         judged = one.judged & other.judged
         if self.compares_empty_rows:
             judged = judged | (~one.judged & ~other.judged)
         verdict = compare(first, second, one.allowed + other.allowed, judged)
         if verdict.holds or verdict.wrong is None:
-            return replace(meeting, excess=verdict.excess, contradicts=_contradicting((one, first), (other, second)))
-        # Only where they part is asked who is right: elsewhere they agree, whatever that is worth.
+            return replace(compared, excess=verdict.excess, contradicts=_contradicting((one, first), (other, second)))
+        # Only entries that differ decide which is right: elsewhere they agree, right or wrong.
         right = _is_right(one, first, verdict.wrong), _is_right(other, second, verdict.wrong)
         conventions = tuple(self._responsible(inputs, first, verdict.wrong)) if all(right) else ()
         cause = Cause(_SIDES[right], conventions)
-        return replace(meeting, wrong=verdict.wrong, excess=verdict.excess, cause=cause)
+        return replace(compared, wrong=verdict.wrong, excess=verdict.excess, cause=cause)
 
     def _expected(self, inputs: Inputs) -> tuple[Expected, Expected]:
         one, other = (subject.conventions for subject in self.subjects)
@@ -147,7 +147,7 @@ class Pair:
 
 
 def _how(finding: Finding) -> str:
-    """Return how a value is known; that which is taken of several that stand is not."""
+    """Return how a value is known: one of several that still stand is not."""
     return "standard" if finding.unknown else finding.how
 
 
@@ -176,7 +176,7 @@ def _called(subject: Subject, inputs: Inputs) -> tuple[Array | None, Exception |
     try:
         return subject.call(inputs), None
     except OperationRaised as error:
-        # Where it raises for the first time, what it refuses is asked.
+        # At the first exception, find what the operation refuses.
         learned = subject.refusals is not None and subject.refusals.learn()
         return _called(subject, inputs) if learned else (None, error)
     except (AdapterError, WrongShape) as error:

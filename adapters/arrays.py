@@ -23,15 +23,12 @@ class ArrayFramework(Protocol):
     @property
     def dtypes(self) -> tuple[str, ...]:
         """The names of the floating-point dtypes that arrays can have here and now."""
-        ...
 
     def on(self, device: str) -> ArrayFramework:
         """Return the same framework with its arrays on `device`; LoadError where it has no such device here."""
-        ...
 
     def missing_dtype(self, dtype: str) -> str:
         """Return the sentence that says why the framework lacks `dtype` and what to do."""
-        ...
 
     def from_numpy(self, array: np.ndarray, dtype: str | None = None) -> Any:
         """Return a new array of the framework that shares no memory with `array`.
@@ -40,23 +37,18 @@ class ArrayFramework(Protocol):
         bool; integers become int64 (int32 in jax without x64), whatever `dtype` says.
         UnsupportedDtype when the framework lacks `dtype`; ValueError when a floating-point array comes without one.
         """
-        ...
 
     def to_numpy(self, value: Any) -> np.ndarray:
         """Return a copy of the values as float64, bool or int64."""
-        ...
 
     def overwrite(self, array: Any, values: Any) -> None:
         """Write another array of the framework over an array, in place; nothing where arrays cannot be changed."""
-        ...
 
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is an array of this framework."""
-        ...
 
     def dtype_name(self, value: Any) -> str:
         """Return the name of an array's dtype."""
-        ...
 
     def strided(self, array: Any) -> Any:
         """Return the same values, seen through a transposed view of every second element of a larger buffer.
@@ -65,11 +57,9 @@ class ArrayFramework(Protocol):
         memory instead of the array meets them. An array of rank 0 or without elements is returned as it is,
         and so is every array where the framework knows no strides.
         """
-        ...
 
     def call(self, function: Callable[..., Any], positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call an operation as its users do, wait for the result, and cut it off from what was recorded."""
-        ...
 
     def vector_jacobian_product(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
@@ -79,11 +69,9 @@ class ArrayFramework(Protocol):
         An argument that the result does not depend on has the gradient zero. NotDifferentiable when the result is
         cut off from all of them, has another shape than the cotangent, or the framework does not differentiate.
         """
-        ...
 
     def use_one_thread(self) -> None:
         """Keep the framework to one thread where that is possible: for small arrays more only cost time."""
-        ...
 
 
 def framework(name: str) -> ArrayFramework:

@@ -38,11 +38,9 @@ class Call(Protocol):
 
     def run(self, expected_shapes: Sequence[Shape] | None = None) -> Result:
         """Make the call; see `PreparedCall.run`."""
-        ...
 
     def arguments_now(self) -> dict[str, np.ndarray]:
         """Return what the framework's arrays hold at this moment."""
-        ...
 
 
 class OneCall(Call, Protocol):
@@ -50,7 +48,6 @@ class OneCall(Call, Protocol):
 
     def run_again_on(self, other: Any, expected_shapes: Sequence[Shape] | None = None) -> tuple[Result, Result, Result]:
         """Make the call twice on the same arrays; see `PreparedCall.run_again_on`."""
-        ...
 
 
 @dataclass(frozen=True)

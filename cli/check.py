@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import click
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
 from veriformer.cli.helpers import pool_for, record_for
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
+from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_unwritable, tier_option, writing
 from veriformer.cli.output import printing, standard_output
 from veriformer.cli.seconds import Seconds
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.options import Options
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
     from veriformer.conformance_tests.run.report import Report
-
-TIERS = ("quick", "standard", "thorough")
 
 
 @dataclass(frozen=True)
@@ -64,33 +62,16 @@ class CheckOutcome:
 
 @click.command("check", short_help="Check implementations against the laws.")
 @click.argument("implementations", metavar="IMPLEMENTATION...", nargs=-1, required=True)
-@click.option("--operation", "operations", multiple=True, metavar="NAME", help="Only this operation (repeatable).")
+@OPERATION
 @click.option("--law", "laws", multiple=True, metavar="GLOB", help="Only laws whose id matches (repeatable).")
 @click.option(
     "--dtype", "dtypes", multiple=True, metavar="NAME", help="Test these dtypes instead of the declared ones."
 )
-@click.option(
-    "--tier",
-    type=click.Choice(TIERS),
-    default="standard",
-    show_default=True,
-    help="How many calls each law gets.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same cases.")
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the report as JSON too.",
-)
-@click.option(
-    "--expected-failures",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A list of known failures, each with its reason.",
-)
-@click.option("--fail-fast", is_flag=True, help="Try the most revealing laws first and stop at the first violation.")
+@tier_option("How many calls each law gets.")
+@SEED
+@file_option("--json", "json_file", meaning="Write the report as JSON too.")
+@file_option("--expected-failures", meaning="A list of known failures, each with its reason.")
+@flag("--fail-fast", meaning="Try the most revealing laws first and stop at the first violation.")
 @click.option(
     "--workers",
     type=click.IntRange(min=0),
@@ -99,25 +80,17 @@ class CheckOutcome:
     help="Try the laws in N processes of this machine.",
 )
 @click.option("--dask", metavar="ADDRESS", help="Try the laws on the Dask cluster with this scheduler.")
-@click.option(
-    "--resume",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Save results in this file as they come; a repeated run takes them from it.",
-)
+@file_option("--resume", meaning="Save results in this file as they come; a repeated run takes them from it.")
 @click.option(
     "--budget",
     type=Seconds(),
-    default=None,
     metavar="SECONDS",
     help="Stop trying laws after this time, the most revealing first; the others are reported as not tried.",
 )
-@click.option("--remove-stale", is_flag=True, help="Delete the lines of that list that are no longer true.")
-@click.option(
-    "--verbose", "-v", is_flag=True, help="Show every case, every convention, and scripts that reproduce violations."
-)
-@click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
-@click.option("--color/--no-color", default=True, help="Colours on a terminal.")
+@flag("--remove-stale", meaning="Delete the lines of that list that are no longer true.")
+@flag("--verbose", "-v", meaning="Show every case, every convention, and scripts that reproduce violations.")
+@flag("--traceback", meaning="Show where the implementation raised.")
+@COLOR
 @isolation_options
 def check_command(**options: Any) -> int:
     """Check implementations against the laws of every operation they declare.
@@ -208,34 +181,11 @@ def _read_expected_failures(arguments: Arguments) -> ExpectedFailures | None:
         raise UserError(str(error), error) from error
 
 
-def refuse_unwritable(path: Path | None, sources: Sequence[str] = ()) -> None:
-    """Raise UserError before the run if its result cannot be written, or would replace one of its sources."""
-    if path is None:
-        return
-    try:
-        if sources and path.exists() and (path.suffix == ".py" or any(_is_same(path, source) for source in sources)):
-            raise UserError(f"cannot write {path}: the run reads it, or it is a program; name another file")
-        if path.is_dir():
-            raise UserError(f"cannot write {path}: it is a folder; name a file")
-        if not path.resolve().parent.is_dir():
-            raise UserError(f"cannot write {path}: there is no folder {path.parent}")
-        path.exists()
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}", error) from error
-
-
-def _is_same(path: Path, source: str) -> bool:
-    place = Path(source.rpartition(":")[0] if source.rpartition(":")[0].endswith(".py") else source)
-    return place.exists() and place.samefile(path)
-
-
 def _without_stale(outcome: CheckOutcome, path: Path, expected: ExpectedFailures) -> CheckOutcome:
     from veriformer.cli.stale import remove_stale, stale_lines
 
-    try:
+    with writing(path):
         removed = remove_stale(path, expected, outcome.reports)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}", error) from error
     click.echo(f"{len(removed)} stale {'line' if len(removed) == 1 else 'lines'} removed from {path}", err=True)
     kept = []
     for report in outcome.reports:
@@ -271,7 +221,5 @@ def _write_json(outcome: CheckOutcome, arguments: Arguments) -> None:
     objects += [
         failure_as_json(name, str(error), seed=arguments.seed, tier=arguments.tier) for name, error in outcome.failures
     ]
-    try:
+    with writing(arguments.json_file):
         write_json(arguments.json_file, objects)
-    except OSError as error:
-        raise UserError(f"cannot write {arguments.json_file}: {error.strerror or error}", error) from error

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from veriformer.cli.check import TIERS, refuse_unwritable
 from veriformer.cli.failures import UserError
 from veriformer.cli.isolation import Isolation, isolation_options
+from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_unwritable, tier_option, writing
 from veriformer.cli.output import printing, standard_output
 
 if TYPE_CHECKING:
@@ -18,22 +18,14 @@ if TYPE_CHECKING:
 @click.command("compare", short_help="Compare an implementation with its port.")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option("--operation", "operations", multiple=True, metavar="NAME", help="Only this operation (repeatable).")
+@OPERATION
 @click.option("--dtype", "dtypes", multiple=True, metavar="NAME", help="Use these dtypes instead of the common ones.")
-@click.option(
-    "--tier",
-    type=click.Choice(TIERS),
-    default="standard",
-    show_default=True,
-    help="How many cases each operation gets.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same cases.")
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the comparison as JSON too."
-)
-@click.option("--verbose", "-v", is_flag=True, help="Show every convention and more of what differs.")
-@click.option("--traceback", is_flag=True, help="Show where an implementation raised while it was loaded.")
-@click.option("--color/--no-color", default=True, help="Colours on a terminal.")
+@tier_option("How many cases each operation gets.")
+@SEED
+@file_option("--json", "json_file", meaning="Write the comparison as JSON too.")
+@flag("--verbose", "-v", meaning="Show every convention and more of what differs.")
+@flag("--traceback", meaning="Show where an implementation raised while it was loaded.")
+@COLOR
 @isolation_options
 def compare_command(**options: Any) -> int:
     """Compare two implementations: a framework and its port, two versions, a kernel and its model.
@@ -110,7 +102,5 @@ def _write(comparison: Comparison, path: Path | None) -> None:
 
     if path is None:
         return
-    try:
+    with writing(path):
         write_comparison(path, comparison)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}", error) from error

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from veriformer.cli.check import refuse_unwritable
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_broken_packages, show_user_error
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
+from veriformer.cli.options import COLOR, OPERATION, file_option, flag, refuse_unwritable, writing
 from veriformer.cli.output import printing, standard_output
 
 if TYPE_CHECKING:
@@ -19,14 +19,12 @@ Failures = list[tuple[str, Exception]]
 
 @click.command("identify", short_help="Say which conventions implementations obey, with the evidence.")
 @click.argument("implementations", metavar="IMPLEMENTATION...", nargs=-1, required=True)
-@click.option("--operation", "operations", multiple=True, metavar="NAME", help="Only this operation (repeatable).")
+@OPERATION
 @click.option("--convention", "conventions", multiple=True, metavar="NAME", help="Only this convention (repeatable).")
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the answers as JSON too."
-)
-@click.option("--verbose", "-v", is_flag=True, help="Show every question, with its numbers where they are few.")
-@click.option("--traceback", is_flag=True, help="Show where the implementation raised.")
-@click.option("--color/--no-color", default=True, help="Colours on a terminal.")
+@file_option("--json", "json_file", meaning="Write the answers as JSON too.")
+@flag("--verbose", "-v", meaning="Show every question, with its numbers where they are few.")
+@flag("--traceback", meaning="Show where the implementation raised.")
+@COLOR
 @isolation_options
 def identify_command(
     implementations: tuple[str, ...],
@@ -102,7 +100,5 @@ def _write_json(path: Path | None, found: list[Identification], failures: Failur
         {"schema": SCHEMA, "implementation": strict(name), "verdict": "error", "reason": strict(str(error))}
         for name, error in failures
     ]
-    try:
+    with writing(path):
         write_json(path, objects)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}", error) from error

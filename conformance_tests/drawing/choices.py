@@ -26,7 +26,6 @@ class Draw(Protocol):
 
     def __call__(self, choice: Choice[T]) -> T:
         """Return something drawn."""
-        ...
 
 
 class Choice(Generic[T_co]):

@@ -43,16 +43,13 @@ class Predicate(Protocol):
     @property
     def words(self) -> str:
         """What a refusal of these calls is said to refuse."""
-        ...
 
     @property
     def topics(self) -> tuple[str, ...]:
         """The keywords, and parts of the ids of laws, that stand for it."""
-        ...
 
     def holds(self, call: CallFeatures) -> bool:
         """Return whether it is true of a call."""
-        ...
 
 
 @dataclass(frozen=True)

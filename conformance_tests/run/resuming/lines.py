@@ -75,7 +75,7 @@ def result_of(line: Mapping[str, Any]) -> LawResult | None:
         largest_excess=_number(line, "largest_excess"),
         reason=_text(line, "reason"),
         printed=_text(line, "printed"),
-        notices=_texts(line, "notices"),
+        notices=_strings(line.get("notices", []), "notices"),
     )
 
 
@@ -98,23 +98,18 @@ def findings_of(line: Mapping[str, Any]) -> tuple[str, tuple[Finding, ...]]:
 
 
 def _text(line: Mapping[str, Any], name: str) -> str:
-    value = line.get(name)
-    if not isinstance(value, str):
-        raise BrokenLine(f"its {name!r} is not a string")
-    return value
+    (text,) = _strings([line.get(name)], name)
+    return text
 
 
-def _texts(line: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    value = line.get(name, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise BrokenLine(f"its {name!r} is not a list of strings")
-    return tuple(value)
+def _strings(values: Any, name: str) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+        raise BrokenLine(f"its {name!r} does not hold strings only")
+    return tuple(values)
 
 
 def _number(line: Mapping[str, Any], name: str) -> float:
     value = line.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BrokenLine(f"its {name!r} is not a number")
-    if not math.isfinite(value):
-        raise BrokenLine(f"its {name!r} is not finite")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BrokenLine(f"its {name!r} is not a finite number")
     return value

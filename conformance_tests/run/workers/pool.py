@@ -23,21 +23,16 @@ class WorkerPool(Protocol):
     @property
     def size(self) -> int:
         """How many items can be tried at the same time."""
-        ...
 
     @property
     def has_room(self) -> bool:
         """Whether the pool takes another item now."""
-        ...
 
     def submit_one(self, waiting: list[WorkItem]) -> None:
         """Remove one of the waiting items from the list and submit it."""
-        ...
 
     def wait(self) -> Finished:
         """Wait until an item is finished; WorkersLost where no process is left to finish one."""
-        ...
 
     def abandon(self) -> None:
         """Give up the items that are not finished."""
-        ...

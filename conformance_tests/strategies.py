@@ -15,8 +15,9 @@ from veriformer.adapters.arrays import framework as framework_called
 from veriformer.adapters.calling import handed_over
 from veriformer.adapters.model_declarations import ARCHITECTURES
 from veriformer.conformance_tests.core.expected import Expected
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.selection import UnknownName, unknown
-from veriformer.conformance_tests.core.subject import Inputs, standard_conventions
+from veriformer.conformance_tests.core.subject import standard_conventions
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.space import How, Space
 from veriformer.conformance_tests.operations.attention.case import MASK_KINDS, AttentionSpace

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from veriformer import reference
-from veriformer.adapters import numpy_models
+from veriformer.adapters import numpy as built_in
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
@@ -124,7 +124,7 @@ def test_a_chain_is_answered_step_by_step_from_the_cache_that_each_names() -> No
     inputs = draw_inputs("decode_step", case("decode_step", "llama"))
     subject = Subject(load("numpy"), OPERATIONS["decode_step"], CONVENTIONS)
     result = subject.call(inputs)
-    whole = numpy_models.language_model(inputs.tokens, inputs.weights, inputs.config)
+    whole = built_in.language_model(inputs.tokens, inputs.weights, inputs.config)
     np.testing.assert_allclose(result, whole, rtol=0, atol=1e-5)
     assert [str(call.arguments["cache"]) for call in subject.calls] == ["None", "that of call 1", "that of call 2"]
     assert [call.result.shape for call in subject.calls if call.result is not None] == [
@@ -205,7 +205,7 @@ def test_conventions_of_whole_models_are_found() -> None:
 
 
 def test_laws_of_an_architecture_that_is_not_declared_are_not_tried() -> None:
-    bare = SimpleNamespace(language_model=numpy_models.language_model, architectures={"language_model": ("gpt",)})
+    bare = SimpleNamespace(language_model=built_in.language_model, architectures={"language_model": ("gpt",)})
     report = check(bare, operations=("language_model",), tier="quick")
     untried = {result.law.id: result.reason for result in report.results if result.status == "not_declared"}
     assert set(untried) == {"language_model.architecture.llama", "language_model.padding.left"}
@@ -217,7 +217,7 @@ def test_padding_on_the_left_is_not_drawn_where_it_is_refused() -> None:
     def refusing(tokens: Any, weights: Any, config: Any, *, padding_mask: Any = None) -> Any:
         if padding_mask is not None and not padding_mask[:, 0].all():
             raise ValueError("padding stands on the right")
-        return numpy_models.language_model(tokens, weights, config, padding_mask=padding_mask)
+        return built_in.language_model(tokens, weights, config, padding_mask=padding_mask)
 
     bare = SimpleNamespace(language_model=refusing, limitations=("left_padding",))
     report = check(bare, operations=("language_model",), tier="quick")

@@ -1,4 +1,4 @@
-"""The arrays of a framework: made from NumPy's, read back as NumPy's."""
+"""The arrays of a framework, converted from and to NumPy arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 
 class ArrayFramework(Protocol):
-    """What the suite needs from a framework, and all it needs."""
+    """All that the suite needs from a framework."""
 
     name: str
     compiles_per_shape: bool
@@ -42,7 +42,7 @@ class ArrayFramework(Protocol):
         """Return a copy of the values as float64, bool or int64."""
 
     def overwrite(self, array: Any, values: Any) -> None:
-        """Write another array of the framework over an array, in place; nothing where arrays cannot be changed."""
+        """Copy another array of the framework into an array, in place; nothing where arrays are immutable."""
 
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is an array of this framework."""
@@ -53,13 +53,13 @@ class ArrayFramework(Protocol):
     def strided(self, array: Any) -> Any:
         """Return the same values, seen through a transposed view of every second element of a larger buffer.
 
-        The elements between hold NaN (or the opposite truth value, or −1), so that an operation which reads the
+        The elements between hold NaN (or the opposite truth value, or −1), so that an operation that reads the
         memory instead of the array meets them. An array of rank 0 or without elements is returned as it is,
-        and so is every array where the framework knows no strides.
+        and so is every array of a framework without strides.
         """
 
     def call(self, function: Callable[..., Any], positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call an operation as its users do, wait for the result, and cut it off from what was recorded."""
+        """Call an operation as its users do, wait for the result, and detach it from the recorded graph."""
 
     def vector_jacobian_product(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
@@ -67,11 +67,11 @@ class ArrayFramework(Protocol):
         """Return the gradient of ⟨cotangent, function(*arguments)⟩ by each argument, by automatic differentiation.
 
         An argument that the result does not depend on has the gradient zero. NotDifferentiable when the result is
-        cut off from all of them, has another shape than the cotangent, or the framework does not differentiate.
+        detached from all of them, has another shape than the cotangent, or the framework does not differentiate.
         """
 
     def use_one_thread(self) -> None:
-        """Keep the framework to one thread where that is possible: for small arrays more only cost time."""
+        """Restrict the framework to one thread if possible; more only cost time for small arrays."""
 
 
 def framework(name: str) -> ArrayFramework:

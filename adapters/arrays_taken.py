@@ -1,4 +1,4 @@
-"""Whose arrays an operation takes, where it fails on those of the framework that its implementation names."""
+"""Which framework's arrays an operation takes, if it fails on those of the framework that is declared."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NOUNS = {"numpy": "numpy arrays", "torch": "torch tensors", "jax": "jax arrays"
 
 @dataclass
 class ArraysTaken:
-    """What is known of the operations of one implementation: those that answered, and those that take other arrays."""
+    """The operations of one implementation that have answered, and those that take another framework's arrays."""
 
     answered: set[str] = field(default_factory=set)
     wrong: dict[str, str] = field(default_factory=dict)
 
     def refuse(self, operation: str) -> None:
-        """Raise WrongFramework where the operation is known to take another framework's arrays."""
+        """Raise WrongFramework if the operation is known to take another framework's arrays."""
         if operation in self.wrong:
             raise WrongFramework(self.wrong[operation])
 
@@ -35,16 +35,16 @@ class ArraysTaken:
         keywords: Mapping[str, Any],
         error: OperationRaised | UnjudgeableResult,
     ) -> None:
-        """Ask an operation that has never answered whether it takes another framework's arrays.
+        """Test whether an operation that has never answered takes another framework's arrays.
 
-        WrongFramework where the same call answers with arrays of another framework that is imported here.
+        WrongFramework if the same call answers with arrays of another framework that is imported here.
         """
         if operation in self.answered:
             return
         # Asked once: where no framework makes it answer, the next call may still do so.
         self.answered.add(operation)
         if isinstance(error, UnjudgeableResult) and _answers(own, own, function, positional, keywords):
-            # It takes these arrays and returns some; what is wrong with them is another matter.
+            # It takes these arrays and returns some; another check judges them.
             return
         for other in _others(own):
             if _answers(own, other, function, positional, keywords):
@@ -68,7 +68,7 @@ def _answers(
     positional: tuple[Any, ...],
     keywords: Mapping[str, Any],
 ) -> bool:
-    """Return whether a call answers with arrays of `other`, and of nothing else, when it is given such."""
+    """Return whether a call with arrays of `other` returns arrays of `other` only."""
 
     def convert(array: Any) -> Any:
         dtype = own.dtype_name(array)

@@ -1,7 +1,7 @@
-"""The built-in implementations: what real libraries have, each library's variants after it.
+"""The built-in implementations: real libraries, each followed by its variants.
 
-A variant is the same library taken another way: another kernel, another path through a layer, another transformation
-of the same functions. It is called LIBRARY-VARIANT, which no module can be called.
+A variant is the same library used in another way: another kernel, another path through a layer, another transformation
+of the same functions. Its name is LIBRARY-VARIANT, which cannot be the name of a module.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A built-in implementation: its module, what it needs beside NumPy, and what it is in a few words.
+    """A built-in implementation.
 
-    `packages` are imported before the module, so that one that is missing is named with the way to install it.
-    `environment` holds for that time, for a package that asks it how it is meant to run.
+    `packages`: imported before the module, so that an error names a missing one and how to install it.
+    `environment`: the environment variables that are set meanwhile.
+    `summary`: what it is, in a few words.
     """
 
     name: str
@@ -27,7 +28,7 @@ class BuiltIn:
 
     @property
     def is_variant(self) -> bool:
-        """Whether it stands for a part of a library taken another way."""
+        """Whether it is a variant of a library."""
         return "-" in self.name
 
 
@@ -41,9 +42,9 @@ def _variant(name: str, packages: tuple[str, ...], summary: str) -> BuiltIn:
 
 
 def _environment(packages: tuple[str, ...]) -> dict[str, str]:
-    """Return what packages read when they are imported: the backend of Keras is the package named before it."""
+    """Return the environment variables of packages: the backend of Keras is the package named before it."""
     backend = {"KERAS_BACKEND": packages[0]} if "keras" in packages else {}
-    # TensorFlow logs each call that raises, a page for every law.
+    # TensorFlow would log a page for each call that raises.
     return {**backend, "TF_CPP_MIN_LOG_LEVEL": "3"} if "tensorflow" in packages else backend
 
 

@@ -34,17 +34,17 @@ Answer = TypeVar("Answer")
 
 
 class Call(Protocol):
-    """A call that is prepared, or a chain of calls, here or in a worker."""
+    """A prepared call, or a chain of calls, here or in a worker."""
 
     def run(self, expected_shapes: Sequence[Shape] | None = None) -> Result:
         """Make the call; see `PreparedCall.run`."""
 
     def arguments_now(self) -> dict[str, np.ndarray]:
-        """Return what the framework's arrays hold at this moment."""
+        """Return the present values of the framework's arrays."""
 
 
 class OneCall(Call, Protocol):
-    """One call that is prepared, here or in a worker."""
+    """One prepared call, here or in a worker."""
 
     def run_again_on(self, other: Any, expected_shapes: Sequence[Shape] | None = None) -> tuple[Result, Result, Result]:
         """Make the call twice on the same arrays; see `PreparedCall.run_again_on`."""
@@ -52,7 +52,7 @@ class OneCall(Call, Protocol):
 
 @dataclass(frozen=True)
 class PreparedCall:
-    """An operation and its arguments as the framework's own arrays; it can be made again and again on them."""
+    """An operation and its arguments as the framework's own arrays; the call can be repeated on them."""
 
     implementation: Implementation
     operation: Operation
@@ -75,8 +75,8 @@ class PreparedCall:
     ) -> tuple[Result, Result, Result]:
         """Make the call, overwrite its arrays with those of `other` by the same names, and make it again.
 
-        What has another shape there, or is not there, stays. Returns the first result as it was read at once, what the
-        same object holds afterwards, and the second result. Raises what `run` raises.
+        Arrays that have another shape in `other`, or are missing there, stay. Returns the first result as read at once,
+        the contents of the same object afterwards, and the second result. Raises what `run` raises.
         """
         returned, first = self._first_answer(lambda: self._kept_and_read(expected_shapes))
         self._overwrite_with(other)
@@ -90,7 +90,7 @@ class PreparedCall:
                 if name in values and tuple(values[name].shape) == tuple(own.shape):
                     self.implementation.framework.overwrite(own, values[name])
             except Exception as error:
-                # What was done to an argument may be anything; that it was done is another law's business.
+                # An operation may do anything to an argument; another law is about that.
                 raise self._unreadable(error) from error
 
     def _kept_and_read(self, expected_shapes: Sequence[Shape] | None) -> tuple[object, Result]:
@@ -98,7 +98,7 @@ class PreparedCall:
         return returned, self._read(returned, expected_shapes)
 
     def _first_answer(self, answer: Callable[[], Answer]) -> Answer:
-        """Return an answer; where an operation gives none, and never did, ask whose arrays it takes."""
+        """Return an answer; if an operation has never given one, test which framework's arrays it takes."""
         taken, name = self.implementation.arrays_taken, self.operation.name
         taken.refuse(self.implementation.derived.get(name, name))
         try:
@@ -125,10 +125,10 @@ class PreparedCall:
         return Result.joined(canonical, opaque) if self.operation.results else canonical[0]
 
     def arguments_now(self) -> dict[str, np.ndarray]:
-        """Return what the framework's arrays hold at this moment, as handed over, weights as "weights.w_q".
+        """Return the present values of the framework's arrays, as handed over, weights as "weights.w_q".
 
-        Two readings around a call differ when the operation changed its inputs. What it deleted, or took out of the
-        weights, is not there any more. AdapterError where the weights cannot be gone through.
+        Two readings around a call differ when the operation changed its inputs. Arrays that it deleted, or removed
+        from the weights, are missing. AdapterError when the weights cannot be read.
         """
         read: dict[str, np.ndarray] = {}
         for name, array in self._arrays().items():
@@ -155,7 +155,7 @@ class PreparedCall:
 
     @property
     def _parts_with_layout(self) -> list[bool]:
-        """Return for each array that is returned whether it is laid out like the values."""
+        """Return whether each returned array is laid out like the values."""
         exchanged = self.layout == "blhd" and _obeys_layout(self.operation)
         if not self.operation.results:
             return [exchanged and "value" in self.framework_arguments]
@@ -193,7 +193,7 @@ def prepare(
     mask_polarity: str = "true_attends",
     strided: bool = False,
 ) -> OneCall:
-    """Convert canonical arguments to what the implementation takes; where it lives in a worker, that does so.
+    """Convert canonical arguments to those of the implementation, in its worker if it has one.
 
     `arguments` has the interface's names: NumPy arrays (float64 values that `dtype` represents exactly, bool, int),
     Python scalars, weights (an object with attributes or a mapping, see `convert_weights`). A keyword that is None is

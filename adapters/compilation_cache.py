@@ -1,4 +1,4 @@
-"""Where JAX keeps what it compiled of an implementation, so that the next run need not compile it again."""
+"""The folder in which JAX caches what it has compiled of an implementation, for the next run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FOLDER = "JAX_COMPILATION_CACHE_DIR"
 _CPU = Path("/proc/cpuinfo")
 # Compiling takes a tenth of a second for each of the suite's small shapes, which by default is too little to be kept.
 _KEEP_ALL = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
-# Every change of a file leaves the entries of the file before behind, which nobody asks for any more.
+# Every change of a file leaves entries behind that are never used again.
 _MOST_BYTES = 2**29
 
 
@@ -35,13 +35,13 @@ def kept() -> Iterator[None]:
     with environment(_variables()):
         yield
     if "jax" in sys.modules:
-        # A file may have put anything in the place of JAX, or JAX may have failed to be imported.
+        # A file may have replaced JAX, or JAX may have failed to be imported.
         _settle(getattr(sys.modules["jax"], "config", None))
 
 
 @contextmanager
 def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for a while, and what they were afterwards; one that was set meanwhile stays so."""
+    """Set environment variables and restore them afterwards, except one that was changed meanwhile."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -57,7 +57,7 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def thin_out(folder: Path, most_bytes: int = _MOST_BYTES) -> None:
-    """Delete the entries that were not used for longest until half of the allowance is left, where it is exceeded."""
+    """If the allowance is exceeded, delete the least recently used entries until half of it is left."""
     with suppress(OSError):
         entries = [(status.st_size, max(status.st_atime, status.st_mtime), path) for path, status in _listed(folder)]
         left = sum(size for size, *_ in entries)
@@ -73,7 +73,7 @@ def thin_out(folder: Path, most_bytes: int = _MOST_BYTES) -> None:
 def _listed(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            # Another process may delete what this one has seen.
+            # Another process may delete an entry that this one has seen.
             with suppress(FileNotFoundError):
                 yield Path(entry.path), entry.stat()
 
@@ -106,7 +106,7 @@ def _thin_out_once(folder: str) -> None:
 
 
 def _update(config: object, variables: Mapping[str, str]) -> None:
-    # Something that only calls itself jax has no configuration.
+    # A module that is merely named jax has no configuration.
     update = getattr(config, "update", None)
     if update is None:
         return
@@ -116,7 +116,7 @@ def _update(config: object, variables: Mapping[str, str]) -> None:
 
 
 def _processor() -> str:
-    """Return a name for what the processor can do."""
+    """Return a name for the features of the processor."""
     try:
         lines = _CPU.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -20,8 +20,8 @@ from veriformer.spec.operations import OPERATIONS
 def read_framework(found: object, name: str, home: object = None) -> ArrayFramework:
     """Return the framework that `found` names, numpy by default, on the device that it names, if it names one.
 
-    What an object does not name, the module that it was found in (`home`) names for it.
-    LoadError for a framework that is not known, and for a device that the framework does not have here.
+    What an object does not name is taken from the module that it was found in (`home`).
+    LoadError for an unknown framework, and for a device that the framework does not have here.
     """
     received = attribute(found, "framework", name, attribute(home, "framework", name, "numpy"))
     if isinstance(received, str) and received in FRAMEWORKS:
@@ -31,7 +31,7 @@ def read_framework(found: object, name: str, home: object = None) -> ArrayFramew
 
 
 def _device(found: object, name: str, home: object) -> object:
-    """Return the device that `found` names, or the module where its framework is named."""
+    """Return the device that `found` names, or that its module names with the framework."""
     of_home = None if attribute(found, "framework", name, None) else attribute(home, "device", name, None)
     return attribute(found, "device", name, of_home)
 
@@ -48,7 +48,7 @@ def _on_device(arrays: ArrayFramework, device: object, name: str) -> ArrayFramew
 
 
 def read_declarations(found: object, name: str, arrays: ArrayFramework) -> Declarations:
-    """Return what `found` declares beside its framework and its operations; LoadError for what is not known."""
+    """Return what `found` declares, apart from its framework and operations; LoadError for unknown names."""
     inputs, properties = (attribute(found, part, name, None) for part in ("model_inputs", "model_properties"))
     return Declarations(
         conventions=_conventions(found, name),

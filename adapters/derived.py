@@ -1,4 +1,4 @@
-"""Operations that an implementation has without saying so: the backward pass of an attention that is differentiable."""
+"""Operations derived from others: the backward pass of an attention that can be differentiated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veriformer.adapters.implementation import Callables
 from veriformer.adapters.signatures import keyword_names
 from veriformer.spec.operations import OPERATIONS
 
-# What is derived, and from which operation.
+# The derived operations, and the operations that they are derived from.
 BACKWARD: Mapping[str, str] = MappingProxyType(
     {"scaled_dot_product_attention_backward": "scaled_dot_product_attention"}
 )
@@ -46,10 +46,10 @@ class DerivedBackward:
 
 
 def with_derived(operations: Callables, found: object, framework: ArrayFramework) -> Callables:
-    """Return the operations and those that follow from them by differentiation, in the catalogue's order.
+    """Return the operations with those derived from them by differentiation, in the catalogue's order.
 
-    Nothing is derived where the framework does not differentiate, nor what `found` has itself; an attribute that is
-    None says that the operation is not to be derived.
+    Nothing is derived if the framework does not differentiate, or if `found` has the operation itself; an attribute
+    that is None prevents the derivation.
     """
     derived: dict[str, Callable[..., Any]] = {
         backward: DerivedBackward(backward, operations[forward], framework)

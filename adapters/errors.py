@@ -1,4 +1,4 @@
-"""What can go wrong between the suite and an implementation; each error is one sentence that says what to do."""
+"""The errors between the suite and an implementation; each is one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ LONGEST_MESSAGE = 200
 
 
 class AdapterError(Exception):
-    """Base of every error of this room; `elsewhere` is a traceback as text where it happened in another process."""
+    """Base of every error of this room; `elsewhere` is the traceback as text if it happened in another process."""
 
     elsewhere = ""
 
 
 class ForeignException(Exception):
-    """An exception of another process, of which only the description and the traceback came over."""
+    """An exception of another process, with its description and its traceback only."""
 
     def __init__(self, description: str, elsewhere: str) -> None:
         super().__init__(description)
@@ -41,11 +41,11 @@ class NotDifferentiable(AdapterError):
 
 
 class DifferentiationRefused(AdapterError):
-    """The framework refuses, aloud, to differentiate a function that nobody declared to be differentiable."""
+    """The framework refuses to differentiate a function that was not declared to be differentiable."""
 
 
 class UnsupportedDtype(AdapterError):
-    """The framework has no arrays of the dtype asked for, here and now."""
+    """The framework has no arrays of the requested dtype here."""
 
 
 class OperationRaised(AdapterError):
@@ -67,7 +67,7 @@ class UnjudgeableResult(AdapterError):
 
 
 class StateCorrupted(AdapterError):
-    """The operation changed what its whole process shares, and did not change it back."""
+    """The operation changed the global state of its process and did not restore it."""
 
     def __init__(self, operation: str, what: str) -> None:
         super().__init__(f"{operation} changed {what} and left it changed; restore it before returning")
@@ -76,7 +76,7 @@ class StateCorrupted(AdapterError):
 
 
 class OperationLost(AdapterError):
-    """The call ended its process, or had to be ended with it; `how` completes a sentence about the operation."""
+    """The call ended its process, or the process had to be killed; `how` completes a sentence about the operation."""
 
     def __init__(self, sentence: str, elsewhere: str = "", how: str = "") -> None:
         super().__init__(sentence)
@@ -100,9 +100,9 @@ class OperationCrashed(OperationLost):
 
 
 class OperationNotTried(OperationLost):
-    """The operation was not called any more, since calls before did not come back; `why` completes the sentence.
+    """The operation is no longer called, since earlier calls did not return; `why` completes the sentence.
 
-    `elsewhere` is where the last of them stood.
+    `elsewhere` is the traceback of the last of them.
     """
 
     def __init__(self, operation: str, why: str, elsewhere: str = "") -> None:
@@ -110,7 +110,7 @@ class OperationNotTried(OperationLost):
 
 
 class WrongFramework(OperationNotTried):
-    """The operation fails on the arrays of the framework that was named, and answers on another's."""
+    """The operation fails on the arrays of the declared framework, and answers on another's."""
 
     def __init__(self, sentence: str, elsewhere: str = "") -> None:
         OperationLost.__init__(self, sentence, elsewhere)
@@ -124,7 +124,7 @@ def install_hint(framework: str) -> str:
 
 
 def formatted_traceback(error: BaseException) -> str:
-    """Return the traceback of an error, that of the other process where it happened in one; empty where none tells."""
+    """Return the traceback of an error, in the process where it happened; empty if there is none."""
     elsewhere = getattr(error, "elsewhere", "")
     if isinstance(error, OperationLost | StateCorrupted) or (isinstance(elsewhere, str) and elsewhere):
         return with_own_names(str(elsewhere))
@@ -143,7 +143,7 @@ def describe(exception: BaseException) -> str:
 
 
 def _message(exception: BaseException) -> str:
-    # The exception belongs to the implementation, and so does its __str__, which may fail in turn.
+    # The __str__ of an implementation's exception may fail too.
     try:
         return str(exception)
     except KeyboardInterrupt:

@@ -16,14 +16,14 @@ from veriformer.adapters.spelling import closest
 
 
 class _FreshLoader(SourceFileLoader):
-    """Compiles the source that is there now: a cached compilation may be stale within a second of an edit."""
+    """Compiles the present source: a cached compilation may be stale within a second of an edit."""
 
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def load_file(place: str) -> tuple[ModuleType, SiblingImports]:
-    """Return the module in a .py file, under a private name, and what it imports from its own folder.
+    """Return the module in a .py file, under a private name, and its imports from its own folder.
 
     LoadError when there is no such file, when it is not a .py file, or when importing it fails.
     """

@@ -58,14 +58,15 @@ class Declarations:
 
 @dataclass(frozen=True)
 class Implementation(Declarations):
-    """What was found: the operations, how they are called, and what is declared about them.
+    """An implementation: its operations, how they are called, and what it declares about them.
 
-    `notices` are sentences about names that look misspelt.
-    `source` is the file or import path, None for an object that was handed over; `files` are the file that holds it and
-    those beside it which were imported with it. `derived` names the operations that
-    come from differentiating another, and that other. `residence` is the worker in which it lives, None where it is
-    called in this process. `arrays_taken` remembers whose arrays its operations turned out to take. `stopwatch` times
-    the calls that laws and questions make.
+    `source`: the file or import path, None for an object.
+    `files`: its file, and those of the same folder that were imported with it.
+    `notices`: sentences about names that look misspelt.
+    `derived`: the operations that are derived from another by differentiation, and that other.
+    `residence`: the worker in which it runs, None if it is called in this process.
+    `arrays_taken`: which framework's arrays its operations have turned out to take.
+    `stopwatch`: times the calls that laws and probes make.
     """
 
     name: str
@@ -123,16 +124,16 @@ class Implementation(Declarations):
         return not {limitation, *(f"{name}.{limitation}" for name in names)}.isdisjoint(self.limitations)
 
     def forgive(self, operation: str) -> None:
-        """Let an operation that was given up in its worker, for hanging or ending the process, be called again."""
+        """Allow calls of an operation again that was given up for hanging or ending its worker."""
         if self.residence is not None:
             self.residence.supervisor.forgive(operation)
 
     def not_survived(self, operation: str) -> str:
-        """Return what its process did not survive of an operation though a fresh one does; empty where nothing."""
+        """Return which calls of an operation its process did not survive though a fresh one does; empty if none."""
         return "" if self.residence is None else self.residence.supervisor.not_survived(operation)
 
     def printed(self) -> str:
-        """Return what was printed in its worker since this was asked; nothing where it has none."""
+        """Return the output of its worker since the last time; empty if it has no worker."""
         return "" if self.residence is None else self.residence.supervisor.printed()
 
     def close(self) -> None:
@@ -142,7 +143,7 @@ class Implementation(Declarations):
 
     @contextmanager
     def importing(self) -> Iterator[None]:
-        """Let the operations import the modules beside the implementation's file, as they could when it was loaded."""
+        """Let the operations import modules of the implementation's folder, as they could when it was loaded."""
         if self.siblings is None:
             yield
         else:

@@ -29,8 +29,8 @@ def load(target: str | object) -> Implementation:
     in it), or an import path ("package.module" or "package.module:object") for which the working directory is
     searched first. An `Implementation` is returned as it is; any other object is taken as the implementation itself.
 
-    LoadError, or its kind MissingFramework, in one sentence that says what was wrong and what to do; its `__cause__`
-    keeps an exception that the implementation raised. KeyboardInterrupt passes.
+    Raises LoadError, or its subclass MissingFramework, with one sentence that says what was wrong and what to do; its
+    `__cause__` is an exception that the implementation raised. KeyboardInterrupt passes.
     """
     if isinstance(target, Implementation):
         return target
@@ -52,9 +52,9 @@ def _loaded(target: str | object) -> Implementation:
 
 
 def load_again(implementation: Implementation) -> Implementation:
-    """Return another copy of an implementation, which shares nothing with it that is not shared by Python.
+    """Return another copy of an implementation, which shares only global state with it.
 
-    In a worker the copy is loaded when it is first called. LoadError as `load`.
+    In a worker the copy is loaded when it is first called. Raises LoadError as `load` does.
     """
     if implementation.residence is not None:
         return replace(implementation, residence=implementation.residence.another())
@@ -117,5 +117,5 @@ def _is_path(place: str) -> bool:
     try:
         return path.is_file() or (path.is_dir() and not (path / "__init__.py").exists())
     except (OSError, ValueError):
-        # No file can have this name: it is too long, perhaps.
+        # No file can have this name; it may be too long.
         return False

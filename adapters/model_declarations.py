@@ -24,9 +24,9 @@ _KEYS = ("vocabulary_size", "d_model", "max_length")
 
 @dataclass(frozen=True)
 class BlackBox:
-    """What the `model` of an implementation takes, and what it promises beyond the interface.
+    """The inputs of an implementation's `model`, and what it promises beyond the interface.
 
-    `vocabulary_size` says that it takes tokens, `d_model` that it takes vectors; one of the two is given.
+    It takes tokens if `vocabulary_size` is given, vectors if `d_model` is; exactly one of the two is given.
     """
 
     vocabulary_size: int | None = None
@@ -53,7 +53,7 @@ def read_architectures(received: object, name: str) -> Mapping[str, tuple[str, .
 
 
 def read_black_box(inputs: object, properties: object, name: str) -> BlackBox | None:
-    """Return what `model_inputs` and `model_properties` say, None without the first; LoadError for what is unknown."""
+    """Return `model_inputs` and `model_properties`, None without the first; LoadError for unknown names."""
     if inputs is None:
         return None
     if not isinstance(inputs, Mapping) or len({"vocabulary_size", "d_model"} & set(inputs)) != 1:

@@ -64,7 +64,7 @@ def _suspect_keywords(operation: str, function: Callable[..., Any]) -> dict[str,
 
 
 def _about_imports(found: object, operations: Callables) -> list[str]:
-    """Tell of a framework's function that a module imported for its own use, and that now counts as its operation."""
+    """Return a sentence for each function of a framework that a module imported and that counts as its operation."""
     if not isinstance(found, ModuleType) or found.__name__.partition(".")[0] in FRAMEWORKS:
         return []
     origins = {name: function.__module__ for name, function in operations.items() if inspect.isroutine(function)}
@@ -77,7 +77,7 @@ def _about_imports(found: object, operations: Callables) -> list[str]:
 
 
 def _about_framework(found: object, home: ModuleType | None) -> list[str]:
-    """Tell of a module that uses a framework and forgot to declare it, for itself or for an object in it."""
+    """Return a sentence if a module uses a framework without declaring it, for itself or for an object in it."""
     module = found if isinstance(found, ModuleType) else home
     if module is None or hasattr(found, "framework") or hasattr(module, "framework"):
         return []

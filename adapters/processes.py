@@ -1,4 +1,4 @@
-"""What every process that the suite starts has in common: it ends with the suite, and how it ended is said."""
+"""What all processes started by the suite have in common: they end with the suite, in a way that can be reported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Ending:
         return self.signal or f"exit status {self.status}"
 
     def sentence(self) -> str:
-        """Return how a sentence goes on whose subject is the call that ended its process."""
+        """Return the predicate of a sentence about the call that ended its process."""
         if not self.signal:
             return f"ended its process with status {self.status}"
         return f"ended its process by {self.signal}{', perhaps for want of memory' * (self.signal == 'SIGKILL')}"

@@ -1,7 +1,7 @@
-"""What an operation returned, as NumPy values that can be judged.
+"""The result of an operation, as NumPy values that can be judged.
 
-What comes as a tuple is judged as one array too, its parts one after the other in one axis, so that a law compares
-every kind of result alike; the parts' shapes are kept beside it.
+A tuple is judged as one array too, with its parts concatenated in one axis, so that a law compares all kinds of results
+in the same way; the shapes of the parts are kept.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Shape = tuple[int, ...]
 class Result:
     """A result: its values as float64, bool or int64, and the dtype in which the framework returned them.
 
-    `shapes` are those of a tuple's parts, which `value` has one after the other; of one array, its own. `opaque` holds
-    the parts that are handed on as they came: a cache.
+    `shapes`: those of the parts of a tuple, which `value` has one after the other, or that of a single array.
+    `opaque`: the parts that are passed on unchanged: a cache.
     """
 
     value: np.ndarray
@@ -48,7 +48,7 @@ class Result:
 
     @classmethod
     def joined(cls, parts: Sequence[Result], opaque: Mapping[str, object]) -> Result:
-        """Return the result whose parts are those given; dtypes that differ are all named."""
+        """Return the result with the given parts; different dtypes are all named."""
         dtype = ", ".join(dict.fromkeys(part.dtype for part in parts))
         shapes = tuple(shape for part in parts for shape in part.shapes)
         return cls(join([part.value for part in parts]), dtype, shapes, opaque)

@@ -30,7 +30,7 @@ _OF_A_STEP = ("tokens", "positions", "padding_mask")
 
 @dataclass(frozen=True)
 class PreparedSequence:
-    """A chain of prepared calls; it can be made again and again, each time from no cache at all."""
+    """A chain of prepared calls; it can be repeated, each time without a cache at the beginning."""
 
     calls: tuple[PreparedCall, ...]
     after: tuple[int | None, ...]
@@ -69,8 +69,8 @@ def prepare_sequence(
 ) -> Call:
     """Convert the steps' tokens, and the other arguments of `decode_step` once for all of them.
 
-    Where the implementation lives in a worker, so do the caches: the whole chain is made there.
-    KeyError, ValueError and UnsupportedDtype as `prepare`.
+    The whole chain is made in the implementation's worker, if it has one, which keeps the caches.
+    Raises KeyError, ValueError and UnsupportedDtype as `prepare` does.
     """
     framework = implementation.framework
     if implementation.residence is not None:

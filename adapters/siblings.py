@@ -1,4 +1,4 @@
-"""Imports beside an implementation's file: `from helpers import …` finds the helpers.py of the same folder.
+"""Imports from the folder of an implementation's file: `from helpers import …` finds its helpers.py.
 
 Two files from two folders may each have a helpers.py. So the siblings of a file are in `sys.modules` only while the
 file itself is imported or one of its operations runs, and each file keeps its own.
@@ -28,7 +28,7 @@ class SiblingImports:
 
     @contextmanager
     def importable(self) -> Iterator[None]:
-        """Make the folder's modules importable, as for a script that is run there, and take them away again."""
+        """Make the folder's modules importable in this context, as for a script that is run there."""
         entry = str(self.folder)
         sys.path.insert(self._position, entry)
         displaced = _take_out(self._foreign())
@@ -58,7 +58,7 @@ class SiblingImports:
         return search_position(self.folder)
 
     def _foreign(self) -> list[str]:
-        """Return the modules of the same names that came from elsewhere and would be found instead."""
+        """Return the modules of the same names from elsewhere, which would be found instead."""
         tops = {name for name in self.names if name in sys.modules and self._hides(sys.modules[name])}
         return [name for name in sys.modules if name.partition(".")[0] in tops] if tops else []
 
@@ -77,7 +77,7 @@ class SiblingImports:
 
 
 def _listed(folder: Path) -> list[Path]:
-    """Return what a folder holds; nothing where it is none or, since others work beside the file, is gone again."""
+    """Return the contents of a folder; nothing if it is none, or has been deleted meanwhile."""
     try:
         return list(folder.iterdir())
     except OSError:

@@ -1,4 +1,4 @@
-"""What an operation's signature tells: the keywords it has, and those that look misspelt."""
+"""The signature of an operation: its keywords, and those that look misspelt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 
 _KEYWORD_CUTOFF = 0.75
 
-# Names from other interfaces that no spelling distance would find.
+# Names from other interfaces that are not spelt similarly.
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "attn_mask": "mask",
@@ -58,7 +58,7 @@ def foreign_keywords(function: Callable[..., Any], operation: Operation) -> tupl
 def unaccepted_call(function: Callable[..., Any], operation: Operation) -> str:
     """Return why the function cannot be called with the operation's required parameters; empty when it can.
 
-    A function whose signature cannot be read is given the benefit of the doubt: its calls will tell.
+    A function whose signature cannot be read passes: its calls will show whether it can be called.
     """
     required = [parameter for parameter in operation.parameters if parameter.requirement != "feature"]
     keywords = {parameter.name: None for parameter in required if parameter.requirement == "keyword"}

@@ -1,4 +1,4 @@
-"""How many calls of an implementation were made, and how long they took."""
+"""The number of calls of an implementation, and their time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _nothing() -> None:
 
 @dataclass
 class Stopwatch:
-    """The calls of an implementation and their seconds together; `heard` is called after each."""
+    """The number of calls of an implementation and their total time; `heard` is called after each."""
 
     clock: Callable[[], float] = time.perf_counter
     calls: int = 0
@@ -23,7 +23,7 @@ class Stopwatch:
 
     @contextmanager
     def timing(self, calls: int = 1) -> Iterator[None]:
-        """Time what is done in this context, which makes so many calls; one that raises counts like others."""
+        """Time this context, which makes `calls` calls; one that raises counts too."""
         started = self.clock()
         try:
             yield

@@ -19,7 +19,7 @@ def convert_weights(weights: object, convert: Callable[[np.ndarray], Any]) -> Si
 
 
 def plain_weights(weights: object) -> SimpleNamespace:
-    """Return an object with the same attributes and the same arrays, of no class that others would have to know."""
+    """Return a plain object with the same attributes and the same arrays."""
     return convert_weights(weights, lambda array: array)
 
 

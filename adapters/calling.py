@@ -207,8 +207,8 @@ def prepare(
     if implementation.residence is None:
         return prepare_here(implementation, operation, arguments, dtype=dtype, **settings)
     specification, given = _checked(implementation, operation, arguments, layout, mask_polarity)
-    told = {"operation": operation, "arguments": plain_arguments(specification, given), "dtype": dtype, **settings}
-    return implementation.residence.call(operation, told)
+    request = {"operation": operation, "arguments": plain_arguments(specification, given), "dtype": dtype, **settings}
+    return implementation.residence.call(operation, request)
 
 
 def prepare_here(

@@ -121,5 +121,5 @@ def _processor() -> str:
         lines = _CPU.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
-    told = next((line for line in lines if line.startswith(("flags", "Features"))), platform.processor())
-    return f"{platform.machine()}-{zlib.crc32(told.encode()):08x}"
+    features = next((line for line in lines if line.startswith(("flags", "Features"))), platform.processor())
+    return f"{platform.machine()}-{zlib.crc32(features.encode()):08x}"

@@ -57,7 +57,7 @@ def multi_head_attention_sowing(
 ) -> Array:
     """Do the same while the weights are kept for inspection, for which Flax has an attention of its own.
 
-    Without the causal flag, which that attention takes only beside masks with a row for each query.
+    Without the causal flag, which that attention takes only with masks that have a row for each query.
     """
     layer = multi_head_layer(weights, num_heads, num_kv_heads)
     return layer(x, context, mask=_rank_4(mask), sow_weights=True)

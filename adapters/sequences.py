@@ -75,8 +75,8 @@ def prepare_sequence(
     framework = implementation.framework
     if implementation.residence is not None:
         plain = plain_arguments(OPERATIONS["decode_step"], arguments)
-        told = {"steps": [(step.tokens, step.after, dict(step.keywords)) for step in steps], "arguments": plain}
-        return implementation.residence.call("decode_step", {**told, "dtype": dtype, "strided": strided}, len(steps))
+        request = {"steps": [(step.tokens, step.after, dict(step.keywords)) for step in steps], "arguments": plain}
+        return implementation.residence.call("decode_step", {**request, "dtype": dtype, "strided": strided}, len(steps))
     first = prepare_here(
         implementation,
         "decode_step",

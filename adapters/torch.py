@@ -140,7 +140,7 @@ def silu(x: Tensor) -> Tensor:
 def _attn_mask(mask: Tensor | None, bias: Tensor | None, is_causal: bool) -> Tensor | None:
     """Join mask and bias to torch's one argument: bool, or added to the logits.
 
-    ValueError beside is_causal: torch documents an error there, and raises it or not depending on the kernel.
+    ValueError together with is_causal: torch documents an error, which depends on the kernel.
     """
     if is_causal and not (mask is None and bias is None):
         raise ValueError("torch refuses attn_mask together with is_causal; put the causal mask into attn_mask")

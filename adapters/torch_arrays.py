@@ -149,7 +149,7 @@ def _needs_no_grad(error: RuntimeError) -> bool:
 def _cut_off(returned: Any) -> Any:
     """Return the tensors of a result without their graphs, which keep all that was computed; the rest as it is.
 
-    A cache beside them stays the very object that was returned, for it may be one that a program uses twice.
+    A cache stays the very object that was returned, because a program may use it twice.
     """
     if type(returned) in (tuple, list):
         return type(returned)(map(_without_graph, returned))

@@ -161,8 +161,8 @@ def _selection(arguments: Arguments) -> Selection:
     from veriformer.conformance_tests.core.selection import Selection, UnknownName
 
     try:
-        operations, laws, dtypes = (given or None for given in (arguments.operations, arguments.laws, arguments.dtypes))
-        return Selection(operations, laws, dtypes, effort=arguments.tier, seed=arguments.seed)
+        operations, laws, dtypes = arguments.operations or None, arguments.laws or None, arguments.dtypes or None
+        return Selection(operations, laws, dtypes, arguments.tier, arguments.seed)
     except UnknownName as error:
         raise UserError(str(error)) from error
 

@@ -113,8 +113,8 @@ def _step(number: int, step: Step, checked: StepResult) -> Lines:
     lines = [line, *(paragraph(f"given {'; '.join(step.hypotheses)}", _WIDTH, 6, "dim") if step.hypotheses else [])]
     if checked.holds:
         proved = "holds by" if step.holds_by_evaluation else "proved by"
-        told = f"{proved} {step.short_method}; {checked.spot_check.detail}; {checked.vacuity.detail}"
-        return [*lines, *paragraph(told, _WIDTH, 6, "dim")]
+        text = f"{proved} {step.short_method}; {checked.spot_check.detail}; {checked.vacuity.detail}"
+        return [*lines, *paragraph(text, _WIDTH, 6, "dim")]
     reasons = [
         checked.statement,
         "" if checked.proved else f"not proved: {checked.proof.detail}",
@@ -132,5 +132,5 @@ def _total(results: list[DerivationResult]) -> Lines:
     failed = sum(len(result.failures) for result in results)
     seconds = sum(result.seconds for result in results)
     outcome = "all hold" if not failed else f"{failed} {'does' if failed == 1 else 'do'} not hold"
-    told = f"{counted(len(results), 'derivation')}, {counted(steps, 'step')}: {outcome} ({seconds:.1f} s)"
-    return [Text(told, style="bold red" if failed else "bold green")]
+    text = f"{counted(len(results), 'derivation')}, {counted(steps, 'step')}: {outcome} ({seconds:.1f} s)"
+    return [Text(text, style="bold red" if failed else "bold green")]

@@ -40,8 +40,8 @@ def _steps(identifier: str, names: tuple[str, ...]) -> str:
     from veriformer.spec.derivations import load_derivation
 
     numbers = {step.name: number for number, step in enumerate(load_derivation(identifier).steps, 1)}
-    told = " and ".join(f"{numbers[name]} “{name}”" for name in names)
-    return f"{'step' if len(names) == 1 else 'steps'} {told}"
+    text = " and ".join(f"{numbers[name]} “{name}”" for name in names)
+    return f"{'step' if len(names) == 1 else 'steps'} {text}"
 
 
 def _mistakes(law: LawStatement) -> Lines:
@@ -107,9 +107,9 @@ def _parameter(parameter: Parameter) -> Lines:
 
 def _value(value: ConventionValue, is_standard: bool) -> Lines:
     marks = [mark for mark, given in (("standard", is_standard), ("only if declared", not value.inferred)) if given]
-    told = f"{value.meaning}{f' ({marks[0]})' if marks else ''}"
+    text = f"{value.meaning}{f' ({marks[0]})' if marks else ''}"
     return [
-        *entry(value.name, told, _WIDTH, indent=2, label_width=20),
+        *entry(value.name, text, _WIDTH, indent=2, label_width=20),
         *labelled("", [f"followed by {value.followed_by}"], indent=2, label_width=20, style="dim"),
     ]
 

@@ -73,7 +73,7 @@ class FrameReader:
         if len(self._received) < whole:
             return None
         if len(self._received) > whole:
-            raise MalformedFrame("something follows it that nobody asked for")
+            raise MalformedFrame("something follows it that was not requested")
         return Frame(_parsed(self._received[_SIZES.size : whole - payload]), bytes(self._received[whole - payload :]))
 
 

@@ -1,7 +1,7 @@
 """Keras on its PyTorch backend, where attention and the norms are PyTorch's kernels behind Keras's arguments.
 
 Not declared, for reasons that are in docs/findings.md: float16, where a mask hides too little; float64, which Keras
-computes in float32; a bias, which is refused beside the causal flag or not, depending on the kernel; and the loss,
+computes in float32; a bias, which some kernels refuse together with the causal flag; and the loss,
 which refuses a single class.
 """
 

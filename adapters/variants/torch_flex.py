@@ -1,6 +1,6 @@
 """PyTorch's flex_attention, not compiled: the unfused form that it has for trying things out.
 
-A mask or the causal flag is its `mask_mod`, a bias its `score_mod`; both may be given beside each other.
+A mask or the causal flag is its `mask_mod`, a bias its `score_mod`; both may be given at once.
 PyTorch's own switch turns off that flex_attention compiles itself at every new shape: the same operations are then run
 one by one. Its documentation asks for torch.compile around the call, which needs a C++ compiler on the CPU.
 

@@ -181,7 +181,7 @@ class _Comparing:
         return known
 
     def _told(self, pair: Pair) -> Pair:
-        """Return the pair under the conventions that calls on drawn cases tell where no question did."""
+        """Return the pair, with conventions that no probe determined taken from calls on drawn cases."""
         if not any(finding.unknown for profile in (pair.first, pair.second) for finding in profile.findings):
             return pair
         limits = self._limits(pair)

@@ -39,8 +39,9 @@ def parametrize_with_laws(
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
     from veriformer.conformance_tests.run.options import RunOptions
 
-    wanted, tried = (None if names is None else tuple(names) for names in (operations, laws))
-    options = RunOptions(Selection(wanted, tried, effort=tier, seed=seed), ExpectedFailures.of(expected_failures))
+    wanted_operations, wanted_laws = (None if names is None else tuple(names) for names in (operations, laws))
+    selection = Selection(wanted_operations, wanted_laws, None, tier, seed)
+    options = RunOptions(selection, ExpectedFailures.of(expected_failures))
     return pytest.mark.parametrize("law", [_parameter(test) for test in law_tests(implementation, options)])
 
 

@@ -38,9 +38,9 @@ def address() -> Iterator[str]:
 
 def test_a_cluster_finds_what_one_process_finds(address: str) -> None:
     alone = check("numpy", operations=SMALL, tier="quick")
-    with cluster(address) as crew:
-        assert crew.size == 2
-        together = check("numpy", operations=SMALL, tier="quick", executor=crew)
+    with cluster(address) as pool:
+        assert pool.size == 2
+        together = check("numpy", operations=SMALL, tier="quick", executor=pool)
     assert without_times(report_as_json(together)) == without_times(report_as_json(alone))
     assert together.findings == alone.findings
 

@@ -1,4 +1,4 @@
-"""Any executor of `concurrent.futures` as a worker pool; it belongs to the caller, who shuts it down."""
+"""Any executor of `concurrent.futures` as a worker pool; the caller shuts it down."""
 
 from __future__ import annotations
 

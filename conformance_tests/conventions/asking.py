@@ -31,7 +31,7 @@ ATTENTION = (FORWARD, "grouped_query_attention", "attention_weights", "single_he
 LAYERS = ("encoder_layer", "decoder_layer")
 WIDEST_FIRST = ("float64", "float32", "float16", "bfloat16")
 Examine = Callable[[Implementation, Operation], Profile]
-# What a call returns; and what compares some results with each other: the values that they show, and this in words.
+# A call; and a comparison of results with each other, which returns the values that they show, and this in words.
 Ask = Callable[[Any], Array | None]
 Shown = Callable[[Any, Ask], tuple[tuple[str, ...], str] | None]
 NO_QUESTION = "no question is known that would tell"
@@ -54,8 +54,8 @@ class Answer:
 class Asking:
     """The calls that a question about `convention` may make.
 
-    `examine` finds the conventions of another operation of the implementation. Where `thorough`, a question goes on for
-    the sake of its evidence when its answer is known.
+    `examine` finds the conventions of another operation of the implementation. A `thorough` question goes on, for the
+    sake of its evidence, when its answer is known.
     """
 
     subject: Subject
@@ -67,8 +67,8 @@ class Asking:
 
     @classmethod
     def of(cls, subject: Subject, examine: Examine, *, thorough: bool = False) -> Asking:
-        """Let the subject's calls obey all declared conventions, and find which choices may be asked for."""
-        # A declared value may decide what an earlier question brings: tiled heads, what the layout's does.
+        """Let the subject's calls obey every declared convention, and find which choices it offers."""
+        # A declared value may decide how an earlier question is answered: where heads are tiled, that of the layout.
         for name in CONVENTIONS:
             declared = subject.implementation.declared_convention(name, subject.operation.name)
             subject.conventions = subject.conventions if declared is None else {**subject.conventions, name: declared}
@@ -163,9 +163,10 @@ class Asking:
         return Answer(fitting_all(self.convention, evidence), tuple(evidence))
 
     def until_told(self, questions: Sequence[Any], shown: Shown | None = None) -> Answer:
-        """Return what fits by questions each of which may tell, asked until one does; what fits none is wrong.
+        """Return the values that fit the questions, each of which may tell alone, asked until one does.
 
-        `shown` compares results with each other, where no comparison with the reference tells.
+        `shown` compares results with each other where no comparison with the reference tells. A result that fits no
+        value is wrong in another way, and tells nothing.
         """
         fits: set[str] = set(self.values)
         evidence: list[Evidence] = []
@@ -180,12 +181,11 @@ class Asking:
             if found is not None:
                 evidence.append(self.evidence(questions[-1], found[1], found[0]))
                 fits = fits.intersection(found[0]) or fits
-        # What fits no value is wrong for another reason, where another result fits one.
         kept = [one for one in evidence if one.fits] or evidence
         return Answer(tuple(value for value in self.values if value in fits), tuple(kept))
 
     def under_each(self, inputs: Inputs) -> Answer:
-        """Return the values under which a call, made as each asks for, gives what it should; else those it answers."""
+        """Return the values under which a call, made as they ask, gives the right result; else those that return."""
         before = self.subject.conventions
         expected = inputs.expected(before)
         answered: list[str] = []

@@ -10,7 +10,7 @@ import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
 
 _SMALL_MASK = 24
-# Larger than every entry of an answer: what is not a number differs most from what is.
+# Larger than every entry of a result, so that NaN differs most from numbers.
 _FAR = 1e30
 
 
@@ -41,11 +41,11 @@ def keys_words(seen: Array) -> str:
 
 
 def entry_words(output: Array, expected: Mapping[str, Array], judged: Array) -> str:
-    """Return the entry in which the values of a convention differ most: what came, and what each would give."""
+    """Return the entry in which the values of a convention differ most, with what each of them gives."""
     floats = [np.asarray(value, dtype=np.float64) for value in expected.values()]
     comparable = np.stack([np.nan_to_num(value, nan=_FAR, posinf=_FAR, neginf=-_FAR) for value in floats])
     ordered = np.sort(comparable, axis=0)
-    # The least of the gaps, where some entry tells all values apart.
+    # The smallest gap between two values, if in some entry all differ; else the largest.
     nearest = np.diff(ordered, axis=0).min(axis=0, initial=_FAR)
     gaps = nearest if (judged & (nearest > 0)).any() else ordered[-1] - ordered[0]
     spread = np.where(judged, gaps, -1.0)

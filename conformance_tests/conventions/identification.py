@@ -186,7 +186,7 @@ def _judged(
 
 
 def _with_what_calls_tell(found: Sequence[Identified], profile: Profile) -> tuple[Identified, ...]:
-    """Return what is known, with what ordinary calls tell where no question did."""
+    """Return what is known, with the values that ordinary calls tell where no question did."""
     drawn = list(_drawn(profile)) if any(finding.unknown for finding in profile.findings) else []
     told = told_by_calls(profile, drawn) if drawn else profile
     pairs = zip(profile.findings, told.findings, strict=True)
@@ -219,7 +219,7 @@ def _drawn(profile: Profile) -> Iterator[Inputs]:
         compiles_per_shape=implementation.framework.compiles_per_shape,
     )
     if isinstance(space, AttentionSpace):
-        # Rows without a key tell what becomes of them.
+        # Rows without a key show that convention.
         space = replace(space, window="sometimes", mask_kinds=(*MASK_KINDS, "empty_rows"))
     choice, random = cases(space, limits), Random(limits.seed)
     yield from (draw_inputs(name, choice.sample(random)) for _ in range(_CALLS))

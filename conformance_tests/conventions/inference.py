@@ -1,4 +1,4 @@
-"""Which conventions an operation obeys: declared ones are taken at their word, the others are found by asking.
+"""Which conventions an operation obeys: declared ones are taken at their word, the others are found by questions.
 
 A question tells the values of a convention apart by comparing results with those of the reference under each of them.
 Where they do not tell, several values stand: the convention is unknown, and laws judge under all of them.

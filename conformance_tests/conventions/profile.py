@@ -9,7 +9,7 @@ from veriformer.conformance_tests.core.subject import Subject
 from veriformer.conformance_tests.refusals.choices import Fixed
 from veriformer.spec.conventions import CONVENTIONS
 
-# What fits this value fits all, as more is allowed under the others: it excludes them.
+# Results that fit this value fit all, because the others allow more: where it fits, it excludes them.
 _NARROWEST = {"softmax_dtype": "input"}
 
 
@@ -17,8 +17,8 @@ _NARROWEST = {"softmax_dtype": "input"}
 class Finding:
     """The value of one convention for one operation, and how it is known.
 
-    `standing` are the values that what was asked leaves, where it leaves several: the convention is unknown then, and
-    `value` is what is taken until laws tell.
+    `standing` are the values that remain after the questions, where several do: the convention is unknown then, and
+    `value` is the one assumed until laws tell.
     """
 
     operation: str
@@ -45,16 +45,16 @@ class Profile:
 
 
 def values_standing(convention: str, fits: Iterable[str]) -> tuple[str, ...]:
-    """Return the values that fit and may be inferred; one alone where it allows less than all others."""
+    """Return the values that fit and may be inferred; only the narrowest where it allows less than all others."""
     kept = tuple(value for value in CONVENTIONS[convention].inferred_values if value in set(fits))
     narrowest = _NARROWEST.get(convention)
     return (narrowest,) if narrowest in kept else kept
 
 
 def finding_of(operation: str, convention: str, fits: Iterable[str] | None) -> Finding:
-    """Return what follows from the values that every answer fits; None where there was nothing to ask.
+    """Return what follows from the values that fit every result; `fits` is None where nothing was asked.
 
-    Where none fits, something else is wrong with what came, or it did not come: every value stands.
+    Where none fits, the results are wrong in another way, or there are none: every value stands.
     """
     standard = CONVENTIONS[convention].standard
     if fits is None:

@@ -1,4 +1,4 @@
-"""Sentences about conventions that an operation follows, is right by, and seldom was meant to."""
+"""Sentences about conventions that an operation follows, correctly but seldom on purpose."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from veriformer.spec.conventions import CONVENTIONS
 
 
 def seldom_meant(findings: Iterable[Finding]) -> list[str]:
-    """Return a sentence for each value that was inferred and that many who compute it did not want.
-
-    Whoever declares the value means it.
-    """
+    """Return a sentence for each inferred value that is often followed by accident; a declared value is meant."""
     followed: dict[tuple[str, str], list[str]] = {}
     for finding in findings:
         if finding.how == "inferred" and not finding.unknown:

@@ -1,7 +1,7 @@
 """Laws judged under every value of a convention that still stands, where under the one taken some are broken.
 
 What one combination of values explains, the same for every law of the operation and every call, is no violation. Where
-none explains everything, one that explains some of it and breaks nothing else is nearer to what was written.
+none explains everything, one that explains some of it and breaks nothing else is nearer to what the program does.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from veriformer.conformance_tests.core.subject import Subject, WrongShape
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.refusals.reporting import without_refusals
 
-# Combinations that are asked about the cases of so many broken laws, and how many of them are tried on everything:
-# those by which most of these cases are right.
+# So many combinations are tried on the cases of so many broken laws, and those by which most of these cases are right
+# are tried on everything: a law on all its cases takes as long as many combinations on one case.
 _MOST_COMBINATIONS = 24
 _ASKED_FIRST = 12
 _MOST_JUDGED = 4
 
-# Whether a law holds on the one case that broke it, and what comes of it on all of its cases.
+# Whether a law holds on the one case that broke it, and its result on all of its cases.
 OnCase = Callable[[Profile, LawResult], bool]
 OnAll = Callable[[Profile, Law], LawResult]
 
@@ -43,7 +43,7 @@ def under(profile: Profile, values: Mapping[str, str]) -> Profile:
 
 
 def others_standing(profile: Profile) -> Iterator[dict[str, str]]:
-    """Yield every other combination of values that stand, as what it changes; few changes before many."""
+    """Yield the changes of every other combination of values that stand, few changes before many."""
     unknown = [finding for finding in profile.findings if finding.unknown]
     combined = [_changed(unknown, values) for values in product(*(finding.standing for finding in unknown))]
     combined.sort(key=len)
@@ -56,9 +56,9 @@ def _changed(unknown: Sequence[Finding], values: Sequence[str]) -> dict[str, str
 
 
 def told_by_calls(profile: Profile, drawn: Sequence[Inputs]) -> Profile:
-    """Return an operation under the values that stand and explain most of what some calls return.
+    """Return an operation under the values that stand and explain most results of some calls.
 
-    Where those that explain it have one value of a convention in common, that is inferred.
+    Where all combinations that do have one value of a convention in common, that is inferred.
     """
     combinations = [{}, *others_standing(profile)]
     if len(combinations) == 1:
@@ -72,7 +72,7 @@ def told_by_calls(profile: Profile, drawn: Sequence[Inputs]) -> Profile:
 
 
 def _explained(profile: Profile, drawn: Sequence[Inputs]) -> frozenset[int]:
-    """Return of which calls, by number, the results are those of the reference."""
+    """Return the numbers of the calls whose results are those of the reference."""
     return frozenset(number for number, inputs in enumerate(drawn) if _is_right(profile.subject, inputs))
 
 
@@ -103,11 +103,11 @@ def explaining(
     on_case: OnCase,
     on_all: OnAll,
 ) -> tuple[Profile, dict[str, LawResult]] | None:
-    """Return the operation under those values that explain most of what is broken, and what comes of every law there.
+    """Return the operation under the values that explain most of what is broken, and the result of every law there.
 
-    `others` is the operation under every other combination of values that stand, `results` came under the first, that
-    of `profile`. None where no other values that stand explain any of it, or only by breaking what holds. What is
-    refused is neither explained nor broken.
+    `others` is the operation under every other combination of values that stand; `results` are those under the values
+    of `profile`. None where no other values explain any of it, or only by breaking laws that hold. What is refused is
+    neither explained nor broken.
     """
     unknown = {finding.convention for finding in profile.findings if finding.unknown}
     broken = [result for result in map(without_refusals, results) if is_broken(result)]
@@ -131,7 +131,7 @@ def _about(result: LawResult, conventions: Collection[str]) -> bool:
 
 
 def _most_promising(others: Sequence[Profile], broken: Sequence[LawResult], on_case: OnCase) -> list[Profile]:
-    """Return the operation under combinations by which some broken laws hold on their cases, where most do first."""
+    """Return the operation under the combinations by which some broken laws hold on their cases, most laws first."""
     holding = [(other, sum(on_case(other, result) for result in broken)) for other in others]
     promising = [(other, count) for other, count in holding if count]
     return [other for other, _ in sorted(promising, key=lambda pair: -pair[1])[:_MOST_JUDGED]]
@@ -140,10 +140,10 @@ def _most_promising(others: Sequence[Profile], broken: Sequence[LawResult], on_c
 def _judged(
     profile: Profile, laws: Sequence[Law], broken: set[str], about: set[str], on_all: OnAll
 ) -> dict[str, LawResult] | None:
-    """Return what comes of every law, those broken before first; None where others are, or over three quarters are.
+    """Return the result of every law, the `broken` first; None where others break, or over three quarters still do.
 
-    A value that explains less than a quarter of it explains what a mistake does to a law or two, unless it explains
-    all that the laws `about` its convention say.
+    A value that explains less than a quarter makes up for what a mistake does to a law or two, unless it explains all
+    laws `about` its convention.
     """
     judged: dict[str, LawResult] = {}
     for law in laws:

@@ -1,4 +1,4 @@
-"""The calls of an implementation that a diagnosis rests on: those that broke laws, and more on drawn inputs."""
+"""The calls that a diagnosis rests on: those that broke laws, and more on drawn inputs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.subject import Subject
 from veriformer.conformance_tests.diagnosis.elimination import Elimination, differ
+from veriformer.conformance_tests.diagnosis.interface_laws import OF_STATE, is_interface_law
 from veriformer.conformance_tests.diagnosis.observation import (
     Observation,
     arguments_of,
@@ -25,7 +26,6 @@ from veriformer.conformance_tests.diagnosis.observation import (
     result_at,
 )
 from veriformer.conformance_tests.diagnosis.pairs import Changes, Effects
-from veriformer.conformance_tests.diagnosis.promises import OF_STATE, is_promise
 from veriformer.conformance_tests.diagnosis.work import Work
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.space import NoSpace, Space
@@ -37,26 +37,26 @@ from veriformer.conformance_tests.search.search import Search as LawSearch
 from veriformer.conformance_tests.variants import Point
 from veriformer.spec.laws.law import LawStatement
 
-# Calls taken from counterexamples, and calls drawn.
+# At most so many calls are taken from counterexamples, and so many are drawn.
 _MOST_OBSERVATIONS = 64
 _MOST_DRAWS = 120
-# Where every call is of another shape, and compiled for it.
+# The same where a framework compiles for each shape.
 _MOST_COMPILED_DRAWS = 12
 _COMPILED_CONFIRMATIONS = 8
 _MOST_ANSWERS_TO_DEVIATE = 24
-# Combinations of values that stand under which mistakes are looked for as under the first.
+# Mistakes are looked for under so many combinations of values of unknown conventions.
 _MOST_STANDING = 6
 _MOST_REPEATED = 12
 _STEPS_TO_REPEAT = 30_000
 _STEPS_TO_SEPARATE = 40_000
-# 16 roundings of bfloat16, beside the largest result: where memory says in which order to add, sums in 16 bits come
-# out less far apart than this.
+# 16 roundings of bfloat16, relative to the largest result: sums in 16 bits differ by less where the layout in memory
+# decides the order of addition.
 _MORE_THAN_HALVES_ROUND = 2.0**-4
 _WIDEST = ("float64", "float32", "bfloat16", "float16")
 
 
 class Until(NamedTuple):
-    """When each search for what one operation does must have ended, in steps of work from the first."""
+    """The steps of work, counted from the start, at which the search for single mistakes and that for pairs end."""
 
     alone: int = 200_000
     in_pairs: int = 700_000
@@ -66,12 +66,12 @@ UNTIL = Until()
 
 
 class Calls:
-    """What elimination needs of an implementation: the calls that broke laws, and more inputs to call it on."""
+    """What elimination needs from an implementation: the calls that broke laws, and more inputs to call it on."""
 
     def __init__(self, profile: Profile, broken: Sequence[LawResult], limits: Limits, base: Point) -> None:
         self.subject = profile.subject
         self.afresh = _depends_on_history(broken)
-        self.only_moderate = self.keeps_something = self.wrong_from_the_first_call = False
+        self.only_moderate = self.has_stale_state = self.wrong_from_the_first_call = False
         self.broken = broken
         self.base = base
         self.work = Work()
@@ -82,25 +82,25 @@ class Calls:
         self.limits = replace(limits, dtypes=(widest,))
 
     def explained(self) -> tuple[list[Changes], Elimination]:
-        """Return the changes that explain everything, and the elimination that found them.
+        """Return the changes that explain every call, and the elimination that found them.
 
-        Where nothing does, answers may depend on the calls before: then those of programs just loaded are explained. Or
-        large numbers may overflow in an order of steps of which a formula knows nothing: then the moderate ones are,
-        unless two mistakes explain them all.
+        Where nothing does, results may depend on earlier calls: then the calls of copies that have just been loaded are
+        explained. Or large numbers may overflow in an order of steps that no formula has: then the calls with moderate
+        numbers are explained, unless a pair of mistakes explains all.
         """
         everything = self._elimination(self._observations(), UNTIL.alone)
         found, elimination = self._searched(everything, Elimination.alone)
         if not found and not self.afresh and self._depends_on_calls_before():
-            self.afresh = self.keeps_something = True
+            self.afresh = self.has_stale_state = True
             everything = self._elimination(self._observations(), UNTIL.in_pairs)
             found, elimination = self._searched(everything, Elimination.alone)
         everything.end = UNTIL.in_pairs
         if found and self.only_moderate:
-            return self._beside_what_moderate_calls_show(everything) or (found, elimination)
+            return self._pairs_with_large_numbers(everything) or (found, elimination)
         return (found, elimination) if found else self._searched(everything, Elimination.in_pairs)
 
-    def _beside_what_moderate_calls_show(self, everything: Elimination) -> tuple[list[Changes], Elimination] | None:
-        """Return the pairs of which one mistake shows with large numbers alone, if any explain every call."""
+    def _pairs_with_large_numbers(self, everything: Elimination) -> tuple[list[Changes], Elimination] | None:
+        """Return pairs that explain every call, one mistake of each showing only with large numbers; None if none."""
         self.only_moderate = False
         pairs = everything.in_pairs()
         self.only_moderate = not pairs
@@ -109,9 +109,9 @@ class Calls:
     def _searched(
         self, everything: Elimination, search: Callable[[Elimination], list[Changes]]
     ) -> tuple[list[Changes], Elimination]:
-        """Return what explains every call, or if nothing does, those with moderate numbers.
+        """Return what explains every call, or where nothing does, what explains those with moderate numbers.
 
-        What explains every call explains these too, so that one search does.
+        What explains every call explains the moderate ones too: one search, among these, finds both.
         """
         observations, doubtful = (
             [one for one in part if one.moderate] for part in (everything.observations, everything.doubtful)
@@ -135,7 +135,7 @@ class Calls:
         elimination.unknown = self.unknown
         if self.limits.compiles_per_shape:
             elimination.confirmations = _COMPILED_CONFIRMATIONS
-        # A law may see what is too little beside rounding to name it; if other calls do not, the formula is right.
+        # A law may see a deviation that rounding nearly hides. Where no other call deviates, the formula is right.
         answered = 0
         for inputs in self._draws():
             if elimination.deviates or answered == _MOST_ANSWERS_TO_DEVIATE or self.work.over(end):
@@ -147,7 +147,7 @@ class Calls:
         return elimination
 
     def _declared(self) -> frozenset[str]:
-        """Return the conventions at which nobody needs to guess."""
+        """Return the conventions that are declared."""
         implementation, operation = self.subject.implementation, self.subject.operation.name
         names = (decision.convention for decision in self.base.family.all_decisions.values())
         return frozenset(
@@ -155,7 +155,7 @@ class Calls:
         )
 
     def separating(self, standing: Sequence[Changes]) -> str:
-        """Return what an input is like on which two of the changes differ; empty where none was drawn."""
+        """Return the description of an input on which two of the changes differ; empty where none was drawn."""
         free = replace(self.limits, features=frozenset(self.subject.operation.features))
         end = self.work.done + _STEPS_TO_SEPARATE
         for description, inputs in self._drawn(free):
@@ -168,12 +168,12 @@ class Calls:
         return ""
 
     def shows(self, result: LawResult) -> bool:
-        """Return whether a formula can be held against the calls of a broken law, or could not see what is wrong."""
+        """Return whether a formula can be compared with the calls of a broken law."""
         calls = result.counterexample.calls if result.counterexample else ()
         return not self.afresh and all(call.inputs is not None and finite(arguments_of(call.inputs)) for call in calls)
 
     def reading_layouts(self, formula: Point) -> list[str]:
-        """Return the broken laws of memory layouts in which a formula is computed of contiguous arrays alone."""
+        """Return the broken laws of memory layouts for which a formula fits contiguous arrays and not strided ones."""
         broken = (one for one in self.broken if one.law.claim.key == "memory_layout" and one.status == "failed")
         return [result.law.id for result in broken if self._reads_layout(result, formula)]
 
@@ -189,7 +189,7 @@ class Calls:
         return not same and contiguous.fits(formula) and not strided.fits(formula)
 
     def _depends_on_calls_before(self) -> bool:
-        """Return whether a program just loaded answers otherwise than it did; see too whether it is wrong by itself."""
+        """Return whether a copy that has just been loaded gives other results; note whether it is wrong as well."""
         if not self.loads_again:
             return False
         end = self.work.done + _STEPS_TO_REPEAT
@@ -209,14 +209,14 @@ class Calls:
         return found
 
     def _observed(self, inputs: Inputs) -> Observation | None:
-        """Observe a call; where answers depend on those before, that of a program which has just been loaded."""
+        """Observe a call; where results depend on earlier calls, the call of a copy that has just been loaded."""
         if self.afresh and self.loads_again:
             return self._observed_afresh(inputs)
         return self._observed_of(self.subject, inputs)
 
     @property
     def loads_again(self) -> bool:
-        """Whether the implementation is a file, of which another copy can be loaded; modules are kept by Python."""
+        """Whether the implementation is a file, which can be loaded again; Python keeps modules."""
         source = self.subject.implementation.source
         return source is not None and source.endswith(".py")
 
@@ -239,8 +239,8 @@ class Calls:
         for result in self.broken:
             calls = result.counterexample.calls if result.counterexample else ()
             own = [record.inputs for record in calls if record.operation == self.subject.operation.name]
-            # Each law's first and last call: what it compares. No formula explains a promise that is broken.
-            for one in () if is_promise(result.law.id) else (*own[:1], *own[-1:]):
+            # A law compares its first call with its last. No formula explains a broken interface law.
+            for one in () if is_interface_law(result.law.id) else (*own[:1], *own[-1:]):
                 if one is not None:
                     inputs[id(one)] = one
         return sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
@@ -250,7 +250,7 @@ class Calls:
         return [observation for observation in found if observation is not None]
 
     def _observed_widely(self, inputs: Inputs) -> Observation | None:
-        """Observe a call in the widest dtype, where candidates lie furthest apart; else as it was."""
+        """Observe a call in the widest dtype, in which candidates differ most; where that is right, in its own."""
         widest = _in_dtype(inputs, self.limits.dtypes[0])
         observation = self._observed(widest)
         if widest is inputs or (observation is not None and observation.deviates):
@@ -258,7 +258,7 @@ class Calls:
         return self._observed(inputs)
 
     def _draws(self) -> Iterator[Inputs]:
-        """Yield inputs as drawn, and in turn with them what the broken laws make of theirs."""
+        """Yield drawn inputs in turn with the inputs that the broken laws make."""
         most = _MOST_COMPILED_DRAWS if self.limits.compiles_per_shape else _MOST_DRAWS
         made = self._made_by_laws()
         for _, (_, inputs) in zip(range(most), self._drawn(self.limits), strict=False):
@@ -266,7 +266,7 @@ class Calls:
             yield from (inputs for inputs in islice(made, 1) if inputs is not None)
 
     def _made_by_laws(self) -> Iterator[Inputs | None]:
-        """Yield the inputs of the last call that each broken law makes on new cases: vectors as small as eps, say."""
+        """Yield the inputs of each broken law's last call on a new case, such as vectors as small as eps."""
         tried = [laws()[result.law.id] for result in self.broken]
         choices = [(law, cases(law.space, self.limits)) for law in tried if not isinstance(law.space, NoSpace)]
         random = Random(self.limits.seed + 1)
@@ -278,7 +278,7 @@ class Calls:
                 yield self.subject.calls[-1].inputs if self.subject.calls else None
 
     def _drawn(self, limits: Limits) -> Iterator[tuple[str, Inputs]]:
-        """Yield inputs from the operation's own space, in which everything meets, and from those of the broken laws."""
+        """Yield inputs from the operation's own space, with every feature, and from those of the broken laws."""
         name = self.subject.operation.name
         spaces = dict.fromkeys([ample_space(name), *(_space(result.law) for result in self.broken)])
         choices = [cases(space, limits) for space in spaces if not isinstance(space, NoSpace)]

@@ -11,20 +11,20 @@ from veriformer.conformance_tests.core.packages import blamed_on_its_package
 from veriformer.conformance_tests.diagnosis.calls import Calls
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.elimination import Elimination, mistakes_of
-from veriformer.conformance_tests.diagnosis.kept import contradicted
+from veriformer.conformance_tests.diagnosis.interface_laws import ONLY_OF_LARGE_NUMBERS, STALE_STATE, is_interface_law
 from veriformer.conformance_tests.diagnosis.named_by_laws import (
     formulas_of,
     left_by,
-    refuted_by_promises,
-    suspects_beside_each_other,
+    refuted_by_interface_laws,
     suspects_by_laws,
+    suspects_with_a_second,
     telling,
     weighed,
 )
 from veriformer.conformance_tests.diagnosis.pairs import Changes
-from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, ONLY_OF_LARGE_NUMBERS, is_promise
-from veriformer.conformance_tests.diagnosis.remainder import unexplained
 from veriformer.conformance_tests.diagnosis.speaking_against import spoken_against
+from veriformer.conformance_tests.diagnosis.stale_state import contradicted
+from veriformer.conformance_tests.diagnosis.unexplained_laws import unexplained_laws
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.operations.suites import family_of
@@ -32,7 +32,7 @@ from veriformer.conformance_tests.variants import Point
 from veriformer.spec.laws import LAWS
 
 PAIR = 0.9
-# What explains the calls with moderate numbers and not those with large ones.
+# The confidence in what explains the calls with moderate numbers and not those with large ones.
 _MODERATE = 0.8
 
 
@@ -56,11 +56,11 @@ def _diagnosed(profile: Profile, results: Sequence[LawResult], limits: Limits) -
     operation = profile.subject.operation.name
     names = tuple(result.law.id for result in broken)
     if all(result.counterexample and result.counterexample.eager_allows for result in broken):
-        # Roundings that were declared or inferred not to be made: no formula is wrong.
+        # Only roundings that were declared or inferred not to be made: no formula is wrong.
         return Diagnosis(operation, "unknown", (), names)
     against = spoken_against(profile.subject, broken, limits)
     if not any(result.status in ("passed", "failed") for result in results if not _of_signature(result)):
-        # No call gave an answer: what could not be judged speaks for no mistake.
+        # No call gave a result: only the signature can be to blame.
         return _named_by_signature(operation, broken, against)
     family = family_of(operation)
     if family is None:
@@ -83,14 +83,14 @@ def _of_signature(result: LawResult) -> bool:
 
 
 def _named_by_signature(operation: str, broken: Sequence[LawResult], against: Collection[str]) -> Diagnosis | None:
-    """Return the mistake in a signature for which every call was refused; None where it is not to blame."""
+    """Return the mistake in a signature by which every call raised; None where the signature is not to blame."""
     suspects = suspects_by_laws(operation, [one.law.id for one in broken if _of_signature(one)], against)
     names = tuple(result.law.id for result in broken)
     return Diagnosis(operation, "named_by_laws", suspects, names) if suspects else None
 
 
 def _reproduced(made: Calls, standing: Sequence[Changes], elimination: Elimination) -> Diagnosis:
-    suspects = _beside_what_is_left(made, ranked(made.base, standing, elimination.declared))
+    suspects = _with_what_is_left(made, ranked(made.base, standing, elimination.declared))
     if made.only_moderate:
         suspects = tuple(replace(one, confidence=_MODERATE * one.confidence) for one in suspects)
     return Diagnosis(
@@ -105,7 +105,7 @@ def _reproduced(made: Calls, standing: Sequence[Changes], elimination: Eliminati
 
 
 def _named_by_laws(operation: str, broken: Sequence[LawResult], refuted: Collection[str]) -> Diagnosis:
-    every = (weighed(suspect, broken) for suspect in suspects_beside_each_other(operation, broken, refuted))
+    every = (weighed(suspect, broken) for suspect in suspects_with_a_second(operation, broken, refuted))
     suspects = tuple(suspect for suspect in every if suspect is not None)
     names = tuple(result.law.id for result in broken)
     if not suspects:
@@ -114,27 +114,28 @@ def _named_by_laws(operation: str, broken: Sequence[LawResult], refuted: Collect
 
 
 def _refuted(made: Calls, elimination: Elimination) -> frozenset[str]:
-    """Return the mistakes that were computed in vain; a program that only raises was not compared with anything.
+    """Return the mistakes that the calls refute; those of a program that only raises refute none.
 
-    Where a copy that has just been loaded is right, no formula is wrong. Where it is not, and no law shows that calls
-    before matter, they do not; where moderate numbers give something wrong, it is no matter of large ones.
+    Formulas were computed and explained nothing. A program that is wrong from its first call has no stale state, unless
+    a law shows it; one that is wrong for moderate numbers does not go wrong by large ones.
     """
     deviating = [observation for observation in elimination.observations if observation.deviates]
     if not deviating and not (made.afresh and made.loads_again):
-        return refuted_by_promises(made.broken)
+        return refuted_by_interface_laws(made.broken)
     of_large_numbers = ONLY_OF_LARGE_NUMBERS if any(observation.moderate for observation in deviating) else ()
-    of_state = KEEPING_SOMETHING if not made.afresh and made.wrong_from_the_first_call else ()
-    return _no_suspects_beside(made, made.base).union(of_large_numbers, of_state)
+    of_state = STALE_STATE if not made.afresh and made.wrong_from_the_first_call else ()
+    return _refuted_with(made, made.base).union(of_large_numbers, of_state)
 
 
-def _no_suspects_beside(made: Calls, formula: Point) -> frozenset[str]:
-    """Return the mistakes that cannot be what no formula shows: formulas, and what is kept otherwise than it is."""
-    refuted = formulas_of(made.subject.operation.name) | contradicted(made, formula) | refuted_by_promises(made.broken)
-    return refuted | frozenset(catalogue()) - frozenset(KEEPING_SOMETHING) if made.keeps_something else refuted
+def _refuted_with(made: Calls, formula: Point) -> frozenset[str]:
+    """Return the mistakes that cannot be made with a formula: other formulas, and stale state that calls contradict."""
+    formulas, stale = formulas_of(made.subject.operation.name), contradicted(made, formula)
+    refuted = formulas | stale | refuted_by_interface_laws(made.broken)
+    return refuted | frozenset(catalogue()) - frozenset(STALE_STATE) if made.has_stale_state else refuted
 
 
 def ranked(base: Point, standing: Sequence[Changes], declared: Collection[str] = ()) -> tuple[Suspect, ...]:
-    """Return the suspects that the changes amount to, each once, recorded ones that most people reported first."""
+    """Return the suspects that the changes amount to, each once; those of the catalogue with most reports first."""
     by_mistakes: dict[tuple[str, ...], Changes] = {}
     for changes in standing:
         by_mistakes.setdefault(mistakes_of(base, changes, declared), changes)
@@ -149,23 +150,23 @@ def ranked(base: Point, standing: Sequence[Changes], declared: Collection[str] =
     return tuple(Suspect(slugs, sureness.get(len(slugs), PAIR) / len(order), by_mistakes[slugs]) for slugs in order)
 
 
-def _beside_what_is_left(made: Calls, suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
-    """Return the suspects, each together with what breaks the laws that its formula obeys, if that has a name."""
+def _with_what_is_left(made: Calls, suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
+    """Return the suspects, each with the mistake that breaks the laws which its formula obeys, if one is known."""
     formula = made.base.changed(*suspects[0].changes)
     left = {
         result.law.id
-        for result in unexplained(made.subject, formula, made.broken, made.limits)
-        # Every call that can be compared was explained: what is left of one is a matter of rounding.
-        if result.status == "failed" and (is_promise(result.law.id) or not made.shows(result))
+        for result in unexplained_laws(made.subject, formula, made.broken, made.limits)
+        # Every call that a formula can be compared with was explained: the rest is rounding.
+        if result.status == "failed" and (is_interface_law(result.law.id) or not made.shows(result))
     }
     operation = made.subject.operation.name
     own_words = [law for law in telling(made.broken) if law in left]
     if any(LAWS[law].claim.key == "memory_layout" for law in own_words) and not made.reading_layouts(formula):
-        # What is wrong may round worse than what is right: the laws allow what the right formula's roundings are.
+        # A wrong formula may round worse than the laws allow, which is what the right formula does.
         own_words = [law for law in own_words if LAWS[law].claim.key != "memory_layout"]
-    # Where answers depend on calls before, other laws may be broken for that.
-    own_words = [law for law in own_words if is_promise(law)] or own_words or made.reading_layouts(formula)
-    others = suspects_by_laws(operation, own_words, _no_suspects_beside(made, formula))
+    # Where results depend on earlier calls, other laws may be broken in consequence.
+    own_words = [law for law in own_words if is_interface_law(law)] or own_words or made.reading_layouts(formula)
+    others = suspects_by_laws(operation, own_words, _refuted_with(made, formula))
     return tuple(_together(suspect, other) for suspect in suspects for other in others[:1]) or suspects
 
 

@@ -1,4 +1,4 @@
-"""What a diagnosis says, as data; how it is shown is elsewhere."""
+"""The result of a diagnosis, as data; reports/ shows it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Suspect:
 class Diagnosis:
     """Which known mistakes explain what an operation returns, the likeliest first; none where none does.
 
-    `how` says how they are known: "reproduced" by computing what the mistake gives, on `calls` calls, to the exclusion
-    of `excluded` other known decisions and pairs of them; "named_by_laws" where no formula shows the mistake, but the
-    laws that it breaks are broken; "unknown" where nothing that is known explains it. What was computed in vain is
-    counted too. `laws` are the broken laws. `separated_by` describes an input on which the remaining suspects would
-    differ, if one was found. `unexplained` are the broken laws that no program with the first suspect was seen to
-    break, where it is named by laws. The search was `cut_short` where the calls were too slow to end it. `problem` says
-    what kept the package that has the operation from being asked.
+    `how` says how they are known: "reproduced" where computing the mistake gives the results of `calls` calls, and
+    `excluded` other known decisions and pairs of them do not; "named_by_laws" where no formula shows the mistake, but
+    the laws that it breaks are broken; "unknown" where nothing known explains them. `calls` and `excluded` count what
+    was computed without success too. `laws` are the broken laws. `separated_by` describes an input on which the
+    remaining suspects would differ, if one was found. `unexplained` are the broken laws that no program with the first
+    suspect was seen to break, where it is named by laws. The search was `cut_short` where the calls were too slow.
+    `problem` says what kept the package that has the operation from being asked.
     """
 
     operation: str

@@ -1,7 +1,7 @@
-"""Which points of a family return what the implementation returns: single changes first, then pairs.
+"""Which points of a family give the results of the implementation: single changes first, then pairs.
 
-What contradicts a call is eliminated. Between the points that remain, inputs are drawn until one of them tells two
-apart; only then the implementation is called again.
+A point that contradicts a call is eliminated. To tell apart the points that remain, inputs are drawn until two points
+give different results, and only on those inputs is the implementation called again.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from veriformer.conformance_tests.variants.family import Change, Point
 from veriformer.spec.conventions import CONVENTIONS
 
 Observe = Callable[[Inputs], Observation | None]
-# Calls that every explanation must stand before it is believed, beyond those that broke laws.
+# Every explanation must also fit so many calls that no law asked for: by chance a wrong one fits the few, small calls
+# that broke laws. More are made where rounding hides too much of some, while they are cheap.
 _CONFIRMATIONS = 24
 _MOST_TO_CONFIRM = 60
 _STEPS_TO_CONFIRM = 10_000
-# Of large models calls may take no more than this part of the work: the search needs the rest.
+# The calls of large models may take this part of the work at most, because the search needs the rest.
 _PART_TO_CONFIRM = 0.4
-# Calls on which the effect of every single change is known before pairs are tried: those of about so many entries
-# first, of which fewer are explained by chance than of the smallest.
+# On so many calls the effect of every single change is computed before pairs are tried, because the effects say which
+# pairs are likely. Calls of about so many entries come first: smaller ones are explained by chance more often.
 _FIRST = 6
 _TELLING_SIZE = 30
-# So many must be explained before a pair is tried under other conventions as well.
+# A pair must explain so many calls before it is tried under other conventions as well: there are too many combinations.
 _CALLS_THAT_SPEAK_FOR_A_PAIR = 2
-# When, of the work that is left, to have learned those, and to have tried mistakes beside another value of a
-# convention; and how much of it telling apart what explains everything may take.
+# Shares of the remaining work at which the search for effects ends, at which single mistakes with another value of a
+# convention end, and which telling apart the explanations found may take, with the least that this may take in steps.
 _EFFECTS_UNTIL = 0.5
 _CONVENTIONS_UNTIL = 0.6
 _PART_FOR_SEPARATION = 0.5
@@ -44,9 +45,9 @@ _STEPS_FOR_OTHERS = 40_000
 class Elimination:
     """The search among the points around `base`, the reference under the implementation's conventions.
 
-    It ends when `work` reaches `end`, in steps. `known` are effects already computed. `doubtful` are calls that went
-    wrong where rounding says too little to tell one wrong formula from another, but enough to tell it from the right
-    one. `confirmations` are how many calls that no law asked for every explanation must stand.
+    It ends when `work` reaches `end`, in steps. `known` are effects already computed. `doubtful` are calls with a wrong
+    result in which rounding hides which formula is wrong, but not that it is wrong. Every explanation must fit
+    `confirmations` calls that no law asked for.
     """
 
     base: Point
@@ -59,7 +60,7 @@ class Elimination:
     known: Effects = field(default_factory=Effects)
     doubtful: list[Observation] = field(default_factory=list)
     confirmations: int = _CONFIRMATIONS
-    # What the other values change that stand for conventions which nothing told.
+    # The changes that follow another value of a convention that is unknown.
     unknown: Sequence[Changes] = ()
     tried: int = 0
     _started: float = field(init=False, default=float("inf"))
@@ -71,12 +72,12 @@ class Elimination:
         return any(observation.deviates for observation in self.observations)
 
     def alone(self) -> list[Changes]:
-        """Return the single mistakes that explain every call, beside another convention if need be; empty if none."""
-        kinds = [self._singles(), self.base.repeated_changes(), self._under_what_stands(), self._beside_conventions()]
+        """Return the single mistakes that explain every call, alone or with another convention; empty if none does."""
+        kinds = [self._singles(), self.base.repeated_changes(), self._under_what_stands(), self._with_conventions()]
         return self._standing(kinds)
 
     def in_pairs(self) -> list[Changes]:
-        """Return the pairs of mistakes that explain every call, once no single one does; empty where none does."""
+        """Return the pairs of mistakes that explain every call, where no single one does; empty if none does."""
         self._started = self.work.done
         return self._standing(map(self._and_conventions, self._pairs()))
 
@@ -88,7 +89,7 @@ class Elimination:
         return []
 
     def _found(self, candidates: Iterable[Changes]) -> list[Changes]:
-        """Return those that explain every call; after the first, others are looked for only a little longer."""
+        """Return the candidates that explain every call; after the first, the search goes on for a little work only."""
         found: list[Changes] = []
         end = float("inf")
         for changes in candidates:
@@ -101,7 +102,7 @@ class Elimination:
         return found
 
     def _needed(self, changes: Changes) -> Changes:
-        """Return what explains every call, without a mistake of which none of them shows anything."""
+        """Return what explains every call, without a mistake that shows in none of them."""
         for name in mistakes_of(self.base, changes, self.declared):
             fewer = tuple(change for change in changes if mistake_of(self.base, change) != name)
             if fewer and self.explains(fewer):
@@ -109,7 +110,7 @@ class Elimination:
         return changes
 
     def explains(self, changes: Changes) -> bool:
-        """Return whether every call is explained, and the doubtful ones rather so than by the right formula."""
+        """Return whether the changes explain every call, and the doubtful ones better than the right formula does."""
         if self._first_unexplained(changes) is not None:
             return False
         point = self.base.changed(*changes)
@@ -117,19 +118,19 @@ class Elimination:
         return all(observation.is_nearer(point) for observation in self.doubtful)
 
     def _passed(self, part: float, ahead: int = 0) -> bool:
-        """Return whether more than a part of the work is done, counted from when single mistakes explain nothing.
+        """Return whether a part of the remaining work is done, or will be after so many steps `ahead`.
 
-        Or whether it will be, so many steps `ahead`.
+        The remaining work is that from the end of the single mistakes on.
         """
         return self.work.over(min(self._started, self.end) + part * max(self.end - self._started, 0.0), ahead)
 
     def _singles(self) -> list[Changes]:
-        """Return the changes of one decision; to follow a value of a convention that stands is none."""
+        """Return the changes of one decision, without those that only follow a value of an unknown convention."""
         standing = {change for changes in self.unknown for change in changes}
         return [(change,) for change in self.base.single_changes() if change not in standing]
 
     def _under_what_stands(self) -> Iterator[Changes]:
-        """Yield each single mistake under the other values that stand, as under the one that laws judged by."""
+        """Yield each single mistake under the other values of unknown conventions."""
         for values in self.unknown:
             under = self.base.changed(*values)
             if self.explains(values):
@@ -138,10 +139,10 @@ class Elimination:
             units = (*((change,) for change in under.single_changes()), *under.repeated_changes())
             yield from ((*values, *changes) for changes in units if not _names(values) & _names(changes))
 
-    def _beside_conventions(self) -> Iterator[Changes]:
-        """Yield mistakes with another value of one convention: a mistake can hide what was to be inferred.
+    def _with_conventions(self) -> Iterator[Changes]:
+        """Yield mistakes together with another value of one convention, which the mistake kept from being inferred.
 
-        The value may wait for what the mistake makes of a call: rows are empty, perhaps, since a mask is inverted.
+        The value may show only through the mistake: rows may be empty because a mask is inverted.
         """
         self._started = self.work.done
         mistakes, swaps = self._mistakes(), self._swaps()
@@ -151,10 +152,10 @@ class Elimination:
             if self._passed(_CONVENTIONS_UNTIL):
                 return
             if all(effect.defined for effect in effects) and any(effect.moves for effect in effects):
-                yield from self._beside(changes, swaps)
+                yield from self._with_swaps(changes, swaps)
 
     def _swaps(self) -> list[Changes]:
-        """Return what another value of each convention changes that was not declared, in all decisions it settles."""
+        """Return the changes that follow each other value of the conventions that were not declared."""
         swaps: dict[tuple[str, str], list[Change]] = {}
         numbers_only = not any(np.isnan(observation.output).any() for observation in self.observations)
         for change in self.base.single_changes():
@@ -164,39 +165,39 @@ class Elimination:
         return [tuple(changes) for changes in swaps.values()]
 
     def _and_conventions(self, pairs: Iterable[Changes]) -> Iterator[Changes]:
-        """Yield pairs; after one that explains the first calls, the same under another value of a convention."""
+        """Yield the pairs; after a pair that explains the first calls, the same under other values of conventions."""
         swaps = self._swaps()
         for changes in pairs:
             yield changes
-            yield from self._beside(changes, swaps, least=_CALLS_THAT_SPEAK_FOR_A_PAIR)
+            yield from self._with_swaps(changes, swaps, least=_CALLS_THAT_SPEAK_FOR_A_PAIR)
 
-    def _beside(self, changes: Changes, swaps: Sequence[Changes], least: int = 0) -> Iterator[Changes]:
-        """Yield changes with those values of conventions that explain the first call which they leave unexplained.
+    def _with_swaps(self, changes: Changes, swaps: Sequence[Changes], least: int = 0) -> Iterator[Changes]:
+        """Yield the changes with each value of a convention that explains the first call that they do not explain.
 
-        Only those are tried that explain `least` calls before it.
+        Nothing is tried for changes that explain fewer than `least` calls.
         """
         place = self._first_unexplained(changes)
         if place is None or place < least:
             return
         number = self._in_turn[place]
         apart = ((*changes, *swap) for swap in swaps if not _names(changes) & _names(swap))
-        found = [beside for beside in apart if self._effect(beside, number).fits]
-        for beside in found:
-            yield beside
-            self._ask_first_what_refutes(beside)
+        found = [together for together in apart if self._effect(together, number).fits]
+        for together in found:
+            yield together
+            self._ask_first_what_refutes(together)
         if not found:
             self._ask_first_what_refutes(changes)
 
     def _ask_first_what_refutes(self, changes: Changes) -> None:
-        """Move a call that refutes what explains many others to the front: it refutes the next ones sooner."""
+        """Move the call that refutes changes which explain others to the front: it refutes the next ones sooner."""
         place = self._first_unexplained(changes)
         if place is not None and place >= _CALLS_THAT_SPEAK_FOR_A_PAIR:
             self._in_turn.insert(0, self._in_turn.pop(place))
 
     def _first_unexplained(self, changes: Changes) -> int | None:
-        """Return the place, among the calls in turn, of the first that is not explained; None where all are.
+        """Return the place of the first call that the changes do not explain; None where they explain all.
 
-        Those with NaN come last: in rows without a key it is a matter of convention, whatever is wrong beside it.
+        Calls with NaN in the result come last: NaN in rows without a key is a convention, whatever else is wrong.
         """
         if len(self._in_turn) != len(self.observations):
             with_nan = [bool(np.isnan(observation.output).any()) for observation in self.observations]
@@ -205,7 +206,7 @@ class Elimination:
         return next((place for place, number in places if not self._effect(changes, number).fits), None)
 
     def _pairs(self) -> Iterator[Iterator[Changes]]:
-        """Yield the pairs that the first calls speak for, then the others."""
+        """Yield the pairs that the first calls make likely, then the others."""
         mistakes = self._mistakes()
         first = range(self._first_calls(mistakes))
         effects = [[self._effect(changes, number) for changes in mistakes] for number in first]
@@ -213,7 +214,7 @@ class Elimination:
             yield ((*mistakes[one], *mistakes[other]) for one, other in places)
 
     def _mistakes(self) -> list[Changes]:
-        """Return the changes that make a mistake, in one place or in several, those that explain most alone first."""
+        """Return the mistakes, each made in one place or in several; those that explain most alone come first."""
         units = [*self._singles(), *self.base.repeated_changes()]
         mistakes = [
             changes
@@ -229,7 +230,7 @@ class Elimination:
         return sorted(mistakes, key=merit, reverse=True)
 
     def _first_calls(self, units: Sequence[Changes]) -> int:
-        """Return on how many of the calls the effect of every change alone is known, or becomes known in time."""
+        """Return on how many calls the effect of every single change is known, or can be computed in time."""
         for number in range(min(_FIRST, len(self.observations))):
             observation = self.observations[number]
             known = (units[-1], observation) in self.known.of_changes
@@ -248,13 +249,13 @@ class Elimination:
         return self.known.of(self.base, changes, observation)
 
     def confirm(self) -> None:
-        """Add calls that no law asked for: an explanation of a violation must explain what is right as well."""
+        """Add calls that no law asked for: an explanation must explain right results as well as wrong ones."""
         self.observations.sort(key=lambda one: (not one.deviates, abs(one.size - _TELLING_SIZE)))
         wanted, started = self.confirmations, self.work.done
         cheap = started + _STEPS_TO_CONFIRM
         last = max(cheap, started + _PART_TO_CONFIRM * (self.end - started))
         for number, inputs in zip(range(_MOST_TO_CONFIRM), self.draws, strict=False):
-            # What rounding leaves too little to see of is made up for while that is cheap.
+            # Calls in which rounding hides too much are replaced while that is cheap.
             if wanted <= 0 or self.work.over(last if number < self.confirmations else cheap):
                 break
             observation = self.observe(inputs)
@@ -266,7 +267,7 @@ class Elimination:
         self.observations = calm(self.observations)
 
     def _separated(self, standing: list[Changes]) -> list[Changes]:
-        """Return those that remain after calls on inputs that tell them apart."""
+        """Return the explanations that remain after calls on inputs that tell them apart."""
         now = self.work.done
         end = now + max(_LEAST_FOR_SEPARATION, _PART_FOR_SEPARATION * (self.end - now))
         for inputs in self.draws:
@@ -287,7 +288,7 @@ class Elimination:
         return self._told_by_the_rest(standing)
 
     def _told_by_the_rest(self, standing: list[Changes]) -> list[Changes]:
-        """Return those that explain what no law compares too, if there are any: it tells who wrote what."""
+        """Return the explanations that also give the entries that no law compares, if any does; else all."""
         if len(standing) < 2:
             return standing
         everywhere = [observation.judged_everywhere() for observation in self.observations]
@@ -304,7 +305,7 @@ def _names(changes: Changes) -> set[str]:
 
 
 def is_convention(base: Point, change: Change, declared: Collection[str] = ()) -> bool:
-    """Return whether correct libraries differ so, in what was not declared to be as `base` has it."""
+    """Return whether a change follows another value of a convention, one that may be inferred and was not declared."""
     name = base.family.all_decisions[change[0]].convention
     return bool(name) and name not in declared and change[1] in CONVENTIONS[name].inferred_values
 
@@ -312,7 +313,7 @@ def is_convention(base: Point, change: Change, declared: Collection[str] = ()) -
 def mistakes_of(base: Point, changes: Changes, declared: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names of the mistakes among the changes; another value of a convention only where it is alone.
 
-    To do otherwise than was `declared` is a mistake like others.
+    A departure from a `declared` convention is a mistake like others.
     """
     kept = [change for change in changes if not is_convention(base, change, declared)] or changes
     return tuple(sorted({mistake_of(base, change) for change in kept}))
@@ -322,13 +323,13 @@ def mistake_of(base: Point, change: Change) -> str:
     """Return the slug of the mistake that a change is; where it has none, the decision and the option."""
     name, option = change
     decision = base.family.all_decisions[name]
-    # To leave a convention is one mistake, whichever of its values is meant: the option that bears a slug names it.
+    # A departure from a convention is one mistake, whichever other value is followed: the option with a slug names it.
     left = base.option(name).slug if decision.convention else ""
     return decision.option(option).slug or left or f"{name}={option}"
 
 
 def differ(results: Sequence[Array | None]) -> bool:
-    """Return whether two of several results are apart, by more than a family's own rounding."""
+    """Return whether two of several results differ by more than a family's own rounding."""
     first, *others = results
     return any(
         (first is None) != (other is None) or (first is not None and other is not None and not _alike(first, other))

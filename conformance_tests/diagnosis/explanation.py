@@ -1,4 +1,4 @@
-"""What is known of the mistakes that a suspect makes: their sentences, and where people met them."""
+"""What is known of a suspect's mistakes: a sentence each, and the reports of them."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def explanations(operation: str, suspect: Suspect, findings: Mapping[str, Findin
 
 
 def hidden_conventions(operation: str, suspect: Suspect, findings: Mapping[str, Finding]) -> Mapping[str, str]:
-    """Return the conventions that the operation follows beside its mistake, which kept them from being found."""
+    """Return the conventions that the operation follows and that its mistake kept from being found."""
     family = family_of(operation)
     if family is None:
         return {}
     base = family.under({name: finding.value for name, finding in findings.items()})
-    beside = [change for change in suspect.changes if mistake_of(base, change) not in suspect.mistakes]
-    return {family.all_decisions[name].convention: value for name, value in beside}
+    others = [change for change in suspect.changes if mistake_of(base, change) not in suspect.mistakes]
+    return {family.all_decisions[name].convention: value for name, value in others}
 
 
 def _explained(name: str, sentence: str, changes: tuple[Change, ...]) -> Explanation:
@@ -76,7 +76,7 @@ def _explained(name: str, sentence: str, changes: tuple[Change, ...]) -> Explana
 
 
 def _sentence(base: Point, change: Change, findings: Mapping[str, Finding]) -> str:
-    """Return what only the family knows: the convention that is left, or what an unrecorded option does."""
+    """Return what only the family knows: the convention that is not followed, or what an unrecorded option does."""
     name, taken = change
     decision = base.family.all_decisions[name]
     if not is_convention(base, change):

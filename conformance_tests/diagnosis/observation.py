@@ -1,4 +1,4 @@
-"""What the implementation returned for some inputs, and whether a point of the family returns the same."""
+"""The result of one call, and whether a point of the family gives the same."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.rounding.precision import UNIT_ROUNDOFF
 from veriformer.conformance_tests.variants.family import NotDefined, Point
 
-# A wrong formula may round worse than the right one; candidates that matter lie further apart than this.
+# A wrong formula may round so many times worse than the right one; candidates that matter differ by more.
 _MARGIN = 4.0
 _ROUNDINGS = 16.0
 # An explanation leaves less than this part of the deviation from the right result unexplained, rounding included.
 _LARGEST_REST = 0.1
 _NEGLIGIBLE_REST = 1e-3
-# Where rounding blurs what came, an explanation lies at least nearer to it than the right result does.
+# Where rounding blurs a result, an explanation is at least nearer to it than the right result is.
 _LARGEST_BLURRED_REST = 0.5
 _FAMILY_ROUNDING = 1e-9
 # Exponentials of numbers beyond this may leave the range of float32 where a wrong formula does not shift them.
 _LARGE = 16.0
-# Arguments in which −∞ is no mark but a value.
+# Arguments in which −∞ is a value; in the others it hides a key.
 _CONTENTS = ("query", "key", "value", "x", "context", "grad_output")
-# Products of such numbers, summed over a few, make no logits whose exponentials do.
+# Logits made of numbers up to this are small enough for their exponentials.
 _MODERATE = 4.0
 # Where roundings grow beyond this many, a wrong formula may do what none in exact arithmetic does, such as underflow.
 _MOST_ROUNDINGS = 1e4
@@ -58,7 +58,7 @@ class Observation:
         return self.output.size
 
     def judged_everywhere(self) -> Observation:
-        """Return the same call with every entry compared, those on which correct results may differ too."""
+        """Return the same call with every entry compared, even where correct results may differ."""
         return replace(self, judged=np.ones_like(self.judged))
 
     @cached_property
@@ -68,7 +68,7 @@ class Observation:
 
     @property
     def deviates_from_nan_alone(self) -> bool:
-        """Whether only such entries deviate as should be NaN: compiled code may leave anything there."""
+        """Whether all entries that deviate should be NaN: compiled code may leave anything there."""
         return self.deviates and bool(np.isnan(self.right[self._wrong]).all())
 
     @cached_property
@@ -78,21 +78,21 @@ class Observation:
 
     @property
     def says_much(self) -> bool:
-        """Whether the result is little disturbed by rounding, beside its size or beside what is wrong with it."""
+        """Whether rounding disturbs the result little, compared with its size or with its deviation."""
         size = _MOST_ROUNDINGS * self.unit * max(_largest(self.right), _largest(self.output))
         wrong = self._deviation / _MOST_ROUNDINGS if np.isfinite(self._deviation) else 0.0
         return self.rounding <= max(size, wrong)
 
     @property
     def overflowed(self) -> bool:
-        """Whether numbers are so large that what is not finite may come of their size, and not of the formula."""
+        """Whether numbers are so large that an entry may not be finite for their size, and not for the formula."""
         return self._largest_argument > _LARGE and bool(
             (self.judged & np.isfinite(self.right) & ~np.isfinite(self.output)).any()
         )
 
     @property
     def moderate(self) -> bool:
-        """Whether numbers are so small that nothing computed of them leaves the range of float32."""
+        """Whether numbers are so small that nothing computed from them leaves the range of float32."""
         return self._largest_argument <= _MODERATE
 
     @cached_property
@@ -101,12 +101,12 @@ class Observation:
         return max((float(array[np.isfinite(array)].max(initial=0.0)) for array in floats), default=0.0)
 
     def fits(self, point: Point) -> bool:
-        """Return whether a point of the family returns what came, as far as rounding allows to tell."""
+        """Return whether a point of the family gives the result of the call, up to rounding."""
         result = result_at(point, self.arguments)
         return result is not None and self.agrees(result)
 
     def is_nearer(self, point: Point) -> bool:
-        """Return whether a point of the family returns what came rather than what is right."""
+        """Return whether a point of the family is nearer to the result of the call than the right result is."""
         result = result_at(point, self.arguments)
         if result is None:
             return False
@@ -116,19 +116,19 @@ class Observation:
         return rest <= _LARGEST_BLURRED_REST * self._deviation
 
     def agrees(self, result: Array) -> bool:
-        """Return whether a result is what came."""
+        """Return whether a result is that of the call, up to rounding."""
         if result.shape != self.output.shape:
             return False
         tolerance = self._tolerance(result)
         if self.deviates and np.isfinite(self._deviation):
-            # No more than a part of what is wrong, but as much as no program can compute better.
+            # A part of the deviation at most, but never less than the rounding of any program.
             least = _ROUNDINGS * self.unit * _largest(self.right[self.judged])
             rest = max(_LARGEST_REST * self._deviation, least)
             tolerance = max(_NEGLIGIBLE_REST * self._deviation, min(tolerance, rest))
         return self._between(result, self.output) <= tolerance
 
     def share(self, result: Array) -> float:
-        """Return the part of the entries other than the right ones that a result reproduces; 0 where none is."""
+        """Return the part of the wrong entries that a result reproduces; 0 where no entry is wrong."""
         if result.shape != self.output.shape:
             return 0.0
         tolerance = self._tolerance(result)
@@ -179,7 +179,7 @@ def observed(subject: Subject, inputs: Inputs, base: Point, *, strided: bool = F
             bounds = (expected.allowed, inputs.loosest_error(subject.conventions))
     except (AdapterError, WrongShape):
         return None
-    # Where a family decides what stands in rows without a key, they say as much as the others.
+    # Where the family decides about rows without a key, these are compared like the others.
     value = subject.conventions.get("empty_row")
     judges_all = any(
         decision.convention == "empty_row" and value in {option.name for option in decision.options}
@@ -210,7 +210,7 @@ def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
     try:
         return point.compute(arguments)
     except (NotDefined, ArithmeticError, LookupError, ValueError):
-        # A program that decides so would stop there.
+        # A program with these decisions would raise there.
         return None
 
 

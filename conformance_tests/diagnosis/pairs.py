@@ -1,4 +1,4 @@
-"""In which order pairs of mistakes are tried: what each does alone to a few calls says what two may do together."""
+"""The order in which pairs of mistakes are tried, by what each mistake alone does to a few calls."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.variants.family import Change, Point
 
 Changes = tuple[Change, ...]
-# A result that is not finite counts as so many times further off than what is to be explained.
+# A result that is not finite counts as so many times the largest deviation.
 _FAR = 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What a change alone does to a call: whether it would run, give another result, and the one that came.
+    """What a change alone does to a call: whether it is defined, moves the result, and gives the one that came.
 
     `share` is the part of what was wrong that it explains, `difference` what it adds to the right result.
     """
@@ -31,7 +31,7 @@ class Effect:
 
 @dataclass
 class Effects:
-    """What changes do to calls, each computed once; most do the same to a call as another: nothing, for one."""
+    """What changes do to calls, each computed once. Most changes do the same as another, such as nothing."""
 
     of_changes: dict[tuple[Changes, Observation], Effect] = field(default_factory=dict)
     of_results: dict[tuple[bytes, Observation], Effect] = field(default_factory=dict)
@@ -76,11 +76,11 @@ def _difference(result: Array, observation: Observation) -> Array:
 def likeliest_first(
     mistakes: Sequence[Changes], effects: Sequence[Sequence[Effect]], observations: Sequence[Observation]
 ) -> tuple[Iterator[tuple[int, int]], Iterator[tuple[int, int]]]:
-    """Return the pairs of mistakes, by their places, that the calls speak for, and the others.
+    """Return the pairs of mistakes, by their places, that the calls make likely, and the others.
 
-    The effects are those of every mistake on each call. On small calls one mistake may act only through another: of one
-    logit the exponent shows in nothing, unless the normaliser is wrong too. First come those pairs whose effects add up
-    to what is wrong, and of these the mistakes that come first.
+    The effects are those of every mistake on each call. The pairs whose effects add up to what is wrong come first. The
+    others remain possible, because on small calls one mistake may act only through another: with a single logit a wrong
+    exponent shows only where the normaliser is wrong too.
     """
     possible = _apart(mistakes)
     left = np.zeros(possible.shape)
@@ -92,7 +92,7 @@ def likeliest_first(
 
 
 def _in_order(chosen: Array, left: Array) -> Iterator[tuple[int, int]]:
-    """Yield the chosen pairs: there are a hundred thousand, of which time is for some hundreds."""
+    """Yield the chosen pairs one by one: there may be a hundred thousand, of which some hundreds can be tried."""
     ones, others = np.nonzero(np.triu(chosen, 1))
     order = np.lexsort((ones + others, left[ones, others]))
     yield from ((int(ones[place]), int(others[place])) for place in order)
@@ -121,7 +121,7 @@ def _may_explain(effects: Collection[Effect], *, right: bool) -> Array:
 
 
 def _left_by_sums(effects: Collection[Effect], wrong: Array) -> Array:
-    """Return which part of what is wrong the sum of every two effects leaves: |w − a − b|² / |w|², at most 1."""
+    """Return the part of the deviation w that every two effects a and b leave: |w − a − b|² / |w|², at most 1."""
     size = float(wrong @ wrong)
     if size == 0.0:
         return np.zeros((len(effects), len(effects)))
@@ -129,5 +129,5 @@ def _left_by_sums(effects: Collection[Effect], wrong: Array) -> Array:
     products = differences @ differences.T
     squares, along = np.diag(products), differences @ wrong
     rest = squares[:, None] + squares + size + 2.0 * (products - along[:, None] - along)
-    # Rounded, so that what is as good as the same is told apart by what each explains alone.
+    # Rounded, so that pairs which leave nearly the same are ordered by what each mistake explains alone.
     return np.asarray(np.round(np.clip(rest / size, 0.0, 1.0), 2))

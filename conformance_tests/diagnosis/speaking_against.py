@@ -1,4 +1,4 @@
-"""What broken laws say against a mistake that they would name: it would have broken them in another way."""
+"""The mistakes that broken laws would name, and refute: these would have broken them in another way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEFT_OUT = "missing a required"
 _WITHOUT_DEFAULT = "parameter_without_default"
 _SQUEEZING = "squeeze_drops_axis_of_one"
 _OFF_BY_ONE = "causal_diagonal_off_by_one"
-# Of so many models' inputs, each of at least so many tokens.
+# So many inputs of a model are tried, each of at least so many tokens.
 _ASKED = 6
 _TOKENS = 6
 _APART = 1e-3
@@ -26,10 +26,10 @@ Shape = tuple[int, ...]
 
 
 def spoken_against(subject: Subject, broken: Sequence[LawResult], limits: Limits) -> frozenset[str]:
-    """Return the mistakes that break laws otherwise than these were broken.
+    """Return the mistakes that would have broken these laws in another way.
 
-    A signature may be refused for another reason than a default that is missing, and a shape be another than that of a
-    squeezed result. A model that lets later tokens through may let through more than the next.
+    A call may raise for another reason than a missing default. A wrong shape may be another than that of a squeezed
+    result. A model that lets later tokens through may let through more than the next.
     """
     against: set[str] = set() if _has_a_parameter_left_out(broken) else {_WITHOUT_DEFAULT}
     if any(not _squeezed(call) for call in _wrong_shapes(broken)):

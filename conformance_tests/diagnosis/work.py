@@ -1,4 +1,4 @@
-"""How much a diagnosis may do, counted in steps of computing, so that a busy machine finds what an idle one finds."""
+"""The work of a diagnosis, counted in steps, so that a busy machine finds what an idle one finds."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from veriformer.conformance_tests.core.work import RUNAWAY_SECONDS, numbers_in
 from veriformer.conformance_tests.variants.family import Point
 
-# A step is one decision of a formula carried out on small arrays, which takes about six microseconds. A candidate costs
-# so many more to be compared with what came, and one more for so many numbers in the arrays.
+# A step is one decision of a formula on small arrays, about six microseconds. Comparing a candidate with the result
+# takes so many steps, and so many numbers in the arrays take one more.
 _TO_COMPARE = 20
 _NUMBERS_IN_A_STEP = 200
-# Observing a call is computing what is right, its bounds and the inputs, each a few times as much as a candidate.
+# A call takes the work of so many candidates: its inputs, the right result and the bounds are computed for it.
 _TO_OBSERVE = 10
 
 
 @dataclass
 class Work:
-    """The steps done for one diagnosis; a clock only guards against calls that are slower than any count expects.
+    """The steps done for one diagnosis. A clock ends only the search whose calls are slower than any count expects.
 
     `largest` is what a candidate takes on the largest call that was observed.
     """
@@ -59,12 +59,12 @@ class _Counting(Point):
     taken: list[str] = field(default_factory=list)
 
     def __getitem__(self, decision: str) -> Any:
-        """Return what to call in the place of a decision, and count it."""
+        """Return the function of a decision, and count it."""
         self.taken.append(decision)
         return super().__getitem__(decision)
 
     def part(self, role: str) -> Point:
-        """Return the point that a part is at, which counts in the same list."""
+        """Return the point of a part, which counts in the same list."""
         part = super().part(role)
         return _Counting(part.family, part.chosen, taken=self.taken)
 

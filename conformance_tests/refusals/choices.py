@@ -1,4 +1,4 @@
-"""Finding which choices of the interface an operation does not offer, by asking for each of their values."""
+"""Finding which choices of the interface an operation does not offer, by calls with each of their values."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ CHOICES: Mapping[str, Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "decoder_layer": _LAYER,
     }
 )
-# What is left of a choice whose limitation is declared, of those values that are answered at all.
+# The values that remain of a choice whose limitation is declared, among those that are answered.
 _AT_ITS_WORD: Mapping[str, tuple[Any, ...]] = MappingProxyType(
     {"biases": (False,), "num_kv_heads": (False,), "context": (False,)}
 )
-# So many values of a choice are among those that cases are drawn with; the others are what programs fix instead.
+# Cases are drawn with the first so many values of a choice; programs fix the others instead.
 _DRAWN = 3
 _MOST_TRIED = 400
-# An x this small makes eps a part of what stands under a root, so that one eps is not another.
+# For an x this small eps matters under the root, so that another eps shows.
 _SMALL = 2.0**-8
 
 
@@ -62,17 +62,17 @@ class Fixed:
 
 
 def fixed_choices(subject: Subject) -> Fixed:
-    """Return which choices an operation lacks: where it raises for some values, or as it declares where it is wrong.
+    """Return which choices an operation lacks: where values raise, or are declared as lacking and give wrong results.
 
-    A declared choice is met with the value for which the reference gives the same; what is declared and offered all the
-    same is drawn freely.
+    A declared choice has the values for which the reference gives the same; one that is offered all the same is drawn
+    freely.
     """
     asked = _Question(subject)
     if not asked.choices or asked.offers_all():
         return Fixed()
     base = asked.first_offered()
     if base is None and asked.declared:
-        # Wrong in another way too: it cannot be asked by what is right, and what it declares is taken at its word.
+        # It is wrong in another way too, so that right results show nothing: its declaration is believed.
         asked = _AnyAnswer(subject)
         base = asked.first_offered()
     if base is None:
@@ -83,7 +83,7 @@ def fixed_choices(subject: Subject) -> Fixed:
 
 
 def _kept(name: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    # What has several widths and not all is no fixed width: refusals of some sizes are found from calls.
+    # Several widths, though not all, are no fixed width: refusals of sizes are found by the survey.
     return values if name != "d_ff" or len(values) == 1 else ()
 
 
@@ -112,12 +112,12 @@ class _Question:
         return next((chosen for chosen in self._combinations() if self.offered(chosen)), None)
 
     def _combinations(self) -> Iterator[Chosen]:
-        """Yield one value of each choice, until something must be offered."""
+        """Yield one value of each choice, at most so many combinations."""
         every = product(*self.choices.values())
         yield from (dict(zip(self.choices, values, strict=True)) for values in islice(every, _MOST_TRIED))
 
     def values_offered(self, base: Chosen, name: str) -> tuple[Any, ...]:
-        """Return the values of a choice that are offered beside what is."""
+        """Return the values of a choice that are offered with the base values of the others."""
         values = self.choices[name]
         return tuple(value for value in values if value == base[name] or self.offered({**base, name: value}))
 
@@ -154,7 +154,7 @@ class _Question:
 
 
 class _AnyAnswer(_Question):
-    """Calls of which any answer shows that what was asked is offered, but for what is declared not to be."""
+    """Calls of which any answer shows that a value is offered, except where its limitation is declared."""
 
     def values_offered(self, base: Chosen, name: str) -> tuple[Any, ...]:
         """Return the values of a choice that are answered; of a declared one, what its limitation leaves."""

@@ -9,20 +9,20 @@ from veriformer.conformance_tests.refusals.predicates import Predicate, candidat
 from veriformer.conformance_tests.refusals.refusal import Refusal, limitation_of
 from veriformer.conformance_tests.refusals.survey import Answer, Survey, SurveyEnded
 
-# A survey ends where its words foretold every answer of a whole round; where none do, nothing is said.
+# A survey ends when its words foretell every answer of a round. After so many rounds nothing is said.
 _MOST_ROUNDS = 6
 _MOST_COMPILED_ROUNDS = 4
-# One call that is refused has everything in common with itself.
+# A single refused call has everything in common with itself, and two have much by chance.
 _FEWEST_ALIKE = 3
 _MOST_REFUSALS = 3
-# Of so many refused calls each shares its words with another; where one has none, more calls would not give it any.
+# Among so many refused calls, one that has no words of its own will not get any from more calls.
 _ENOUGH = 24
 
 
 def described(operation: str, survey: Survey) -> tuple[Refusal, ...]:
-    """Return what the operation refuses; empty where it answers all calls or none, or where no words tell.
+    """Return what the operation refuses; empty where it answers all calls or none, or where no words fit.
 
-    Rounds of calls are made until what was found before a round foretold all of it.
+    Rounds of calls are made until what was found before a round foretells all of its answers.
     """
     answers: list[Answer] = []
     found: tuple[Predicate, ...] | None = None
@@ -54,9 +54,9 @@ def _refusal(survey: Survey, operation: str, predicate: Predicate, answers: Sequ
 
 
 def separating(answers: Sequence[Answer]) -> tuple[Predicate, ...] | None:
-    """Return what all refused calls and no answered ones have in common, the fewest and simplest; None if no words do.
+    """Return the fewest, simplest predicates true of every refused call and of no answered one; None if there are none.
 
-    Of what is true of no answered call, that which most refused calls have in common is taken, then that of the rest.
+    Among predicates true of no answered call, that of most refused calls is taken, then that of most of the rest.
     """
     left, pure = _refused_and_pure(answers)
     found: list[Predicate] = []
@@ -71,7 +71,7 @@ def separating(answers: Sequence[Answer]) -> tuple[Predicate, ...] | None:
 
 
 def _refused_and_pure(answers: Sequence[Answer]) -> tuple[list[CallFeatures], list[Predicate]]:
-    """Return the calls that are refused, and what is true of some of them and of no answered one."""
+    """Return the refused calls, and the predicates true of some of them and of no answered one."""
     answered = [answer.call for answer in answers if not answer.refused]
     refused = [answer.call for answer in answers if answer.refused]
     pure = [one for one in candidates(refused, answered) if not any(one.holds(call) for call in answered)]
@@ -79,6 +79,6 @@ def _refused_and_pure(answers: Sequence[Answer]) -> tuple[list[CallFeatures], li
 
 
 def _leaves_some(answers: Sequence[Answer]) -> bool:
-    """Return whether some refused call has nothing that no answered call has."""
+    """Return whether no predicate distinguishes some refused call from all answered ones."""
     refused, pure = _refused_and_pure(answers)
     return any(not any(one.holds(call) for one in pure) for call in refused)

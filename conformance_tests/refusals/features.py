@@ -1,4 +1,4 @@
-"""What can be said of a call before it is made: its sizes, which inputs are there, and the values of its settings."""
+"""The features of a call, known before it is made: its sizes, which inputs are given, and its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of an operation's refusals in a run: asked for once, when a call first raises."""
+"""What is known of an operation's refusals in a run: found once, when a call first raises."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from veriformer.conformance_tests.refusals.survey import Survey
 class KnownRefusals:
     """The refusals of one operation.
 
-    What is found follows from the run's seed and the operation alone, so that it does not matter which law meets a
-    refusal first, or in which process.
+    What is found depends on the run's seed and the operation only, and so not on which law meets a refusal first, or in
+    which process.
     """
 
     subject: Subject
@@ -28,16 +28,16 @@ class KnownRefusals:
     _asked: bool = field(default=False, repr=False)
 
     def about(self, inputs: Inputs) -> Refusal | None:
-        """Return what the operation refuses and these inputs ask for; None where they may be put to it."""
+        """Return the refusal of a call on these inputs; None where the call may be made."""
         if not self.found:
             return None
         call = features_of(inputs)
         return next((refusal for refusal in self.found if refusal.covers(call)), None)
 
     def learn(self, raised: Inputs | None = None) -> bool:
-        """Ask, at the first exception, what is refused; return whether that is now known and was not before.
+        """Find, at the first exception, what is refused; return whether anything was found.
 
-        Inputs that raised and are answered when they are given anew were not refused: nothing is asked about them.
+        Inputs that raised and are answered when the call is repeated were not refused, and nothing is asked.
         """
         if self._asked or (raised is not None and self._is_answered(raised)):
             return False

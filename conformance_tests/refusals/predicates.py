@@ -1,4 +1,4 @@
-"""What refused calls may have in common: few words, each with a test of a call's features."""
+"""What refused calls may have in common: predicates of a call's features, each in few words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from veriformer.conformance_tests.refusals.features import CallFeatures, Setting
 
-# Sizes that implementations compare; others are alike by chance only.
+# Sizes that implementations compare; others are equal by chance only.
 _PAIRS = (("L", "S"), ("Dv", "D"), ("F", "E"), ("G", "H"), ("length", "d_model"), ("max_length", "B"))
 _DIVISORS = (4, 8, 16, 32)
 _GIVEN_WORDS = {
@@ -26,7 +26,7 @@ _GIVEN_WORDS = {
     "window": "a window",
     "window without a side": "None on a side of a window",
 }
-# What laws about these have in their ids.
+# Parts of the ids of laws about these.
 _GIVEN_TOPICS = {
     "is_causal": ("causal",),
     "padding_mask": ("padding",),
@@ -42,19 +42,22 @@ class Predicate(Protocol):
 
     @property
     def words(self) -> str:
-        """What a refusal of these calls is said to refuse."""
+        """What is refused, in words."""
+        ...
 
     @property
     def topics(self) -> tuple[str, ...]:
         """The keywords, and parts of the ids of laws, that stand for it."""
+        ...
 
     def holds(self, call: CallFeatures) -> bool:
         """Return whether it is true of a call."""
+        ...
 
 
 @dataclass(frozen=True)
 class Given:
-    """A keyword, or biases, that is there, or not there."""
+    """A keyword, or biases, given or not given."""
 
     name: str
     there: bool = True
@@ -67,7 +70,7 @@ class Given:
 
     @property
     def condition(self) -> str:
-        """How it stands behind something else that is refused."""
+        """The words that follow something else that is refused."""
         name = _GIVEN_WORDS.get(self.name, self.name)
         if not self.there:
             return f"without {name.removeprefix('a ')}"
@@ -99,7 +102,7 @@ class SettingIs:
 
     @property
     def condition(self) -> str:
-        """How it stands behind something else that is refused."""
+        """The words that follow something else that is refused."""
         return f"{'in' if self.name == 'dtype' else 'with'} {self.words}"
 
     @property
@@ -246,7 +249,7 @@ class Both:
 
 
 def candidates(calls: Sequence[CallFeatures], others: Sequence[CallFeatures]) -> list[Predicate]:
-    """Return what may separate some of the calls from others, the simplest first."""
+    """Return the predicates that may separate some of the calls from others, the simplest first."""
     given, settings = list(_given(calls)), list(_settings(calls))
     sizes: list[Predicate] = [*_compared(calls), *_sized(calls)]
     singles: list[Predicate] = [*given, *settings, *sizes, *_bounded([*calls, *others])]

@@ -1,4 +1,4 @@
-"""The record of something that an operation refuses."""
+"""The record of one refusal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SETTINGS = ("norm_first", "activation", "eps")
 
 @dataclass(frozen=True)
 class Refusal:
-    """What an operation refuses, in words that follow its name, with the exception that it raises."""
+    """Something that an operation refuses, with the exception that it raises."""
 
     operation: str
     predicate: Predicate
@@ -34,7 +34,7 @@ class Refusal:
 
     @property
     def words(self) -> str:
-        """The sentence, with the exception that a call ended in."""
+        """The sentence, with the exception that a call raised."""
         return f"{self.sentence}; it {self.exception}"
 
     @property

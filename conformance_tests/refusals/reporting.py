@@ -1,4 +1,4 @@
-"""Each refusal said once: it is the error of the law that is most about it, and the other laws go on without it."""
+"""Each refusal is reported once, as the error of the law that is most about it; others are judged without it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from veriformer.conformance_tests.core.law_result import LawResult
 
-# A law of which every case is refused is about nothing else.
+# A law whose every case is refused is about the refusal more than any other.
 _WHOLLY = 100
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def with_refusals(law: Law, result: LawResult, search: Search) -> LawResult:
-    """Return the error of a law that met refusals, and what it came to without them; declared ones are no error."""
+    """Return the error of a law that met refusals, with its result without them; declared refusals are no error."""
     refused = sorted((one for one in search.refused if not one.declared), key=lambda one: one.sentence)
     if not refused:
         return result
@@ -38,16 +38,16 @@ def with_refusals(law: Law, result: LawResult, search: Search) -> LawResult:
 
 
 def _topics(law: Law, refusal: Refused) -> int:
-    """Return how much of what is refused the law is about, by its id and by the keywords that it needs."""
+    """Return how many topics of a refusal the law is about, by its id and by the keywords that it needs."""
     about = (*law.statement.features, *law.statement.claim.key.split("."))
     return sum(topic in about for topic in refusal.topics)
 
 
 def described_once(results: list[LawResult]) -> list[LawResult]:
-    """Return the results in which every refusal is the error of one law, which is most about it.
+    """Return the results in which every refusal is the error of one law, the one that is most about it.
 
-    Between laws alike in that it is the first of the catalogue; one that fails for another reason is not chosen where
-    there are others. A law that met what is another's error has the result that it came to without it.
+    Of several it is the first in the catalogue, and one that fails for another reason only where all do. Every other
+    law that met the refusal has the result that it has without it.
     """
     speaking: set[str] = set()
     for sentence in dict.fromkeys(sentence for result in results for sentence in result.refused):
@@ -70,7 +70,7 @@ def unsaid(results: Iterable[LawResult]) -> list[str]:
 
 
 def without_refusals(result: LawResult) -> LawResult:
-    """Return what a law came to without what is refused."""
+    """Return the result of a law without the cases that are refused."""
     if result.otherwise is None:
         return result
     return replace(result.otherwise, seconds=result.seconds, printed=result.printed, notices=result.notices)

@@ -17,7 +17,7 @@ from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.refusals.features import CallFeatures, features_of
 from veriformer.conformance_tests.refusals.refusal import Refusal
 
-# Sizes on both sides of what programs ask for: parities, divisors, powers of two, and limits in between.
+# Sizes on both sides of what programs demand: parities, divisors, powers of two, and limits in between.
 _SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65)
 _SMALL = (1, 2, 3, 4)
 _ROUND, _COMPILED_ROUND = 64, 32
@@ -27,13 +27,13 @@ _FREE = (
     "batch", "heads", "query_length", "key_length", "head_width", "value_width", "rows", "width", "hidden", "length",
     "memory", "classes", "vocabulary", "keys", "max_length",
 )  # fmt: skip
-# Refusals that ask for two to be alike would else be answered by chance only.
+# Otherwise a program that demands two equal sizes would answer by chance only.
 _ALIKE = (("query_length", "key_length"), ("head_width", "value_width"), ("length", "memory"), ("hidden", "width"))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of one call: whether it was refused, and the sentence of the exception."""
+    """The outcome of one call: whether it was refused, and the sentence of the exception."""
 
     call: CallFeatures
     refused: bool
@@ -41,19 +41,18 @@ class Answer:
 
 
 class SurveyEnded(Exception):
-    """A call did not come back: asking on would cost a process for each."""
+    """A call did not come back; each further one might cost a process."""
 
 
 class Survey:
-    """The operation's own cases, in sizes that lie on both sides of what programs ask for."""
+    """The operation's own cases, in sizes on both sides of what programs demand."""
 
     def __init__(self, subject: Subject, limits: Limits, known: tuple[Refusal, ...] = ()) -> None:
         self._known = known
-        # Laws' calls are kept for their counterexamples; those of a survey are nobody's.
+        # The calls of laws are kept for counterexamples; those of a survey are not needed.
         self._subject = replace(subject, calls=[], refusals=None)
         self._limits = replace(limits, compiles_per_shape=False, equal_widths=False, turn=None, small=False)
         self._random = Random(limits.seed)
-        # Each shape is a compilation.
         self.compiles = limits.compiles_per_shape
         self._round = _COMPILED_ROUND if self.compiles else _ROUND
         self._choice = cases(_widest(limits), self._limits)
@@ -69,7 +68,7 @@ class Survey:
             case = varied(self._choice.sample(self._random), self._random)
             inputs = draw_inputs(self._limits.operation, self._limits.fixed.applied(case, None))
             call = features_of(inputs)
-            # What is known to be refused already tells nothing of what else is.
+            # A call that is known to be refused does not show what else is.
             if any(refusal.covers(call) for refusal in self._known):
                 continue
             yield self._answer(inputs, call)
@@ -98,10 +97,10 @@ def _widest(limits: Limits) -> Any:
 
 
 def varied(case: Any, random: Random) -> Any:
-    """Return the case with other sizes for some of its axes, and some of them alike."""
+    """Return the case with other sizes for some of its axes, some of them equal."""
     changes: dict[str, int] = {}
     for name in _FREE:
-        # A width of sinusoids is even, and drawn as half of it.
+        # The width of sinusoids is even: half of it is drawn.
         if getattr(case, "d_model" if name == "width" and hasattr(case, "d_model") else name, 0) and (
             random.random() < 0.5
         ):
@@ -113,7 +112,7 @@ def varied(case: Any, random: Random) -> Any:
 
 
 def _consistent(case: Any, changes: dict[str, int]) -> dict[str, Any]:
-    """Return the changes made to fit what a case must be: groups of heads, even widths, room for what is padded."""
+    """Return the changes fitted to what a case demands: groups of heads, even widths, room for padding."""
     kind = type(case).__name__
     allowed: dict[str, Any] = dict(changes)
     if "heads" in changes and hasattr(case, "kv_heads"):
@@ -146,7 +145,7 @@ def _layer(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
         for name, padding in (("length", case.padding), ("memory", case.memory_padding))
         if padding != "none"
     }
-    # Wide streams cost, and a norm needs two components.
+    # Wide layers are slow, and a norm needs two components.
     return changes | lengths | {"width": min(max(width, 2) if heads == 1 else width, 17)}
 
 
@@ -166,7 +165,7 @@ def _loss(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _model(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
-    # Heads, widths and padding of a whole model hang together: only what is free of them is changed.
+    # Heads, widths and padding of a whole model depend on each other: only sizes that do not are changed.
     return {name: value for name, value in changes.items() if name in ("batch", "hidden")}
 
 
@@ -175,7 +174,7 @@ def _merge(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attention(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
-    # Projections of wide heads cost, and tell nothing more.
+    # Projections of wide heads are slow, and show nothing more.
     return changes | {"head_width": min(changes.get("head_width", case.head_width), 24)}
 
 

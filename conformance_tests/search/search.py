@@ -74,9 +74,10 @@ _FATES: tuple[tuple[type[AdapterError], Fate], ...] = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one case, or a whole search, came to: a verdict, or in `error` why there is none.
+    """The outcome of one case, or of a whole search: a verdict, or in `error` why there is none.
 
-    Where the call did not come back, judging the case again would cost a process, or many seconds.
+    `fate` is that of the last call: where it did not come back, judging the case again would cost a process or many
+    seconds.
     """
 
     kind: Kind
@@ -97,7 +98,7 @@ class Outcome:
 class Search:
     """One law tried on one operation.
 
-    Cases that ask for what the operation is known to refuse are counted in `refused`, and others take their places.
+    Cases that the operation is known to refuse are counted in `refused`, and other cases replace them.
     """
 
     law: Law
@@ -113,7 +114,7 @@ class Search:
     # Whether the search for a smaller case ended early: where a call did not come back, and (`cut_short`) by the clock.
     gave_up: bool = False
     cut_short: bool = False
-    # Whether the user's budget is spent, if there is one.
+    # Whether the user's budget, if there is one, is spent.
     is_spent: Callable[[], bool] = lambda: False
     _known: dict[AnyCase, Outcome] = field(default_factory=dict)
     _wanted: Kind | None = None
@@ -234,7 +235,7 @@ class Search:
         return self._first_wanted(few)
 
     def _shortened(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of the shortest case of attention, axis by axis, where none that is small is wanted."""
+        """Return the outcome with the axes of a case of attention shortened in turn, as far as it still fails."""
         space = resolved(self.law.space, self.limits.operation)
         if not isinstance(outcome.case, AttentionCase) or not isinstance(space, AttentionSpace):
             return outcome
@@ -243,7 +244,7 @@ class Search:
         return outcome
 
     def _narrowed(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of a rare case with as few changes, samples and rows as are wanted."""
+        """Return the outcome of a rare case with as few changes, samples and rows as still fail."""
         tried: set[RareCase] = set()
         while isinstance(outcome.case, RareCase) and outcome.case not in tried:
             tried.add(outcome.case)
@@ -251,7 +252,7 @@ class Search:
         return outcome
 
     def _plainest(self, outcome: Outcome) -> Outcome:
-        """Return the outcome with the roundest values that fail at its sizes, which need another seed than others."""
+        """Return the outcome with the roundest values that fail at these sizes; small values may need another seed."""
         case: Any = outcome.case
         if not hasattr(case, "palette"):
             return outcome
@@ -263,13 +264,13 @@ class Search:
         return self._first_wanted(takewhile(lambda other: other != case, rounder)) or outcome
 
     def judge_once(self) -> Outcome:
-        """Put to the operation a law that has no cases."""
+        """Judge a law that has no cases."""
         outcome = self.judge(None)
         self._count(outcome)
         return outcome
 
     def judge(self, case: AnyCase | None) -> Outcome:
-        """Put the law to one case, or afterwards to none, and keep the calls that were made for the counterexample."""
+        """Judge the law on one case, or on none what it checks afterwards; keep the calls for the counterexample."""
         self.subject.calls.clear()
         inputs = None if case is None else draw_inputs(self.subject.operation.name, case)
         try:
@@ -279,7 +280,7 @@ class Search:
         except CallRefused as error:
             return Outcome("refused", case, error=str(error), refusal=error.refusal)
         except OperationRaised as error:
-            # Where a call raises for the first time, what it is that is refused is asked; the call is then not made.
+            # At the first exception, find what the operation refuses; a call that is refused is then not made.
             known = self.subject.refusals
             if known is not None and known.learn(self._raised(inputs)):
                 return self.judge(case)
@@ -289,13 +290,13 @@ class Search:
         return Outcome("holds" if verdict.holds else "fails", case, verdict)
 
     def _raised(self, inputs: Inputs | None) -> Inputs | None:
-        """Return the inputs of the last call that was made on a case."""
+        """Return the inputs of the last call."""
         return next((call.inputs for call in reversed(self.subject.calls) if call.inputs is not None), inputs)
 
     def counterexample(self, outcome: Outcome) -> Counterexample:
-        """Return the outcome's case with the calls made on it, by judging it once more.
+        """Return the outcome's case with its calls, by judging it once more.
 
-        The calls of one that did not come back are the last that were made.
+        Where a call did not come back, its calls are the last that were made.
         """
         if outcome.comes_back:
             self.judge(outcome.case)
@@ -303,7 +304,7 @@ class Search:
         return Counterexample(outcome.case, tuple(self.subject.calls), verdict, self._eager_allows(outcome))
 
     def example_of(self, refusal: Refused) -> Outcome:
-        """Return the outcome of a small call that is refused, as it is when it is made all the same."""
+        """Return the outcome of a small case that is refused, with its calls made all the same."""
         small, whole = self._drawn(replace(self.limits, small=True), _SWEPT_DRAWS), list(self._known)
         for case in sorted(small, key=_length) + whole:
             if self.judge(case).refusal == refusal:
@@ -314,7 +315,7 @@ class Search:
         return Outcome("refused", error=refusal.sentence, refusal=refusal)
 
     def _eager_allows(self, outcome: Outcome) -> bool:
-        """Return whether an implementation that fails as fused would hold as eager."""
+        """Return whether a case that fails under fused numerics would hold under eager ones."""
         if outcome.kind != "fails" or self.subject.conventions.get("numerics") != "fused":
             return False
         eager = replace(self.subject, conventions={**self.subject.conventions, "numerics": "eager"}, calls=[])
@@ -340,7 +341,7 @@ class Search:
         return outcome.kind == self._wanted
 
     def _ends_shrinking(self) -> bool:
-        """Return whether no more cases are judged for a smaller counterexample."""
+        """Return whether the search for a smaller case has ended: by its work, by a lost call, or by the clock."""
         if self._wanted is None:
             return False
         if not self.gave_up and time.monotonic() > self._deadline:
@@ -351,7 +352,7 @@ class Search:
     def _count_shrinking(self, outcome: Outcome) -> None:
         self._tried += 1
         self._products += sum(products_in(record.arguments) for record in self.subject.calls)
-        # A shorter counterexample is not worth another process, or other seconds of waiting.
+        # A smaller counterexample is not worth another process, or more seconds of waiting.
         self.gave_up = self.gave_up or not outcome.comes_back
 
     def _count(self, outcome: Outcome) -> None:
@@ -364,12 +365,12 @@ class Search:
 
 
 def _length(case: AnyCase) -> tuple[int, int]:
-    """Return how much there is to read: sizes first, then settings, each of which has its words."""
+    """Return how much there is to read: the sizes first, then the words of the settings."""
     return case.size, len(case.describe())
 
 
 def _first_wrong(outcome: Outcome, samples: int) -> int | None:
-    """Return the first sample in which a result is wrong; None where its first axis is not that of the samples."""
+    """Return the first sample with a wrong result; None where the first axis is not that of the samples."""
     wrong = None if outcome.verdict is None else outcome.verdict.wrong
     if wrong is None or wrong.ndim < 2 or len(wrong) != samples or not wrong.any():
         return None

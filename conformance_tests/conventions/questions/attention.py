@@ -190,9 +190,9 @@ def masked_nonfinite(asking: Asking) -> Answer:
         return Answer(())
     found = _passed_by_nan(asking, clean, inputs, hidden)
     if found == "ignored" and _unchanged(asking, clean, inputs.with_keys_replaced(~hidden, np.nan)):
-        # What reads no key at all tells nothing of hidden ones.
+        # An operation that reads no key at all shows nothing of hidden ones.
         return Answer(())
-    # One array is both keys and values there, so that what reaches the output may have come through either.
+    # In multi-head attention one array is both keys and values: a NaN may reach the output through either.
     either = asking.operation == "multi_head_attention" and found == "propagates"
     reaches = "the output changes" if either else _NAN_REACHES[found]
     fits = ("value_propagates", found) if either else (found,)

@@ -38,7 +38,7 @@ _ARCHITECTURES = {
 _LENGTHS = {"rms_norm_gain": 1}
 # Large enough for rounding not to hide where it is added.
 _EPS = {"layer_norm_eps": 0.5}
-# By how much of an answer another one differs that is not equal up to rounding.
+# Results that differ by this part of the largest entry are not equal up to rounding.
 _CHANGED = 0.02
 _NEARLY_NOTHING = 1e-6
 # Products of such heads are large: where keys differ by no more than their size, weights of attention differ as well.

@@ -22,10 +22,10 @@ from veriformer.conformance_tests.operations.normalisation.inputs import LayerNo
 
 Change = Callable[[Array], Array]
 
-# The forms of GELU differ most, beside what they are, where they are small: about −2.8, by a tenth.
+# Relative to their size, the forms of GELU differ most about −2.8: by a tenth.
 _LEAST, _MOST = -3.5, -2.25
 _HARDLY = 0.125
-# So many times what the network adds to the stream, which would hide it otherwise.
+# The network's output is so many times as large, since the residual stream would hide it otherwise.
 _LOUD = 256.0
 SILENT_ATTENTION: Mapping[str, Change] = {"w_o": np.zeros_like, "b_o": np.zeros_like}
 SILENT_NETWORK: Mapping[str, Change] = {"w_2": np.zeros_like, "b_2": np.zeros_like, "w_down": np.zeros_like}

@@ -1,4 +1,4 @@
-"""What a formula does not explain: the broken laws that an implementation of just that formula obeys."""
+"""The broken laws that a formula does not explain: an implementation of just that formula obeys them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from veriformer.adapters.errors import AdapterError
-from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.subject import Subject
+from veriformer.conformance_tests.core.subject import Inputs, Subject
+from veriformer.conformance_tests.diagnosis.interface_laws import is_interface_law
 from veriformer.conformance_tests.diagnosis.observation import arguments_of, result_at
-from veriformer.conformance_tests.diagnosis.promises import is_promise
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.operations.laws import laws
@@ -20,12 +19,12 @@ from veriformer.conformance_tests.variants import Point
 
 
 class NotComputed(AdapterError):
-    """A point of a family says nothing about these inputs."""
+    """A point of a family is not defined for these inputs."""
 
 
 @dataclass
 class FormulaAsSubject(Subject):
-    """An operation that returns what a point of its family computes, for laws to be put to."""
+    """An operation that returns what a point of its family computes, so that laws can be tried on it."""
 
     point: Point | None = None
 
@@ -37,10 +36,10 @@ class FormulaAsSubject(Subject):
         return result
 
 
-def unexplained(subject: Subject, point: Point, broken: Sequence[LawResult], limits: Limits) -> list[LawResult]:
+def unexplained_laws(subject: Subject, point: Point, broken: Sequence[LawResult], limits: Limits) -> list[LawResult]:
     """Return the broken laws that hold, on the cases that broke them, for what a point of the family computes.
 
-    A law that no formula breaks is never explained by one.
+    No formula explains a broken interface law.
     """
     formula = FormulaAsSubject(subject.implementation, subject.operation, subject.conventions, point=point)
     return list(_obeyed(formula, broken, limits))
@@ -48,7 +47,7 @@ def unexplained(subject: Subject, point: Point, broken: Sequence[LawResult], lim
 
 def _obeyed(formula: Subject, broken: Sequence[LawResult], limits: Limits) -> Iterator[LawResult]:
     for result in broken:
-        if is_promise(result.law.id):
+        if is_interface_law(result.law.id):
             yield result
         elif result.counterexample is not None:
             search = Search(laws()[result.law.id], formula, limits, limits.seed, 1)

@@ -1,4 +1,4 @@
-"""What every operation owes its caller, whatever it computes: laws that no formula breaks."""
+"""The interface laws: what every operation owes its caller, whatever it computes. No wrong formula breaks them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cache
 from veriformer.conformance_tests.mistakes.kills import Killed, kill_matrix
 from veriformer.spec.laws import LAWS
 
-# The keys of laws that no formula breaks. Who breaks one breaks later ones as well, the first here most.
-PROMISES = (
+# Their keys. A program that breaks one often breaks later ones in consequence.
+INTERFACE_LAWS = (
     "signature",
     "shape",
     "inputs_unchanged",
@@ -19,11 +19,11 @@ PROMISES = (
     "dtype",
     "memory_layout",
 )
-# An answer that depends on calls before it may be wrong in every law.
+# Where a result depends on earlier calls, any law may be broken.
 OF_HISTORY = ("same_call_same_answer", "history_independence")
 OF_STATE = (*OF_HISTORY, "result_kept")
-# Mistakes that keep something of a call for later ones, of those that a program just loaded has not made yet.
-KEEPING_SOMETHING = (
+# Mistakes of stale state: a program that has just been loaded does not make them in its first call.
+STALE_STATE = (
     "keys_cached_by_shape",
     "keys_cached_by_address",
     "keys_of_the_call_before",
@@ -32,35 +32,35 @@ KEEPING_SOMETHING = (
     "compile_eager_mismatch",
     "output_buffer_reused",
 )
-# Mistakes by which moderate numbers give what is right.
+# Mistakes that give right results for moderate numbers.
 ONLY_OF_LARGE_NUMBERS = ("maximum_over_the_batch", "masked_nan_or_inf_leaks", "qk_overflow_before_scale")
-# What each mistake writes to, of those that an operation has several of.
+# The argument that each mistake writes to.
 WRITING_TO = {"mask_mutated_in_place": "mask", "query_scaled_in_place": "query"}
-# The mistake by which no answer is given twice.
+# The mistake by which no result comes twice.
 RANDOM = "dropout_active_in_eval"
 _FOLLOW_FROM_STATE = (*OF_STATE, "memory_layout", "inputs_unchanged")
-# Who breaks the first may break the others for that alone.
+# A program that breaks the first may break the others in consequence.
 FOLLOWING = {
     "inputs_unchanged": (*OF_STATE, "memory_layout"),
     **dict.fromkeys(OF_STATE, ("memory_layout",)),
 }
 
 
-def is_promise(law: str) -> bool:
-    """Return whether no formula breaks a law."""
-    return LAWS[law].claim.key in PROMISES
+def is_interface_law(law: str) -> bool:
+    """Return whether a law is an interface law."""
+    return LAWS[law].claim.key in INTERFACE_LAWS
 
 
 @cache
 def keys_broken_by(slug: str) -> frozenset[str]:
-    """Return the keys of the laws that programs with a mistake were seen to break, and of what follows from them."""
+    """Return the keys of the laws that programs with a mistake were seen to break, with those broken in consequence."""
     keys = _keys(law for mistake in _programs_with(slug) for law in mistake.broken)
     return keys.union(_FOLLOW_FROM_STATE) if not keys.isdisjoint(OF_HISTORY) else keys
 
 
 @cache
 def keys_stopped_by(slug: str) -> frozenset[str]:
-    """Return the keys of the laws that programs with a mistake were seen to end with an error."""
+    """Return the keys of the laws in which programs with a mistake were seen to raise."""
     return _keys(law for mistake in _programs_with(slug) for law in mistake.stopped)
 
 

@@ -1,4 +1,4 @@
-"""What a program keeps of a call for later ones, told by calls in a row on copies of it that have just been loaded."""
+"""Stale state: what a program keeps of earlier calls, found by calls in a row on copies that have just been loaded."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from veriformer.adapters.errors import AdapterError
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.diagnosis.calls import Calls
+from veriformer.conformance_tests.diagnosis.interface_laws import RANDOM, STALE_STATE
 from veriformer.conformance_tests.diagnosis.observation import arguments_of, result_at
-from veriformer.conformance_tests.diagnosis.promises import KEEPING_SOMETHING, RANDOM
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import NoSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space
@@ -23,26 +23,26 @@ from veriformer.conformance_tests.variants import Point
 _ROWS_OF_CALLS = 12
 _NEAR = 1e-3
 _APART = 1e-2
-# Which call's keys the third of three calls with other values used: its own, those of the call before, or of the first.
+# By whose keys the last of three calls used, other than its own: those of the first call, or of the call before.
 _MISTAKES = {"first": "keys_cached_by_shape", "before": "keys_of_the_call_before"}
 
 
 def contradicted(made: Calls, point: Point) -> frozenset[str]:
-    """Return the mistakes about state that copies of the program, which compute what `point` does, do not make.
+    """Return the mistakes of stale state that copies of the program do not make; they compute what `point` does.
 
-    None where the answers do not depend on calls before, or where no copy can be loaded.
+    Empty where the results do not depend on earlier calls, or where no copy can be loaded.
     """
     if not (made.afresh and made.loads_again):
         return frozenset()
-    told = Counter(whose for row in _rows(made) for whose in _whose_keys(made, point, row))
+    used = Counter(whose for row in _rows(made) for whose in _whose_keys(made, point, row))
     for whose, mistake in _MISTAKES.items():
-        if told[whose] > told["own"]:
-            return frozenset({*KEEPING_SOMETHING, RANDOM} - {mistake})
-    return frozenset(_MISTAKES.values()) if told["own"] else frozenset()
+        if used[whose] > used["own"]:
+            return frozenset({*STALE_STATE, RANDOM} - {mistake})
+    return frozenset(_MISTAKES.values()) if used["own"] else frozenset()
 
 
 def _rows(made: Calls) -> Iterator[tuple[Inputs, Inputs, Inputs]]:
-    """Yield three inputs of one shape each, with other values."""
+    """Yield rows of three inputs of one shape, with different values."""
     name = made.subject.operation.name
     space, random = own_space(name), Random(made.limits.seed)
     if isinstance(space, NoSpace):
@@ -55,7 +55,7 @@ def _rows(made: Calls) -> Iterator[tuple[Inputs, Inputs, Inputs]]:
 
 
 def _answers(made: Calls, row: tuple[Inputs, ...]) -> list[Array]:
-    """Return what a copy answers to calls in a row, fewer where one raises, each on arrays of their own address."""
+    """Return the results of a copy for calls in a row on arrays of their own; fewer results where a call raises."""
     subject, answers = made.copy(), []
     try:
         prepared = [subject.prepare(inputs) for inputs in row]
@@ -67,7 +67,7 @@ def _answers(made: Calls, row: tuple[Inputs, ...]) -> list[Array]:
 
 
 def _whose_keys(made: Calls, point: Point, row: tuple[Inputs, Inputs, Inputs]) -> Iterator[str]:
-    """Yield whose keys the third call used, where its answer tells."""
+    """Yield whose keys the third call used, where its result shows it."""
     first, before, own = (arguments_of(inputs) for inputs in row)
     answers = _answers(made, row)
     if "key" not in own or len(answers) < len(row):

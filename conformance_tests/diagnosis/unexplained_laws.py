@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from veriformer.adapters.errors import AdapterError
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.subject import Inputs, Subject
+from veriformer.conformance_tests.core.subject import Subject
 from veriformer.conformance_tests.diagnosis.interface_laws import is_interface_law
 from veriformer.conformance_tests.diagnosis.observation import arguments_of, result_at
 from veriformer.conformance_tests.drawing.arrays import Array

@@ -14,7 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from veriformer.adapters.implementation import Implementation
-    from veriformer.adapters.isolation.limits import Limits
+    from veriformer.adapters.isolation.limits import ProcessLimits
     from veriformer.adapters.isolation.supervisor import Supervisor
 
 # A day, and more memory than any machine has: a larger limit is a typing error.
@@ -74,11 +74,11 @@ class IsolationOptions:
     time_limit: float
     memory_limit: float
 
-    def limits(self) -> Limits:
+    def limits(self) -> ProcessLimits:
         """Return the limits of a process."""
-        from veriformer.adapters.isolation.limits import GIBIBYTE, Limits
+        from veriformer.adapters.isolation.limits import GIBIBYTE, ProcessLimits
 
-        return Limits(self.time_limit, int(self.memory_limit * GIBIBYTE))
+        return ProcessLimits(self.time_limit, int(self.memory_limit * GIBIBYTE))
 
 
 def isolation_options(command: Callable[..., Any]) -> Callable[..., Any]:

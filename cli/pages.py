@@ -18,7 +18,7 @@ def law_page(law: LawStatement) -> Lines:
     lines += _entry("formula", law.formula)
     lines += _entry("operation", law.operation.name)
     lines += _entry("source", law.claim.source)
-    lines += _entry("tier", "must" if law.tier == "must" else "should: correct libraries are known to differ")
+    lines += _entry("tier", "must" if law.obligation == "must" else "should: correct libraries are known to differ")
     if law.features:
         lines += _entry("features", f"needs the keyword {' and '.join(law.features)}")
     for number, name in enumerate(law.claim.conventions):

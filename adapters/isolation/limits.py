@@ -8,7 +8,7 @@ GIBIBYTE = 2**30
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProcessLimits:
     """The limits of one worker.
 
     `seconds`: for one call.

@@ -11,19 +11,21 @@ from veriformer.adapters.isolation import messages
 from veriformer.adapters.isolation.calls import Residence
 from veriformer.adapters.isolation.description import described_implementation
 from veriformer.adapters.isolation.frames import Frame, MalformedFrame
-from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.supervisor import Supervisor
 from veriformer.adapters.loading import load
 
 
-def load_within(target: object, limits: Limits | None) -> Implementation:
+def load_within(target: object, limits: ProcessLimits | None) -> Implementation:
     """Return the implementation that `target` names or is, in a process of its own if there are limits."""
     if limits is None or isinstance(target, Implementation):
         return load(target)
     return load_isolated(target, limits)
 
 
-def load_isolated(target: object, limits: Limits | None = None, supervisor: Supervisor | None = None) -> Implementation:
+def load_isolated(
+    target: object, limits: ProcessLimits | None = None, supervisor: Supervisor | None = None
+) -> Implementation:
     """Return the implementation that `target` names, loaded in a process of its own; a built-in one is loaded here.
 
     `supervisor` is an earlier one for this target, whose worker is already loading. Raises LoadError as `load` does,
@@ -34,7 +36,7 @@ def load_isolated(target: object, limits: Limits | None = None, supervisor: Supe
         raise LoadError(f"a {kind} lives in this process; name its file or its import path to isolate it")
     if target in BUILT_IN:
         return load(target)
-    supervisor = supervisor or Supervisor(target, limits or Limits())
+    supervisor = supervisor or Supervisor(target, limits or ProcessLimits())
     try:
         return replace(_described(supervisor), residence=Residence(supervisor))
     except BaseException:

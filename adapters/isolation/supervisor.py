@@ -15,7 +15,7 @@ from veriformer.adapters.errors import (
     OperationTimedOut,
 )
 from veriformer.adapters.isolation.frames import Frame, request
-from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.process import INTERFERED, WorkerLost, WorkerProcess
 
 MOST_HANGS = 2
@@ -33,7 +33,7 @@ class Supervisor:
     LoadError where processes cannot be isolated here.
     """
 
-    def __init__(self, target: str, limits: Limits) -> None:
+    def __init__(self, target: str, limits: ProcessLimits) -> None:
         if os.name != "posix":
             raise LoadError("isolation needs a POSIX system; run without it (--no-isolate)")
         self.target = target
@@ -211,7 +211,7 @@ def _answer(frame: Frame, number: int) -> Frame:
     return frame
 
 
-def _not_loaded(target: str, lost: WorkerLost, limits: Limits) -> LoadError:
+def _not_loaded(target: str, lost: WorkerLost, limits: ProcessLimits) -> LoadError:
     how = lost.how or f"did not end within {limits.loading:g} s"
     error = LoadError(f"{target} cannot be imported: importing it {how}; correct it, then run again")
     error.elsewhere = lost.last_words

@@ -28,7 +28,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RowComparison:
     """The first rows that differ, and the number of the others."""
 
     rows: tuple[Row, ...]
@@ -37,7 +37,7 @@ class Comparison:
 
 def compared(
     verdict: Verdict, operation: Operation, width: int, most: int, reference: Array | None = None
-) -> Comparison:
+) -> RowComparison:
     """Return the first rows in which two arrays differ, in aligned columns.
 
     `reference` is a third array of the same shape, for two arrays that may both be wrong.
@@ -54,7 +54,7 @@ def compared(
         cells = [[number(entry, digits) for entry in array[line].ravel()] for array in arrays]
         title = _title(index, expected.shape, columns, names)
         rows.append(_row(title, cells, wrong[line].ravel(), width))
-    return Comparison(tuple(rows), len(positions) - len(rows))
+    return RowComparison(tuple(rows), len(positions) - len(rows))
 
 
 def error_sentence(verdict: Verdict) -> str:

@@ -67,7 +67,7 @@ def _law(report: Report, result: LawResult) -> dict[str, Any]:
         "id": result.law.id,
         "operation": result.law.operation.name,
         "statement": result.law.statement,
-        "tier": result.law.tier,
+        "tier": result.law.obligation,
         "status": result.status,
         "reason": result.reason,
         "refused": [strict(sentence) for sentence in result.refused],

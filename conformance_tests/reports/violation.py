@@ -11,7 +11,7 @@ from veriformer.conformance_tests.core.subject import CallRecord
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.reports.arguments import same
 from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
-from veriformer.conformance_tests.reports.difference import Comparison, Row, compared, error_sentence
+from veriformer.conformance_tests.reports.difference import Row, RowComparison, compared, error_sentence
 from veriformer.conformance_tests.reports.layout import (
     INDENT,
     LABEL,
@@ -137,7 +137,7 @@ def _changed(record: CallRecord, before: CallRecord | None) -> list[tuple[str, A
     return changed + [(name, "not given") for name in earlier if name not in arguments]
 
 
-def _rows(comparison: Comparison) -> Lines:
+def _rows(comparison: RowComparison) -> Lines:
     lines = [line for row in comparison.rows for line in _row(row)]
     if comparison.left_out:
         lines += labelled(

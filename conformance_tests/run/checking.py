@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_within
 from veriformer.conformance_tests.core.selection import Effort, Selection
 from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
@@ -37,8 +37,8 @@ def check(
     diagnosis: bool = True,
     progress: Callable[[Progress], None] | None = None,
     isolate: bool = False,
-    time_limit: float = Limits.seconds,
-    memory_limit: int = Limits.memory,
+    time_limit: float = ProcessLimits.seconds,
+    memory_limit: int = ProcessLimits.memory,
     workers: int = 0,
     executor: Executor | WorkerPool | None = None,
     resume: Path | str | RecordFile | None = None,
@@ -77,7 +77,7 @@ def check(
         shrink=shrink,
         diagnosis=diagnosis,
         budget=budget,
-        isolation=Limits(time_limit, memory_limit) if isolate else None,
+        isolation=ProcessLimits(time_limit, memory_limit) if isolate else None,
         progress=progress,
         workers=workers,
         executor=executor,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.run.pace import Progress
@@ -32,7 +32,7 @@ class RunOptions:
     shrink: bool = True
     diagnosis: bool = True
     budget: float | None = None
-    isolation: Limits | None = None
+    isolation: ProcessLimits | None = None
     progress: Callable[[Progress], None] | None = None
     workers: int = 0
     executor: Executor | WorkerPool | None = None
@@ -43,6 +43,6 @@ class RunOptions:
         if self.progress is not None:
             self.progress(progress)
 
-    def for_worker(self, isolation: Limits | None) -> RunOptions:
+    def for_worker(self, isolation: ProcessLimits | None) -> RunOptions:
         """Return the options of a worker process, which can be pickled."""
         return replace(self, isolation=isolation, progress=None, workers=0, executor=None, resume=None)

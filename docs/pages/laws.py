@@ -55,7 +55,7 @@ def _section(operation: Operation) -> str:
 
 
 def _entry(law: LawStatement) -> str:
-    facts = [f"- Formula: {code(law.formula)}", f"- Tier: {_TIERS[law.tier]}"]
+    facts = [f"- Formula: {code(law.formula)}", f"- Tier: {_TIERS[law.obligation]}"]
     if law.features:
         facts.append(f"- Needs the keyword{'s' * (len(law.features) > 1)}: {', '.join(map(code, law.features))}")
     if law.claim.conventions:

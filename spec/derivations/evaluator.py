@@ -28,7 +28,7 @@ from veriformer.spec.derivations.printing import in_words
 
 Bound = Mapping[Any, int]
 Entry = tuple[Any, tuple[int, ...]]
-Law = tuple[tuple[float, float], ...]
+Distribution = tuple[tuple[float, float], ...]
 
 
 @dataclass
@@ -42,7 +42,7 @@ class World:
     symbols: dict[Any, Any] = field(default_factory=dict)
     arrays: dict[Entry, Any] = field(default_factory=dict)
     permutations: dict[Any, dict[int, int]] = field(default_factory=dict)
-    laws: dict[Any, Law] = field(default_factory=dict)
+    laws: dict[Any, Distribution] = field(default_factory=dict)
     draw: Callable[[Entry], Any] | None = None
 
     def copy(self) -> World:

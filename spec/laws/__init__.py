@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from veriformer.spec.extensions import Catalogue, Stated
 from veriformer.spec.laws.interface import promises
-from veriformer.spec.laws.law import LawStatement, Property, Tier, state
+from veriformer.spec.laws.law import LawStatement, Obligation, Property, state
 from veriformer.spec.operations.operation import Operation
 from veriformer.spec.topics import topics
 
-__all__ = ["LAWS", "LawStatement", "Property", "Tier", "state"]
+__all__ = ["LAWS", "LawStatement", "Obligation", "Property", "state"]
 
 # The order of the topics' laws in listings; a topic that is not named here comes last.
 _ORDER = (

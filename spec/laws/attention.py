@@ -43,7 +43,7 @@ SCALE_RANGE = Property(
     formula="f(2⁵ Q, 2⁵ K, V; scale = 2⁻¹²) = softmax(¼ Q Kᵀ) V, finite though 2¹⁰ |Q Kᵀ| > 65504, where float16 ends",
     source=f"{VASWANI}, equation 1: the scaled product is what enters the softmax; {_OVERFLOWS}",
     reason="exact arithmetic has no range; scaling first, or accumulating in float32, keeps float16 inside its own",
-    tier="should",
+    obligation="should",
     features=("scale",),
 )
 VALUE_WIDTH = Property(

@@ -43,7 +43,7 @@ BOX_LEFT = Property(
     formula="model([pad; inputs]; mask)[b, i], mask[b, i] True, is the same for every pad",
     source="docs/interface.md, padding_mask; huggingface/sentence-transformers#3208: the first position is padding",
     reason="the meaning of the keyword: nothing is known of a black box",
-    tier="should",
+    obligation="should",
     features=("padding_mask",),
 )
 NO_PADDING = Property(

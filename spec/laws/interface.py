@@ -51,7 +51,7 @@ RESULT_KEPT = Property(
     formula="y = f(x); x ← x′; f(x): y is as it was, bit for bit",
     source=INTERFACE,
     reason="purity is a promise of the program; the formula knows no memory that two arrays share",
-    tier="should",
+    obligation="should",
 )
 SAME_CALL = Property(
     key="same_call_same_answer",
@@ -76,7 +76,7 @@ MEMORY_LAYOUT = Property(
 )
 
 # What calls a model makes the tokens itself, and makes them contiguous.
-MEMORY_LAYOUT_OF_MODELS = replace(MEMORY_LAYOUT, tier="should")
+MEMORY_LAYOUT_OF_MODELS = replace(MEMORY_LAYOUT, obligation="should")
 
 EVERY_OPERATION = (SIGNATURE, SHAPE, SAME_CALL, HISTORY)
 EVERY_FLOAT_OPERATION = (DTYPE, INPUTS_UNCHANGED, MEMORY_LAYOUT)

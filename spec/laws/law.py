@@ -7,7 +7,7 @@ from typing import Literal
 
 from veriformer.spec.operations.operation import Operation
 
-Tier = Literal["must", "should"]
+Obligation = Literal["must", "should"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Property:
     steps: tuple[str, ...] = ()
     reason: str | None = None
     motivation: str | None = None
-    tier: Tier = "must"
+    obligation: Obligation = "must"
     features: tuple[str, ...] = ()
     conventions: tuple[str, ...] = ()
 
@@ -69,9 +69,9 @@ class LawStatement:
         return self.claim.formula
 
     @property
-    def tier(self) -> Tier:
+    def obligation(self) -> Obligation:
         """`must`, or `should` where correct libraries are known to differ."""
-        return self.claim.tier
+        return self.claim.obligation
 
     @property
     def features(self) -> tuple[str, ...]:

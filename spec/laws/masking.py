@@ -64,7 +64,7 @@ NONFINITE = Property(
     formula="ignored: f unchanged; value_propagates: f unchanged by keys; propagates: other batch entries unchanged",
     source="docs/interface.md, convention masked_nonfinite",
     reason="0 · NaN is NaN in floating point and has no counterpart in exact arithmetic; libraries differ",
-    tier="should",
+    obligation="should",
     features=("mask",),
     conventions=("masked_nonfinite",),
 )
@@ -138,7 +138,7 @@ EMPTY_ROW = Property(
     reason="a convention; the derivation shows that no value follows from the formula",
     motivation="masking",
     steps=("So no value of an empty row is the limit of masked rows",),
-    tier="should",
+    obligation="should",
     features=("mask",),
     conventions=("empty_row",),
 )

@@ -73,7 +73,7 @@ LAYER_NORM_LARGE_MEAN = Property(
     source=f"{BA}; mean(x²) − (mean x)² loses all digits there (Higham 2002, section 1.9)",
     derivation="layer_norm",
     steps=("Adding a constant to all components changes nothing",),
-    tier="should",
+    obligation="should",
 )
 
 RMS_NORM_VALUE = Property(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_isolated
 from veriformer.conformance_tests.comparison.comparing import compare_implementations
 from veriformer.conformance_tests.comparison.comparison import Comparison
@@ -37,7 +37,7 @@ def compared(tmp_path: Path):
 
     def compare(source: str) -> Comparison:
         (tmp_path / "port.py").write_text(source)
-        opened.append(load_isolated(str(tmp_path / "port.py"), Limits(seconds=0.4, loading=30)))
+        opened.append(load_isolated(str(tmp_path / "port.py"), ProcessLimits(seconds=0.4, loading=30)))
         return compare_implementations("numpy", opened[-1], operations=("softmax", "silu"), tier="quick")
 
     yield compare
@@ -91,7 +91,7 @@ def test_where_they_part_they_part(compared) -> None:
 
 def test_a_question_without_an_answer_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import time\ndef gelu(x):\n    time.sleep(60)\n")
-    implementation = load_isolated(str(tmp_path / "mine.py"), Limits(seconds=0.4, loading=30))
+    implementation = load_isolated(str(tmp_path / "mine.py"), ProcessLimits(seconds=0.4, loading=30))
     try:
         (answer, *_) = identify(implementation).conventions
     finally:

@@ -293,5 +293,5 @@ def test_a_model_that_takes_contiguous_tokens_only_has_a_limitation_and_breaks_n
     report = check(target, laws=("model.memory_layout", "model.shape"), tier="quick", diagnosis=False)
     results = {result.law.id: result for result in report.results}
     layout = results["model.memory_layout"]
-    assert (layout.law.tier, layout.status, report.exit_status) == ("should", "not_declared", 0)
+    assert (layout.law.obligation, layout.status, report.exit_status) == ("should", "not_declared", 0)
     assert layout.reason.startswith("model takes contiguous arrays only: it raised RuntimeError")

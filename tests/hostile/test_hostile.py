@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_isolated
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.run.report import Report
@@ -94,7 +94,7 @@ def test_a_hostile_implementation_gets_its_verdict(name: str) -> None:
 @pytest.mark.parametrize("name", UNLOADABLE)
 def test_what_cannot_be_loaded_is_one_sentence(name: str) -> None:
     with pytest.raises(LoadError, match=UNLOADABLE[name]):
-        load_isolated(str(IMPLEMENTATIONS / f"{name}.py"), Limits(loading=3.0))
+        load_isolated(str(IMPLEMENTATIONS / f"{name}.py"), ProcessLimits(loading=3.0))
 
 
 def test_two_hangs_are_enough() -> None:

@@ -22,7 +22,7 @@ from veriformer.conformance_tests.rounding.estimates import Estimate, added, pro
 from veriformer.conformance_tests.rounding.precision import Precision
 
 Stack = reference.TransformerWeights
-Pair = reference.EncoderDecoderWeights
+EncoderAndDecoder = reference.EncoderDecoderWeights
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class ModelEstimates:
         x = self._sublayer(x, weights.norm_2, lambda y: self._attended(y, memory, weights.cross_attention, seen))
         return self._sublayer(x, weights.norm_3, lambda y: self._transformed(y, weights.feed_forward))
 
-    def logits(self, x: Estimate, weights: Stack | Pair) -> Estimate:
+    def logits(self, x: Estimate, weights: Stack | EncoderAndDecoder) -> Estimate:
         """Return products with the rows of the table where tied, with the unembedding otherwise."""
         if weights.unembedding is None:
             return unembedded(x, weights.embedding, self.precision)

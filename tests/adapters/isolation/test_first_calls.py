@@ -11,7 +11,7 @@ import pytest
 from veriformer.adapters.calling import prepare
 from veriformer.adapters.errors import OperationTimedOut
 from veriformer.adapters.implementation import Implementation
-from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_isolated
 
 COMPILES = """
@@ -37,7 +37,7 @@ def isolated(tmp_path: Path) -> Iterator[Callable[[str], Implementation]]:
 
     def opening(source: str) -> Implementation:
         (tmp_path / "mine.py").write_text(source)
-        opened.append(load_isolated(str(tmp_path / "mine.py"), Limits(seconds=0.5, loading=6.0)))
+        opened.append(load_isolated(str(tmp_path / "mine.py"), ProcessLimits(seconds=0.5, loading=6.0)))
         return opened[-1]
 
     yield opening
@@ -68,7 +68,7 @@ def test_what_compiles_nothing_has_the_limit_of_calls(isolated: Callable[[str], 
 
 def test_what_hangs_in_every_call_ends_in_bounded_time(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(COMPILES.replace("x[0] == 13", "True"))
-    implementation = load_isolated(str(tmp_path / "mine.py"), Limits(seconds=0.5, loading=6.0))
+    implementation = load_isolated(str(tmp_path / "mine.py"), ProcessLimits(seconds=0.5, loading=6.0))
     try:
         limits = []
         for length in range(2, 5):

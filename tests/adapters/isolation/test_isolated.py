@@ -15,7 +15,7 @@ import pytest
 from veriformer.adapters.calling import prepare
 from veriformer.adapters.errors import LoadError, OperationCrashed, OperationNotTried, OperationTimedOut
 from veriformer.adapters.implementation import Implementation
-from veriformer.adapters.isolation.limits import Limits
+from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_isolated
 from veriformer.adapters.loading import load, load_again
 from veriformer.adapters.sequences import Step, prepare_sequence
@@ -61,7 +61,7 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture
 def isolated(path: str) -> Iterator[Implementation]:
-    implementation = load_isolated(path, Limits(seconds=1.0))
+    implementation = load_isolated(path, ProcessLimits(seconds=1.0))
     yield implementation
     implementation.close()
 

@@ -11,8 +11,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.variants.masks import Scores
 from veriformer.conformance_tests.variants.decision import Decision, convention, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.family import Arguments
-
-Window = Sequence[int | None]
+from veriformer.reference.windows import Window
 
 CAUSAL_ALIGNMENT = Decision(
     "causal_alignment",

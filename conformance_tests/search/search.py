@@ -40,7 +40,7 @@ from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.rarity import RareCase
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.attention.case import AttentionCase, AttentionSpace
-from veriformer.conformance_tests.operations.attention.sizes import AXES, SEPARATE_WIDTHS, shorter
+from veriformer.conformance_tests.operations.attention.sizes import AXES, SEPARATE_WIDTHS, plainer, shorter
 from veriformer.conformance_tests.operations.cases import cases, resolved
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.rarities import rare_cases
@@ -235,12 +235,19 @@ class Search:
         return self._first_wanted(few)
 
     def _shortened(self, outcome: Outcome) -> Outcome:
-        """Return the outcome with the axes of a case of attention shortened in turn, as far as it still fails."""
+        """Return the outcome of a case of attention with fewer settings and shorter axes, as far as it still fails."""
         space = resolved(self.law.space, self.limits.operation)
-        if not isinstance(outcome.case, AttentionCase) or not isinstance(space, AttentionSpace):
+        if not isinstance(space, AttentionSpace):
             return outcome
+        # The settings first: a mask, say, may show the mistake only with several heads.
+        while isinstance(outcome.case, AttentionCase):
+            plain = self._first_wanted(plainer(outcome.case, space))
+            if plain is None:
+                break
+            outcome = plain
         for axes in AXES if self.limits.equal_widths else AXES + SEPARATE_WIDTHS:
-            outcome = self._first_wanted(shorter(outcome.case, axes, space)) or outcome
+            if isinstance(outcome.case, AttentionCase):
+                outcome = self._first_wanted(shorter(outcome.case, axes, space)) or outcome
         return outcome
 
     def _narrowed(self, outcome: Outcome) -> Outcome:

@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from itertools import chain, cycle, product
 from math import prod
+from typing import Any
 
 from veriformer.conformance_tests.operations.attention.case import AttentionCase, AttentionSpace, MaskShape
 
@@ -20,6 +21,16 @@ _EQUAL_LENGTHS = 0.25
 # What a counterexample is made shorter along, one after the other; a space or an implementation may tie axes together.
 AXES = (("queries", "keys"), ("queries",), ("keys",), ("width", "value_width"), ("batch",), ("kv_heads",), ("group",))
 SEPARATE_WIDTHS = (("width",), ("value_width",))
+# The settings that a counterexample may do without, by the space's name for them.
+_SETTINGS = {
+    "mask": "mask",
+    "is_causal": "causal",
+    "bias": "bias",
+    "scale": "scale",
+    "window": "window",
+    "softcap": "softcap",
+    "sinks": "sinks",
+}
 _SHORTER = (*range(1, BLOCK_EDGES[0][0]), *chain.from_iterable(BLOCK_EDGES))
 
 
@@ -153,6 +164,15 @@ def _fit_heads(sizes: Sizes, space: AttentionSpace) -> Sizes:
     if kv_heads * group < space.least_heads:
         kv_heads = space.least_heads
     return replace(sizes, kv_heads=kv_heads, group=group)
+
+
+def plainer(case: AttentionCase, space: AttentionSpace) -> Iterator[AttentionCase]:
+    """Yield the cases of a space that are the given one without one of its settings."""
+    for name, how in _SETTINGS.items():
+        plain: Any = getattr(AttentionCase, name)
+        if getattr(case, name) != plain and getattr(space, how) != "always":
+            changes: dict[str, Any] = {"mask_shape": "full"} if name == "mask" else {}
+            yield replace(case, **{name: plain}, **changes)
 
 
 def shorter(case: AttentionCase, axes: tuple[str, ...], space: AttentionSpace) -> Iterator[AttentionCase]:

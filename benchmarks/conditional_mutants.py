@@ -177,7 +177,7 @@ def page(found: Sequence[Outcome], tiers: Sequence[str], seeds: Sequence[int], c
         "",
         table(found, tiers),
         "",
-        f"At no seed of the tier `{tiers[-1]}` were these {number} caught:",
+        f"These {number} were caught at no seed of the tier `{tiers[-1]}`:",
         "",
         *(f"- `{operation}`: {'; '.join(names)}" for operation, names in survivors.items()),
         "",

@@ -1,7 +1,7 @@
 """The conventions: points where correct, popular implementations disagree.
 
-Laws are quantified over them. What an implementation does not declare is inferred by probing, except where the
-other value is what a wrong implementation does (`inferred_values` leaves it out): that value must be declared.
+Laws are quantified over them. An undeclared value is inferred by probing, except for values that a wrong implementation
+follows too (not in `inferred_values`): these must be declared.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class ConventionValue:
-    """One answer to a convention's question, who gives it, and whether it is accepted without being declared.
+    """One answer to a convention's question, the libraries that give it, and whether it may be inferred.
 
-    `seldom_meant` says of one that is accepted but that many who compute it did not want, why that is likely.
+    `seldom_meant` of an accepted value that is often unintended says why.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Convention:
 
     @property
     def standard(self) -> str:
-        """The value that holds when nothing is declared and probing tells nothing."""
+        """The value that holds when nothing is declared and probing does not decide."""
         return self.values[0].name
 
     @property
@@ -148,7 +148,7 @@ _CATALOGUE = (
     ),
     Convention(
         "sinusoidal_layout",
-        "Where do the sines and cosines stand?",
+        "Where are the sines and cosines?",
         (
             ConventionValue("interleaved", "sine at 2k, cosine at 2k + 1", "Vaswani et al. 2017, DistilBERT"),
             ConventionValue("concatenated", "all sines, then all cosines", "tensor2tensor, GPT-J, Marian"),
@@ -190,11 +190,11 @@ _CATALOGUE = (
     ),
     Convention(
         "numerics",
-        "Which intermediate results may be rounded to float16 or bfloat16, where these are the dtype?",
+        "Which intermediate results may be rounded to float16 or bfloat16, if these are the dtype?",
         (
             ConventionValue(
                 "eager",
-                "all: logits, exponentials, their sum, weights; this is what is allowed, not what is done",
+                "all: logits, exponentials, their sum, weights; this is a permission, not a finding",
                 "one array operation after the other",
             ),
             ConventionValue(

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Stated:
-    """What a package adds to the specification: operations, and their laws but for those that every operation has."""
+    """The operations and laws of a package, without the common laws of all operations."""
 
     operations: tuple[Operation, ...]
     laws: tuple[LawStatement, ...]
@@ -27,9 +27,9 @@ class Stated:
 
 @dataclass(frozen=True, eq=False)
 class Installed:
-    """The extensions by their packages, and a sentence for each package whose extension is of no use.
+    """The extensions by their packages, and a sentence for each unusable extension.
 
-    The conformance tests know of an extension's suites, mistakes and sources besides: hence Any.
+    Any, because the conformance tests add suites, mistakes and sources to an extension.
     """
 
     by_package: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

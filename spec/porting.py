@@ -1,8 +1,8 @@
-"""What a port must change where it follows another convention than what it is ported from.
+"""The changes that a port needs when it follows other conventions than its original.
 
-For each value of each convention: the remedy by which an implementation that does otherwise is made to match it, and
-what an implementation that has the value does. A sentence joins the remedy of the value that is wanted to what the
-port does instead: "pass an explicit mask where L ≠ S: B aligns the causal flag bottom-right".
+For each value of each convention: the remedy that makes another implementation match it, and the behaviour of an
+implementation that has the value. A sentence joins the remedy of the required value to the port's behaviour:
+"pass an explicit mask where L ≠ S: B aligns the causal flag bottom-right".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Porting:
-    """How a convention's value is obtained elsewhere, and what an implementation does that has it."""
+    """How another implementation obtains a convention's value, and the behaviour of one that has it."""
 
     remedy: str
     behaviour: str
@@ -36,10 +36,15 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
     "causal_with_mask": {
         "intersect": Porting("write the causal flag into the mask", "lets the mask and the causal flag both apply"),
         "rejects": Porting(
-            "refuse a mask beside the causal flag where callers rely on that", "refuses a mask beside the causal flag"
+            "refuse a mask together with the causal flag where callers rely on that",
+            "refuses a mask together with the causal flag",
         ),
-        "mask_ignored": Porting("leave the mask out beside the causal flag", "drops a mask beside the causal flag"),
-        "causal_ignored": Porting("leave the causal flag out beside a mask", "drops the causal flag beside a mask"),
+        "mask_ignored": Porting(
+            "omit the mask if the causal flag is given", "ignores a mask if the causal flag is given"
+        ),
+        "causal_ignored": Porting(
+            "omit the causal flag if a mask is given", "ignores the causal flag if a mask is given"
+        ),
     },
     "empty_row": {
         "zeros": Porting("put zero in the rows that see no key", "returns zero there"),
@@ -50,7 +55,8 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
     },
     "masked_nonfinite": {
         "ignored": Porting(
-            "overwrite the keys and values behind the mask with finite numbers", "keeps out what stands behind the mask"
+            "overwrite the keys and values behind the mask with finite numbers",
+            "ignores keys and values behind the mask",
         ),
         "value_propagates": Porting(
             "let only values that are not finite through the mask",
@@ -84,7 +90,7 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
             "lets query head h read key/value head h // (H/G)",
         ),
         "tile": Porting(
-            "reorder the query heads so that those of one key/value head stand together",
+            "reorder the query heads so that those of one key/value head are adjacent",
             "lets query head h read key/value head h mod G",
         ),
     },

@@ -1,4 +1,4 @@
-"""Topics: the modules of a folder that have something of the catalogue, found by being there."""
+"""Topics: the modules of a folder that have entries of the catalogue, found by being there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operations of a Transformer cost: scalar operations, numbers moved, parameters, decoding with a cache.
+"""The cost of a Transformer's operations: scalar operations, numbers moved, parameters, decoding with a cache.
 
 `operations`, `decoding`, `traffic` and `parameters` hold the formulas, `scalar_loops` the loops that they count.
 """

@@ -1,4 +1,4 @@
-"""What is counted, and how counts add up."""
+"""Counts of scalar operations and of numbers moved, and their sums."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Count:
     """Scalar operations: `arithmetic` (+, −, ×, ÷ and maxima) and `functions` (e^x, √x, erf x).
 
-    A multiplication with an addition counts 2, and a sum of n terms n additions: it starts from 0. What is the same
-    for all inputs (√d_k, a table of positions) is not counted, nor is reading, copying and masking by selection.
+    A multiplication with an addition counts 2, and a sum of n terms n additions: it starts from 0. Values that are the
+    same for all inputs (√d_k, a table of positions) are not counted, nor are reading, copying and masking by selection.
     """
 
     arithmetic: int = 0
@@ -32,7 +32,7 @@ class Count:
 class Traffic:
     """How many numbers an operation must read and write at least once: its inputs, parameters and outputs.
 
-    What a computation keeps between its parts (logits and weights of attention, for one) is not counted: that need
+    Values kept between the parts of a computation (such as logits and weights of attention) are not counted: they need
     not leave the processor.
     """
 

@@ -1,4 +1,4 @@
-"""What decoding costs with and without a cache, and what the cache holds.
+"""The cost of decoding with and without a cache, and the size of the cache.
 
 A layer's cost is a per token plus b per pair of a query and a key (derivation `cost`): a pass over t tokens costs
 a t + b t², a step that adds the t-th token to a cache a + b t.

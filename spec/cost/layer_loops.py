@@ -1,4 +1,4 @@
-"""Layers and models as loops over scalars, put together from those of `scalar_loops`."""
+"""Layers and models as loops over scalars, composed of those of `scalar_loops`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def decoder_layer(
 
 
 def decode_step(machine: Machine, x: Table, tokens: Any, sizes: LayerSizes) -> Table:
-    """One layer for the token number t, keys and values of the t − 1 tokens before it being given."""
+    """One layer for token number t, given keys and values of the t − 1 tokens before it."""
     d_model, heads, width, d_ff = sizes
     cached = [machine.table(INPUTS, f"cached_{kept}", tokens - 1, heads * width) for kept in ("keys", "values")]
 

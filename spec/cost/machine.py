@@ -1,4 +1,4 @@
-"""The machine on which scalar loops run: it hands out arrays and indices, and sees every operation."""
+"""The machine that runs scalar loops: it provides arrays and indices, and observes every operation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Table(Protocol):
 
 
 class Machine(Protocol):
-    """What scalar loops ask for. Only `count` and what calls it is seen in a count."""
+    """The interface that scalar loops use. Only `count` and its callers contribute to a count."""
 
     def count(self, kind: str, times: Any) -> None:
         """Count operations, or numbers moved."""
@@ -43,7 +43,7 @@ class Machine(Protocol):
 
 
 class Number:
-    """A scalar that tells its machine of every operation on it."""
+    """A scalar that reports every operation on it to its machine."""
 
     def __init__(self, machine: Machine, value: Any) -> None:
         self.machine = machine
@@ -83,7 +83,7 @@ class Number:
 
 
 class CountingMachine:
-    """Runs loops on given numbers; `counts` and what is left in `unread` tell what they did."""
+    """Runs loops on given numbers; `counts` and the rest of `unread` show what they did."""
 
     def __init__(self, arrays: Mapping[str, Mapping[Any, float]], tokens: tuple[int, ...] = ()) -> None:
         self.arrays = arrays
@@ -124,7 +124,7 @@ class CountingMachine:
 
 
 class _Store(dict[Any, Number]):
-    """A table that strikes what is read off its machine's list."""
+    """A table that removes entries that are read from its machine's list."""
 
     def __init__(self, machine: CountingMachine, name: str, numbers: dict[Any, Number]) -> None:
         super().__init__(numbers)

@@ -35,7 +35,7 @@ def causal_attention(heads: int, queries: int, cached: int, width: int, value_wi
 
 
 def pairs(number: int, width: int, value_width: int) -> Count:
-    """What pairs of a query and a key cost: 2D + 1 for the logit, 5 for softmax, 2Dv for the value."""
+    """The cost of a pair of a query and a key: 2D + 1 for the logit, 5 for softmax, 2Dv for the value."""
     return number * Count(2 * width + 2 * value_width + 5, 1)
 
 

@@ -63,7 +63,7 @@ def decoder_layer(d_model: int, heads: int, width: int, d_ff: int) -> int:
 def encoder_decoder(layers: int, d_model: int, heads: int, width: int, d_ff: int, vocabulary: int) -> int:
     """As many encoder as decoder layers, and one table for source, target and logits (tied), without a bias.
 
-    Positions are sinusoidal and have no parameters; the norms are post-norm, so that there is none after the stack.
+    Positions are sinusoidal and have no parameters; the norms are post-norm, without one after the stack.
     """
     layer = encoder_layer(d_model, heads, width, d_ff) + decoder_layer(d_model, heads, width, d_ff)
     return layers * layer + vocabulary * d_model

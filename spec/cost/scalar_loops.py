@@ -1,7 +1,7 @@
-"""Every operation of a Transformer as loops over scalars: what the formulas of this package count.
+"""Every operation of a Transformer as loops over scalars, which the formulas of this package count.
 
-They are written for counting, not for use. Run on numbers they give what the operations give; run on symbols (see
-the derivation `cost`) they give their own count for all sizes.
+They are written for counting, not for use. On numbers they compute the operations; on symbols (see the derivation
+`cost`) they give their own count for all sizes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def attention(
     visible: Callable[[Any], Any],
     result: Table,
 ) -> Table:
-    """Each head's outputs beside those of the others; query i sees the first visible(i) keys.
+    """The concatenated outputs of the heads; query i sees the first visible(i) keys.
 
     `sizes` are the numbers of heads and queries and the widths of keys and values.
     """

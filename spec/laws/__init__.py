@@ -13,7 +13,7 @@ from veriformer.spec.topics import topics
 
 __all__ = ["LAWS", "LawStatement", "Obligation", "Property", "state"]
 
-# The order of the topics' laws in listings; a topic that is not named here comes last.
+# The order of the topics' laws in listings; other topics come last.
 _ORDER = (
     *("softmax", "attention", "attention_backward", "merging", "single_head", "multi_head", "normalisation"),
     *("activations", "feed_forward", "rotary", "embedding", "loss", "layers", "models", "black_box"),
@@ -28,9 +28,8 @@ def _own() -> Iterator[LawStatement]:
 
 
 def by_id(stated: Iterable[LawStatement]) -> dict[str, LawStatement]:
-    """Return laws by their ids, operation by operation, first those that every operation has.
-
-    ValueError where two laws have one id.
+    """Return laws by their ids, operation by operation, the common laws of all operations first. ValueError if two
+    share an id.
     """
     of_operations: dict[Operation, list[LawStatement]] = {}
     for law in stated:

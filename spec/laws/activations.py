@@ -36,7 +36,7 @@ ZERO = Property(
 )
 REFLECTION = Property(
     key="reflection",
-    statement="What an entry gets beyond what its mirror image gets is the entry itself.",
+    statement="The result of an entry minus the result of its negation is the entry itself.",
     formula="f(x) − f(−x) = x",
     source="the gates of x and −x sum to one: Φ(x) + Φ(−x) = 1, σ(x) + σ(−x) = 1",
     derivation="gated_activations",
@@ -60,7 +60,7 @@ BETWEEN = Property(
 )
 INCREASING = Property(
     key="increasing",
-    statement="Of two entries that are not negative, the larger has the larger result.",
+    statement="The larger of two non-negative entries has the larger result.",
     formula="0 ≤ x ≤ z: f(x) ≤ f(z)",
     source="the gate increases",
     derivation="gated_activations",

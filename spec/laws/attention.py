@@ -31,7 +31,7 @@ SCALE = Property(
 )
 EXPLICIT_SCALE = Property(
     key="explicit_scale",
-    statement="A scale that is given replaces 1/√D.",
+    statement="An explicit scale replaces 1/√D.",
     formula="f(Q, K, V; scale = s) = softmax(s Q Kᵀ) V",
     source=f"{VASWANI}, equation 1, with 1/√D written as a parameter",
     reason="the definition of the parameter",
@@ -39,7 +39,7 @@ EXPLICIT_SCALE = Property(
 )
 SCALE_RANGE = Property(
     key="scale.range",
-    statement="Products of queries and keys may leave the range of the dtype where the scale brings them back into it.",
+    statement="Products of queries and keys may leave the range of the dtype if the scale brings them back into it.",
     formula="f(2⁵ Q, 2⁵ K, V; scale = 2⁻¹²) = softmax(¼ Q Kᵀ) V, finite though 2¹⁰ |Q Kᵀ| > 65504, where float16 ends",
     source=f"{VASWANI}, equation 1: the scaled product is what enters the softmax; {_OVERFLOWS}",
     reason="exact arithmetic has no range; scaling first, or accumulating in float32, keeps float16 inside its own",
@@ -55,7 +55,7 @@ VALUE_WIDTH = Property(
 )
 SINGLE_KEY = Property(
     key="single_key",
-    statement="With one key the output is its value, whatever the query.",
+    statement="With one key the output is its value, for every query.",
     formula="S = 1: f(q, k, v) = v",
     source="seed document 003: where each row sums to 1 (hence a₁₁ = 1)",
     derivation="convex_hull",
@@ -103,7 +103,7 @@ LINEAR_IN_VALUES = Property(
 )
 EQUAL_KEYS = Property(
     key="keys.equal",
-    statement="If all keys are equal, every query averages all values alike.",
+    statement="If all keys are equal, every query averages all values with equal weights.",
     formula="K[j] = k for all j: weights = 1/S",
     source=f"{VASWANI}, equation 1",
     derivation="convex_hull",
@@ -111,7 +111,7 @@ EQUAL_KEYS = Property(
 )
 KEY_SHIFT = Property(
     key="keys.shift",
-    statement="One vector added to every key changes nothing.",
+    statement="Adding one vector to every key changes nothing.",
     formula="f(Q, K + 1 cᵀ, V) = f(Q, K, V): each row of logits moves by q·c / √D",
     source="shift invariance of softmax, equation 1 of Vaswani et al. 2017",
     derivation="inner_products",
@@ -119,7 +119,7 @@ KEY_SHIFT = Property(
 )
 COMPONENT_ORDER = Property(
     key="components.permutation",
-    statement="Components of queries and keys reordered and reflected alike change nothing.",
+    statement="Reordering and reflecting the components of queries and keys in the same way changes nothing.",
     formula="f(Q P, K P, V) = f(Q, K, V) for every signed permutation P, because P Pᵀ = 1",
     source="the inner product in equation 1 of Vaswani et al. 2017",
     derivation="inner_products",
@@ -147,7 +147,7 @@ DUPLICATED_KEY = Property(
 )
 ALL_KEYS_TWICE = Property(
     key="keys.all_twice",
-    statement="Giving every key and its value twice changes nothing.",
+    statement="Repeating every key with its value changes nothing.",
     formula="f(Q, [K; K], [V; V]) = f(Q, K, V)",
     source="numerator and denominator of equation 1 of Vaswani et al. 2017 both double",
     derivation="masking",

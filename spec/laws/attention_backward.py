@@ -40,7 +40,7 @@ GRAD_KEY = Property(
 )
 EXPLICIT_SCALE = Property(
     key="explicit_scale",
-    statement="A scale that is given enters the weights and multiplies the gradients of queries and keys.",
+    statement="An explicit scale enters the weights and multiplies the gradients of queries and keys.",
     formula="dQ = s · dS K, dK = s · dSᵀ Q with P = softmax(s Q Kᵀ)",
     source=DAO,
     derivation=DERIVATION,
@@ -75,7 +75,7 @@ LARGE_LOGITS = Property(
 )
 MANY_KEYS = Property(
     key="many_keys",
-    statement="Hundreds of keys that match alike move a query in no direction.",
+    statement="Hundreds of keys with equal logits give a query no gradient.",
     formula="K[j] = k for all j: dQ = s (Σ_j dS[:, j]) k = 0, however large Σ_j exp(S[i, j] − max) = S is",
     source="each row of dS sums to zero; differentiating x / Σx through (Σx)² overflows float16 once Σx ≥ 256",
     derivation=DERIVATION,
@@ -83,7 +83,7 @@ MANY_KEYS = Property(
 )
 SINGLE_KEY = Property(
     key="single_key",
-    statement="With one key there is nothing to choose: its value takes every gradient, query and key take none.",
+    statement="With a single key its value gets the whole gradient, and query and key get none.",
     formula="S = 1: dQ = 0, dK = 0, dV = Σ_i dO[i]",
     source="P = 1 whatever the logits, so dS = 0",
     derivation=DERIVATION,
@@ -176,7 +176,7 @@ MASKED_KEYS = Property(
 )
 MASKED_CONTENT = Property(
     key="mask.masked_content",
-    statement="What stands in a masked key or value, if finite, changes no gradient.",
+    statement="The finite contents of a masked key or value change no gradient.",
     formula="mask[:, j] False: dQ, dK, dV are the same for every K[j], V[j]",
     source="P[:, j] = 0 is a factor of every term with K[j] or V[j]",
     derivation="masking",
@@ -196,7 +196,7 @@ BROADCAST = Property(
 )
 EMPTY_ROW = Property(
     key="mask.empty_row",
-    statement="A query whose output is zero because it sees no key has no gradient and adds to none.",
+    statement="A query whose output is zero because it sees no key has no gradient and contributes to none.",
     formula="empty_row zeros, no visible j: dQ[i] = 0, and dK, dV are those without row i",
     source="docs/interface.md: gradients at an empty row are zero where its value is, else not compared",
     reason="the value of such a row is a convention, and a constant has no gradient",
@@ -222,7 +222,7 @@ UNEQUAL_LENGTHS = Property(
     statement="With L ≠ S the causal flag follows one alignment, in the backward pass too.",
     formula="visible: j ≤ i (top-left) or j ≤ i + S − L (bottom-right)",
     source="docs/interface.md, convention causal_alignment",
-    reason="a convention: nothing says where the diagonal of an oblong mask begins",
+    reason="a convention: no definition fixes where the diagonal of an oblong mask begins",
     features=("is_causal",),
     conventions=("causal_alignment",),
 )
@@ -247,7 +247,7 @@ WITH_PADDING = Property(
 )
 CAUSAL_EMPTY_ROW = Property(
     key="causal.empty_row",
-    statement="A query that the causal flag leaves no key has no gradient and adds to none, where its output is zero.",
+    statement="A query whose output is zero because the causal flag hides all keys has no gradient and adds to none.",
     formula="bottom_right, i + S − L < 0, empty_row zeros: dQ[i] = 0, and dK, dV are those without row i",
     source="docs/interface.md: gradients at an empty row are zero where its value is, else not compared",
     reason="the value of such a row is a convention, and a constant has no gradient",
@@ -282,7 +282,7 @@ HEAD_INDEPENDENCE = Property(
 )
 QUERY_PERMUTATION = Property(
     key="queries.permutation",
-    statement="Reordering the queries with the outputs' gradients reorders the queries' gradients and nothing else.",
+    statement="Reordering queries and output gradients together only reorders the queries' gradients.",
     formula="g(P Q, K, V, P dO) = (P dQ, dK, dV)",
     source="each query is answered alone, and sums over queries have no order",
     derivation="permutation",
@@ -290,7 +290,7 @@ QUERY_PERMUTATION = Property(
 )
 KEY_PERMUTATION = Property(
     key="keys.permutation",
-    statement="Reordering keys and values together reorders their gradients and nothing else.",
+    statement="Reordering keys and values together only reorders their gradients.",
     formula="g(Q, P K, P V, dO) = (dQ, P dK, P dV)",
     source="a sum does not depend on the order of its terms",
     derivation="permutation",

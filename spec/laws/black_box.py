@@ -9,21 +9,21 @@ from veriformer.spec.operations.black_box import MODEL
 
 PERMUTED_POSITIONS = Property(
     key="tokens.permutation",
-    statement="A model that declares it is permutation equivariant: reordered inputs give results reordered alike.",
+    statement="A model that declares permutation equivariance gives reordered inputs results in the same new order.",
     formula="model(inputs[:, π]) = model(inputs)[:, π]",
     source="docs/interface.md, model_properties",
     reason="declared by the implementation: nothing is known of a black box",
 )
 DECLARED_CAUSAL = Property(
     key="causal.no_future_leak",
-    statement="In a model that declares itself causal no later input has any influence.",
+    statement="In a model that declares itself causal, no later input has any influence.",
     formula="model(inputs)[:, i] is the same for every inputs[:, j] with j > i",
     source="docs/interface.md, model_properties",
     reason="declared by the implementation: nothing is known of a black box",
 )
 BOX_CONTENT = Property(
     key="padding.content",
-    statement="What stands in the padding has no influence on the rest.",
+    statement="The contents of the padding have no influence on the rest.",
     formula="model(inputs; mask)[b, i], mask[b, i] True, is the same for every inputs[b, j] with mask[b, j] False",
     source="docs/interface.md, padding_mask",
     reason="the meaning of the keyword: nothing is known of a black box",
@@ -39,7 +39,7 @@ BOX_REMOVED = Property(
 )
 BOX_LEFT = Property(
     key="padding.left",
-    statement="What stands in padding in front of a sequence has no influence on the rest.",
+    statement="The contents of left padding have no influence on the rest.",
     formula="model([pad; inputs]; mask)[b, i], mask[b, i] True, is the same for every pad",
     source="docs/interface.md, padding_mask; huggingface/sentence-transformers#3208: the first position is padding",
     reason="the meaning of the keyword: nothing is known of a black box",
@@ -48,7 +48,7 @@ BOX_LEFT = Property(
 )
 NO_PADDING = Property(
     key="padding.all_real",
-    statement="A padding mask that hides nothing is as good as none.",
+    statement="A padding mask that hides nothing equals no mask.",
     formula="model(inputs; mask = True everywhere) = model(inputs)",
     source="docs/interface.md, padding_mask",
     reason="the meaning of the keyword: nothing is known of a black box",

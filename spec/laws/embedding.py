@@ -24,7 +24,7 @@ ONE_HOT = Property(
 )
 VOCABULARY = Property(
     key="vocabulary.permutation",
-    statement="Renumbering the vocabulary in tokens and table alike changes nothing.",
+    statement="Renumbering the vocabulary in both tokens and table changes nothing.",
     formula="f(π(t), P W) = f(t, W), (P W)[π(v)] = W[v]",
     source="a number stands for its row and for nothing else",
     reason="(P W)[π(t)] = W[t] by the definition of P",
@@ -38,7 +38,7 @@ LOCALITY = Property(
 )
 REPEATED = Property(
     key="tokens.repeated",
-    statement="Equal tokens have equal vectors, wherever they stand.",
+    statement="Equal tokens have equal vectors at all positions.",
     formula="t_bi = t_ck: f(t, W)[b, i] = f(t, W)[c, k]",
     source="a vector depends on the token and not on its position",
     reason="the position does not occur in the definition but as an index of the token",

@@ -24,7 +24,7 @@ NO_BIAS = Property(
 )
 OUTPUT_BIAS = Property(
     key="output_bias",
-    statement="Where the second matrix is zero only its bias is left.",
+    statement="If the second matrix is zero, only its bias is left.",
     formula="W_2 = 0: f(x) = b_2",
     source=f"{VASWANI}, equation 2",
     derivation="feed_forward",

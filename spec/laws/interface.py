@@ -1,4 +1,4 @@
-"""What every operation owes its caller, whatever it computes."""
+"""Laws of every operation, independent of its formula."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIGNATURE = Property(
 )
 SHAPE = Property(
     key="shape",
-    statement="The result has the shape that the interface gives.",
+    statement="The result has the shape that the interface specifies.",
     formula="shape(f(inputs)) = the shape in the operation's record",
     source=INTERFACE,
     reason="the shapes are part of the formula's types; nothing simpler proves them",
@@ -40,14 +40,14 @@ BOOLEAN = Property(
 )
 INPUTS_UNCHANGED = Property(
     key="inputs_unchanged",
-    statement="A call leaves every array it was given as it was.",
+    statement="A call does not change the arrays that it gets.",
     formula="x after f(x) = x before f(x), bit for bit",
     source=INTERFACE,
     reason="purity is a promise of the program; the formula cannot express a mutation",
 )
 RESULT_KEPT = Property(
     key="result_kept",
-    statement="A result stays as it was when the arrays it came from are overwritten and the call is made again.",
+    statement="A result does not change when its arguments are overwritten and the call is repeated.",
     formula="y = f(x); x ← x′; f(x): y is as it was, bit for bit",
     source=INTERFACE,
     reason="purity is a promise of the program; the formula knows no memory that two arrays share",
@@ -55,14 +55,14 @@ RESULT_KEPT = Property(
 )
 SAME_CALL = Property(
     key="same_call_same_answer",
-    statement="The same call gives the same answer, twice in a row.",
+    statement="The same call gives the same answer twice in a row.",
     formula="f(x) = f(x)",
     source=INTERFACE,
     reason="a function of its arguments by definition; only the program can break it",
 )
 HISTORY = Property(
     key="history_independence",
-    statement="An answer does not depend on what was computed before it.",
+    statement="An answer does not depend on earlier calls.",
     formula="f(x) = f(x) after f(y), for any y",
     source=INTERFACE,
     reason="a function of its arguments by definition; only the program can break it",
@@ -84,7 +84,7 @@ EVERY_MODEL = (DTYPE, INPUTS_UNCHANGED, MEMORY_LAYOUT_OF_MODELS)
 
 WORKED_EXAMPLES = Property(
     key="worked_examples",
-    statement="The worked examples of the seed documents come out at their exact values.",
+    statement="The worked examples of the seed documents give their exact values.",
     formula="f(example inputs) = exact result",
     source="seed documents 000 to 004 (docs/seeds); exact values in veriformer.spec.worked_examples",
     reason="each example is an exact computation of its own: `veriformer explain WORKED_EXAMPLE_ID`",
@@ -92,7 +92,7 @@ WORKED_EXAMPLES = Property(
 
 
 def promises(operation: Operation) -> tuple[LawStatement, ...]:
-    """Return the laws that an operation has whatever it computes."""
+    """Return the laws of an operation that do not depend on its formula."""
     properties = EVERY_OPERATION
     if operation.takes_floats and not operation.is_black_box:
         properties += (*EVERY_FLOAT_OPERATION, *((RESULT_KEPT,) if operation.keeps_results else ()))

@@ -1,4 +1,4 @@
-"""The statement of a law: what must hold, why, and where that is said. How it is judged is elsewhere."""
+"""The statement of a law: what must hold, why, and the source. Its check is in the conformance tests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Obligation = Literal["must", "should"]
 
 @dataclass(frozen=True)
 class Property:
-    """What one or several operations must satisfy; stated of an operation it becomes a law.
+    """A property of one or several operations; stated for one operation it is a law.
 
     `derivation` names the derivation that proves it, `steps` the steps there. A definition, a
     convention or a part of the interface, which nothing can prove, carries `reason` instead; exactly one of the two is
     given.
-    `motivation` names a derivation that says why such a choice was made, and `steps` the steps there.
+    `motivation` names a derivation that explains the choice, and `steps` the steps there.
     """
 
     key: str
@@ -36,7 +36,7 @@ class Property:
         if (self.derivation is None) == (self.reason is None):
             raise ValueError(f"property {self.key!r} needs a derivation or a reason for having none, and not both")
         if self.derivation is not None and self.motivation is not None:
-            raise ValueError(f"property {self.key!r} is derived: what only motivates a choice does not belong to it")
+            raise ValueError(f"property {self.key!r} is derived: a motivation does not belong to it")
         if bool(self.background) != bool(self.steps):
             raise ValueError(f"property {self.key!r} names a derivation without its steps, or steps without one")
 
@@ -75,7 +75,7 @@ class LawStatement:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The optional keywords without which the law cannot be put to the operation."""
+        """The optional keywords without which the law cannot be tried on the operation."""
         return self.claim.features
 
 

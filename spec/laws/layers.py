@@ -1,4 +1,4 @@
-"""Laws of encoder and decoder layers: what residual connections, norms, masks and order of sublayers entail."""
+"""Laws of encoder and decoder layers: residual connections, norms, masks and the order of sublayers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BEARING = ("gelu_form", "layer_norm_eps")
 
 PRE_NORM_VALUE = Property(
     key="pre_norm.value",
-    statement="A pre-norm layer adds to the stream, sublayer by sublayer, what each makes of the normalised stream.",
+    statement="A pre-norm layer adds to the stream the result of each sublayer on the normalised stream.",
     formula="x ← x + f_k(norm_k(x)), k = 1, 2, …",
     source=XIONG,
     reason="the definition",
@@ -20,7 +20,7 @@ PRE_NORM_VALUE = Property(
 )
 POST_NORM_VALUE = Property(
     key="post_norm.value",
-    statement="A post-norm layer normalises, after each sublayer, the sum of the stream and what that made of it.",
+    statement="After each sublayer, a post-norm layer normalises the sum of the stream and the sublayer's result.",
     formula="x ← norm_k(x + f_k(x)), k = 1, 2, …",
     source=f"{VASWANI}: LayerNorm(x + Sublayer(x))",
     reason="the definition",
@@ -28,7 +28,7 @@ POST_NORM_VALUE = Property(
 )
 IDENTITY = Property(
     key="pre_norm.identity",
-    statement="Where every sublayer gives zero, a pre-norm layer is the identity, to the last digit.",
+    statement="If every sublayer gives zero, a pre-norm layer is the identity, to the last digit.",
     formula="norm_first, f_k = 0: f(x) = x",
     source=f"{XIONG}; He et al. 2016b, section 2",
     derivation="residual",
@@ -52,7 +52,7 @@ OWN_NORM = Property(
 )
 NORMS_ALONE = Property(
     key="post_norm.norms_alone",
-    statement="Where every sublayer gives zero, a post-norm layer is its norms, one after the other.",
+    statement="If every sublayer gives zero, a post-norm layer is its norms, one after the other.",
     formula="post-norm, f_k = 0: f(x) = … norm_2(norm_1(x))",
     source=VASWANI,
     derivation="residual",
@@ -69,7 +69,7 @@ ZERO_MEAN = Property(
 )
 UNIT_VARIANCE = Property(
     key="post_norm.unit_variance",
-    statement="A post-norm layer whose last norm has unit gain returns vectors of variance one, less eps's part.",
+    statement="A post-norm layer whose last norm has unit gain returns vectors of variance one, up to eps.",
     formula="post-norm, gamma_last = 1, v the variance of what it normalises: var f(x)[i] = v / (v + eps)",
     source=f"{VASWANI}; {BA}",
     derivation="residual",
@@ -85,7 +85,7 @@ LAST_NORM = Property(
 )
 NORM_EPS = Property(
     key="eps",
-    statement="Every norm adds the eps that it is given, which shows where the stream is as small as √eps.",
+    statement="Every norm adds the given eps, which shows if the stream is as small as √eps.",
     formula="x = √eps · z: the variance under each root is eps (var z + 1)",
     source="Ba, Kiros & Hinton 2016 have no eps; every library adds it, of different sizes by default",
     derivation="layer_norm",
@@ -94,7 +94,7 @@ NORM_EPS = Property(
 )
 ACTIVATION = Property(
     key="feed_forward.activation",
-    statement="Between the two matrices stands the activation that was asked for.",
+    statement="The requested activation is applied between the two matrices.",
     formula="attention = 0: f(x) has activation(n W_1 + b_1) W_2 + b_2 of the stream n, activation as given",
     source="Vaswani et al. 2017, section 3.3",
     reason="part of the interface: what the keyword stands for",
@@ -125,7 +125,7 @@ HEAD_ORDER = Property(
 )
 SINGLE_TOKEN = Property(
     key="single_token",
-    statement="A token that sees only itself has all its weight on itself, whatever queries and keys are.",
+    statement="A token that sees only itself has all its weight on itself, for any queries and keys.",
     formula="L = 1: f(x) does not depend on W_Q, b_Q, W_K, b_K of the self-attention",
     source="softmax of one logit is 1",
     derivation="convex_hull",
@@ -146,7 +146,7 @@ BATCH_INDEPENDENCE = Property(
 )
 BATCH_PERMUTATION = Property(
     key="batch.permutation",
-    statement="Reordering the samples reorders the results alike.",
+    statement="Reordering the samples reorders the results in the same way.",
     formula="f(inputs[π]) = f(inputs)[π], π a permutation of the batch",
     source="the formula has no term in which two samples meet",
     derivation="independence",
@@ -159,7 +159,7 @@ BATCH_PERMUTATION = Property(
 )
 PADDING_CONTENT = Property(
     key="padding.content",
-    statement="What stands at padded positions has no influence on the real ones.",
+    statement="The contents of padded positions have no influence on the real ones.",
     formula="f(x; padding_mask)[i], i real, is the same for every x[j], j padded",
     source="Vaswani et al. 2017, section 3.2.3 (illegal connections are set to −∞)",
     derivation="masking",
@@ -218,7 +218,7 @@ NO_FUTURE = Property(
 )
 PREFIX = Property(
     key="causal.prefix",
-    statement="Cutting the end off a sequence does not change what came before the cut.",
+    statement="Cutting the end off a sequence does not change the results before the cut.",
     formula="f(x)[: n] = f(x[: n])",
     source="Vaswani et al. 2017, section 3.1",
     derivation="causality",
@@ -237,7 +237,7 @@ MEMORY_ORDER = Property(
 )
 MEMORY_SINGLE = Property(
     key="memory.single_token",
-    statement="A memory of one token has all the weight, whatever queries and keys are.",
+    statement="A memory of one token has all the weight, for any queries and keys.",
     formula="S = 1: f(x, m) does not depend on W_Q, b_Q, W_K, b_K of the cross-attention",
     source="softmax of one logit is 1",
     derivation="convex_hull",
@@ -245,14 +245,14 @@ MEMORY_SINGLE = Property(
 )
 MEMORY_AS_GIVEN = Property(
     key="memory.as_given",
-    statement="The memory is projected as it is given: no norm of the layer is applied to it.",
+    statement="The memory is projected unchanged: no norm of the layer is applied to it.",
     formula="f(x, 2 m; W_K, W_V) = f(x, m; 2 W_K, 2 W_V), the weights being those of the cross-attention",
     source=f"{VASWANI}: the decoder attends to the output of the encoder stack",
     reason="the definition: the memory has passed its own norm",
 )
 MEMORY_CONTENT = Property(
     key="memory.padding_content",
-    statement="What stands at padded positions of the memory has no influence.",
+    statement="The contents of padded positions of the memory have no influence.",
     formula="f(x, m; memory_padding_mask) is the same for every m[j], j padded",
     source="Vaswani et al. 2017, section 3.2.3 (illegal connections are set to −∞)",
     derivation="masking",

@@ -35,7 +35,7 @@ UNIFORM = Property(
 )
 LEAD = Property(
     key="lead",
-    statement="A target that leads equal rivals by g costs next to nothing when g is large.",
+    statement="A target whose logit exceeds equal others by a large g costs almost nothing.",
     formula="z_i = g one-hot(t_i): f(z, t) = ln(1 + (N − 1) e^(−g)) → 0 as g → ∞",
     source="the logits go through one softmax: a second one would keep the loss above ln(1 + (N − 1)/e)",
     derivation="cross_entropy",
@@ -79,7 +79,7 @@ SAMPLES = Property(
 )
 POSITIONS = Property(
     key="positions.permutation",
-    statement="Every kept position counts the same, in whichever sample and place it stands.",
+    statement="Every kept position counts the same, in every sample and at every place.",
     formula="f(P z, P t) = f(z, t), P a permutation of all B L positions",
     source="one mean over all positions, not a mean of means",
     derivation="cross_entropy",
@@ -90,7 +90,7 @@ POSITIONS = Property(
 )
 CLASSES = Property(
     key="classes.permutation",
-    statement="Renumbering the classes of logits and targets alike changes nothing.",
+    statement="Renumbering the classes of both logits and targets changes nothing.",
     formula="f(z P, π(t)) = f(z, t)",
     source="a sum does not depend on the order of its terms",
     derivation="cross_entropy",
@@ -107,7 +107,7 @@ SMOOTHING_VALUE = Property(
 )
 SMOOTHING_ZERO = Property(
     key="smoothing.zero",
-    statement="Smoothing by nothing is no smoothing.",
+    statement="Smoothing by zero is no smoothing.",
     formula="f(z, t; ε = 0) = f(z, t)",
     source=SMOOTHING,
     derivation="cross_entropy",
@@ -124,7 +124,7 @@ SMOOTHING_IGNORED = Property(
 )
 REDUCTION_MEAN = Property(
     key="reduction.mean",
-    statement="The mean is what nobody needs to ask for.",
+    statement="The mean is the default reduction.",
     formula='f(z, t; reduction = "mean") = f(z, t)',
     source=INTERFACE,
     reason="the definition of the parameter",
@@ -132,7 +132,7 @@ REDUCTION_MEAN = Property(
 )
 REDUCTION_SUM = Property(
     key="reduction.sum",
-    statement="Summed losses are divided by nothing.",
+    statement="Summed losses are not divided.",
     formula='f(z, t; reduction = "sum") = Σ_(t_i ≠ j) ℓ_i, j = ignore_index where it is given',
     source="seed document 000, line 350: cross-entropy summed across positions",
     reason="the definition of the parameter: minus the logarithm of the probability of all targets together",
@@ -140,7 +140,7 @@ REDUCTION_SUM = Property(
 )
 REDUCTION_NONE = Property(
     key="reduction.none",
-    statement="Losses that are not reduced come one for each position.",
+    statement="Without reduction there is one loss for each position.",
     formula='f(z, t; reduction = "none")_bi = ln Σ_k e^(z_bik) − z_bi,t_bi',
     source=SOFTMAX_LOSS,
     reason="the definition",

@@ -1,4 +1,4 @@
-"""Laws of masks: what is hidden has no influence, and nothing else changes."""
+"""Laws of masks: hidden keys have no influence, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MASK_VALUE = Property(
 )
 MASKED_CONTENT = Property(
     key="mask.masked_content",
-    statement="What stands in a masked key or value, if finite, has no influence.",
+    statement="The finite contents of a masked key or value have no influence.",
     formula="mask[:, j] False: f is the same for every K[j], V[j]",
     source=f"{VASWANI}; {SEED_MASK}",
     derivation="masking",
@@ -60,7 +60,7 @@ NO_SHARE = Property(
 )
 NONFINITE = Property(
     key="mask.nonfinite_behind_mask",
-    statement="A NaN or an infinity behind the mask reaches no further than the convention says.",
+    statement="A NaN or an infinity behind the mask reaches no further than the convention allows.",
     formula="ignored: f unchanged; value_propagates: f unchanged by keys; propagates: other batch entries unchanged",
     source="docs/interface.md, convention masked_nonfinite",
     reason="0 · NaN is NaN in floating point and has no counterpart in exact arithmetic; libraries differ",
@@ -79,7 +79,7 @@ REMOVED_KEYS = Property(
 )
 PADDING = Property(
     key="mask.padding",
-    statement="Each sample of a padded batch is answered as it is alone, without its padding.",
+    statement="Each sample of a padded batch gives the same result alone, without its padding.",
     formula="f(Q, pad(K), pad(V); padding mask)[b] = f(Q_b, K_b, V_b)",
     source="seed document 000, worked example 3, step 4",
     derivation="masking",
@@ -88,7 +88,7 @@ PADDING = Property(
 )
 LEFT_PADDING = Property(
     key="mask.left_padding",
-    statement="Padding in front of a sample's keys, masked, changes nothing.",
+    statement="Masked padding in front of a sample's keys changes nothing.",
     formula="f(Q, [pad; K], [pad; V]; mask hides the padding) = f(Q, K, V)",
     source="the sum over keys splits into kept and masked, and the masked part is zero",
     derivation="masking",
@@ -106,7 +106,7 @@ PACKED = Property(
 )
 COMPOSITION = Property(
     key="mask.composition",
-    statement="A mask beside a bias of −∞ hides what either hides.",
+    statement="A mask together with a bias of −∞ hides the keys that either hides.",
     formula="f(…; mask = M, bias = where(N, 0, −∞)) = f(…; mask = M ∧ N)",
     source="seed document 000: combine causal and padding masks by addition",
     derivation="masking",
@@ -132,7 +132,7 @@ BROADCAST = Property(
 )
 EMPTY_ROW = Property(
     key="mask.empty_row",
-    statement="A query that may see no key gets what the convention says.",
+    statement="A query that may see no key gets the result that the convention specifies.",
     formula="no visible j: f(…)[i] = 0, NaN, or the mean of all values",
     source="docs/interface.md, convention empty_row",
     reason="a convention; the derivation shows that no value follows from the formula",
@@ -188,7 +188,7 @@ UNEQUAL_LENGTHS = Property(
     statement="With L ≠ S the causal flag follows one alignment, always the same.",
     formula="visible: j ≤ i (top-left) or j ≤ i + S − L (bottom-right)",
     source="docs/interface.md, convention causal_alignment",
-    reason="a convention: nothing says where the diagonal of an oblong mask begins",
+    reason="a convention: no definition fixes where the diagonal of an oblong mask begins",
     motivation="causality",
     steps=("The two alignments differ by S − L",),
     features=("is_causal",),

@@ -31,7 +31,7 @@ CAUSAL_MASK_PREFIX = Property(
 )
 PADDING_MASK_VALUE = Property(
     key="value",
-    statement="The mask is True at real tokens and False at padding, which stands at the right.",
+    statement="The mask is True at real tokens and False at padding, which is on the right.",
     formula="mask[b, j] = (j < lengths[b])",
     source="docs/interface.md",
     reason="the definition",
@@ -45,7 +45,7 @@ PADDING_MASK_COUNT = Property(
 )
 PADDING_MASK_SAMPLES = Property(
     key="batch.permutation",
-    statement="Reordering the lengths reorders the rows alike.",
+    statement="Reordering the lengths reorders the rows in the same way.",
     formula="mask(lengths[π]) = mask(lengths)[π]",
     source="each row depends on its own length only",
     reason="the definition: a row is a function of its own length",

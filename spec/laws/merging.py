@@ -47,7 +47,7 @@ MERGE_COMMUTATIVE = Property(
 )
 MERGE_ASSOCIATIVE = Property(
     key="associative",
-    statement="Three parts merge to the same, whichever two come first.",
+    statement="Three parts give the same result in any order of merging.",
     formula="merge(merge(a, b), c) = merge(a, merge(b, c))",
     source=MILAKOV,
     derivation="online_softmax",

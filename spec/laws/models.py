@@ -51,7 +51,7 @@ LLAMA = Property(
 )
 PADDING_CONTENT = Property(
     key="padding.content",
-    statement="Which tokens stand in the padding has no influence on the real ones, on either side.",
+    statement="The tokens in the padding, on either side, have no influence on the real ones.",
     formula="f(tokens; mask)[b, i], mask[b, i] True, is the same for every tokens[b, j] with mask[b, j] False",
     source=f"{_VASWANI}.2.3; each sample has one real token at least",
     derivation="masking",
@@ -72,7 +72,7 @@ PADDING_REMOVED = Property(
 )
 PADDING_LEFT = Property(
     key="padding.left",
-    statement="With rotary positions padding on the left shifts all positions alike, and so changes nothing.",
+    statement="With rotary positions, padding on the left shifts all positions equally and so changes nothing.",
     formula="f(left_pad(tokens); mask)[b, L − l_b :] = f(tokens_b), positions relative",
     source="Su et al. 2021, section 3.2 (only differences of positions enter)",
     derivation="rotary",
@@ -89,7 +89,7 @@ FUTURE = Property(
 )
 PREFIX = Property(
     key="causal.prefix",
-    statement="Cutting the end off a sequence does not change what came before the cut.",
+    statement="Cutting the end off a sequence does not change the results before the cut.",
     formula="f(tokens)[: L − t] = f(tokens[: L − t])",
     source=f"{_VASWANI}.2.3",
     derivation="decoding_cache",
@@ -97,7 +97,7 @@ PREFIX = Property(
 )
 TOKEN_ORDER = Property(
     key="tokens.permutation",
-    statement="Where all positions have one vector, reordered tokens give results reordered alike.",
+    statement="If all positions have the same vector, reordering the tokens reorders the results in the same way.",
     formula="P[i] = p for all i: f(tokens[π]) = f(tokens)[π]",
     source="seed document 004: self-attention is permutation-equivariant; every other part works on one position",
     derivation="permutation",
@@ -126,7 +126,7 @@ UNEMBEDDING = Property(
 )
 SOURCE_CONTENT = Property(
     key="source.padding.content",
-    statement="Which tokens stand in the padding of the source has no influence.",
+    statement="The tokens in the padding of the source have no influence.",
     formula="f(source, target; source mask) is the same for every source[b, j] with mask[b, j] False",
     source=f"{_VASWANI}.2.3: the decoder attends to the encoder's output",
     derivation="masking",
@@ -147,7 +147,7 @@ SOURCE_REMOVED = Property(
 )
 TARGET_CONTENT = Property(
     key="target.padding.content",
-    statement="Which tokens stand in the padding of the target has no influence on the real ones.",
+    statement="The tokens in the padding of the target have no influence on the real ones.",
     formula="f(source, target; target mask)[b, i], mask[b, i] True, is the same for every target[b, j] in the padding",
     source=f"{_VASWANI}.2.3",
     derivation="masking",
@@ -159,7 +159,7 @@ TARGET_CONTENT = Property(
 )
 SOURCE_ORDER = Property(
     key="source.permutation",
-    statement="Where all source positions have one vector, the order of the source's tokens has no influence.",
+    statement="If all source positions have the same vector, the order of the source's tokens has no influence.",
     formula="P_source[i] = p for all i: f(source[π], target) = f(source, target)",
     source="attention to a memory is a sum over its positions",
     derivation="permutation",
@@ -178,7 +178,7 @@ TARGET_FUTURE = Property(
 )
 TARGET_PREFIX = Property(
     key="target.prefix",
-    statement="Cutting the end off the target does not change what came before the cut.",
+    statement="Cutting the end off the target does not change the results before the cut.",
     formula="f(source, target)[: L − t] = f(source, target[: L − t])",
     source=f"{_VASWANI}.2.3",
     derivation="decoding_cache",
@@ -201,7 +201,7 @@ PREFILL = Property(
 )
 ONE_TOKEN = Property(
     key="token_by_token",
-    statement="A sequence given one token at a time is answered as in one pass.",
+    statement="A sequence given one token at a time has the same results as in one pass.",
     formula="f(t_i, cache of t_0 … t_{i−1}) = f(t_0 … t_{L−1}, None)[i]",
     source=_CACHE_SOURCE,
     derivation="decoding_cache",
@@ -209,7 +209,7 @@ ONE_TOKEN = Property(
 )
 CHUNKS = Property(
     key="chunks",
-    statement="A sequence given in chunks of any lengths is answered as in one pass.",
+    statement="A sequence given in chunks of any lengths has the same results as in one pass.",
     formula="f(c_1, None), f(c_2, cache), … = f(c_1 ⧺ c_2 ⧺ …, None)",
     source=_CACHE_SOURCE,
     derivation="decoding_cache",
@@ -224,7 +224,7 @@ SAME_AS_MODEL = Property(
 )
 CACHE_KEPT = Property(
     key="cache.kept",
-    statement="A cache can be continued twice: the second continuation knows nothing of the first.",
+    statement="A cache can be continued twice: the first continuation has no influence on the second.",
     formula="f(c, cache of a), after f(b, cache of a), = f(a ⧺ c, None)[|a| :]",
     source="docs/interface.md: every operation is pure",
     reason="purity is a promise of the program; the formula cannot express a mutation",
@@ -238,7 +238,7 @@ CACHES_APART = Property(
 )
 POSITIONS_VALUE = Property(
     key="positions.value",
-    statement="Positions that are given take the place of those that are counted.",
+    statement="Explicit positions replace the counted ones.",
     formula="f(…; positions = p): learned rows P[p], rotary angles p ω; columns decide which keys are later",
     source="docs/interface.md; Hugging Face's position_ids",
     reason="the definition of the parameter",
@@ -246,7 +246,7 @@ POSITIONS_VALUE = Property(
 )
 POSITIONS_DEFAULT = Property(
     key="positions.default",
-    statement="Positions count on from the cache where none are given.",
+    statement="Without explicit positions, positions continue from the cache.",
     formula="f(…; positions = S − T, …, S − 1) = f(…)",
     source="docs/interface.md: positions count columns from 0",
     reason="the definition of the parameter",
@@ -254,7 +254,7 @@ POSITIONS_DEFAULT = Property(
 )
 POSITIONS_SHARED = Property(
     key="positions.shared",
-    statement="Positions given once are those of every sample.",
+    statement="Positions given once apply to every sample.",
     formula="f(…; positions = p (T,)) = f(…; positions = 1 pᵀ (B, T))",
     source="docs/interface.md",
     reason="the definition of the parameter",
@@ -262,7 +262,7 @@ POSITIONS_SHARED = Property(
 )
 CHAIN_PADDING_VALUE = Property(
     key="padding.value",
-    statement="What the padding mask hides, of earlier calls too, no real token sees.",
+    statement="No real token sees a token that the padding mask hides, in this or an earlier call.",
     formula="f(…; mask) = the formula over the visible keys j ≤ i with mask[b, j]",
     source="docs/interface.md; Hugging Face's attention_mask, which covers the cache too",
     reason="the definition of the parameter: the mask covers all columns so far",
@@ -270,7 +270,7 @@ CHAIN_PADDING_VALUE = Property(
 )
 CHAIN_ALL_REAL = Property(
     key="padding.all_real",
-    statement="A padding mask that hides nothing is as good as none.",
+    statement="A padding mask that hides nothing equals no mask.",
     formula="f(…; mask = True everywhere) = f(…)",
     source="docs/interface.md, padding_mask",
     reason="the definition of the parameter: where nothing is hidden, every key is summed over",
@@ -278,7 +278,7 @@ CHAIN_ALL_REAL = Property(
 )
 CHAIN_PADDING_POSITIONS = Property(
     key="padding.positions",
-    statement="Where positions count real tokens only, padding changes nothing, in front or in between.",
+    statement="If positions count real tokens only, padding in front or in between changes nothing.",
     formula="f(padded; mask, positions[b, i] = Σ_(j < i) mask[b, j])[b, real] = f(tokens_b, None)",
     source="Radford et al. 2019 and Su et al. 2021: positions enter by what is added, or by the rotation, alone",
     derivation="masking",

@@ -1,4 +1,4 @@
-"""Laws of several heads between projections: how they are put together."""
+"""Laws of several heads between projections: how they are combined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of root-mean-square normalisation, and those of layer normalisation that speak of its statistics."""
+"""Laws of root-mean-square normalisation, and laws about the statistics of layer normalisation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LAYER_NORM_AFFINE = Property(
 )
 LAYER_NORM_VARIANCE = Property(
     key="unit_variance",
-    statement="With unit gain and no shift the result has variance one, but for what eps takes away.",
+    statement="With unit gain and no shift the result has variance one, up to eps.",
     formula="gamma = 1, beta = 0, v = var x: var y = v / (v + eps), with divisor E",
     source=BA,
     derivation="layer_norm",
@@ -68,7 +68,7 @@ LAYER_NORM_EPS = Property(
 )
 LAYER_NORM_LARGE_MEAN = Property(
     key="large_mean",
-    statement="A mean far larger than the deviation is removed without loss: the variance is that of what remains.",
+    statement="A mean far larger than the deviation is removed without loss: the variance is that of the remainder.",
     formula="f(x + c 1) = f(x), c beyond the root of the largest whole number that the dtype counts to",
     source=f"{BA}; mean(x²) − (mean x)² loses all digits there (Higham 2002, section 1.9)",
     derivation="layer_norm",
@@ -86,7 +86,7 @@ RMS_NORM_VALUE = Property(
 )
 RMS_NORM_MEAN_SQUARE = Property(
     key="unit_mean_square",
-    statement="With unit gain the result has mean square one, but for what eps takes away.",
+    statement="With unit gain the result has mean square one, up to eps.",
     formula="unit gain, v = mean x²: mean y² = v / (v + eps)",
     source=ZHANG,
     derivation="rms_norm",
@@ -95,7 +95,7 @@ RMS_NORM_MEAN_SQUARE = Property(
 )
 RMS_NORM_SCALE = Property(
     key="scale",
-    statement="Scaling a vector is scaling eps the other way, so that without eps it changes nothing.",
+    statement="Scaling a vector equals scaling eps inversely, so that without eps it changes nothing.",
     formula="α > 0: f(α x; α² eps) = f(x; eps)",
     source="Zhang & Sennrich 2019, section 4 (re-scaling invariance)",
     derivation="rms_norm",
@@ -120,7 +120,7 @@ RMS_NORM_ODD = Property(
 )
 RMS_NORM_PERMUTATION = Property(
     key="permutation",
-    statement="Reordering components and gain reorders the result alike.",
+    statement="Reordering components and gain reorders the result in the same way.",
     formula="f(x[π]; gamma[π]) = f(x; gamma)[π]",
     source="a mean does not depend on the order of its terms",
     derivation="rms_norm",
@@ -137,7 +137,7 @@ RMS_NORM_REFLECTION = Property(
 )
 RMS_NORM_CONSTANT = Property(
     key="constant_vector",
-    statement="A vector of equal components keeps them: nothing is centred.",
+    statement="A vector of equal components keeps them: it is not centred.",
     formula="x = c 1: y = c / √(c² + eps) · gain",
     source="Zhang & Sennrich 2019, section 4: re-centring is left out",
     derivation="rms_norm",

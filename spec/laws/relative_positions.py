@@ -1,4 +1,4 @@
-"""Laws of what is added to logits for the distance of two positions: ALiBi, and the buckets of T5."""
+"""Laws of terms added to logits for the distance of two positions: ALiBi, and the buckets of T5."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ BUCKET_RANGE = Property(
 )
 BUCKET_EXACT = Property(
     key="exact_when_near",
-    statement="In the nearer half of the buckets every distance has one of its own.",
+    statement="In the nearer half of the buckets every distance has its own bucket.",
     formula="n < N/2: bucket = n, counted from N on for later keys where bidirectional",
     source=f"{RAFFEL}; its code: half of the buckets are for exact increments in positions",
     reason="the first case of the definition",
@@ -123,7 +123,7 @@ BUCKET_SATURATION = Property(
 )
 BUCKET_SIDES = Property(
     key="sides",
-    statement="Both directions are sorted alike, and later keys are counted from half of the buckets on.",
+    statement="Both directions are sorted in the same way; the buckets of later keys start at half of the buckets.",
     formula="bidirectional: bucket(d) = bucket(−d) + num_buckets/2, d > 0",
     source=T5_CODE,
     reason="the definition takes the sign first and the distance then",
@@ -139,7 +139,7 @@ BUCKET_LATER_KEYS = Property(
 )
 BUCKET_ELEMENTS = Property(
     key="elements.independence",
-    statement="A relative position's bucket does not depend on the others, nor on where it stands.",
+    statement="A relative position's bucket depends neither on the others nor on its place.",
     formula="f(d)[π] = f(d[π]), and f(d) in any shape is f of the flattened d",
     source="docs/interface.md: an integer array of any shape",
     reason="the definition takes one relative position at a time",

@@ -59,7 +59,7 @@ LINEAR = Property(
 )
 BASE = Property(
     key="base",
-    statement="A base that is given replaces 10000.",
+    statement="An explicit base replaces 10000.",
     formula="f(x, p; base) turns the k-th pair by p base^(−2k/r)",
     source=f"{SU}, with 10000 written as a parameter",
     reason="the definition of the parameter",
@@ -68,7 +68,7 @@ BASE = Property(
 )
 BASE_HISTORY = Property(
     key="base.history_independence",
-    statement="A call with one base leaves calls with another base as they were.",
+    statement="A call with one base does not change calls with another base.",
     formula="f(x, p; b) = f(x, p; b) after f(x, p; b′), for b ≠ b′",
     source="tables kept by width and not by base are a known fault of libraries",
     reason="a function of its arguments by definition; only the program can break it",
@@ -92,21 +92,21 @@ ROTARY_DIM_NARROW = Property(
 )
 TOKENS = Property(
     key="tokens.permutation",
-    statement="Reordering rows together with their positions reorders the results alike.",
+    statement="Reordering rows together with their positions reorders the results in the same way.",
     formula="f(P x, P p) = P f(x, p)",
     source=f"{SU}: each row is turned by its own position",
     reason="y[b, h, i] is made of x[b, h, i] and p[i] alone, by definition",
 )
 PER_SAMPLE = Property(
     key="positions.per_sample",
-    statement="Positions given for each sample act as they would for that sample alone.",
+    statement="Positions given for each sample have the same effect as for that sample alone.",
     formula="f(x, p)[b] = f(x[b], p[b]), p (B, L)",
     source="docs/interface.md; offsets differ where prompts are padded on the left",
     reason="the definition of the parameter's second shape",
 )
 SHARED = Property(
     key="positions.shared",
-    statement="Positions shared by all samples are the same positions given for each.",
+    statement="Positions shared by all samples equal the same positions given for each.",
     formula="f(x, p) = f(x, p repeated for every sample), p (L,)",
     source="docs/interface.md",
     reason="the definition of the parameter's two shapes",
@@ -120,7 +120,7 @@ HEADS = Property(
 )
 BATCH = Property(
     key="batch.permutation",
-    statement="Reordering the samples with their positions reorders the results alike.",
+    statement="Reordering the samples with their positions reorders the results in the same way.",
     formula="f(x[π], p[π]) = f(x, p)[π], π a permutation of the batch",
     source=f"{SU}: one rotation, whatever the sample",
     reason="y[b, h, i] is made of x[b, h, i] and its position alone, by definition",

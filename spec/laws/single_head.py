@@ -27,14 +27,14 @@ SINGLE_TOKEN = Property(
 )
 QUERY_KEY_SCALES = Property(
     key="projections.rescaled",
-    statement="Twice W_Q and half W_K change nothing.",
+    statement="Doubling W_Q and halving W_K changes nothing.",
     formula="f(x; 2 W_Q, W_K / 2, W_V) = f(x; W_Q, W_K, W_V)",
     source="the logits are bilinear in W_Q and W_K",
     reason="a factor of two is exact in floating point and leaves the logits as they are",
 )
 LINEAR_IN_VALUES = Property(
     key="projections.values",
-    statement="Twice W_V gives twice the output, and W_Q and W_K have no other part in it.",
+    statement="Doubling W_V doubles the output, and W_Q and W_K have no further influence on it.",
     formula="f(x; W_Q, W_K, 2 W_V) = 2 f(x; W_Q, W_K, W_V)",
     source="the output is linear in the values",
     reason="the weights do not depend on W_V, and a factor of two is exact in floating point",

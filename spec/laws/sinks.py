@@ -43,7 +43,7 @@ SINKS_NEGLIGIBLE = Property(
 )
 SINKS_EMPTY_ROW = Property(
     key="sinks.empty_row",
-    statement="A query that may see no key gives everything to the sink: its output is zero.",
+    statement="A query that may see no key gives all its weight to the sink: its output is zero.",
     formula="no visible j: f(…; sinks)[i] = 0, whatever the convention for rows without sinks",
     source="the sum over no keys; docs/interface.md",
     derivation="sinks",

@@ -41,7 +41,7 @@ SHIFT = Property(
 )
 PERMUTATION = Property(
     key="permutation",
-    statement="Reordering a row's entries reorders its weights alike.",
+    statement="Reordering a row's entries reorders its weights in the same way.",
     formula="softmax(P x) = P softmax(x)",
     source="a sum does not depend on the order of its terms",
     derivation="softmax",

@@ -1,4 +1,4 @@
-"""Laws of symmetry: what may be reordered, and what does not influence what."""
+"""Laws of symmetry and independence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCH_INDEPENDENCE = Property(
 )
 BATCH_PERMUTATION = Property(
     key="batch.permutation",
-    statement="Reordering the samples reorders the results alike.",
+    statement="Reordering the samples reorders the results in the same way.",
     formula="f(inputs[π]) = f(inputs)[π], π a permutation of the batch",
     source="the formula has no term in which two samples meet",
     derivation="independence",
@@ -44,7 +44,7 @@ HEAD_INDEPENDENCE = Property(
 )
 HEAD_PERMUTATION = Property(
     key="heads.permutation",
-    statement="Reordering the heads reorders the results alike.",
+    statement="Reordering the heads reorders the results in the same way.",
     formula="f(Q[π], K[π], V[π]) = f(Q, K, V)[π], π a permutation of the heads",
     source="Vaswani et al. 2017, section 3.2.2",
     derivation="independence",
@@ -56,7 +56,7 @@ HEAD_PERMUTATION = Property(
 )
 QUERY_PERMUTATION = Property(
     key="queries.permutation",
-    statement="Reordering the queries reorders the outputs alike.",
+    statement="Reordering the queries reorders the outputs in the same way.",
     formula="f(P Q, K, V) = P f(Q, K, V)",
     source="each query is answered alone",
     derivation="permutation",

@@ -18,7 +18,7 @@ WINDOW_VALUE = Property(
 )
 WINDOW_UNEQUAL_LENGTHS = Property(
     key="window.unequal_lengths",
-    statement="With L ≠ S a window is counted from where the causal alignment puts the query.",
+    statement="With L ≠ S a window is counted from the query's position under the causal alignment.",
     formula="visible: p − left ≤ j ≤ p + right, p = i (top-left) or i + S − L (bottom-right)",
     source=ONNX,
     reason="the definition of the parameter",
@@ -64,7 +64,7 @@ WINDOW_OWN = Property(
 )
 WINDOW_NO_LEAK = Property(
     key="window.no_leak",
-    statement="What stands in a key or value beyond the window has no influence.",
+    statement="The contents of a key or value beyond the window have no influence.",
     formula="j < i − left: f(…; window = (left, right))[i] is the same for every K[j], V[j]",
     source=BELTAGY,
     derivation="masking",
@@ -85,7 +85,7 @@ WINDOW_CAUSAL = Property(
 )
 WINDOW_AS_CAUSAL = Property(
     key="window.causal_as_window",
-    statement="A window without limit to the left and with nothing to the right is the causal flag.",
+    statement="A window without limit to the left and of width zero to the right equals the causal flag.",
     formula="f(…; window = (None, 0)) = f(…; is_causal)",
     source="j ≤ i is both",
     derivation="windows",

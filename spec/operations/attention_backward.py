@@ -1,4 +1,4 @@
-"""The gradients of attention: what its backward pass returns."""
+"""The gradients of attention, which its backward pass returns."""
 
 from __future__ import annotations
 

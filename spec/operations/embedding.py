@@ -1,4 +1,4 @@
-"""What turns tokens into vectors."""
+"""The operation that turns tokens into vectors."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ DECODER_LAYER = Operation(
     summary="Let every position attend to the real ones that are not later, then to a memory, then transform it alone.",
     parameters=(
         Parameter("x", "(B, L, E)", "float", "positional", "one vector for each position"),
-        Parameter("memory", "(B, S, E)", "float", "positional", "what the encoder made of the source"),
+        Parameter("memory", "(B, S, E)", "float", "positional", "the encoder's output for the source"),
         Parameter(
             "weights",
             "self_attention and cross_attention as in multi_head_attention, feed_forward as there,"

@@ -1,4 +1,4 @@
-"""What turns logits into the number that is trained on."""
+"""The training loss of logits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CROSS_ENTROPY = Operation(
     parameters=(
         Parameter("logits", "(B, L, N)", "float", "positional", "one row for each position, not yet normalised"),
         Parameter("targets", "(B, L)", "int", "positional", "the class of each position, already shifted"),
-        Parameter("ignore_index", "", "scalar", "feature", "targets of this value are not counted; None by default"),
+        Parameter("ignore_index", "", "scalar", "feature", "targets of this value are ignored; None by default"),
         Parameter("label_smoothing", "", "scalar", "feature", "ε, spread evenly over all N classes; 0 by default"),
         Parameter("reduction", "", "scalar", "feature", '"mean" by default, "sum", or "none": ignored ones 0'),
     ),

@@ -1,4 +1,4 @@
-"""Merging what two disjoint sets of keys contribute to one attention."""
+"""Merging the attention over two disjoint sets of keys."""
 
 from __future__ import annotations
 

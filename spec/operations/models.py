@@ -76,7 +76,13 @@ DECODE_STEP = Operation(
     summary="Continue a sequence by some tokens, with what is needed of those before in a cache.",
     parameters=(
         Parameter("tokens", "(B, T)", "int", "positional", "numbers of the next tokens"),
-        Parameter("cache", "opaque", "cache", "positional", "what the call before returned; None starts a sequence"),
+        Parameter(
+            "cache",
+            "opaque",
+            "cache",
+            "positional",
+            "the previous cache; None starts a sequence",
+        ),
         WEIGHTS,
         CONFIG,
         Parameter("positions", "(T,) or (B, T)", "int", "feature", "counted on from the cache by default"),
@@ -85,7 +91,7 @@ DECODE_STEP = Operation(
             "(B, S)",
             "bool",
             "feature",
-            "True at real tokens, of all S columns so far, those of this call included",
+            "True at real tokens, over all S columns so far, those of this call included",
         ),
     ),
     result="(B, T, N), cache",

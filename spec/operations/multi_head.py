@@ -10,8 +10,8 @@ MULTI_HEAD_ATTENTION = Operation(
     prefix="multi_head",
     summary="Attend in several learned subspaces at once and mix what each head found.",
     parameters=(
-        Parameter("x", "(B, L, E)", "float", "positional", "what the queries are projected from"),
-        Parameter("context", "(B, S, E)", "float", "positional", "what keys and values are projected from"),
+        Parameter("x", "(B, L, E)", "float", "positional", "the source of the queries"),
+        Parameter("context", "(B, S, E)", "float", "positional", "the source of the keys and values"),
         Parameter(
             "weights",
             "w_q (E, H·D), w_k (E, G·D), w_v (E, G·Dv), w_o (H·Dv, E), biases b_q, b_k, b_v, b_o",

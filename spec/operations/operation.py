@@ -1,4 +1,4 @@
-"""The record of one operation: what it takes, what it returns, and the formula in between."""
+"""The record of one operation: its parameters, results and formula."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Parameter:
 class Operation:
     """One operation of the interface: signature, shapes, formula, source and the conventions that bear on it.
 
-    `results` names what an operation returns as a tuple; it is empty where the result is one array.
-    `keeps_results` says that a result may not change in later calls: not so of chains of calls, nor of a backward pass
-    that is derived, which returns what its framework likes. `place` is that in listings; equal places are in the
-    order of their topics' names.
+    `results` names what an operation returns as a tuple; it is empty if the result is one array.
+    `keeps_results` says that a result may not change in later calls; it is False for chains of calls and for a derived
+    backward pass, whose framework decides. `place` orders listings; equal places follow the order of their topics'
+    names.
     """
 
     name: str
@@ -68,17 +68,17 @@ class Operation:
 
     @property
     def takes_floats(self) -> bool:
-        """Whether floats are among its arguments, so that they have a dtype, and memory that it could write to."""
+        """Whether floats are among its arguments, which have a dtype and writable memory."""
         return any(p.kind in ("float", "weights") for p in self.parameters)
 
     @property
     def is_black_box(self) -> bool:
-        """Whether nothing is known of what it computes."""
+        """Whether its formula is unknown."""
         return self.formula == UNKNOWN
 
     @property
     def returns_several_arrays(self) -> bool:
-        """Whether the result is a tuple of arrays; one array beside a cache is judged like one alone."""
+        """Whether the result is a tuple of arrays; one array with a cache is judged like one alone."""
         return len([name for name in self.results if name != "cache"]) > 1
 
     @property

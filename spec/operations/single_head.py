@@ -9,7 +9,7 @@ SINGLE_HEAD_ATTENTION = Operation(
     prefix="single_head",
     summary="Attend from every position of a sequence to the others in one learned subspace.",
     parameters=(
-        Parameter("x", "(B, L, E)", "float", "positional", "what queries, keys and values are projected from"),
+        Parameter("x", "(B, L, E)", "float", "positional", "the source of queries, keys and values"),
         Parameter("weights", "w_q (E, D), w_k (E, D), w_v (E, Dv)", "weights", "positional", "attributes; no biases"),
         Parameter("mask", "(L, L) or rank 3, broadcastable to (B, L, L)", "bool", "feature", "True = may attend"),
     ),

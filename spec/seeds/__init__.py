@@ -1,7 +1,7 @@
-"""What the five seed documents claim, sentence by sentence: the verdict, what is right, and what decides it.
+"""The claims of the five seed documents, sentence by sentence: the verdict, the correct statement, and what decides it.
 
-Data that loads without SymPy. A claim is decided by laws, by steps of derivations, and by worked examples; where none
-of them can decide it, it says why. The sections of the documents are here too, each with what the project has on it.
+Data that loads without SymPy. Laws, steps of derivations and worked examples decide a claim; if none of them can, the
+claim says why. The sections of the documents are here too, each with the project's material on it.
 """
 
 from __future__ import annotations

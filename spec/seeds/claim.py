@@ -1,4 +1,4 @@
-"""The record of one claim of a seed document, and what can be said of it."""
+"""The record of one claim of a seed document, and its verdicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class ClaimVerdict(StrEnum):
-    """What is said of a claim. The judgement of a printed number is another one: `worked_examples.Verdict`.
+    """The verdict on a claim. The verdict on a printed number is another type: `worked_examples.Verdict`.
 
     CORRECT: right as it stands. CONDITIONAL: right under a condition that the document does not state. IMPRECISE:
     right in what it means, not in what it says. WRONG: an erratum.
@@ -29,11 +29,11 @@ class ProofStep:
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: where it stands, the verdict, what is right, and what decides that.
+    """One claim: its place, the verdict, the correct statement, and what decides it.
 
-    `fragment` is verbatim text of the document that begins on `line`; `passage` is the text around it. `exact` is
-    what is right, to the digits shown, or empty where the claim is right as it stands. Laws, steps of derivations
-    and worked examples decide the claim, by their ids; `reason` says why none of them does, where it is so.
+    `fragment` is verbatim text of the document that begins on `line`; `passage` is the text around it. `exact` is the
+    correct statement, to the digits shown, or empty if the claim is right as it stands. Laws, steps of derivations and
+    worked examples decide the claim, by their ids; `reason` says why, if none of them does.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Claim:
 
     @property
     def source(self) -> str:
-        """Where the claim stands."""
+        """The place of the claim."""
         return f"seed document {self.document}, line {self.line}"
 
     @property

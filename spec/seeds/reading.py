@@ -1,4 +1,4 @@
-"""The records of this folder's TOML files, read when they are asked for."""
+"""The records of this folder's TOML files, read when they are needed."""
 
 from __future__ import annotations
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Topic:
-    """What the project has on one subject: operations, derivations, functions of the reference, globs over laws.
-
-    Every operation has a function of its own name, but for `black_boxes`, which only an implementation can fill;
+    """The project's material on one subject: operations, derivations, functions of the reference, globs over laws.
+    Every operation has a function of its own name, except for `black_boxes`, which only an implementation can provide;
     `functions` are further ones. Without globs of its own, a topic has all laws of its operations.
     """
 

@@ -174,7 +174,7 @@ def test_refusing_mask_and_flag_together_is_not_offered_rather_than_passed() -> 
     report = judged(implementation(Choices(rejects=True)), "attention.causal.with_padding")
     (result,) = (result for result in report.results)
     assert result.status == "not_declared"
-    assert "refuses a mask beside the causal flag" in result.reason
+    assert "refuses a mask together with the causal flag" in result.reason
 
 
 def refusing_unequal_widths(

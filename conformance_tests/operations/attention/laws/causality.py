@@ -38,7 +38,7 @@ def with_padding(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
             # Some refuse in one of two kernels only, which the widths choose.
             trial.output(replace(inputs, value=np.repeat(inputs.value, 2, axis=-1)))
     except OperationRaised as refusal:
-        raise NotOffered(f"{inputs.operation} refuses a mask beside the causal flag") from refusal
+        raise NotOffered(f"{inputs.operation} refuses a mask together with the causal flag") from refusal
     return words("a refusal, by the convention causal_with_mask: rejects", "a result", holds=False)
 
 

@@ -1,1 +1,1 @@
-"""What everything else is about: an operation under test, a law, one trial of it, its verdict and its result."""
+"""The central records: an operation under test, a law, one trial of it, its verdict and its result."""

@@ -1,4 +1,4 @@
-"""What a correct implementation returns, and how far from it rounding may lead."""
+"""The exact result of a correct implementation, and its error bound."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Conventions = Mapping[str, Any]
 
 
 class Expected:
-    """The exact result, the allowed absolute error of each entry, and which entries are judged at all.
+    """The exact result, the allowed absolute error of each entry, and the entries that are judged.
 
-    Where `allowed` is costly it is a function, which is called when it is first asked for. `floors` are then errors
-    that are allowed in any case, the cheapest first: nothing else need be known of a result that is within one.
+    A costly `allowed` is a function, called when it is first needed. `floors` are then errors that are allowed in any
+    case, the cheapest first: a result within one of them needs no further bound.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Expected:
         return self._allowed() if callable(self._allowed) else self._allowed
 
     def floor(self, level: int) -> Array:
-        """Return the floor at a level, the cheapest at 0; all that is allowed beyond the last."""
+        """Return the floor at a level, the cheapest at 0; beyond the last, the whole allowed error."""
         return self.floors[level]() if level < len(self.floors) else self.allowed
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Whether two processes, or two runs, have the same implementation before them."""
+"""Whether two processes, or two runs, have the same implementation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from veriformer.adapters.implementation import Implementation
 
 
 def fingerprint(implementation: Implementation) -> str:
-    """Return a name for the implementation's files as they are and for the versions that they run with.
-
-    The files are the implementation's own and, of its folder, those that it imported while it was loaded.
+    """Return a name for the present contents of the implementation's files and for the versions that they run with. The
+    files are its own and the modules of its folder that it imported while it was loaded.
     """
     texts = sha256()
     for path in implementation.files:

@@ -1,7 +1,7 @@
-"""The first calls of a process, kept so that they can be made again when others have been made in between.
+"""The first calls of a process, kept so that they can be repeated after other calls.
 
-Questions about conventions and laws of shape and dtype come first, and judge no value. An operation that answers them
-otherwise than later calls (a table filled at first use, a graph captured at the third call) would not be found there.
+Questions about conventions and laws of shape and dtype come first, and judge no value. They would not reveal an
+operation whose first results differ from later ones (a table filled at first use, a graph captured at the third call).
 """
 
 from __future__ import annotations

@@ -18,12 +18,12 @@ _APART = ("operation", "dtype")
 
 
 class Inputs(ABC):
-    """What a law hands to a call: a dataclass of the operation's arguments, by the interface's names.
+    """The arguments of a call: a dataclass with the interface's names.
 
-    A class for each kind of operation also has `draw(operation, case)`, the inputs that a case describes.
+    Each class for a kind of operation also has `draw(operation, case)`, which returns the inputs of a case.
     """
 
-    # The calls that a chain is made of; none where the inputs are those of one call.
+    # The calls of a chain; none if the inputs are those of one call.
     steps: tuple[Step, ...] = ()
 
     if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class Inputs(ABC):
             """The dtype that floats are converted to."""
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the call is made with, by the interface's names: the members that are not None."""
+        """Return the arguments of the call, by the interface's names: the members that are not None."""
         names = (field.name for field in fields(cast("DataclassInstance", self)) if field.name not in _APART)
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
     @abstractmethod
     def result_shape(self) -> Shape:
-        """The shape of a correct result; of a tuple, that of its parts one after the other in one axis."""
+        """The shape of a correct result; for a tuple, that of its parts joined in one axis."""
 
     @property
     def result_shapes(self) -> tuple[Shape, ...]:
@@ -56,9 +56,8 @@ class Inputs(ABC):
         """Return the exact result under the conventions and its error bound."""
 
     def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound of an implementation that may see more than it should: see `Trial.equal`.
-
-        Where nothing is hidden this is the error bound itself.
+        """Return the error bound of an implementation that may see more than it should: see `Trial.equal`. If nothing
+        is hidden, this is the error bound itself.
         """
         return self.expected(conventions).allowed
 
@@ -79,7 +78,7 @@ class VectorInputs(SampledInputs):
 
         @property
         def x(self) -> Array:
-            """What the operation is applied to."""
+            """The argument of the operation."""
 
     @property
     def result_shape(self) -> Shape:

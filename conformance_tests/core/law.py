@@ -1,4 +1,4 @@
-"""A law as something that can be run: its statement, the cases it is tried on, and its one assertion."""
+"""An executable law: its statement, the space of its cases, and its one assertion."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.drawing.space import Space
 from veriformer.spec.laws import LawStatement
 
-# A check of whatever inputs: each is written for those of some operations, as its annotation says.
+# A check for any inputs: each is written for those of some operations, as its annotation says.
 Check = Callable[[Trial[Never]], Verdict]
 CheckT = TypeVar("CheckT", bound=Check)
 
 
 @dataclass(frozen=True)
 class Law:
-    """A statement, the space its cases are drawn from, and the check that judges one case.
+    """A statement, the space of its cases, and the check that judges one case.
 
-    A law that is not `batched` is tried on one case a call, because samples of several regimes would not be judged.
-    Where it held on all cases, it is judged once more `afterwards`, without a case, by what was kept of earlier calls.
+    A law that is not `batched` is tried on one case a call, because samples of several regimes would not be judged. If
+    it held on all cases, it is judged once more `afterwards`, without a case, on the records of earlier calls.
     """
 
     statement: LawStatement
@@ -37,7 +37,7 @@ class Law:
         return self.statement.id
 
     def judge(self, trial: Trial[Inputs | None]) -> Verdict:
-        """Judge one case of the law's operation, or, without a case, what was kept of earlier calls."""
+        """Judge one case of the law's operation, or, without a case, the records of earlier calls."""
         check = (self.afterwards if trial.case is None else None) or self.check
         # Checks are found by the names of operations, which types do not know. A test holds what each is annotated
         # with to the inputs of the operations that it judges.
@@ -70,5 +70,5 @@ def judges(
 
 
 def check_of(key: str, operation: str) -> Judge | None:
-    """Return what judges a property of an operation."""
+    """Return the registered check for a property of an operation."""
     return _CHECKS.get((key, operation)) or _CHECKS.get((key, None))

@@ -1,4 +1,4 @@
-"""What came of one law, as data; how it is shown is elsewhere."""
+"""The result of one law, as data."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ class LawResult:
     """The outcome of one law.
 
     `reason` says in one sentence why a law was not declared or ended in an error; `traceback` is the
-    implementation's own. `largest_excess` is the largest error met, as a fraction of what rounding explains; above
-    one the law fails. `expected_failure` is the reason given for it in a list of expected failures. Where the call did
-    not come back from its process, or did harm there, it was not `answered`, and tells nothing of what was computed.
-    `notices` say which choices the operation was found not to offer. `refused` has a sentence for each thing that it
-    was found to refuse in cases of the law, and how much the law is about it; `otherwise` is then what the law came to
-    without these.
-    `printed` begins what the implementation wrote meanwhile, or before, when the operation was examined. The search for
-    a smaller counterexample was `cut_short` where the calls were too slow to end it.
+    implementation's own. `largest_excess` is the largest error found, as a fraction of what rounding explains; above
+    one the law fails. `expected_failure` is its reason in a list of expected failures. A call that did not return from
+    its process, or harmed it, was not `answered`, and its result is unknown. `notices` name choices that the operation
+    does not offer. `refused` has a sentence for each refusal in cases of the law, with its relevance to the law;
+    `otherwise` is then the result of the law without these. `printed` is the beginning of the implementation's output
+    during the law and the examination of the operation. The search for a smaller counterexample was `cut_short` if the
+    calls were too slow to end it.
     """
 
     law: LawStatement

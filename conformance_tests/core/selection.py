@@ -13,7 +13,7 @@ from veriformer.spec.operations import OPERATIONS
 
 Effort = Literal["quick", "standard", "thorough"]
 EXAMPLES: dict[Effort, int] = {"quick": 8, "standard": 20, "thorough": 120}
-# Where a call is costly a law has so many, each of which carries as many cases as it can.
+# A law with costly calls has this many, and each carries as many cases as it can.
 BATCHES: dict[Effort, int] = {"quick": 5, "standard": 12, "thorough": 72}
 # Compilations for each law, where a framework compiles for each shape.
 COMPILATIONS: dict[Effort, int] = {"quick": 2, "standard": 2, "thorough": 6}
@@ -22,12 +22,12 @@ WHOLE_MODELS = ("encoder", "encoder_decoder", "language_model", "decode_step")
 
 
 class UnknownName(ValueError):
-    """A name that nothing is called by; the message suggests what was meant."""
+    """An unknown name; the message suggests the intended one."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What is tried; None means everything."""
+    """The selected laws and operations; None means everything."""
 
     operations: tuple[str, ...] | None = None
     laws: tuple[str, ...] | None = None
@@ -77,7 +77,7 @@ class Selection:
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str) -> str:
-    """Return the sentence about a name that nothing is called by, with what was meant and where names are listed."""
+    """Return the message about an unknown name, with the intended one and where names are listed."""
     close = get_close_matches(name, list(known), n=3)
     meant = f"; did you mean {' or '.join(close)}?" if close else ""
     return f"no {kind} is called {name!r}{meant} (see: {where})"

@@ -12,7 +12,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 
 
 class SeveralResults(Inputs):
-    """What inputs of such an operation know of its result: the parts' names and shapes."""
+    """The names and shapes of the parts of such an operation's result."""
 
     @property
     def parts(self) -> dict[str, Shape]:
@@ -41,7 +41,7 @@ class SeveralResults(Inputs):
         return lambda joined: joined[start : start + prod(shape)].reshape(shape)
 
     def joined(self, *parts: Expected) -> Expected:
-        """Return the expectation of a result from those of its parts."""
+        """Return the expected result from those of its parts."""
         return Expected(
             join([part.value for part in parts]),
             join([part.allowed for part in parts]),

@@ -33,16 +33,16 @@ class WrongShape(Exception):
 
 
 class Refused(Protocol):
-    """What an operation refuses, and the sentence that says so."""
+    """A refusal of an operation, and the sentence that describes it."""
 
     @property
     def sentence(self) -> str:
-        """What is refused, as one sentence."""
+        """The refusal in one sentence."""
         ...
 
     @property
     def declared(self) -> bool:
-        """Whether the implementation says so itself, as a limitation."""
+        """Whether the implementation declares it as a limitation."""
         ...
 
     @property
@@ -52,12 +52,12 @@ class Refused(Protocol):
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The keywords, and parts of the ids of laws, that stand for what is refused."""
+        """The keywords and parts of law ids that denote the refusal."""
         ...
 
 
 class CallRefused(AdapterError):
-    """The call was not made, because the operation is known to refuse what it asks for."""
+    """The call was not made, because the operation is known to refuse it."""
 
     def __init__(self, refusal: Refused) -> None:
         super().__init__(refusal.sentence)
@@ -65,14 +65,14 @@ class CallRefused(AdapterError):
 
 
 class Refusals(Protocol):
-    """What is known of an operation's refusals."""
+    """The known refusals of an operation."""
 
     def about(self, inputs: Inputs) -> Refused | None:
-        """Return what the operation refuses and these inputs ask for; None where they may be put to it."""
+        """Return the known refusal that these inputs meet; None if the call may be made."""
         ...
 
     def learn(self, raised: Inputs | None = None) -> bool:
-        """Ask, at the first exception, what is refused; return whether that is now known and was not before."""
+        """Find out, at the first exception, what is refused; return whether this is new knowledge."""
         ...
 
 
@@ -88,10 +88,10 @@ class EarlierCache:
 
 @dataclass(frozen=True)
 class CallRecord:
-    """One call that was made: canonical arguments and what came back, None when it raised.
+    """One call that was made: canonical arguments and the result, None if it raised.
 
     `shapes` are those of a tuple's parts. `derived_from` names the operation whose derivative the call is, if any.
-    `inputs` are those that the arguments were made from.
+    `inputs` are the source of the arguments.
     """
 
     operation: str
@@ -105,9 +105,8 @@ class CallRecord:
 
 @dataclass
 class Subject:
-    """An operation of an implementation, called under its conventions; it remembers the calls of the last case.
-
-    What it is known to refuse is not put to it: CallRefused.
+    """An operation of an implementation, called under its conventions; it remembers the calls of the last case. Calls
+    that it is known to refuse raise CallRefused.
     """
 
     implementation: Implementation
@@ -146,14 +145,14 @@ class Subject:
         )
 
     def run(self, prepared: Call, inputs: Inputs) -> Result:
-        """Make a prepared call, remember it, and return what came back, whatever its shape; CallRefused."""
+        """Make a prepared call, remember it, and return the result with any shape; CallRefused."""
         self._not_refused(inputs)
         result = self._run_steps(prepared, inputs) if inputs.steps else self._run_one(prepared, inputs)
         self._count(inputs, result if prepared is not self._strided else None)
         return result
 
     def _count(self, inputs: Inputs, result: Result | None) -> None:
-        """Count a call among the first; one that cannot be made again as it was has no result here."""
+        """Count a call among the first; one that cannot be repeated exactly has no result here."""
         answer = None
         if result is not None and result.shapes == inputs.result_shapes:
             answer = self._ungrouped(result.value, inputs)
@@ -171,7 +170,7 @@ class Subject:
         return result
 
     def _run_steps(self, prepared: Call, inputs: Inputs) -> Result:
-        """Make a chain of calls and remember each: where one raises, all of them have no result."""
+        """Make a chain of calls and remember each: if one raises, none of them has a result."""
         start, shared = len(self.calls), inputs.arguments()
         for step in inputs.steps:
             cache = None if step.after is None else EarlierCache(start + step.after)
@@ -190,17 +189,16 @@ class Subject:
     def run_again_on(self, inputs: Inputs, others: Inputs) -> tuple[Array, Array]:
         """Call, overwrite the arguments with others of their shapes, and call again on the same arrays.
 
-        Returns the first result as it was at once, and as it stands after the second call. Chains of calls have no
-        such pair: TypeError. CallRefused where either is refused.
+        Returns the first result as it was at once, and as it is after the second call. Chains of calls have no such
+        pair: TypeError. CallRefused if either is refused.
         """
         _, (first, afterwards, _) = self._run_twice(inputs, others)
         return first.value, afterwards.value
 
     def call_where_others_stood(self, inputs: Inputs, others: Inputs) -> Array | None:
-        """Return what a call returns on arrays that held other values in the call before.
-
-        None where arrays cannot be overwritten, or where the calls differ in more than what is in their arrays. Raises
-        what `run_again_on` raises.
+        """Return the result of a call on arrays that held other values in the previous call. None if arrays cannot be
+        overwritten, or if the calls differ in more than the contents of their arrays. Raises what `run_again_on`
+        raises.
         """
         if not _differ_in_arrays_alone(inputs.arguments(), others.arguments()):
             return None
@@ -225,7 +223,7 @@ class Subject:
         first = results[0]
         self.calls[-2:] = [replace(records[0], result=first.value, shapes=first.shapes), records[1]]
         self._count(inputs, first)
-        # Not every framework's arrays can be overwritten: what the second was called with is not known here.
+        # Not every framework's arrays can be overwritten: the arguments of the second call are unknown here.
         self._count(others, None)
         return prepared, results
 
@@ -247,7 +245,7 @@ class Subject:
 
     @property
     def _tiles(self) -> bool:
-        """Whether heads are reordered around the call: what is declared of all operations bears on few of them."""
+        """Whether heads are reordered around the call: a general declaration concerns few operations."""
         declared = self.conventions.get("kv_grouping", "repeat_each")
         return declared == "tile" and "kv_grouping" in self.operation.conventions
 
@@ -284,7 +282,7 @@ def standard_conventions() -> dict[str, str]:
 
 
 def _differ_in_arrays_alone(one: Any, other: Any) -> bool:
-    """Return whether arguments, or parts of them, have the same sizes and the same of all that is no array."""
+    """Return whether arguments, or parts of them, have equal sizes and equal values where they are no arrays."""
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and one.shape == other.shape
     if type(one) is not type(other):

@@ -1,4 +1,4 @@
-"""A suite: all that the conformance tests know of one operation, in one record."""
+"""A suite: everything that the conformance tests know about one operation, in one record."""
 
 from __future__ import annotations
 
@@ -42,17 +42,15 @@ def _as_it_is(case: CaseT, _: str, __: Limits) -> CaseT:
 
 @dataclass(frozen=True)
 class Suite(Generic[SpaceT, CaseT, InputsT]):
-    """What the conformance tests know of an operation; its laws are those of the topic's `laws`.
+    """The conformance tests' knowledge of an operation; its laws are those of the topic's `laws`.
 
-    `space` returns the space of its ordinary cases, with optional inputs that are drawn sometimes, or never.
-    `draw` is the choice among the cases of a space.
-    `inputs` has the inputs that a case describes (`draw`), and makes them of arguments; where these are not its members
-    by name, `given` does so, from a dtype and arrays that it can hold.
-    `weight` is how long a law takes, in milliseconds of `veriformer check numpy`: what is long is begun first, and no
-    verdict depends on it.
-    `ordinary` is a case that has nothing rare, of which `rarities` change something.
-    `suited` makes of it one that a law, by its key, and an implementation can have.
-    `variants` is where the formula with its decisions is: the module, imported when asked for, and the name in it.
+    `space` returns the space of its ordinary cases, with optional inputs that are drawn sometimes, or never. `draw` is
+    the choice among the cases of a space. `inputs` is the class of the inputs of a case (`draw`), which are also made
+    from arguments; if these are not its members by name, `given` makes them, from a dtype and arrays that it can hold.
+    `weight` is the time of a law, in milliseconds of `veriformer check numpy`: long ones start first, and no verdict
+    depends on it. `ordinary` is a case without anything rare, which `rarities` change. `suited` adapts it to a law, by
+    its key, and an implementation. `variants` locates the formula with its decisions: the module, imported when needed,
+    and the name in it.
     """
 
     operation: str
@@ -71,7 +69,7 @@ class Suite(Generic[SpaceT, CaseT, InputsT]):
         return self.inputs.draw(self.operation, case)
 
     def given_inputs(self, dtype: str, arguments: Mapping[str, Any]) -> InputsT:
-        """Return inputs made of given arguments: floats become arrays of values that the dtype can hold.
+        """Return inputs made from given arguments: floats become arrays of values that the dtype can hold.
 
         Raises TypeError when the arguments are not those of the operation.
         """
@@ -79,7 +77,7 @@ class Suite(Generic[SpaceT, CaseT, InputsT]):
         return self.inputs(dtype, **arrays) if self.given is None else self.given(dtype, arrays)
 
     def family(self) -> Family | None:
-        """Return the family of the operation; None where it has none."""
+        """Return the family of the operation; None if it has none."""
         if self.variants is None:
             return None
         module, name = self.variants

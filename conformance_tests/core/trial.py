@@ -1,4 +1,4 @@
-"""One case put to one law: the inputs, the calls, and the comparisons that laws are written in."""
+"""One law tried on one case: the inputs, the calls, and the comparisons of which laws consist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ InputsT = TypeVar("InputsT", bound=Inputs | None, covariant=True)
 
 
 class NotOffered(Exception):
-    """What the law asks for is not among what the implementation offers; the message says what."""
+    """The implementation does not offer something that the law needs; the message names it."""
 
 
 def everything(result: Array) -> Array:
@@ -30,12 +30,12 @@ def everything(result: Array) -> Array:
 
 @dataclass
 class Trial(Generic[InputsT]):
-    """A case and the operation under test; `inputs` are those that the case describes, None without a case."""
+    """A case and the operation under test; `inputs` are those of the case, None without a case."""
 
     subject: Subject
     case: AnyCase | None
     inputs: InputsT
-    # What is expected of each of the law's calls, by the inputs, which are kept so that no others take their place.
+    # The expected results of the law's calls, by the inputs, which are kept so that their ids stay unique.
     _expected: dict[int, tuple[Inputs, Expected]] = field(default_factory=dict)
 
     @property
@@ -49,7 +49,7 @@ class Trial(Generic[InputsT]):
         return np.random.default_rng([self.case.seed if self.case else 0, 1])
 
     def permutation(self, length: int) -> Array:
-        """Return an order of `length` things that moves at least one of them when that is possible."""
+        """Return an order of `length` items that moves at least one of them if possible."""
         order = self.generator.permutation(length)
         return order if (order != np.arange(length)).any() else np.roll(order, 1)
 
@@ -64,7 +64,7 @@ class Trial(Generic[InputsT]):
         return self._expected[id(inputs)][1]
 
     def allowed(self, *inputs: Inputs) -> Array:
-        """Return what the results of these inputs may err by, in sum."""
+        """Return the sum of the error bounds of these inputs' results."""
         errors = [self.expected(one).allowed for one in inputs]
         return np.asarray(sum(errors[1:], start=errors[0]))
 
@@ -84,9 +84,8 @@ class Trial(Generic[InputsT]):
         *,
         may_be_nan: bool = True,
     ) -> Verdict:
-        """Judge whether two arrays agree within what `allowed` makes of the error bounds of calls.
-
-        Where a bound is costly, parts of it that are not are tried first, which are enough for most correct results.
+        """Judge whether two arrays agree within the value of `allowed` on the error bounds of calls. If a bound is
+        costly, its cheaper parts are tried first; they suffice for most correct results.
         """
 
         def at(level: int) -> Bound:
@@ -110,9 +109,9 @@ class Trial(Generic[InputsT]):
     ) -> Verdict:
         """Judge whether two calls agree, each within its own rounding: f(first) = f(second).
 
-        `of_first` and `of_second` select or reorder what is compared. The first call's result stands as expected.
-        Where the two differ by more than a correct implementation's rounding, the bound of one that sees every key
-        is tried: a law about symmetry must not fail for rounding errors of an implementation whose mask is wrong.
+        `of_first` and `of_second` select or reorder the compared entries. The first call's result counts as expected.
+        If the two differ by more than a correct implementation's rounding, the bound of one that sees every key is
+        tried: a law about symmetry must not fail for rounding errors of an implementation whose mask is wrong.
         """
         results = of_first(self.output(first)), of_second(self.output(second))
         if np.array_equal(*results):

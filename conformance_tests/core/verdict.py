@@ -1,4 +1,4 @@
-"""The verdict on one case: what was expected, what came, and by how much they differ."""
+"""The verdict on one case: the expected and the actual result, and their difference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from veriformer.conformance_tests.drawing.arrays import Array
 class Verdict:
     """Whether a law holds on a case.
 
-    `wrong` marks the entries that differ by more than rounding explains; `excess` is the largest error as a
-    multiple of what was allowed (infinite where nothing was). Expectations in words have no arrays.
+    `wrong` marks the entries that differ by more than rounding explains; `excess` is the largest error as a multiple of
+    the allowed error (infinite if that is 0). Expectations in words have no arrays.
     """
 
     holds: bool
@@ -35,8 +35,8 @@ def compare(
 ) -> Verdict:
     """Compare two arrays entry by entry against an absolute error bound.
 
-    An entry that is not finite must be exactly as expected: NaN where NaN is expected, the same infinity. Where both
-    sides come from the implementation, `may_be_nan` False counts NaN as wrong on either.
+    An entry that is not finite must match exactly: NaN where NaN is expected, the same infinity. If both sides come
+    from the implementation, `may_be_nan` False counts NaN as wrong on either.
     """
     expected = np.asarray(expected, dtype=np.float64)
     actual = np.asarray(actual, dtype=np.float64)
@@ -51,5 +51,5 @@ def compare(
 
 
 def words(expected: str, actual: str, *, holds: bool) -> Verdict:
-    """Return a verdict about something that is no array: a dtype, a shape, a signature."""
+    """Return a verdict about a dtype, a shape, a signature or anything else that is no array."""
     return Verdict(holds, expected, actual, excess=0.0 if holds else float("inf"))

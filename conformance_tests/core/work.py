@@ -1,4 +1,4 @@
-"""How much a call takes, counted: what is found must not depend on how busy the machine is."""
+"""The counted cost of a call: findings must not depend on how busy the machine is."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-# What no count foresees is an implementation whose calls are slow. Then a search ends unfinished, and that is said.
+# Counts cannot foresee an implementation whose calls are slow. A search then ends unfinished, and a notice says so.
 RUNAWAY_SECONDS = 60.0
 
 
 def numbers_in(value: object) -> int:
-    """Return how many numbers an argument holds, or several do: the entries of arrays, those of records included."""
+    """Return the number of entries in one or several arguments, records included."""
     if isinstance(value, np.ndarray):
         return value.size
     if isinstance(value, Mapping):
@@ -26,9 +26,8 @@ def numbers_in(value: object) -> int:
 
 
 def products_in(arguments: Mapping[str, Any]) -> int:
-    """Return how many products a call takes, or how many numbers it reads: each query meets each key.
-
-    B · H · L · S · D of attention, B · L · S · E of what attends inside.
+    """Return how many products a call takes, or how many numbers it reads: each query meets each key. B · H · L · S · D
+    for attention, B · L · S · E for operations that attend inside.
     """
     query = arguments.get("query", arguments.get("x"))
     key = arguments.get("key", arguments.get("context", arguments.get("memory", query)))

@@ -1,1 +1,1 @@
-"""What drawing cases needs, whatever the operation: choices, values, limits, rarities, regions."""
+"""The parts of drawing cases that all operations share: choices, values, limits, rarities, regions."""

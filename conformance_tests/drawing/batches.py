@@ -1,4 +1,4 @@
-"""Batches: many independent cases in one call, each sample filled from a regime of its own, and samples taken out."""
+"""Batches: many independent cases in one call, each sample with a value regime of its own, and samples taken out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_SAMPLES = 256
 
 @dataclass(frozen=True)
 class TakenOut:
-    """Some samples of a batch: the smallest case in which the numbers are those that a law was broken by."""
+    """Some samples of a batch: the smallest case with the numbers that broke a law."""
 
     whole: BatchableCase
     samples: tuple[int, ...]
@@ -51,10 +51,9 @@ AnyCase = Case | TakenOut | RareCase
 
 
 def batched(case: Case, others: Iterable[Case]) -> Case:
-    """Return a case with as many samples as one call carries at little cost, in the regimes of the others too.
-
-    A case that is not filled with numbers, or too large for more samples, stays as it is; and so does a single sample,
-    because some mistakes are made with a batch of one only.
+    """Return a case with as many samples as one call carries at little cost, in the regimes of the others too. A case
+    that is not filled with numbers, or too large for more samples, stays as it is; so does a single sample, because
+    some mistakes occur only with a batch of one.
     """
     if not isinstance(case, BatchableCase) or case.batch == 1:
         return case
@@ -68,7 +67,7 @@ def batched(case: Case, others: Iterable[Case]) -> Case:
 
 
 def cases_in(case: AnyCase | None) -> int:
-    """Return how many independent cases a case stands for: each sample with a regime of its own is one."""
+    """Return how many independent cases a case represents: each sample with a regime of its own is one."""
     return case.batch if isinstance(case, BatchableCase) and case.regimes else 1
 
 

@@ -1,4 +1,4 @@
-"""What is drawn: the description of a call, a few numbers and names from which every array follows.
+"""A case: the description of a call, a few numbers and names from which every array follows.
 
 Descriptions are drawn and shrunk, never arrays, so a counterexample is as small to read as to run.
 """
@@ -22,7 +22,7 @@ MaskKind = Literal["none", "random", "padding", "left_padding", "one_visible", "
 class Case(ABC):
     """The description of one call: sizes, settings, the dtype of its arrays and the seed that they are filled from."""
 
-    if TYPE_CHECKING:  # the members of every case, which it declares in an order of its own
+    if TYPE_CHECKING:  # the members of every case, which declares them in its own order
 
         @property
         def dtype(self) -> str:
@@ -32,12 +32,12 @@ class Case(ABC):
         def seed(self) -> int:
             """The seed that they are filled from."""
 
-    # The sizes by which a case is the longer to read.
+    # The sizes that make a case longer to read.
     axes: ClassVar[tuple[str, ...]] = ()
 
     @property
     def size(self) -> int:
-        """How much there is to read: the sum of the sizes, so that no axis stays long for the sake of another."""
+        """The length of the description: the sum of the sizes, so that no axis stays long to shorten another."""
         return sum(getattr(self, name) for name in self.axes)
 
     @abstractmethod
@@ -45,7 +45,7 @@ class Case(ABC):
         """Return the sizes and settings in one line."""
 
     def offered(self, fixed: FixedChoices, space: Space | None) -> Self:
-        """Return the case with what an implementation offers of its choices, wherever the space leaves that free."""
+        """Return the case with the choices that an implementation offers, where the space leaves them free."""
         return self
 
 
@@ -53,7 +53,7 @@ class Case(ABC):
 class BatchableCase(Case):
     """A case whose arrays are filled with numbers, one sample like another: a call can carry many.
 
-    Of a costly one a law has fewer calls: drawing, judging and answering one takes milliseconds.
+    A law has fewer calls of a costly one: drawing, judging and answering one takes milliseconds.
     """
 
     is_costly: ClassVar[bool] = False
@@ -69,11 +69,11 @@ class BatchableCase(Case):
 
         @property
         def amplitude(self) -> int:
-            """What they are multiplied by."""
+            """The factor of the values."""
 
         @property
         def regimes(self) -> tuple[Regime, ...]:
-            """What each sample is filled with, where they differ."""
+            """The regime of each sample, if they differ."""
 
     @property
     @abstractmethod

@@ -1,6 +1,6 @@
-"""Choices: what can be drawn plainly at random, thousands in a second, or by a Hypothesis strategy.
+"""Choices that can be drawn directly at random, thousands in a second, or by a Hypothesis strategy.
 
-A run draws its cases plainly, because drawing a case with Hypothesis takes longer than judging it. The strategy of a
+A run draws its cases directly, because drawing a case with Hypothesis takes longer than judging it. The strategy of a
 choice is for tests that are written with Hypothesis. The functions have the names and meanings of those in
 `hypothesis.strategies`.
 """
@@ -41,7 +41,7 @@ class Choice(Generic[T_co]):
         return self._strategy()
 
     def map(self, function: Callable[[T_co], U]) -> Choice[U]:
-        """Return the choice of what the function makes of this one."""
+        """Return the choice of the function's results on this one."""
         sample = self.sample
         return Choice(lambda random: function(sample(random)), lambda: self.strategy.map(function))
 
@@ -55,9 +55,8 @@ def sampled_from(elements: Sequence[T]) -> Choice[T]:
 
 
 def in_turn(elements: Sequence[T], preferred: Callable[[Sequence[T]], Sequence[T]] = tuple) -> Choice[T]:
-    """Return the choice that takes the elements one after the other, so that few draws meet many of them.
-
-    Hypothesis chooses from them in the order that `preferred` puts them in.
+    """Return the choice that takes the elements in turn, so that few draws meet many of them. Hypothesis chooses from
+    them in the order of `preferred`.
     """
     turns = cycle(elements)
     return Choice(lambda _: next(turns), lambda: st.sampled_from(preferred(elements)))
@@ -106,7 +105,7 @@ def lists(elements: Choice[T], *, min_size: int, max_size: int) -> Choice[list[T
 
 
 def builds(function: Callable[..., T], *choices: Choice[Any]) -> Choice[T]:
-    """Return the choice of what the function makes of one of each."""
+    """Return the choice of the function's results on one of each."""
     return Choice(
         lambda random: function(*(choice.sample(random) for choice in choices)),
         lambda: st.builds(function, *(choice.strategy for choice in choices)),
@@ -114,7 +113,7 @@ def builds(function: Callable[..., T], *choices: Choice[Any]) -> Choice[T]:
 
 
 def composite(function: Callable[Concatenate[Draw, P], T]) -> Callable[P, Choice[T]]:
-    """Return the function of choices that draws from others, step by step, with the `draw` it is given."""
+    """Return the function of choices that draws from others, step by step, with the given `draw`."""
 
     def choice(*arguments: P.args, **keywords: P.kwargs) -> Choice[T]:
         @st.composite

@@ -1,4 +1,4 @@
-"""Choices of the interface that an implementation does not offer: cases are drawn with what it has instead."""
+"""Choices of the interface that an implementation does not offer: cases are drawn with the values that it has."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ Offered = Mapping[str, tuple[Value, ...]]
 
 @dataclass(frozen=True)
 class FixedChoices:
-    """The values that an operation offers of choices of which it lacks some, by the limitation's name.
-
-    `d_ff` is F / E; `num_kv_heads` and `context` are whether they may be other than the heads, or than x.
+    """The offered values of choices that an operation does not offer in full, by the limitation's name. `d_ff` is F /
+    E; `num_kv_heads` and `context` say whether they may differ from the heads, or from x.
     """
 
     offered: Offered = field(default_factory=lambda: MappingProxyType({}))
 
     def applied(self, case: CaseT, space: Space | None) -> CaseT:
-        """Return the case with what is offered, wherever the space leaves that free."""
+        """Return the case with the offered values, where the space leaves them free."""
         return case.offered(self, space) if self.offered else case
 
     def one_of(self, name: str, value: ValueT, seed: int) -> ValueT:
@@ -50,11 +49,11 @@ class FixedChoices:
         return chosen if chosen in getattr(space, "activations", (chosen,)) else drawn
 
     def hidden(self, drawn: int, width: int) -> int:
-        """Return F of a case whose network is of a width E."""
+        """Return F of a case whose network has the width E."""
         ratios = self.offered.get("d_ff")
         return hidden_units(ratios[0], width) if ratios and isinstance(ratios[0], Fraction) else drawn
 
 
 def hidden_units(ratio: Fraction, width: int) -> int:
-    """Return F of a network of width E: the part that the ratio gives, one unit at least."""
+    """Return F of a network of width E: the ratio's share, at least one unit."""
     return max(int(ratio * width), 1)

@@ -8,7 +8,7 @@ from veriformer.adapters.model_declarations import BlackBox
 from veriformer.conformance_tests.drawing import choices
 from veriformer.conformance_tests.drawing.fixed import FixedChoices
 
-# Float16 holds logits up to 65504; larger amplitudes would ask of it what no kernel can give.
+# Float16 holds logits up to 65504; no kernel can compute with larger amplitudes.
 LARGEST_AMPLITUDE = {"float16": 8, "bfloat16": 100, "float32": 100, "float64": 100}
 SEEDS = choices.integers(0, 2**16)
 
@@ -18,13 +18,12 @@ class Limits:
     """What may be drawn for an operation of an implementation.
 
     Sizes are chosen by `seed`. `compiles_per_shape` takes them from `pool` entries of a pool; `small` overrides both
-    and draws the smallest sizes only, to find a counterexample that can be read. `turn` is the law's place among those
-    of its operation: laws take turns at the rare entries of a pool, so that every run meets all of them.
+    and draws the smallest sizes only, to find a readable counterexample. `turn` is the law's place among those of its
+    operation: laws take turns at the rare entries of a pool, so that every run meets all of them.
     `causal_excludes_mask` keeps the causal flag away from masks and biases, `bias_excludes_mask` these two apart.
-    `reach` is the dearest of the cases drawn on purpose: 0 in a quick run, 2 in a thorough one.
-    `architectures` are those that the implementation has of an operation on whole models, `black_box` is
-    what its `model` takes; `fixed` are
-    the choices that the operation does not offer; without `left_padding` their padding stands on the right.
+    `reach` limits the cost of cases drawn on purpose: 0 in a quick run, 2 in a thorough one. `architectures` are the
+    implementation's for an operation on whole models, `black_box` describes the inputs of its `model`; `fixed` are the
+    choices that the operation does not offer; without `left_padding` padding is on the right.
     """
 
     operation: str
@@ -52,5 +51,5 @@ class Limits:
 
     @property
     def dtypes_in_turn(self) -> tuple[str, ...]:
-        """A dtype for each of these places, so that a law meets as many as there are places."""
+        """A dtype for each of these places, so that a law meets as many dtypes as possible."""
         return tuple(self.dtypes[(self.seed + number) % len(self.dtypes)] for number in range(self.pool))

@@ -8,7 +8,7 @@ from veriformer.conformance_tests.drawing.limits import Limits
 
 
 def places_in(pool: Sequence[object], limits: Limits) -> tuple[int, ...]:
-    """Return the entries that a law compiles for: those in front, and last one that laws take turns at."""
+    """Return the entries that a law compiles for: the first ones, and last one that laws take in turn."""
     common = range(min(limits.pool, len(pool)))
     if limits.turn is None or limits.pool >= len(pool):
         return tuple(common)

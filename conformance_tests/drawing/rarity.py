@@ -9,20 +9,18 @@ from typing import Any
 
 from veriformer.conformance_tests.drawing.case import Case
 
-# The argument, or the member of one by its path (`weights.b_1`), and what becomes of it: a kind of values by its name,
-# or the number that takes its place.
+# The argument, or a member by its path (`weights.b_1`), and its replacement: a kind of values by name, or a number.
 Change = tuple[str, str | float]
-# Values that float16 cannot hold, or whose products it cannot.
+# Values that float16 cannot hold, or whose products it cannot hold.
 WIDE = ("huge", "large", "far_below", "hundred")
 
 
 @dataclass(frozen=True)
 class Rarity:
-    """A case that is tried on purpose by one law or more, named by their keys, each of which asks for the formula.
-
-    Several laws take turns, so that each rarity is met once; in a thorough run all of them meet it.
-    `fields` are those of the case, its sizes and flags; `needs` are the optional inputs that it has. `reach` is the
-    first tier that can afford it: 0 quick, 1 standard, 2 thorough.
+    """A case that one or more laws, named by their keys, try on purpose; each of them compares with the formula.
+    Several laws take turns, so that each rarity is met once; in a thorough run all of them meet it. `fields` are those
+    of the case, its sizes and flags; `needs` are the optional inputs that it has. `reach` is the first tier that
+    includes it: 0 quick, 1 standard, 2 thorough.
     """
 
     laws: tuple[str, ...]
@@ -33,18 +31,18 @@ class Rarity:
 
     @property
     def is_wide(self) -> bool:
-        """Whether float16 cannot hold what it is about."""
+        """Whether float16 cannot hold its values."""
         return any(kind in WIDE for _, kind in self.changes)
 
     @property
     def is_subnormal(self) -> bool:
-        """Whether it is about numbers that are subnormal in float32."""
+        """Whether its numbers are subnormal in float32."""
         return any(kind == "subnormal" for _, kind in self.changes)
 
 
 @dataclass(frozen=True)
 class RareCase:
-    """A case some arguments of which are changed after they are drawn."""
+    """A case with some arguments changed after drawing."""
 
     whole: Case
     changes: tuple[Change, ...] = ()
@@ -105,7 +103,7 @@ def together(laws: tuple[str, ...], kinds: Mapping[str, str], **fields: Any) -> 
 def of_sizes(
     laws: tuple[str, ...], name: str, lengths: tuple[int, ...], reach: int = 0, **fields: Any
 ) -> tuple[Rarity, ...]:
-    """Return a rarity for each length of one field of the case, the others as they are given."""
+    """Return a rarity for each length of one field of the case, with the other fields as given."""
     return tuple(Rarity(laws, {**fields, name: length}, reach=reach) for length in lengths)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Regime:
-    """What one sample is filled with: numbers of a palette times an amplitude, behind a mask of a kind."""
+    """The values and mask of one sample: numbers of a palette times an amplitude, and a kind of mask."""
 
     palette: Palette
     amplitude: int = 1

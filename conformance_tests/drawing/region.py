@@ -1,4 +1,4 @@
-"""A region of the case space: a place that a run must visit, most of them because a mistake shows there."""
+"""A region of the case space that a run must visit, usually because a mistake shows there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 Predicate = Callable[[Any], bool]
 
-# The operations that attend, and those of them that take queries, keys and values and nothing to project them.
+# The operations that attend, and those of them that take queries, keys and values without projections.
 PER_HEAD = (
     "scaled_dot_product_attention",
     "grouped_query_attention",
@@ -32,9 +32,9 @@ def everywhere(_: object) -> bool:
 class Region:
     """A named part of the case space of some operations.
 
-    `cases` says whether a case lies in it; where its sizes and settings do not tell, `inputs` decides on the inputs
-    that the case describes. Where a law changes these before it calls, `laws` has the keys of such laws, and `inputs`
-    decides on what the operation is called with.
+    `cases` says whether a case lies in it; if its sizes and settings do not decide, `inputs` decides on the inputs of
+    the case. `laws` has the keys of laws that change these before the call; for them `inputs` decides on the actual
+    arguments.
     """
 
     name: str
@@ -52,5 +52,5 @@ class Region:
 
 
 def among(operations: tuple[str, ...], *rows: tuple[str, str, Predicate]) -> tuple[Region, ...]:
-    """Return regions of the same operations, each by its name, its sentence and what a case must have."""
+    """Return regions of the same operations, each with its name, its sentence and its condition on a case."""
     return tuple(Region(name, sentence, operations, cases) for name, sentence, cases in rows)

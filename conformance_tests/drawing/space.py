@@ -1,4 +1,4 @@
-"""Where the cases of a law are drawn from: what it fixes, what it forbids, and what is left free."""
+"""The spaces of cases of laws: the fixed, forbidden and free choices."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ EXACT_PALETTES: tuple[Palette, ...] = ("bits", "integers")
 
 
 class Space:
-    """The cases of a kind that a law is tried on; a subclass of each kind of case says what it leaves free."""
+    """The cases of a kind that a law is tried on; a subclass for each kind of case names the free choices."""
 
 
 @dataclass(frozen=True)
 class OwnSpace(Space):
-    """Cases of whatever kind the operation has, for laws that hold of every operation alike."""
+    """Cases of the operation's own kind, for laws that hold for every operation."""
 
     extras: bool = True
 

@@ -34,7 +34,7 @@ def smallest_normal(dtype: str) -> float:
 def fill(generator: np.random.Generator, shape: tuple[int, ...], palette: Palette, amplitude: int = 1) -> Array:
     """Return an array of the given regime.
 
-    `bits` and `integers` are for counterexamples that people read; `offset` has a mean far from zero, so that
+    `bits` and `integers` are for readable counterexamples; `offset` has a mean far from zero, so that
     errors do not average out; `repeated` has equal rows, so that rounding errors add up instead of cancelling.
     """
     if palette == "bits":
@@ -53,7 +53,7 @@ def fill(generator: np.random.Generator, shape: tuple[int, ...], palette: Palett
 def filled(
     generator: np.random.Generator, case: BatchableCase, shape: tuple[int, ...], *, amplified: bool = True
 ) -> Array:
-    """Return an array of a case's values, whose first axis is the batch, rounded to what its dtype holds.
+    """Return an array of a case's values, with the batch as its first axis, rounded to its dtype.
 
     Without `amplified` its values are those of the palette alone.
     """

@@ -51,8 +51,8 @@ class VectorSpace(Space):
     least_width: int = 1
 
 
-# Batch, rows, width, and of a network its hidden units, for frameworks that compile each: the common ones first, which
-# every law has in all settings, then those that laws take turns at.
+# Batch, rows, width, and the hidden units of a network, for frameworks that compile each: first the common ones, which
+# every law has in all settings, then those that laws take in turn.
 _VECTORS = ((1, 2, 3), (2, 3, 5), (3, 2, 17), (3, 2, 1), (1, 3, 65), (2, 1, 2))
 _WIDTHS = (*range(1, 10), 16, 17, 64, 65)
 

@@ -1,8 +1,8 @@
-"""Mistakes that people make in Transformers: who reported them, what hides them, and which laws catch them.
+"""Mistakes that people make in Transformers: public reports, what hides them, and the laws that catch them.
 
-`catalogue()` has every mistake by its slug. Most are planted: one change to a correct source makes a program that
-can be run, `planted()[0].source_text()`, and each law that names the mistake fails on it. Data that loads without any
-framework and is read when it is asked for.
+`catalogue()` has every mistake by its slug. Most are planted: one change to a correct source makes a program that can
+be run, `planted()[0].source_text()`, and each law that names the mistake fails on it. The data loads without any
+framework and is read when needed.
 
 A planted mistake is an entry of a file in `planted/`, one file for each family of operations:
 
@@ -10,16 +10,15 @@ A planted mistake is an entry of a file in `planted/`, one file for each family 
     slug = "scale_missing"          of catalogue.json, which has its sentence and the issues that report it
     summary = "..."                 what goes wrong, only where the catalogue does not have the slug
     source = "attention_numpy"      the correct file in sources/ that is changed
-    right = "..."                   what stands there, once
+    right = "..."                   the passage in the source, once
     wrong = "..."                   what a mistaken author wrote instead
-    laws = ["attention.scale"]      the laws about that very thing: each must fail
+    laws = ["attention.scale"]      the laws about exactly this mistake: each must fail
     errors = true                   only where a call raises or cannot be judged: each law ends with an error instead
 
-The operations are those of the laws. `not_planted.json` says of the rest of the catalogue, by slug, why it is not
-planted, and `remarks.json` what there is to say of an operation. `regions.json` says of each mistake that something
-hides in which regions of the case space it shows, or that it is not drawn. `equivalent.toml` has the mistakes that an
-exact softmax undoes: where that is so, the derivation and the step of it that prove it, and a changed source that
-conforms.
+The operations are those of the laws. `not_planted.json` says, by slug, why the rest of the catalogue is not planted,
+and `remarks.json` has remarks on operations. `regions.json` says, for each mistake that something hides, in which
+regions of the case space it shows, or that these are not drawn. `equivalent.toml` has the mistakes that an exact
+softmax undoes: the condition, the derivation and its step that prove it, and a changed source that conforms.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def caught_by(law: str) -> tuple[str, ...]:
 
 @cache
 def remarks() -> Mapping[str, str]:
-    """Return what there is to say of the mistakes of an operation, by its name; most have no remark."""
+    """Return the remarks on the mistakes of operations, by name; most have none."""
     return MappingProxyType(read_json("remarks.json"))
 
 

@@ -12,7 +12,7 @@ from veriformer.spec.extensions import installed
 
 
 def read_json(name: str) -> Any:
-    """Return what a JSON file holds."""
+    """Return the contents of a JSON file."""
     return json.loads(_folder().joinpath(name).read_text(encoding="utf-8"))
 
 

@@ -14,8 +14,8 @@ from veriformer.conformance_tests.mistakes.files import read_json
 class Killed:
     """A planted mistake and the laws that it breaks, of all that apply to its program.
 
-    `stopped` are those that end with an error, because a call raises or returns what cannot be judged. That is a
-    violation too, but tells nothing of the law: any other would have ended so.
+    `stopped` are those that end with an error, because a call raises or returns a result that cannot be judged. That is
+    a violation too, but says nothing about the law: any other would have ended so.
     """
 
     name: str
@@ -34,8 +34,8 @@ class Killed:
 class KillMatrix:
     """Mistakes × laws, at one tier and seed.
 
-    `milliseconds` has each law that some program was put to and what it took in the median, which tells a cheap law
-    from a dear one and no more.
+    `milliseconds` has each law tried on some program and its median time, which only distinguishes cheap laws from
+    expensive ones.
     """
 
     tier: str
@@ -45,7 +45,7 @@ class KillMatrix:
 
     @property
     def laws(self) -> tuple[str, ...]:
-        """The laws that some program was put to."""
+        """The laws tried on some program."""
         return tuple(self.milliseconds)
 
     @property
@@ -64,7 +64,7 @@ class KillMatrix:
 
     @property
     def catching_nothing(self) -> tuple[str, ...]:
-        """The laws that no mistake breaks, whatever it may stop."""
+        """The laws that no mistake breaks, even if it stops them."""
         return tuple(law for law, names in self.by_law.items() if not names)
 
     @property
@@ -86,5 +86,5 @@ def kill_matrix() -> KillMatrix:
 
 @cache
 def reasons_for_catching_nothing() -> Mapping[str, str]:
-    """Return why laws exist that no planted mistake breaks: by the id of a law, or by the key of many alike."""
+    """Return why laws exist that no planted mistake breaks, by the id of a law, or by the key of similar laws."""
     return MappingProxyType(read_json("catching_nothing.json"))

@@ -1,4 +1,4 @@
-"""The record of a mistake that people make, and of one place where it is planted."""
+"""The record of a mistake that people make, and of each planted form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ISSUE = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 
 @dataclass(frozen=True)
 class Citation:
-    """A public report of a mistake; `evidence` says what became of it. ValueError where `issue` names none."""
+    """A public report of a mistake; `evidence` says how it was resolved. ValueError if `issue` names none."""
 
     issue: str
     title: str
@@ -29,18 +29,19 @@ class Citation:
 
     @property
     def url(self) -> str:
-        """Where the report can be read."""
+        """The address of the report."""
         repository, _, number = self.issue.partition("#")
         return f"https://github.com/{repository}/issues/{number}"
 
 
 @dataclass(frozen=True)
 class PlantedMistake:
-    """A passage of a correct source, what a mistaken author wrote instead, and the laws that must say so.
+    """A passage of a correct source, the mistaken passage, and the laws that must fail.
 
-    `right` occurs in the source once. `summary` is what goes wrong, where the catalogue has no sentence for the slug.
-    Where `errors`, a call of the mistaken program raises or returns what cannot be judged: its laws end with an error
-    and not with a counterexample, which is a violation as well. `number` counts those that would have the same name.
+    `right` occurs in the source once. `summary` says what goes wrong, if the catalogue has no sentence for the slug.
+    With `errors`, a call of the mistaken program raises or returns a result that cannot be judged: its laws end with an
+    error and not with a counterexample, which is a violation as well. `number` counts mistakes that would have the same
+    name.
     """
 
     slug: str
@@ -59,13 +60,13 @@ class PlantedMistake:
 
     @property
     def name(self) -> str:
-        """What it is called among all planted mistakes, where no other has the name."""
+        """Its name among all planted mistakes, which is unique."""
         name = f"{self.laws[0]}-{self.slug}-{self.framework}"
         return name if self.number == 1 else f"{name}-{self.number}"
 
     @property
     def framework(self) -> str:
-        """What the source is written with: numpy, torch or jax."""
+        """The framework of the source: numpy, torch or jax."""
         return self.source.rpartition("_")[2]
 
     @property
@@ -92,10 +93,10 @@ class PlantedMistake:
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Where a mistake changes nothing, the step of a derivation that proves it, and a program to see it by.
+    """Where a mistake changes nothing, the step of a derivation that proves it, and a program that shows it.
 
-    The program is that of `source` with `right` replaced by `wrong`. It conforms: what it computes differs from what
-    the source computes by rounding alone.
+    The program is that of `source` with `right` replaced by `wrong`. It conforms: its results differ from the source's
+    by rounding alone.
     """
 
     slug: str
@@ -125,12 +126,12 @@ def changed(text: str, right: str, wrong: str, source: str) -> str:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake: what goes wrong, what hides it, what it does to a model, who met it, and where it is planted.
+    """A mistake: what goes wrong, what hides it, its effect on a model, the reports, and its planted forms.
 
-    `formula` is the mistaken line as NumPy would have it. `hidden_when` and `effect` are empty where nothing is known.
-    A mistake without citations is of the same sort as the reported ones. One that is not planted has a `reason`. One
-    with an `equivalence` is planted where it shows, and changes nothing where the equivalence says. `regions` are the
-    named regions of the case space in which it shows (`cases/regions`), none where no case shows it.
+    `formula` is the mistaken line in NumPy. `hidden_when` and `effect` are empty if nothing is known. A mistake without
+    citations is of the same sort as the reported ones. One that is not planted has a `reason`. One with an
+    `equivalence` is planted where it shows, and changes nothing where the equivalence holds. `regions` are the named
+    regions of the case space in which it shows (`cases/regions`), none where no case shows it.
     """
 
     slug: str
@@ -158,5 +159,5 @@ class Mistake:
 
 
 def operations_of(laws: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the operations of some laws, each once; KeyError where there is no such law."""
+    """Return the operations of some laws, each once; KeyError if there is no such law."""
     return tuple(dict.fromkeys(LAWS[law].operation.name for law in laws))

@@ -17,11 +17,11 @@ _NUMBERS = 2**15
 
 @dataclass(frozen=True)
 class WrongAverages:
-    """What wrong weights do to averages o = Σ p v, entry by entry, each (..., L, Dv).
+    """The effect of wrong weights on averages o = Σ p v, entry by entry, each (..., L, Dv).
 
     `moved` is min(Σ r |v − o|, max |v − o|), `largest` the largest average of |v| + δv that the weights allow, and
-    `carried` that of δv, which is what the values themselves are wrong by. With weights rounded before their sum is
-    taken, by δ each, `largest` is no less than min(Σ w x, max x) / (1 − δ) of x = |v − o| + δv + m, m the `moved`.
+    `carried` that of δv, the error of the values themselves. With weights rounded before their sum is taken, by δ each,
+    `largest` is no less than min(Σ w x, max x) / (1 − δ) of x = |v − o| + δv + m, m the `moved`.
     """
 
     moved: Array
@@ -41,9 +41,8 @@ class Weights:
 def wrong_averages(
     weights: Weights, value: Array, output: Array, value_error: Array | None, rounded_by: float | None
 ) -> WrongAverages:
-    """Return what wrong weights do to averages of values (..., S, Dv), which should be the output (..., L, Dv).
-
-    `rounded_by` is δ where weights are rounded before their sum is taken, and None where they are not.
+    """Return the effect of wrong weights on averages of values (..., S, Dv), which should be the output (..., L, Dv).
+    `rounded_by` is δ if weights are rounded before their sum is taken, else None.
     """
     lead, queries, width = output.shape[:-2], *output.shape[-2:]
     parts = 2 if value_error is None else 3
@@ -67,7 +66,7 @@ def _of_a_block(
     size = np.abs(value) if error is None else np.abs(value) + error
     largest = _largest_average(weights.reached, size, weights.visible)
     if rounded_by is not None:
-        # Exponentials rounded before they are summed: Σ p δ (v − o) / Σ p (1 + δ) in the place of Σ p δ v.
+        # Exponentials rounded before they are summed: Σ p δ (v − o) / Σ p (1 + δ) instead of Σ p δ v.
         spread += moved[..., None] if error is None else moved[..., None] + error
         largest = np.maximum(largest, _largest_average(weights.reached, spread, weights.visible) / (1.0 - rounded_by))
     if error is None:
@@ -82,7 +81,7 @@ def _largest_average(weights: Array, amounts: Array, visible: Array) -> Array:
 
 
 def _keys_last(array: Array) -> Array:
-    """Return values (..., S, Dv) as (heads, Dv, S): what is added up, and compared, lies side by side."""
+    """Return values (..., S, Dv) as (heads, Dv, S): summed and compared entries are adjacent in memory."""
     return np.ascontiguousarray(_flat(array).swapaxes(-1, -2))
 
 
@@ -91,7 +90,7 @@ def _flat(array: Array) -> Array:
 
 
 def _blocks(heads: int, queries: int, numbers: int) -> Iterator[tuple[slice, slice]]:
-    """Yield heads and queries in parts of which each has about `_NUMBERS` numbers, `numbers` of them for each query."""
+    """Yield heads and queries in parts of about `_NUMBERS` numbers each, `numbers` of them for each query."""
     rows = min(queries, max(1, _NUMBERS // max(numbers, 1)))
     together = max(1, _NUMBERS // max(queries * numbers, 1))
     for first in range(0, heads, together):

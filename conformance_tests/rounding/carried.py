@@ -36,7 +36,7 @@ class Normalised:
         return math.sqrt(self.eps) if self.inside_root else self.eps
 
     def largest(self, error: Array, *, centring: bool) -> Largest:
-        """Return how far the quantities of a vector may go whose entries are wrong by up to `error`."""
+        """Return how far the quantities of a vector may move if its entries are wrong by up to `error`."""
         step = _step(error)
         deviation = np.sqrt(np.mean(self.centred**2, axis=-1, keepdims=True)) + step
         divisor = np.maximum(self.divisor - step, self.floor)
@@ -88,8 +88,8 @@ def carried_error(exact: Normalised, error: Array, *, centring: bool) -> Array:
     J = (P − n nᵀ/E)/r is the Jacobian. Along x + t e, with q = r², n_i = c_i q^(−1/2) has the second derivative
     −d_i q′ q^(−3/2) − c_i q″ q^(−3/2)/2 + 3 c_i q′² q^(−5/2)/4, where |q′| = 2|⟨c, d⟩|/E ≤ 2 r η and q″ ≤ 2 η²; half of
     it is at most the two last terms. An entry of a centred vector is at most √((E − 1)/E) of its length (the others sum
-    to its negative: Cauchy–Schwarz), hence √(E − 1). Where r is small beside η only that says anything: a norm's result
-    stays finite however wrong its argument is.
+    to its negative: Cauchy–Schwarz), hence √(E − 1). If r is small compared with η, only that is informative: a norm's
+    result stays finite for any error of its argument.
     """
     if not error.any():
         return np.zeros(error.shape)

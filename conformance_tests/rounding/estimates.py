@@ -1,10 +1,10 @@
-"""Rounding errors carried on through a composition of operations: through layers, and through whole models.
+"""Rounding errors propagated through a composition of operations: through layers and whole models.
 
-An estimate is a value, as the reference computes it, and a bound of how far a correct implementation may be from it
-there. Each step takes estimates and returns one: its bound is that of its own rounding errors, made at the wrong
-argument, plus what becomes of the argument's error. Every step bounds |f̂(x̂) − f(x)| by
-|f̂(x̂) − f(x̂)| + |f(x̂) − f(x)| for every x̂ with |x̂ − x| ≤ δ, with nothing left out as of higher order, so that bounds
-hold in 16 bits too, where δ is not small. What a step cannot exceed clips it (a softmax, a norm): bounds stay finite.
+An estimate is a value, as the reference computes it, and a bound on the error of a correct implementation there. Each
+step takes estimates and returns one: its bound is that of its own rounding errors, made at the wrong argument, plus the
+propagated error of the argument. Every step bounds |f̂(x̂) − f(x)| by |f̂(x̂) − f(x̂)| + |f(x̂) − f(x)| for every x̂
+with |x̂ − x| ≤ δ, with nothing left out as of higher order, so that bounds hold in 16 bits too, where δ is not small.
+The range of a step clips its bound (a softmax, a norm), so that bounds stay finite.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class Estimate:
 
     @classmethod
     def exact(cls, value: Array) -> Estimate:
-        """Return the estimate of what is given: inputs and weights."""
+        """Return the estimate of given inputs and weights."""
         return cls(value, np.zeros(value.shape))
 
     def mapped(self, moved: Callable[[Array], Array]) -> Estimate:
-        """Return the estimate after entries were moved, repeated or left out, which rounds nothing."""
+        """Return the estimate after entries were moved, repeated or omitted, which rounds nothing."""
         return Estimate(moved(self.value), moved(self.error))
 
 
-# How a model turns the queries and keys of its heads; None where positions are added to the embedding.
+# How a model turns the queries and keys of its heads; None if positions are added to the embedding.
 Turn = Callable[[Estimate], Estimate]
 
 

@@ -12,7 +12,7 @@ SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-
 # λ, and the part of n that equal terms need, see `growth`.
 _GROWTH = 8.0
 _COHERENT = 3.0 / 8.0
-# Where nothing flushes: no processor in use turns subnormal float16 into zero, nor do conversions to and from it.
+# No processor in use flushes subnormal float16 to zero, nor do conversions to and from it.
 _SMALLEST_SUBNORMAL = {"float16": 2.0**-24}
 
 
@@ -21,9 +21,9 @@ class Precision:
     """Unit roundoffs of one computation, part by part.
 
     `accumulation` is that of sums and products inside a matrix product, `stored` that of intermediate results
-    (logits, softmax, weights), `output` that of the result. `tiny` is the absolute error of underflow, however often
-    it happens; `underflow` that of a quotient and of what it is computed from, each rounded once. `fused` says that
-    logits, exponentials and their sum are never stored but kept in `accumulation`: see `kept`.
+    (logits, softmax, weights), `output` that of the result. `tiny` is the absolute error of underflow, however often it
+    happens; `underflow` that of a quotient and of its operands, each rounded once. `fused` says that logits,
+    exponentials and their sum are never stored but kept in `accumulation`: see `kept`.
     """
 
     accumulation: float

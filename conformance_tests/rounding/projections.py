@@ -1,4 +1,4 @@
-"""Rounding error of a matrix product with a bias, and of what multi-head attention is made of.
+"""Rounding error of a matrix product with a bias, and of the parts of multi-head attention.
 
 Derivation: rounding_of_sums.
 """
@@ -16,7 +16,7 @@ def projection_bound(
     """Return the error of `x @ weight + bias` whose input may itself be wrong by `x_error`.
 
     |δy| ≤ γ(n) |x||W| + u |xW| + u |y| + |δx||W| (Higham 2002, section 3.5), n the length of the sums. The rounding
-    errors are those of the wrong x, so that each magnitude is one that |δx||W| may have added to.
+    errors are those of the wrong x, so that |δx||W| may have increased each magnitude.
     """
     product = x @ weight
     result = product if bias is None else product + bias

@@ -1,4 +1,4 @@
-"""Which numbers a dtype of 16 bits holds: they are stored without rounding.
+"""The numbers that a dtype of 16 bits holds, which are stored without rounding.
 
 Derivation: rounding_of_sums, of what is stored beside a number that can be.
 """

@@ -1,7 +1,7 @@
-"""Families: for each operation its formula with every decision an implementer makes as a named choice.
+"""Families: the formula of each operation with every decision of an implementer as a named choice.
 
 An option is standard, a convention, or a recorded mistake. Conventions, mistakes and ports are all points of a family:
-a point that reproduces an implementation's results says what the implementation does.
+a point that reproduces an implementation's results describes the implementation.
 """
 
 from __future__ import annotations

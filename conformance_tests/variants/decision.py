@@ -1,4 +1,4 @@
-"""Decisions that an implementer makes, each with its options: what is standard, what a convention, what a mistake."""
+"""Decisions of an implementer, each with its options: the standard one, conventions, and mistakes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ Status = Literal["standard", "convention", "mistake"]
 
 @dataclass(frozen=True)
 class Option:
-    """One way to decide.
-
-    `apply` is what the family calls in that place of its formula. `slug` names the mistake in the catalogue, which has
-    its sentence and its sources; `meaning` says in a sentence what is done where no mistake is named.
+    """One way to decide. The family calls `apply` in that place of its formula. `slug` names the mistake in the
+    catalogue, which has its sentence and its sources; `meaning` describes in a sentence an option without a named
+    mistake.
     """
 
     name: str
@@ -27,7 +26,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Decision:
-    """One place of a formula where implementers decide; the standard option comes first.
+    """One decision of implementers in a formula; the standard option comes first.
 
     `convention` names the convention that settles it, whose values are then the names of the options.
     """
@@ -49,7 +48,7 @@ class Decision:
         return self.options[0]
 
     def option(self, name: str) -> Option:
-        """Return an option by its name; KeyError where there is none."""
+        """Return an option by its name; KeyError if there is none."""
         return self._by_name[name]
 
     def without(self, option: str) -> Decision:
@@ -63,26 +62,24 @@ class Decision:
 
 
 def standard(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
-    """Return the option of the reference; `slug` names the mistake that it is for who declares another convention."""
+    """Return the option of the reference; `slug` names the mistake that it is if another convention is declared."""
     return Option(name, "standard", apply, slug)
 
 
 def convention(name: str, apply: Callable[..., Any], slug: str = "") -> Option:
-    """Return an option that correct libraries take too: a value of the decision's convention.
-
-    `slug` names the mistake that it is for whoever declares another value.
+    """Return an option that correct libraries take too: a value of the decision's convention. `slug` names the mistake
+    that it is if another value is declared.
     """
     return Option(name, "convention", apply, slug)
 
 
 def mistake(slug: str, apply: Callable[..., Any], name: str = "", meaning: str = "") -> Option:
-    """Return an option that is a mistake; `name` tells apart several ways to make it.
-
-    One that the catalogue does not have has no slug, but a name and a `meaning`.
+    """Return an option that is a mistake; `name` distinguishes several ways to make it. A mistake outside the catalogue
+    has no slug, but a name and a `meaning`.
     """
     return Option(name or slug, "mistake", apply, slug, meaning)
 
 
 def neighbour(name: str, apply: Callable[..., Any], meaning: str) -> Option:
-    """Return an option that is as wrong as a recorded mistake and stands in no record; `meaning` says what is done."""
+    """Return an option that is as wrong as a recorded mistake but not recorded; `meaning` describes it."""
     return mistake("", apply, name, meaning)

@@ -1,4 +1,4 @@
-"""What goes wrong in a kernel that takes an array entry by entry: its blocks, and the grid of its numbers."""
+"""Mistakes of a kernel that takes an array entry by entry: its blocks, and the grid of its numbers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WRITTEN = Decision(
 
 
 def _in_steps_of_largest(steps: int) -> Callable[[Array], Array]:
-    """Return x in whole steps, of which the largest entry of the array has a given number."""
+    """Return x in whole steps; the largest entry of the array has a given number of them."""
 
     def quantised(x: Array) -> Array:
         step = np.abs(x).max(initial=0.0) / steps

@@ -1,7 +1,7 @@
-"""A family: one formula with every decision an implementer makes in it as a parameter.
+"""A family: one formula with every decision of an implementer as a parameter.
 
-A point of the family takes one option for each decision. At the standard point a family computes what the reference
-computes, to the last bit; elsewhere what somebody computes who decided otherwise.
+A point of the family takes one option for each decision. At the standard point a family equals the reference to the
+last bit; elsewhere it computes the result of other decisions.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.variants.decision import Decision, Option
 
 Arguments = Mapping[str, Any]
-# A decision by its name, behind the names of the parts that it belongs to, and the name of an option.
+# A decision by its name, prefixed by the names of its parts, and the name of an option.
 Change = tuple[str, str]
 
 
 class NotDefined(Exception):
-    """An option that means nothing for these arguments: a program that decides so would not run on them."""
+    """An option without a meaning for these arguments: a program with it would not run on them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
     """An operation's formula and its decisions.
 
-    `compute` takes the arguments of a call by the interface's names and a point, and returns what an implementation
-    at that point does, in the shape of a correct result (of a tuple, its parts joined in one axis). `parts` are the
-    families of the operations that the formula is made of, by the role that they have in it: their decisions are
-    decisions of the whole, as `role.decision`. A family that `needs_dtype` finds that of the call among the arguments.
+    `compute` takes the arguments of a call by the interface's names and a point, and returns the result of an
+    implementation at that point, in the shape of a correct result (for a tuple, its parts joined in one axis). `parts`
+    are the families of the operations in the formula, by their role in it: their decisions are decisions of the whole,
+    as `role.decision`. A family that `needs_dtype` gets the call's dtype among the arguments.
     """
 
     name: str
@@ -55,14 +55,12 @@ class Family:
 
     @cached_property
     def standard_options(self) -> Mapping[str, Callable[..., Any]]:
-        """What the standard point calls in the place of every decision."""
+        """The functions that the standard point calls for the decisions."""
         return {name: decision.standard.apply for name, decision in self.all_decisions.items()}
 
     def without(self, *names: str) -> Family:
-        """Return the family as a part of a formula in which some of it cannot go wrong.
-
-        A decision named keeps its standard option alone; `decision=option` takes out one option. KeyError where there
-        is no such decision or option.
+        """Return the family as a part of a formula in which some decisions cannot go wrong. A named decision keeps only
+        its standard option; `decision=option` removes one option. KeyError if there is no such decision or option.
         """
         decisions = {decision.name: decision for decision in self.decisions}
         for name in names:
@@ -101,11 +99,11 @@ class Point:
     _parts: dict[str, Point] = field(init=False, default_factory=dict)
 
     def __getitem__(self, decision: str) -> Callable[..., Any]:
-        """Return what to call in the place of a decision of the family's own."""
+        """Return the function to call for a decision of the family itself."""
         return self.option(decision).apply if decision in self.chosen else self.family.standard_options[decision]
 
     def option(self, decision: str) -> Option:
-        """Return the option taken in a decision; KeyError where the family has no such decision."""
+        """Return the option taken in a decision; KeyError if the family has no such decision."""
         found = self.family.all_decisions[decision]
         return found.option(self.chosen[decision]) if decision in self.chosen else found.standard
 
@@ -122,7 +120,7 @@ class Point:
         return Point(self.family, {**self.chosen, **dict(changes)})
 
     def changes_to(self, conventions: Mapping[str, str]) -> tuple[Change, ...]:
-        """Return what differs from this point where conventions have these values."""
+        """Return the options of this point that differ from the standard ones under these conventions."""
         decisions = self.family.all_decisions.items()
         settled = ((name, one, conventions[one.convention]) for name, one in decisions if one.convention in conventions)
         return tuple(
@@ -147,7 +145,7 @@ class Point:
         yield from (tuple(changes) for changes in together.values() if len(changes) > 1)
 
     def compute(self, arguments: Arguments) -> Array:
-        """Return what an implementation at this point does; NotDefined where it would not run."""
+        """Return the result of an implementation at this point; NotDefined if it would not run."""
         if not self.family.needs_dtype:
             arguments = {name: value for name, value in arguments.items() if name != "dtype"}
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What numbers become in a narrower dtype: rounded, infinite beyond its range, zero below it."""
+"""Numbers in a narrower dtype: rounded, infinite beyond its range, zero below it."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -51,10 +52,13 @@ def _in_dtype_of(position: int, operation: Operation) -> Operation:
     The dtype of a whole model's weights is that of their embedding.
     """
 
+    name = tuple(signature(operation).parameters)[position]
+
     @wraps(operation)
     def converted(*arguments: Any, **keywords: Any) -> Any:
         result = operation(*arguments, **keywords)
-        dtype = getattr(arguments[position], "embedding", arguments[position]).dtype
+        given = arguments[position] if position < len(arguments) else keywords[name]
+        dtype = getattr(given, "embedding", given).dtype
         return tuple(_as(dtype, part) for part in result) if isinstance(result, tuple) else _as(dtype, result)
 
     return cast(Operation, converted)

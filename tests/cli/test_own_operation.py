@@ -187,7 +187,7 @@ RAISING = {
 def test_what_a_package_raises_is_blamed_on_it(tmp_path: Path, where: str) -> None:
     """Laws of our own operations are tried all the same."""
     example = (EXAMPLE / "relu_squared_laws.py").read_text(encoding="utf-8")
-    install_unlucky(tmp_path, example + RAISING[where])
+    install_unlucky(tmp_path, f"{example}\nfrom dataclasses import replace\n" + RAISING[where])
     (tmp_path / "both.py").write_text(WRONG + "\n\nfrom veriformer.adapters.numpy import softmax\n")
     run = veriformer(tmp_path, "check", "both.py", "--tier", "quick", "--json", "report.json", folder=tmp_path)
     assert run.returncode == 1, run.stdout + run.stderr
@@ -201,7 +201,7 @@ def test_what_a_package_raises_is_blamed_on_it(tmp_path: Path, where: str) -> No
 
 def test_a_comparison_blames_the_package_too(tmp_path: Path) -> None:
     example = (EXAMPLE / "relu_squared_laws.py").read_text(encoding="utf-8")
-    install_unlucky(tmp_path, example + RAISING["the inputs"])
+    install_unlucky(tmp_path, f"{example}\nfrom dataclasses import replace\n" + RAISING["the inputs"])
     for name in ("one.py", "other.py"):
         (tmp_path / name).write_text(RIGHT + "\n\nfrom veriformer.adapters.numpy import softmax\n")
     run = veriformer(tmp_path, "compare", "one.py", "other.py", "--tier", "quick", folder=tmp_path)

@@ -10,7 +10,7 @@ from veriformer.conformance_tests.operations.suites import suite_of
 
 
 def cases(space: Space, limits: Limits) -> choices.Choice[Case]:
-    """Return the choice among the cases of a space; TypeError when nothing is drawn from it."""
+    """Return the choice among the cases of a space; TypeError if it has no cases."""
     space = resolved(space, limits.operation)
     if isinstance(space, NoSpace):
         raise TypeError(f"no cases are drawn from {type(space).__name__}")

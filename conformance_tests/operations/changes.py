@@ -17,7 +17,7 @@ Kind = Callable[[Array, np.random.Generator], Array]
 
 
 def changed(inputs: InputsT, changes: tuple[Change, ...], seed: int) -> InputsT:
-    """Return inputs with some arguments changed; KeyError for a kind of change that nobody knows."""
+    """Return inputs with some arguments changed; KeyError for an unknown kind of change."""
     generator = np.random.default_rng([seed, 3])
     for path, kind in changes:
         inputs = _replaced(inputs, path.split("."), _changed(inputs, path, kind, generator))

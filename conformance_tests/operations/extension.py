@@ -1,4 +1,4 @@
-"""What another package adds to the conformance tests, and whether it is complete."""
+"""The operations that another package adds to the conformance tests, and whether they are complete."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from veriformer.spec.laws import LawStatement, by_id
 
 @dataclass(frozen=True)
 class Extension(Stated):
-    """Operations of another package, with all that the conformance tests know of them.
+    """Operations of another package, with everything that the conformance tests know about them.
 
-    `laws` are those of the operations alone: what every operation promises is added. Each is judged by a check that is
-    registered for it (`judges`). `sources` are correct programs by their names, which end in their framework, as
-    `relu_squared_numpy` does; `mistakes` are planted in them. ValueError where something is missing.
+    `laws` are those of the operations alone: the promises of every operation are added. A check registered for it
+    (`judges`) judges each. `sources` are correct programs by their names, which end in their framework, as
+    `relu_squared_numpy` does; `mistakes` are planted in them. ValueError if something is missing.
     """
 
     suites: tuple[Suite[Any, Any, Any], ...]
@@ -33,7 +33,7 @@ class Extension(Stated):
             raise ValueError(wrong)
 
     def _wrong(self) -> str:
-        """Return what is wrong with the extension as a sentence; empty where nothing is."""
+        """Return what is wrong with the extension as a sentence; empty if nothing is."""
         return self._wrong_suites() or self._wrong_laws() or self._wrong_mistakes()
 
     def _wrong_suites(self) -> str:

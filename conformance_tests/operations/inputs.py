@@ -1,4 +1,4 @@
-"""The inputs of one call: arrays, what may be done to them, the expected result and its error bound."""
+"""The inputs of one call: arrays, their changes, the expected result and its error bound."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def draw_inputs(operation: str, case: AnyCase) -> Inputs:
 
 
 def given_inputs(operation: str, dtype: str, arguments: Mapping[str, Any]) -> Inputs:
-    """Return inputs made of given arguments: floats become arrays of values that the dtype can hold.
+    """Return inputs made from given arguments: floats become arrays of values that the dtype can hold.
 
     Raises TypeError when the arguments are not those of the operation.
     """

@@ -1,4 +1,4 @@
-"""What is drawn on purpose: the cases that laws of value meet beside those that are drawn at random."""
+"""Cases drawn on purpose, which laws of value meet in addition to random ones."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from veriformer.conformance_tests.operations.suites import suite_of
 __all__ = ["RareCase", "Rarity", "every_rare_case", "rare_cases"]
 
 THOROUGH = 2
-# Where a framework compiles for each shape, a quick run has none of them; in a standard one a law in so many is given
-# one, others at another seed; in a thorough one each is given several.
+# With a framework that compiles for each shape, a quick run has none of them; in a standard one some laws get one,
+# others at another seed; in a thorough one each law gets several.
 _LAWS_FOR_ONE = 3
 _THOROUGH_NUMBER = 8
 
@@ -59,7 +59,7 @@ def _is_of_an_architecture_offered(key: str, limits: Limits) -> bool:
 
 
 def _is_offered(rarity: Rarity, limits: Limits) -> bool:
-    """Return whether an implementation offers what a rarity is about, and the tier can afford it."""
+    """Return whether an implementation offers the features of a rarity, and the tier includes it."""
     wanted = rarity.fields
     return (
         rarity.reach <= limits.reach
@@ -78,7 +78,7 @@ def _needs_kv_heads(limits: Limits) -> bool:
 
 
 def _case(rarity: Rarity, number: int, random: Random, key: str, limits: Limits) -> RareCase | None:
-    """Return the case of a rarity, in a dtype that holds it; None where no dtype does."""
+    """Return the case of a rarity, in a dtype that holds it; None if no dtype does."""
     dtypes = [dtype for dtype in limits.dtypes if not (rarity.is_wide and dtype == "float16")]
     if rarity.is_subnormal and "float32" in dtypes:
         dtypes = ["float32"]
@@ -99,7 +99,7 @@ def _case(rarity: Rarity, number: int, random: Random, key: str, limits: Limits)
 
 
 def _is_free(case: Case, offered: Case, rarity: Rarity, limits: Limits) -> bool:
-    """Return whether a case is still about what the rarity is, where choices that are not offered are fixed."""
+    """Return whether a case is still that of the rarity when choices that are not offered are fixed."""
     names = {"norm_first", *rarity.fields}
     if any(getattr(case, name, None) != getattr(offered, name, None) for name in names):
         return False

@@ -1,7 +1,6 @@
-"""The named regions of the case space, which the generators are made to visit in a quick run.
-
-They come from what hid real mistakes: equal lengths, one head, one key, block sizes, shared masks, small logits.
-`mistakes/regions.json` says in which of them a mistake shows; the others are what a case space must not lack.
+"""The named regions of the case space, which a quick run must visit. They come from conditions that hid real mistakes:
+equal lengths, one head, one key, block sizes, shared masks, small logits. `mistakes/regions.json` says in which of them
+a mistake shows; a case space must not lack the others.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from veriformer.conformance_tests.variants import Family
 from veriformer.spec.extensions import installed
 from veriformer.spec.operations import OPERATIONS
 
-# A suite whatever its types: its members fit each other, and what one of them returns is given to no other suite's.
+# A suite of any types: its members fit each other, and their results are never passed to another suite's.
 AnySuite = Suite[Space, Case, Inputs]
 _PACKAGE = __name__.rpartition(".")[0]
 
@@ -34,7 +34,7 @@ def suites() -> Mapping[str, AnySuite]:
 
 
 def suite_of(operation: str) -> AnySuite:
-    """Return the suite of an operation; KeyError where there is none of that name."""
+    """Return the suite of an operation; KeyError if there is none of that name."""
     return suites()[operation]
 
 
@@ -48,5 +48,5 @@ def modules_of(name: str) -> Iterator[ModuleType]:
 
 @cache
 def family_of(operation: str) -> Family | None:
-    """Return the family of an operation; None where it has none."""
+    """Return the family of an operation; None if it has none."""
     return suites()[operation].family() if operation in suites() else None

@@ -44,7 +44,8 @@ class Gate:
 def activation_bound(activation: str, form: str, x: Array, precision: Precision, x_error: Array | None = None) -> Array:
     """Return the error of an activation function, entry by entry, whose argument may be wrong by `x_error`.
 
-    |δf| ≤ (|x| + |δx|) |δg| + u |f| + u′ |f| + tiny (1 + |x|) + (1.13 + 7u) |δx|; ReLU only hands on what it gets.
+    |δf| ≤ (|x| + |δx|) |δg| + u |f| + u′ |f| + tiny (1 + |x|) + (1.13 + 7u) |δx|; ReLU only propagates the error of its
+    argument.
     """
     carried = np.zeros(x.shape) if x_error is None else x_error
     if activation == "relu":

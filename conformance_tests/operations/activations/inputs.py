@@ -36,7 +36,7 @@ class ActivationInputs(VectorInputs):
         return cls(operation, case.dtype, filled(np.random.default_rng(case.seed), case, shape))
 
     def with_x(self, x: Array) -> ActivationInputs:
-        """Return inputs with other entries, rounded to what the dtype holds."""
+        """Return inputs with other entries, rounded to the dtype."""
         return replace(self, x=round_to_dtype(x, self.dtype))
 
     def expected(self, conventions: Conventions) -> Expected:

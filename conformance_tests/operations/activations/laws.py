@@ -29,7 +29,7 @@ def zero(trial: Trial[ActivationInputs]) -> Verdict:
 
 @judges("reflection", space=VectorSpace(), operations=_ACTIVATIONS)
 def reflection(trial: Trial[ActivationInputs]) -> Verdict:
-    """The result minus that of the mirror image is the entry itself."""
+    """The result minus that of the negation is the entry itself."""
     inputs = trial.inputs
     mirrored = inputs.with_x(-inputs.x)
     difference = trial.output(inputs) - trial.output(mirrored)
@@ -67,6 +67,6 @@ def tails(trial: Trial[ActivationInputs]) -> Verdict:
 
 @judges("elementwise", space=VectorSpace(least_width=2), operations=_ACTIVATIONS)
 def elementwise(trial: Trial[ActivationInputs]) -> Verdict:
-    """The last entry alone gives what it gives among the others."""
+    """The last entry gives the same result alone as among the others."""
     alone = trial.inputs.with_x(trial.inputs.x[-1:, -1:, -1:])
     return trial.equal(alone, trial.inputs, of_second=lambda result: result[-1:, -1:, -1:])

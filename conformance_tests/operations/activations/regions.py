@@ -15,7 +15,7 @@ def _between_two_and_three(given: Any) -> bool:
 REGIONS = (
     Region(
         "entries between 2 and 3",
-        "The forms of GELU part most there, in a dtype that tells them apart.",
+        "The forms of GELU differ most there, in a dtype that distinguishes them.",
         ("gelu",),
         lambda c: c.dtype in ("float32", "float64"),
         _between_two_and_three,

@@ -132,7 +132,7 @@ SILU_FACTOR = Decision(
 
 
 def _quotient_of_exponentials(computed_in: str) -> Any:
-    """Return what x e^x / (1 + e^x) is in a dtype: not a number where e^x is infinite."""
+    """Return x e^x / (1 + e^x) in a dtype: not a number where e^x is infinite."""
 
     def apply(gated: Array, x: Array, dtype: str) -> Array:
         return np.where(np.isinf(in_range(np.exp(x), computed_in or dtype)), np.nan, gated)

@@ -28,9 +28,9 @@ _FUSED_EXPONENTIAL = 40.0
 class AttentionTerms:
     """The exact quantities of one attention, all (B, H, ...), from which its error bound follows.
 
-    `logits` are −∞ where a key is not visible. The three `*_error` arrays are what the inputs themselves may be
-    wrong by, when they are results of earlier operations (projections). `sinks` (H,) are logits of their own, and
-    `softcap` is None or 0 where there is none.
+    `logits` are −∞ where a key is not visible. The three `*_error` arrays are error bounds of the inputs, if they are
+    results of earlier operations (projections). `sinks` (H,) are logits of their own, and `softcap` is None or 0 if
+    there is none.
     """
 
     query: Array
@@ -53,12 +53,12 @@ class AttentionTerms:
 
     @property
     def all_logits(self) -> Array:
-        """The logits of the keys, and after them that of the sink."""
+        """The logits of the keys, followed by that of the sink."""
         return self.logits if self.sinks is None else np.append(self.logits, self._sink_column, axis=-1)
 
     @property
     def all_values(self) -> Array:
-        """The values of the keys, and after them the sink's, which is zero; ValueError where there are none."""
+        """The values of the keys, followed by the sink's, which is zero; ValueError if there are none."""
         if self.value is None:
             raise ValueError("the bound of an attention output needs its values and its output")
         return self.value if self.sinks is None else self.beside_sink(self.value, axis=-2)
@@ -80,7 +80,7 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
     """Return the absolute error of each logit, the sink's included, plus the relative error of its exponential.
 
     ε = γ(D) A + 2u A + 3u Z + u (max z − z) + 2u, A = s |q|·|k|, Z = max(|s q·k|, |z|), and the propagated errors
-    of queries and keys. A soft cap, see `_capped`, stands between the products and what follows. Logits that 16 bits
+    of queries and keys. A soft cap, see `_capped`, is applied right after the products. Logits that 16 bits
     hold exactly err by less: see `_exactly_stored`. A scale applied as two roots is rounded twice, and a bias then
     rounds the logit once more: 3u |s q·k| + u |z| instead of 3u Z, where that is more. Fused kernels keep all of it
     in float32, the u here, and the fastest take exponentials that err by 20 units in the last place.
@@ -205,7 +205,7 @@ class AttentionBound:
         bound = self._rounded(wrong.moved, wrong.largest, self._shared)
         bound += precision.underflow * (1.0 + self._visible.astype(float) @ magnitude)
         if precision.fused:
-            # What underflows is lost to the sum too; and the result's rounding meets what the weights' has moved.
+            # The sum lacks underflowed terms too; the result's rounding applies to the moved result.
             bound += precision.underflow * np.sum(self._visible, axis=-1, keepdims=True) * np.abs(self._output)
             bound *= 1.0 + precision.output
         bound += (1.0 + self._shared) * wrong.carried
@@ -213,12 +213,12 @@ class AttentionBound:
 
     @property
     def of_sums(self) -> Array:
-        """Part of the bound that costs one product of matrices: exact logits, of which weights and sums are rounded."""
+        """The part of the bound that costs one matrix product: exact logits, with rounded weights and sums."""
         return self._rounded(0.0, self._average, self._sum_error)
 
     @property
     def without_distances(self) -> Array:
-        """Part of the bound that costs some products of matrices: wrong logits move the output by less than they may.
+        """The part of the bound that costs some matrix products: it underestimates the effect of wrong logits.
 
         By |a − b| ≥ ||a| − |b||, Σ r |v − o| ≥ |Σ r |v| − |o| Σ r|; and max |v − o| is no less than any average of it.
         """

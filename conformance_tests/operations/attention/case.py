@@ -19,9 +19,8 @@ MaskShape = Literal["full", "shared_by_heads", "shared_by_batch", "lengths", "ke
 class AttentionCase(BatchableCase):
     """One call of an attention operation.
 
-    Sizes are those of the interface: `kv_heads` divides `heads`. `biases` says whether the projections of
-    multi-head attention have biases, `itself` that context and x are one array; `bias` is the additive bias of the
-    logits.
+    Sizes are those of the interface: `kv_heads` divides `heads`. `biases` says whether the projections of multi-head
+    attention have biases, `itself` that context and x are one array; `bias` is the additive bias of the logits.
     """
 
     batch: int
@@ -96,10 +95,10 @@ MASK_KINDS: tuple[MaskKind, ...] = ("random", "padding", "left_padding", "one_vi
 
 @dataclass(frozen=True)
 class AttentionSpace(Space):
-    """Cases of attention. `sometimes` means: drawn either way where the implementation has the feature.
+    """Cases of attention. `sometimes` means: drawn either way if the implementation has the feature.
 
-    `queries`, `keys` and `heads` fix a size; the `least_*` bound it from below. Lengths where `keys_suffice` have at
-    least as many keys as queries. `grouped` asks for several key/value heads with several query heads each.
+    `queries`, `keys` and `heads` fix a size; the `least_*` bound it from below. With `keys_suffice` there are at least
+    as many keys as queries. `grouped` requires several key/value heads with several query heads each.
     """
 
     mask: How = "never"
@@ -129,7 +128,7 @@ class AttentionSpace(Space):
 
 
 def suited(case: AttentionCase, _: str, limits: Limits) -> AttentionCase:
-    """Return a case with equal widths where no others are taken, and with the heads that its operation has."""
+    """Return a case with equal widths if the operation takes no others, and with the heads that it has."""
     if limits.equal_widths:
         case = replace(case, value_width=case.head_width)
     if limits.operation not in ("grouped_query_attention", "multi_head_attention"):

@@ -43,7 +43,7 @@ def attention_cases(space: AttentionSpace, limits: Limits) -> choices.Choice[Att
             settings = choices.tuples(flags, choices.sampled_from(limits.dtypes))
         else:
             sizes = choices.in_turn(free_sizes(space, limits.seed), smallest_first)
-            # An input that has many values is not given more often for it.
+            # An input with many values is not given more often than others.
             settings = choices.builds(
                 lambda chosen, value: (chosen[0][value % len(chosen[0])], chosen[1]),
                 choices.in_some_order(product(given, limits.dtypes), limits.seed),
@@ -111,7 +111,7 @@ def _logit_settings(on: set[str]) -> list[LogitSettings]:
 
 
 def _fixed(chosen: Compiled, space: AttentionSpace, limits: Limits) -> tuple[dict[str, Any], Sizes, str]:
-    """Return one entry of the pool made to fit the space, so that few combinations are ever compiled."""
+    """Return one entry of the pool, adapted to the space, so that few combinations are ever compiled."""
     wishes = _wishes(space)
     on = {name for name, how in wishes.items() if how == "always" or (how == "sometimes" and name in chosen.extras)}
     shape = chosen.mask_shape if chosen.mask_shape in space.mask_shapes else space.mask_shapes[0]
@@ -119,7 +119,7 @@ def _fixed(chosen: Compiled, space: AttentionSpace, limits: Limits) -> tuple[dic
     # Numbers are compiled as numbers, whatever they are.
     logits = LogitSettings(_SCALES[(limits.turn or 0) % len(_SCALES)])
     flags = _settled(on & limits.features, space, limits, shape, logits, biases=biases)
-    # With more dtypes than entries another law starts at another dtype, so that a run meets all that are declared.
+    # With more dtypes than entries each law starts at another dtype, so that a run meets all declared ones.
     rounds = -(-len(limits.dtypes) // limits.pool)
     index = chosen.dtype_index + limits.pool * (limits.seed % rounds)
     return flags, fit(chosen.sizes, space), limits.dtypes[index % len(limits.dtypes)]
@@ -150,7 +150,7 @@ def _settled(
     *,
     biases: bool,
 ) -> dict[str, Any]:
-    """Return the fields of a case for the optional inputs that are on, keeping apart what must not meet."""
+    """Return the fields of a case for the optional inputs that are on, without forbidden combinations."""
     causal = "is_causal" in on
     if limits.bias_excludes_mask and {"mask", "bias"} <= on:
         on = on - {"mask" if space.bias == "always" else "bias"}

@@ -1,4 +1,4 @@
-"""What a row without a visible key amounts to under a convention."""
+"""The weights of a row without a visible key under a convention."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from veriformer.conformance_tests.operations.softmax.bounds import softmax_over
 
 
 def softmax_over_visible(logits: Array, visible: Array, conventions: Conventions) -> tuple[Array, Array, Array]:
-    """Return what `softmax_over` does under the convention for rows without a visible key."""
+    """Return the result of `softmax_over` under the convention for rows without a visible key."""
     return softmax_over(logits, visible, conventions["empty_row"])

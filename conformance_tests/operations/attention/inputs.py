@@ -27,10 +27,10 @@ _COSTLY = 2**14
 
 @dataclass(frozen=True, eq=False)
 class AttentionInputs(SampledInputs):
-    """Queries, keys, values and what masks them; axes are batch, head, length, width.
+    """Queries, keys, values and masks; axes are batch, head, length, width.
 
-    `key` and `value` have fewer heads than `query` for grouped attention. Every method that changes something
-    returns new inputs in which mask and bias follow along, so that a law reads like its formula.
+    `key` and `value` have fewer heads than `query` for grouped attention. Every method that changes something returns
+    new inputs with mask and bias changed accordingly, so that a law reads like its formula.
     """
 
     operation: str
@@ -48,7 +48,7 @@ class AttentionInputs(SampledInputs):
 
     @classmethod
     def given(cls, operation: str, dtype: str, arguments: Mapping[str, Any]) -> Self:
-        """Return inputs made of given arguments; the weights of attention have no values."""
+        """Return inputs made from given arguments; the weights of attention have no values."""
         return cls(operation, dtype, **{"value": None, **arguments})
 
     @classmethod
@@ -106,7 +106,7 @@ class AttentionInputs(SampledInputs):
         return (*self.query.shape[:3], width)
 
     def obeying(self, conventions: Conventions) -> Self:
-        """Return the inputs without what a declared convention drops where mask (or bias) and causal flag meet."""
+        """Return the inputs without what a declared convention drops when mask (or bias) and causal flag meet."""
         if not self.is_causal or (self.mask is None and self.bias is None):
             return self
         if conventions["causal_with_mask"] == "mask_ignored":
@@ -163,7 +163,7 @@ class AttentionInputs(SampledInputs):
         return replace(taken, key=self.key[:, :, index], value=value)
 
     def take_tokens(self, index: Array) -> Self:
-        """Return the positions at `index` of a self-attention: queries, keys and values alike."""
+        """Return the positions at `index` of a self-attention: queries, keys and values."""
         return self.take_queries(index).take_keys(index)
 
     def _mapped(self, array: Callable[[Array], Array], table: Callable[[Array], Array]) -> Self:
@@ -211,7 +211,7 @@ class AttentionInputs(SampledInputs):
         scales = (loosest, replace(loosest, scale=self.scale))
         if self.group_size == 1:
             return np.asarray(np.maximum(*(inputs.expected(conventions).allowed for inputs in scales)))
-        # Heads that are mapped wrongly meet keys and values of any other head, and stand in any other's place.
+        # Heads that are mapped wrongly meet keys and values of any other head, and may be at any other's place.
         turned = (inputs._with_heads_turned(by) for inputs in scales for by in range(self.key.shape[1]))
         largest = np.max([inputs.expected(conventions).allowed for inputs in turned], axis=(0, 2), keepdims=True)[0]
         return np.broadcast_to(largest, self.result_shape)

@@ -12,10 +12,9 @@ from veriformer.conformance_tests.operations.attention.case import AttentionCase
 
 
 def draw_mask(case: AttentionCase, generator: np.random.Generator) -> Array | None:
-    """Return the mask of a case, True where a query may attend, in the shape that the case names.
-
-    Every row keeps at least one key that a causal flag beside it leaves visible, unless the case asks for
-    empty rows: laws of empty rows are stated apart.
+    """Return the mask of a case, True where a query may attend, in the shape that the case names. Every row keeps at
+    least one key visible under an additional causal flag, unless the case requires empty rows: laws of empty rows are
+    separate.
     """
     if case.mask == "none":
         return None
@@ -95,6 +94,6 @@ def _keep_one_key(visible: Array, case: AttentionCase, generator: np.random.Gene
 
 
 def mask_kinds(*, with_empty_rows: bool = False) -> tuple[MaskKind, ...]:
-    """Return the mask kinds, those with empty rows only when asked for."""
+    """Return the mask kinds, those with empty rows only if requested."""
     kinds: tuple[MaskKind, ...] = ("random", "padding", "left_padding", "one_visible")
     return (*kinds, "empty_rows") if with_empty_rows else kinds

@@ -52,7 +52,7 @@ def _length(size: int) -> dict[str, int]:
 
 
 def _as_many(size: int) -> dict[str, int]:
-    """Return as many samples as heads, for which one axis can be taken for the other."""
+    """Return as many samples as heads, so that one axis can be mistaken for the other."""
     return {"batch": size, "heads": size, "kv_heads": size}
 
 

@@ -37,7 +37,7 @@ def _samples_differ(given: Any) -> bool:
 
 
 def _below_any_fill(given: Any) -> bool:
-    """Return whether a query that may not see every key has all its logits below what people write for −∞."""
+    """Return whether a query that may not see every key has all its logits below the usual stand-ins for −∞."""
     if given.mask is None:
         return False
     visible = np.broadcast_to(given.mask, (*given.query.shape[:3], given.key.shape[2]))
@@ -91,10 +91,10 @@ FLAGS = among(
     ("causal", "A causal flag with several queries.", lambda c: c.is_causal and c.query_length > 1),
     ("causal, L < S", "The alignment of the triangle shows.", lambda c: c.is_causal and c.query_length < c.key_length),
     ("causal, L > S", "The alignment of the triangle shows.", lambda c: c.is_causal and c.query_length > c.key_length),
-    ("causal and mask", "The flag beside a mask.", lambda c: c.is_causal and c.mask != "none"),
+    ("causal and mask", "The flag together with a mask.", lambda c: c.is_causal and c.mask != "none"),
     (
         "causal and padding",
-        "The flag beside a padding mask, and several queries.",
+        "The flag together with a padding mask, and several queries.",
         lambda c: c.is_causal and "padding" in c.mask and c.query_length > 1,
     ),
     (
@@ -139,7 +139,7 @@ PALETTES = among(
 BIASES = among(
     (*MODERN, "attention_weights"),
     ("bias", "An additive bias.", lambda c: c.bias),
-    ("bias and mask", "A bias beside a mask.", lambda c: c.bias and c.mask != "none"),
+    ("bias and mask", "A bias together with a mask.", lambda c: c.bias and c.mask != "none"),
     ("bias, mask and flag", "All three at once.", lambda c: c.bias and c.mask != "none" and c.is_causal),
     (
         "bias on scaled logits",
@@ -156,7 +156,7 @@ ADDITIONS = (
     *among(
         MODERN,
         ("window that ends", "Some keys lie beyond the window on the left.", _window_ends),
-        ("causal with sinks", "A sink beside a causal flag.", lambda c: c.is_causal and c.sinks),
+        ("causal with sinks", "A sink together with a causal flag.", lambda c: c.is_causal and c.sinks),
     ),
     Region(
         "logits beyond the cap",

@@ -16,7 +16,7 @@ from veriformer.conformance_tests.operations.attention.case import AttentionCase
 BLOCK_EDGES = ((7, 8, 9), (15, 16, 17), (31, 32, 33), (63, 64, 65))
 _WIDTHS = (1, 2, 3, 4, 5, 7, 8, 16)
 _POOL_SIZE = 32
-# Self-attention is the common case, and what is wrong with one axis for another shows where both are as long.
+# Self-attention is the common case, and confused axes show only if both are equally long.
 _EQUAL_LENGTHS = 0.25
 # What a counterexample is made shorter along, one after the other; a space or an implementation may tie axes together.
 AXES = (("queries", "keys"), ("queries",), ("keys",), ("width", "value_width"), ("batch",), ("kv_heads",), ("group",))
@@ -57,8 +57,8 @@ class Compiled:
     dtype_index: int
 
 
-# As unlike as can be, because each costs a compilation: no two axes alike, L < S and L > S, edges of blocks. A law
-# takes as many from the front as it can afford; one law in so many takes one of the others instead of its last.
+# As different as possible, because each costs a compilation: no two axes equal, L < S and L > S, edges of blocks. A law
+# takes as many from the front as it can afford; some laws take one of the others instead of their last.
 _LAWS_FOR_A_RARE_ONE = 8
 POOL = (
     Compiled(Sizes(2, 2, 2, 3, 5, 7, 6), "full", frozenset({"mask"}), 0),
@@ -71,7 +71,7 @@ POOL = (
 
 
 def pooled(pool: int, turn: int | None) -> tuple[Compiled, ...]:
-    """Return the entries that a law compiles for: those in front, the last now and then replaced by a rare one."""
+    """Return the entries that a law compiles for: the first ones, the last sometimes replaced by a rare one."""
     rare = POOL[pool:]
     if turn is None or turn % _LAWS_FOR_A_RARE_ONE or not rare:
         return POOL[:pool]
@@ -87,7 +87,7 @@ def free_sizes(space: AttentionSpace, seed: int) -> tuple[Sizes, ...]:
     generator = random.Random(seed)
     queries, keys = _lengths(generator), _lengths(generator)
 
-    # Each of these in turn as well: some are met by few calls only if none is met twice.
+    # Each of these in turn as well: few calls meet some of them only if none is met twice.
     few = (1, 2, 3)
     heads = cycle(generator.sample(tuple(product(few, few)), len(few) ** 2))
     widths, value_widths = (cycle(generator.sample(_WIDTHS, len(_WIDTHS))) for _ in range(2))
@@ -178,8 +178,8 @@ def plainer(case: AttentionCase, space: AttentionSpace) -> Iterator[AttentionCas
 def shorter(case: AttentionCase, axes: tuple[str, ...], space: AttentionSpace) -> Iterator[AttentionCase]:
     """Yield the cases of a space that are the given one with shorter axes, the shortest first.
 
-    Sizes are drawn from a choice that jumps, in which a search stops at the first entry of a length that is met; here
-    no length is left out but between the edges of blocks.
+    Sizes are drawn from a choice with gaps, where a search stops at the first entry that fails; here only lengths
+    between the edges of blocks are omitted.
     """
     sizes = Sizes(
         batch=case.batch,

@@ -65,7 +65,7 @@ def backward_bounds(terms: AttentionTerms, grad_output: Array, precision: Precis
 
 
 class _Weights:
-    """The computed weights: what they may be wrong by, and how large they may be."""
+    """The computed weights: their errors and their largest values."""
 
     def __init__(self, terms: AttentionTerms, precision: Precision) -> None:
         self.visible = np.isfinite(terms.logits)
@@ -80,7 +80,7 @@ class _Weights:
         self.apart = self._computed_twice(terms.logits, softmax.normaliser, precision)
 
     def _computed_twice(self, logits: Array, normaliser: Array, precision: Precision) -> Array:
-        """Return ρ, by how much of them two computations of the weights from the same logits may differ."""
+        """Return ρ, the relative difference between two computations of the weights from the same logits."""
         seen = np.where(self.visible, logits, normaliser)
         highest = np.max(logits, axis=-1, keepdims=True, initial=-np.inf)
         far = np.abs(seen - normaliser) + np.where(self.visible, highest - seen, 0.0) + 6.0

@@ -41,7 +41,7 @@ class BackwardInputs(SeveralResults, AttentionInputs):
 
     @property
     def parts(self) -> dict[str, Shape]:
-        """The gradients, each with the shape of what it belongs to."""
+        """The gradients, each with the shape of its argument."""
         return {"grad_query": self.query.shape, "grad_key": self.key.shape, "grad_value": self.value.shape}
 
     def take_samples(self, index: Array) -> Self:
@@ -62,8 +62,8 @@ class BackwardInputs(SeveralResults, AttentionInputs):
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact gradients under the conventions and their error bounds, one after the other.
 
-        Where a query sees no key the value is that of the convention zeros, and `judged` leaves out whatever such a
-        row reaches: its query's gradient and those of every key and value of its head. Laws of such rows compare all.
+        If a query sees no key, the value is that of the convention zeros, and `judged` omits everything that such a row
+        reaches: its query's gradient and those of every key and value of its head. Laws of such rows compare all.
         """
         precision = Precision.under(self.dtype, conventions)
         visible = self.visible(conventions)

@@ -32,7 +32,7 @@ _KEPT_OF_MASK_USE = ("hidden_keys_left_out", "mask_polarity_inverted", "bool_mas
 
 @dataclass(frozen=True)
 class Passed:
-    """What the forward pass leaves behind, and the gradient that comes in."""
+    """The results of the forward pass, and the incoming gradient."""
 
     query: Array
     key: Array
@@ -124,7 +124,7 @@ def _left_out(table: Array) -> Array:
 
 
 def _factors(other: str) -> tuple[Option, ...]:
-    """Return what the gradient of queries or of keys may be multiplied by in the place of the scale."""
+    """Return possible factors of the gradient of queries or of keys in place of the scale."""
     return (
         standard("scale", lambda factor, usual: factor),
         mistake(_WRONG, lambda factor, usual: 1.0, "missing"),
@@ -139,7 +139,7 @@ def _factors(other: str) -> tuple[Option, ...]:
 
 
 def _operands(name: str, whose: str) -> tuple[Option, ...]:
-    """Return what the gradient of the logits may be multiplied with in the place of the keys or queries."""
+    """Return possible factors of the gradient of the logits in place of the keys or queries."""
     return (
         standard("as_given", lambda table: table),
         mistake("custom_backward_layout", _laid_out_again, "laid_out_again"),
@@ -203,7 +203,7 @@ def _exchanged(parts: Parts, first: int, second: int) -> Parts:
 
 
 def _nan(*reached: bool) -> Callable[[Parts, Array], Parts]:
-    """Return what spoils gradients where an empty row reaches them: its own query's, those of its head's others."""
+    """Return the corruption of gradients that an empty row reaches: its own query's and the others of its head."""
 
     def spoiled(parts: Parts, visible: Array) -> Parts:
         empty = np.asarray(~visible.any(axis=-1, keepdims=True))
@@ -230,7 +230,7 @@ EMPTY_ROWS = Decision(
     convention="empty_row",
 )
 
-# Without a mistake of their own: what is dropped or read wrongly is so in the forward pass that is computed again.
+# Without a mistake of their own: the recomputed forward pass drops or misreads the same arguments.
 _MASK_USE = Decision(
     MASK_USE.name,
     MASK_USE.question,

@@ -1,4 +1,4 @@
-"""Cases of a model of which only its inputs are known."""
+"""Cases of a model of unknown formula, of which only the inputs are known."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BoxCase(Case):
 
 @dataclass(frozen=True)
 class BoxSpace(Space):
-    """Cases of `model`; `declared` is a property without which the law does not hold, `sides` where padding stands."""
+    """Cases of `model`; `declared` is a property that the law needs, `sides` are the sides of the padding."""
 
     padding: Literal["never", "sometimes", "always"] = "never"
     sides: tuple[Literal["right", "left"], ...] = ("right",)
@@ -52,7 +52,7 @@ _LONGEST = 33
 
 
 def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
-    """Return cases of `model`; ValueError without a declaration of what it takes."""
+    """Return cases of `model`; ValueError without a declaration of its inputs."""
     box = limits.black_box
     if box is None:
         raise ValueError("a model whose inputs are not declared has no cases")

@@ -1,4 +1,4 @@
-"""The inputs of a model of which only these are known."""
+"""The inputs of a model of unknown formula."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from veriformer.conformance_tests.operations.black_box.cases import BoxCase
 
 
 class AnyLength(int):
-    """The length of an axis of which nothing is known: it equals every length."""
+    """An unknown length of an axis: it equals every length."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, int)

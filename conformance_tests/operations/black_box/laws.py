@@ -1,7 +1,7 @@
-"""A model of which nothing is known: what it promises whatever it computes.
+"""Laws of a model of unknown formula.
 
-Without a formula there is no analysis of its rounding. Two of its answers agree where they differ by no more than √u
-of the largest entry, u the unit roundoff: half of the digits may be lost on the way through its layers.
+Without a formula there is no analysis of its rounding. Two of its results agree if they differ by at most √u times the
+largest entry, u the unit roundoff: its layers may lose half of the digits.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def same_call_same_answer(trial: Trial[BoxInputs]) -> Verdict:
 
 @judges("history_independence", space=_ANY, operations=_MODEL)
 def history_independence(trial: Trial[BoxInputs]) -> Verdict:
-    """Calls with other values in between leave the answer as it was."""
+    """Calls with other values in between do not change the result."""
     first = trial.output(trial.inputs)
     if trial.case is None:
         raise TypeError("this law is tried on cases")
@@ -55,9 +55,8 @@ def history_independence(trial: Trial[BoxInputs]) -> Verdict:
 
 @judges("memory_layout", space=_ANY, operations=_MODEL)
 def memory_layout(trial: Trial[BoxInputs]) -> Verdict:
-    """Strided views give the answer of contiguous arrays, where the model takes any.
-
-    What calls a model makes its tokens, and they are contiguous: that it takes no others is a limitation.
+    """Strided views give the result of contiguous arrays, if the model takes any. The tokens of a model are made by its
+    caller and contiguous: refusing others is a limitation.
     """
     contiguous = trial.output(trial.inputs)
     try:
@@ -70,7 +69,7 @@ def memory_layout(trial: Trial[BoxInputs]) -> Verdict:
 
 @judges("batch.independence", space=_SEVERAL, operations=_MODEL)
 def batch_independence(trial: Trial[BoxInputs]) -> Verdict:
-    """The last sample alone is answered as in its batch."""
+    """The last sample gives the same result alone as in its batch."""
     last = np.array([trial.inputs.batch - 1])
     return _equal(trial, trial.inputs.take_samples(last), trial.inputs, of_second=lambda result: result[last])
 
@@ -85,14 +84,14 @@ def batch_permutation(trial: Trial[BoxInputs]) -> Verdict:
 @judges("padding.left", space=BoxSpace(padding="always", sides=("left",)), operations=_MODEL)
 @judges("padding.content", space=BoxSpace(padding="always"), operations=_MODEL)
 def padding_content(trial: Trial[BoxInputs]) -> Verdict:
-    """Other content in the padding leaves the rest as it was."""
+    """Other content in the padding does not change the rest."""
     inputs = trial.inputs
     return _equal(trial, inputs, inputs.changed_at(~_real(inputs)))
 
 
 @judges("padding.removed", space=BoxSpace(padding="always"), operations=_MODEL)
 def padding_removed(trial: Trial[BoxInputs]) -> Verdict:
-    """The last sample alone, without its padding, is answered as in the padded batch."""
+    """The last sample, without its padding, gives the same result alone as in the padded batch."""
     inputs = trial.inputs
     last = inputs.batch - 1
     real = np.flatnonzero(_real(inputs)[last])
@@ -102,14 +101,14 @@ def padding_removed(trial: Trial[BoxInputs]) -> Verdict:
 
 @judges("padding.all_real", space=BoxSpace(padding="always"), operations=_MODEL)
 def all_real(trial: Trial[BoxInputs]) -> Verdict:
-    """A mask that hides nothing gives what no mask gives."""
+    """A mask that hides nothing gives the same result as no mask."""
     plain = replace(trial.inputs, padding_mask=None)
     return _equal(trial, plain, replace(plain, padding_mask=np.ones_like(trial.inputs.padding_mask)))
 
 
 @judges("causal.no_future_leak", space=BoxSpace(declared="causal", least_length=2), operations=_MODEL)
 def no_future_leak(trial: Trial[BoxInputs]) -> Verdict:
-    """Other content in the later half leaves the earlier half as it was."""
+    """Other content in the later half does not change the earlier half."""
     inputs = trial.inputs
     cut = inputs.length // 2
     later = np.broadcast_to(np.arange(inputs.length) >= cut, inputs.inputs.shape[:2])

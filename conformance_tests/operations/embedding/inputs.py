@@ -18,7 +18,7 @@ from veriformer.conformance_tests.rounding.precision import Precision
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingInputs(Inputs):
-    """Tokens (B, L) and a table (N, E), no two rows of which are alike unless the values leave no room for that."""
+    """Tokens (B, L) and a table (N, E) of distinct rows, unless the values leave no room for that."""
 
     operation: ClassVar[str] = "token_embedding"
     dtype: str

@@ -41,7 +41,7 @@ def vocabulary(trial: Trial[EmbeddingInputs]) -> Verdict:
 
 @judges("tokens.independence", space=EmbeddingSpace(least_positions=2, least_vocabulary=2), operations=_EMBEDDING)
 def one_token_changed(trial: Trial[EmbeddingInputs]) -> Verdict:
-    """With another token in one place all other vectors stay as they were."""
+    """Another token in one place does not change the other vectors."""
     inputs = trial.inputs
     changed = inputs.tokens.copy()
     place = int(trial.generator.integers(changed.size))

@@ -60,7 +60,7 @@ PADDING = Decision(
         standard("none", lambda tokens, count: np.ones(tokens.shape)),
         mistake("embedding_zeroes_token_zero", lambda tokens, count: tokens != 0),
         mistake("", lambda tokens, count: tokens != count - 1, "last", "the last token gets zeros"),
-        mistake("", lambda tokens, count: tokens != 1, "one", "token 1 is taken for padding and gets zeros"),
+        mistake("", lambda tokens, count: tokens != 1, "one", "token 1 is mistaken for padding and gets zeros"),
     ),
 )
 
@@ -101,7 +101,7 @@ def _length(rows: Array) -> Array:
 
 
 def _no_longer_than(most: float) -> Callable[[Array], Array]:
-    """Return what a `max_norm` of the look-up does, which writes it into the table as well."""
+    """Return the effect of a `max_norm` of the look-up, which also writes to the table."""
     return lambda rows: rows * np.minimum(1.0, most / np.maximum(_length(rows), np.finfo(np.float64).tiny))
 
 

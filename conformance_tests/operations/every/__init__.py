@@ -1,1 +1,1 @@
-"""What every operation owes its caller, and what several topics share."""
+"""The laws of every operation, and the shared parts of several topics."""

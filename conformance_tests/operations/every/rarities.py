@@ -1,4 +1,4 @@
-"""What the rarities of several topics share: laws, kinds of values, shapes and widths of vectors."""
+"""The shared parts of the rarities of several topics: laws, kinds of values, shapes and widths of vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounding error of feed-forward networks: that of their products, carried on through the activation."""
+"""Rounding error of feed-forward networks: that of their products, propagated through the activation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def feed_forward_bound(
 ) -> Array:
     """Return the error of activation(x W_1 + b_1) W_2 + b_2, entry by entry, whose x may be wrong by `x_error`.
 
-    The first product errs as a projection does, the activation adds its own error and hands on the first's, and the
-    second product takes both along.
+    The first product errs as a projection does, the activation adds its own error and propagates the first's, and the
+    second product propagates both.
     """
     hidden, hidden_error = _activated(x, weights.w_1, weights.b_1, activation, form, precision, x_error)
     return projection_bound(hidden, weights.w_2, weights.b_2, precision, hidden_error)

@@ -18,7 +18,7 @@ def fed_forward(
     *,
     gelu_form: GeluForm = "erf",
 ) -> Estimate:
-    """Return what a feed-forward network makes of x: see `feed_forward_bound`."""
+    """Return the result of a feed-forward network on x: see `feed_forward_bound`."""
     value = reference.feed_forward(x.value, weights, activation=activation, gelu_form=gelu_form)
     return Estimate(value, feed_forward_bound(x.value, weights, activation, gelu_form, precision, x.error))
 
@@ -31,6 +31,6 @@ def gated_fed_forward(
     *,
     gelu_form: GeluForm = "erf",
 ) -> Estimate:
-    """Return what a gated feed-forward network makes of x: see `gated_feed_forward_bound`."""
+    """Return the result of a gated feed-forward network on x: see `gated_feed_forward_bound`."""
     value = reference.gated_feed_forward(x.value, weights, activation=activation, gelu_form=gelu_form)
     return Estimate(value, gated_feed_forward_bound(x.value, weights, activation, gelu_form, precision, x.error))

@@ -85,13 +85,13 @@ class FeedForwardInputs(VectorInputs, Generic[MatricesT]):
 
     @classmethod
     def given(cls, operation: str, dtype: str, arguments: Mapping[str, Any]) -> NetworkInputs:
-        """Return inputs made of given arguments, of which the weights are a mapping."""
+        """Return inputs made from given arguments; the weights are a mapping."""
         matrices = FeedForwardMatrices if operation == "feed_forward" else GatedMatrices
         return FeedForwardInputs(operation, dtype, **{**arguments, "weights": matrices(**arguments["weights"])})
 
     @classmethod
     def draw(cls, operation: str, case: FeedForwardCase) -> NetworkInputs:
-        """Return the inputs that a case describes; no two matrices are alike."""
+        """Return the inputs of a case; no two matrices are equal."""
         generator = np.random.default_rng(case.seed)
         x = filled(generator, case, (case.batch, case.rows, case.width))
         if operation == "gated_feed_forward":
@@ -110,7 +110,7 @@ class FeedForwardInputs(VectorInputs, Generic[MatricesT]):
         return self.weights.hidden
 
     def with_x(self, x: Array) -> Self:
-        """Return inputs with other vectors, rounded to what the dtype holds."""
+        """Return inputs with other vectors, rounded to the dtype."""
         return replace(self, x=round_to_dtype(x, self.dtype))
 
     def with_weights(self, **matrices: Any) -> Self:

@@ -29,7 +29,7 @@ def agrees_with_formula(trial: Trial[NetworkInputs]) -> Verdict:
 
 @judges("biases", space=FeedForwardSpace(biases="never"), operations=_PLAIN)
 def biases(trial: Trial[FeedForwardInputs[FeedForwardMatrices]]) -> Verdict:
-    """Biases of zeros give what None gives."""
+    """Biases of zeros give the same result as None."""
     inputs = trial.inputs
     zeros = inputs.with_weights(b_1=np.zeros(inputs.hidden), b_2=np.zeros(inputs.x.shape[-1]))
     return trial.equal(zeros, inputs)
@@ -60,7 +60,7 @@ def hidden_sum(trial: Trial[NetworkInputs]) -> Verdict:
 
 @judges("relu_homogeneity", space=FeedForwardSpace(activations=("relu",), biases="never"), operations=_PLAIN)
 def relu_homogeneity(trial: Trial[FeedForwardInputs[FeedForwardMatrices]]) -> Verdict:
-    """The input scaled by a power of two gives the result scaled alike."""
+    """The input scaled by a power of two gives the result scaled by the same power."""
     inputs = trial.inputs
     factor = float(trial.generator.choice([0.5, 2.0]))
     scaled = inputs.with_x(factor * inputs.x)
@@ -70,7 +70,7 @@ def relu_homogeneity(trial: Trial[FeedForwardInputs[FeedForwardMatrices]]) -> Ve
 
 @judges("batch.independence", space=FeedForwardSpace(least_rows=2), operations=_NETWORKS)
 def positions_alone(trial: Trial[NetworkInputs]) -> Verdict:
-    """The last position alone gives what it gives beside the others."""
+    """The last position gives the same result alone as among the others."""
     alone = trial.inputs.with_x(trial.inputs.x[-1:, -1:])
     return trial.equal(alone, trial.inputs, of_second=lambda result: result[-1:, -1:])
 

@@ -11,7 +11,7 @@ REGIONS = (
         _NETWORKS,
         ("more hidden units than components", "The network widens.", lambda c: c.hidden > c.width),
         ("fewer hidden units than components", "The network narrows.", lambda c: c.hidden < c.width),
-        ("one hidden unit", "All goes through one number.", lambda c: c.hidden == 1),
+        ("one hidden unit", "Everything passes through one number.", lambda c: c.hidden == 1),
         ("a network beyond a block of 16", "Some axis has more than 16.", lambda c: max(c.hidden, c.width) > 16),
         ("network on rows of samples", "Several rows of several samples.", lambda c: c.batch > 1 < c.rows),
         ("network of amplitude 4", "Large components.", lambda c: c.amplitude == 4),

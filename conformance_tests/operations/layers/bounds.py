@@ -1,4 +1,4 @@
-"""Rounding errors of encoder and decoder layers: those of their sublayers, carried from one to the next."""
+"""Rounding errors of encoder and decoder layers: those of their sublayers, propagated from one to the next."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Transformation = Callable[[Estimate], Estimate]
 
 @dataclass(frozen=True)
 class LayerSettings:
-    """What the sublayers of a layer have in common."""
+    """The shared settings of a layer's sublayers."""
 
     num_heads: int
     norm_first: bool
@@ -57,7 +57,7 @@ class LayerSettings:
 def encoder_layer_estimate(
     x: Estimate, weights: HasEncoderLayerWeights, settings: LayerSettings, *, padding_mask: Array | None = None
 ) -> Estimate:
-    """Return what an encoder layer makes of x, (B, L, E), as `reference.encoder_layer` does."""
+    """Return the result of an encoder layer on x, (B, L, E), as `reference.encoder_layer` does."""
     x = settings.residual(
         x, weights.norm_1, lambda y: settings.attend(y, y, weights.self_attention, padding_mask, causal=False)
     )
@@ -73,7 +73,7 @@ def decoder_layer_estimate(
     padding_mask: Array | None = None,
     memory_padding_mask: Array | None = None,
 ) -> Estimate:
-    """Return what a decoder layer makes of x, (B, L, E), and the memory, as `reference.decoder_layer` does."""
+    """Return the result of a decoder layer on x, (B, L, E), and the memory, as `reference.decoder_layer` does."""
     x = settings.residual(
         x, weights.norm_1, lambda y: settings.attend(y, y, weights.self_attention, padding_mask, causal=True)
     )

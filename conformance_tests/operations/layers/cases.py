@@ -232,5 +232,5 @@ def _case(
 
 
 def suited(case: LayerCase, key: str, _: Limits) -> LayerCase:
-    """Return a case whose norms stand where the law has them."""
+    """Return a case with its norms in the place that the law needs."""
     return replace(case, norm_first=key.startswith("pre_norm"))

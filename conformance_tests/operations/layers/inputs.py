@@ -60,7 +60,7 @@ class LayerInputs(SampledInputs):
 
     @property
     def operation(self) -> str:
-        """The operation's name, which the memory tells."""
+        """The operation's name, which follows from the memory."""
         return "encoder_layer" if self.memory is None else "decoder_layer"
 
     def arguments(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class LayerInputs(SampledInputs):
 
     @property
     def memory_length(self) -> int:
-        """S, 0 where there is no memory."""
+        """S, 0 without a memory."""
         return 0 if self.memory is None else int(self.memory.shape[1])
 
     @property
@@ -120,7 +120,7 @@ class LayerInputs(SampledInputs):
         return replace(self, weights=replace(self.weights, **groups))
 
     def with_x(self, x: Array) -> LayerInputs:
-        """Return inputs with another stream, rounded to what the dtype holds."""
+        """Return inputs with another stream, rounded to the dtype."""
         return replace(self, x=round_to_dtype(x, self.dtype))
 
     def without(self, *sublayers: str) -> LayerInputs:
@@ -160,7 +160,7 @@ class LayerInputs(SampledInputs):
         return Expected(value, allowed, np.broadcast_to(self.real[..., None], value.shape))
 
     def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound of an implementation that sees what is padded."""
+        """Return the error bound of an implementation that sees the padding."""
         return replace(self, padding_mask=None, memory_padding_mask=None).expected(conventions).allowed
 
     def _reference(self, conventions: Conventions) -> Array:

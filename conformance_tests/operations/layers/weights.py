@@ -51,7 +51,7 @@ LayerParameters = EncoderLayerParameters | DecoderLayerParameters
 
 
 def draw_parameters(case: LayerCase, generator: np.random.Generator) -> LayerParameters:
-    """Return the weights of a case's layer: those of a decoder where there is a memory. No two are alike."""
+    """Return the weights of a case's layer: those of a decoder if there is a memory. No two are equal."""
     attention = _projections(case, generator)
     first, second = _norm(case, generator), _norm(case, generator)
     network = _network(case, generator)

@@ -49,10 +49,9 @@ IGNORE_KINDS: tuple[IgnoreKind, ...] = ("outside", "minus_one", "inside")
 
 @dataclass(frozen=True)
 class LossSpace(Space):
-    """Cases of `cross_entropy`; where a target is ignored another is kept, so that there are two at least.
-
-    A reduction of None is that of nobody who asks. Smoothed cases stay small: torch sums over all classes and positions
-    before it divides, and float16 ends at 65504.
+    """Cases of `cross_entropy`; if a target is ignored another is kept, so that there are at least two. A reduction of
+    None is the default. Smoothed cases stay small: torch sums over all classes and positions before it divides, and
+    float16 ends at 65504.
     """
 
     ignore: How = "never"

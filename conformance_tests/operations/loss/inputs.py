@@ -1,4 +1,4 @@
-"""The inputs of cross entropy: logits and the classes that came."""
+"""The inputs of cross entropy: logits and target classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHARE_IGNORED = 0.4
 
 @dataclass(frozen=True, eq=False)
 class CrossEntropyInputs(SampledInputs):
-    """Logits (B, L, N), targets (B, L), and what is ignored or smoothed."""
+    """Logits (B, L, N), targets (B, L), and the ignored index and smoothing."""
 
     operation: ClassVar[str] = "cross_entropy"
     dtype: str
@@ -105,14 +105,14 @@ class CrossEntropyInputs(SampledInputs):
         return Expected(value, allowed, np.ones(value.shape, dtype=bool))
 
     def _reduced(self, errors: Array, value: Array, precision: Precision) -> Array | float:
-        """Return the error bound of what the losses become, from those of the losses that count."""
+        """Return the error bound of the reduced loss, from those of the losses that count."""
         if self.reduction == "none":
             return scattered_bound(errors, value, self.kept, precision)
         bound = sum_bound if self.reduction == "sum" else mean_bound
         return bound(errors, float(value), precision)
 
     def loosest_error(self, conventions: Conventions) -> Array:
-        """Return the error bound of an implementation that counts what it should not and divides by nothing."""
+        """Return the error bound of an implementation that counts ignored targets and does not divide."""
         precision = Precision.of(self.dtype)
         every_class = [
             surprise_bound(self.logits.reshape(-1, self.classes), np.full(self.targets.size, k), 0.0, precision)

@@ -40,14 +40,14 @@ def agrees_with_formula(trial: Trial[CrossEntropyInputs]) -> Verdict:
 
 @judges("reduction.mean", space=replace(_OPTIONS, reductions=("mean",), least_classes=2), operations=_LOSS)
 def mean_is_the_default(trial: Trial[CrossEntropyInputs]) -> Verdict:
-    """Asking for the mean gives the loss of nobody who asks."""
+    """The reduction "mean" gives the default loss."""
     inputs = trial.inputs
     return trial.equal(replace(inputs, reduction=None), inputs)
 
 
 @judges("shift", space=replace(_OPTIONS, palettes=EXACT_PALETTES), operations=_LOSS)
 def shift(trial: Trial[CrossEntropyInputs]) -> Verdict:
-    """One number added to all logits of a position changes nothing."""
+    """Adding one number to all logits of a position changes nothing."""
     logits = trial.inputs.logits
     added = trial.generator.integers(1, 9, (*logits.shape[:-1], 1)).astype(float)
     return trial.equal(trial.inputs, trial.inputs.with_logits(logits + added))
@@ -55,7 +55,7 @@ def shift(trial: Trial[CrossEntropyInputs]) -> Verdict:
 
 @judges("uniform", space=_OPTIONS, operations=_LOSS)
 def uniform(trial: Trial[CrossEntropyInputs]) -> Verdict:
-    """With equal logits at each position the loss is ln N, whatever came."""
+    """With equal logits at each position the loss is ln N for any target."""
     inputs = trial.inputs
     level = inputs.with_logits(np.broadcast_to(inputs.logits[..., :1], inputs.logits.shape).copy())
     allowed = trial.expected(level).allowed

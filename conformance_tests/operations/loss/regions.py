@@ -24,7 +24,7 @@ REGIONS = (
         ("ignored targets", "Some targets do not count.", lambda c: c.ignore != "none"),
         ("ignored and smoothed", "Both at once.", lambda c: c.ignore != "none" and c.label_smoothing),
         ("smoothed by nothing", "A share of zero is given.", lambda c: c.label_smoothing == 0.0),
-        ("summed losses", "The sum is asked for.", lambda c: c.reduction == "sum"),
+        ("summed losses", "The sum is requested.", lambda c: c.reduction == "sum"),
         ("each loss", "Nothing is reduced.", lambda c: c.reduction == "none"),
         ("each loss, some ignored", "Ignored ones are zero.", lambda c: c.reduction == "none" and c.ignore != "none"),
         ("one class", "Nothing to choose from.", lambda c: c.classes == 1),

@@ -19,7 +19,7 @@ EmptyParts = Literal["none", "one", "both"]
 class MergeCase(BatchableCase):
     """One call of `merge_attention`: an attention over `keys` keys, divided in two.
 
-    Of half the rows one part, or both, are `empty`.
+    In half the rows one part, or both, are `empty`.
     """
 
     batch: int

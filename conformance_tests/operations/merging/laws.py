@@ -1,4 +1,4 @@
-"""Merging: two parts of an attention make the whole, wherever it was divided."""
+"""Merging: two parts of an attention make the whole, for any division."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def agrees_with_formula(trial: Trial[MergeInputs]) -> Verdict:
 
 @judges("both_empty", space=MergeSpace(empty="both"))
 def both_empty(trial: Trial[MergeInputs]) -> Verdict:
-    """Rows of which both parts are empty have the output 0 and the logarithm −∞."""
+    """Rows with both parts empty have the output 0 and the logarithm −∞."""
     inputs = trial.inputs
     empty = np.isneginf(inputs.lse_a) & np.isneginf(inputs.lse_b)
     output = np.broadcast_to(empty[..., None], inputs.output_a.shape)
@@ -65,7 +65,7 @@ def _joined(inputs: MergeInputs, part: Part) -> Array:
 
 
 def _rounded(inputs: MergeInputs, whole: Array) -> Array:
-    """Return how far rounding the parts to the dtype moves the exact result: no fault of who merges them."""
+    """Return how far rounding the parts to the dtype moves the exact result, which is no fault of the merging."""
     return np.asarray(np.abs(_joined(inputs, inputs.exact()) - whole))
 
 
@@ -99,7 +99,7 @@ def _of(inputs: MergeInputs, first: Part, second: Part) -> MergeInputs:
 
 
 def _merged(trial: Trial[MergeInputs], first: Part, second: Part) -> tuple[Part, Part]:
-    """Return what the implementation makes of two parts, and how far rounding may have led it."""
+    """Return the implementation's merging of two parts, and its error bound."""
     inputs = _of(trial.inputs, first, second)
     result, allowed = trial.output(inputs), trial.expected(inputs).allowed
     return tuple((inputs.part("output")(array), inputs.part("lse")(array)) for array in (result, allowed))  # type: ignore[return-value]

@@ -19,8 +19,8 @@ REGIONS = (
     *among(
         _MERGE,
         ("two parts with keys", "No part is empty.", lambda c: c.empty == "none"),
-        ("one empty part", "Rows of which one part has no keys.", lambda c: c.empty == "one"),
-        ("two empty parts", "Rows of which neither part has keys.", lambda c: c.empty == "both"),
+        ("one empty part", "Rows with one part without keys.", lambda c: c.empty == "one"),
+        ("two empty parts", "Rows with neither part having keys.", lambda c: c.empty == "both"),
     ),
     Region(
         "logarithms other than zero",

@@ -1,6 +1,5 @@
-"""Whole Transformers as estimates: the exact result, and how far rounding may lead a correct implementation from it.
-
-Each part is a step of `rounding.estimates`, whose bounds carry what the argument is wrong by.
+"""Whole Transformers as estimates: the exact result and the error bound of a correct implementation. Each part is a
+step of `rounding.estimates`, whose bounds propagate the error of the argument.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ EncoderAndDecoder = reference.EncoderDecoderWeights
 
 @dataclass(frozen=True)
 class ModelEstimates:
-    """A configuration, the conventions and the precision: what estimates of its parts depend on.
+    """The configuration, conventions and precision on which the estimates of a model's parts depend.
 
-    Masks are boolean (B, 1, L, S), True at visible keys. A row that sees no key has no weights; where it is compared
-    by nobody, what it holds is finite in the estimate and enters no other row.
+    Masks are boolean (B, 1, L, S), True at visible keys. A row that sees no key has no weights; if it is not compared,
+    its contents are finite in the estimate and enter no other row.
     """
 
     config: reference.TransformerConfiguration
@@ -54,7 +53,7 @@ class ModelEstimates:
         return self.normed(x, norm)
 
     def _sinusoids(self, batch: int, length: int) -> Estimate:
-        """Return sinusoids, which an implementation may tabulate in float32 whatever it computes in, and then round."""
+        """Return sinusoids, which an implementation may tabulate in float32 for any dtype and then round."""
         layout, width = self.conventions.sinusoidal_layout, self.config.d_model
         value = reference.sinusoidal_positions(length, width, layout=layout)
         pairs = sinusoid_bound(np.arange(length), reference.sinusoidal_frequencies(width), Precision.of("float32"))
@@ -64,7 +63,7 @@ class ModelEstimates:
         return Estimate(np.broadcast_to(value, shape), np.broadcast_to(error, shape))
 
     def normed(self, x: Estimate, norm: Any) -> Estimate:
-        """Return the architecture's norm of x, x itself where there is none."""
+        """Return the architecture's norm of x, or x itself if there is none."""
         if norm is None:
             return x
         eps = self.config.eps
@@ -131,7 +130,7 @@ def encoder_estimate(
     visible: Array,
     places: Array | None = None,
 ) -> Estimate:
-    """Return what an encoder makes of tokens (B, L) of which the keys `visible` may be seen."""
+    """Return an encoder's result on tokens (B, L), with the keys `visible`."""
     x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm, places)
     for layer in weights.layers:
         x = model.layer(x, layer, visible, places)

@@ -37,8 +37,8 @@ _SEEDS = choices.integers(0, 2**16)
 class ModelCase(Case):
     """One call of an encoder, an encoder-decoder or a language model, or one chain of calls of a decoding.
 
-    `source_length` is 0 where there is no source. `cuts` are the places at which decoding stops and continues, and
-    there are `more_positions` than tokens, so that a table is never as long as a sequence.
+    `source_length` is 0 without a source. `cuts` are the places at which decoding stops and continues, and there are
+    `more_positions` than tokens, so that a table is never as long as a sequence.
     """
 
     architecture: str
@@ -108,7 +108,7 @@ Compiled = tuple[ModelCase, Settings]
 
 
 def model_architectures(space: ModelSpace, limits: Limits) -> tuple[str, ...]:
-    """Return the architectures that the space asks for and the implementation has."""
+    """Return the architectures that the space requires and the implementation has."""
     return tuple(name for name in limits.architectures if name in space.architectures or not space.architectures)
 
 
@@ -221,7 +221,7 @@ def _free_sizes(space: ModelSpace, seed: int) -> tuple[ModelCase, ...]:
             heads,
             kv_heads,
             generator.choice((3, 5, 7, 10)),
-            # What layers share shows with two of them only, and a law may have ten cases.
+            # State shared by layers shows only with two of them, and a law may have ten cases.
             max(generator.choice(_LAYERS), 1 + number % 2),
             generator.choice((3, 5, 7, 11)),
             generator.randint(1, _MOST_TOKENS),

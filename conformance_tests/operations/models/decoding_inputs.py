@@ -1,4 +1,4 @@
-"""The inputs of decoding: chains of calls, each with the tokens of a step and what is given beside them."""
+"""The inputs of decoding: chains of calls, each with the tokens of a step and its other arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from veriformer.conformance_tests.rounding.estimates import Estimate
 
 @dataclass(frozen=True, eq=False)
 class DecodingInputs(ModelInputs):
-    """A chain of calls: the tokens of each step, and whose cache it continues."""
+    """A chain of calls: the tokens of each step, and the step whose cache it continues."""
 
     weights: reference.TransformerWeights
     steps: tuple[Step, ...] = field(kw_only=True)
@@ -39,7 +39,7 @@ class DecodingInputs(ModelInputs):
         return plain.decoding(tokens, case.cuts, **_drawn_keywords(case, config.max_length, tokens, generator))
 
     def arguments(self) -> dict[str, Any]:
-        """Return what every call of the chain is made with; tokens and cache are those of each step."""
+        """Return the arguments of every call of the chain; tokens and cache are those of each step."""
         return {"weights": self.weights, "config": self.config}
 
     def decoding(
@@ -64,7 +64,7 @@ class DecodingInputs(ModelInputs):
 
     @property
     def padding_mask(self) -> Array | None:
-        """Which tokens of a chain without branches are real, (B, L); None where nothing says so."""
+        """Which tokens of a chain without branches are real, (B, L); None without a padding mask."""
         return self.steps[-1].keywords.get("padding_mask")
 
     def followed(self, *steps: Step) -> DecodingInputs:
@@ -78,7 +78,7 @@ class DecodingInputs(ModelInputs):
 
     @property
     def cuts(self) -> tuple[int, ...]:
-        """Where a chain without branches is interrupted."""
+        """The places where a chain without branches is interrupted."""
         return tuple(np.cumsum([step.tokens.shape[1] for step in self.steps])[:-1].tolist())
 
     @property
@@ -100,7 +100,7 @@ class DecodingInputs(ModelInputs):
         return replace(self, steps=tuple(_taken(step, index) for step in self.steps))
 
     def with_tokens(self, tokens: Array) -> DecodingInputs:
-        """Return the inputs with other tokens, (B, L); what is given with those of a step, such as padding, stays."""
+        """Return the inputs with other tokens, (B, L); the other arguments of a step, such as padding, stay."""
         chunks = np.split(tokens, self.cuts, axis=1)
         steps = (replace(step, tokens=chunk) for step, chunk in zip(self.steps, chunks, strict=True))
         return replace(self, steps=tuple(steps))
@@ -127,7 +127,7 @@ class DecodingInputs(ModelInputs):
             if mask is not None and not loose:
                 visible = visible & mask[:, None, None, :]
             estimate = language_model_estimate(model, tokens, self.weights, visible, self._places(number))
-            # No later token has an influence: the longest sequence tells what its beginnings are answered.
+            # No later token has an influence: the longest sequence gives the results of its prefixes.
             for earlier in self._path(number):
                 found.setdefault(earlier, estimate)
         rows = [found[number].mapped(self._own_rows(number)) for number in range(len(self.steps))]
@@ -137,7 +137,7 @@ class DecodingInputs(ModelInputs):
         return Estimate(values, errors)
 
     def _places(self, number: int) -> Array | None:
-        """Return the positions (B, L) of all that the step of this number has seen; None where none were given."""
+        """Return the positions (B, L) of all tokens that the step of this number has seen; None if not given."""
         given = [self.steps[earlier].keywords.get("positions") for earlier in self._path(number)]
         if all(positions is None for positions in given):
             return None

@@ -1,4 +1,4 @@
-"""What the inputs of whole Transformers are drawn from: configurations, weights, padding."""
+"""The drawn parts of whole Transformers' inputs: configurations, weights, padding."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.models.cases import ModelCase, Side
 
 TreeT = TypeVar("TreeT", reference.TransformerWeights, reference.EncoderDecoderWeights)
-# Matrices are smaller than unit size: a layer that lets vectors grow lets bounds grow with them, and what rounding
-# might lead to in the worst case would hide what is wrong.
+# Matrices are smaller than unit size: a layer in which vectors grow makes bounds grow with them, and worst-case
+# rounding bounds would hide mistakes.
 _STEP = 0.25
 
 
@@ -46,7 +46,7 @@ def drawn_weights(
     *,
     encoder_only: bool = False,
 ) -> TreeT:
-    """Return the weights of a tree, no two of which are alike; gains are never one, shifts and biases never zero."""
+    """Return the weights of a tree, no two of them equal; gains are never one, shifts and biases never zero."""
 
     def make(name: str, shape: tuple[int, ...]) -> Array:
         if name == "gamma":

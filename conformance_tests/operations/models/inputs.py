@@ -1,4 +1,4 @@
-"""The inputs of whole Transformers: tokens, what hides them, a tree of weights and a configuration."""
+"""The inputs of whole Transformers: tokens, masks, a tree of weights and a configuration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from veriformer.reference import ModelConventions
 
 @dataclass(frozen=True, eq=False)
 class ModelInputs(SampledInputs):
-    """What all of them have: weights and a configuration. What is expected is computed once and remembered."""
+    """The common parts of all of them: weights and a configuration. The expected result is computed once and kept."""
 
     operation: str
     dtype: str

@@ -12,7 +12,7 @@ _DECODING = ("decode_step",)
 
 
 def _pieces(case: Any) -> tuple[int, ...]:
-    """Return how many tokens each call of a decoding is given, in order."""
+    """Return the number of tokens of each call of a decoding, in order."""
     return tuple(end - start for start, end in pairwise((0, *case.cuts, case.length)))
 
 
@@ -52,14 +52,14 @@ STACKS = (
 )
 DECODING = among(
     _DECODING,
-    ("tokens after a cache", "A call that goes on from a cache.", lambda c: len(_pieces(c)) > 1),
+    ("tokens after a cache", "A call that continues from a cache.", lambda c: len(_pieces(c)) > 1),
     ("several tokens after a cache", "And is given several tokens.", lambda c: max(_pieces(c)[1:], default=0) > 1),
     (
         "positions after a cache",
-        "A call that goes on, with positions that turn.",
+        "A call that continues, with rotary positions.",
         lambda c: c.architecture == "llama" and len(_pieces(c)) > 1,
     ),
-    ("padded decoding", "Some of what was given before is padding.", lambda c: c.padding != "none" and c.length > 1),
+    ("padded decoding", "Some earlier tokens are padding.", lambda c: c.padding != "none" and c.length > 1),
     ("positions given", "In any order, for all samples or each.", lambda c: c.positions != "none"),
     ("token by token", "Each call is given one.", lambda c: set(_pieces(c)) == {1} and c.length > 1),
 )

@@ -1,4 +1,4 @@
-"""The inputs of multi-head attention: what is projected, and the projections."""
+"""The inputs of multi-head attention: x, the context, and the projections."""
 
 from __future__ import annotations
 
@@ -60,10 +60,9 @@ class Projections:
         return cls(w_q, w_k, w_v, w_o, b_q, b_k, b_v, b_o)
 
     def with_logits_in_range(self, x: Array, context: Array, heads: int, kv_heads: int) -> Projections:
-        """Return projections with which no inner product of a query and a key leaves float16.
-
-        What a kernel makes of infinite logits says nothing of its formula. The queries become smaller by a power of
-        two, which rounds nothing.
+        """Return projections with which no inner product of a query and a key leaves float16. A kernel's result on
+        infinite logits says nothing about its formula. The queries become smaller by a power of two, which rounds
+        nothing.
         """
         query = reference.split_heads(x @ self.w_q + (0.0 if self.b_q is None else self.b_q), heads)
         key = reference.split_heads(context @ self.w_k + (0.0 if self.b_k is None else self.b_k), kv_heads)
@@ -104,7 +103,7 @@ class Projections:
 
 @dataclass(frozen=True, eq=False)
 class MultiHeadInputs(SampledInputs):
-    """What queries (`x`) and what keys and values (`context`) are projected from, and how."""
+    """The sources of queries (`x`) and of keys and values (`context`), and the projections."""
 
     operation: ClassVar[str] = "multi_head_attention"
     dtype: str
@@ -119,7 +118,7 @@ class MultiHeadInputs(SampledInputs):
 
     @classmethod
     def given(cls, dtype: str, arguments: Mapping[str, Any]) -> MultiHeadInputs:
-        """Return inputs made of given arguments, of which the weights are a mapping."""
+        """Return inputs made from given arguments; the weights are a mapping."""
         of_all_heads = {"num_kv_heads": arguments["num_heads"]}
         return cls(dtype, **{**of_all_heads, **arguments, "weights": Projections(**arguments["weights"])})
 
@@ -134,7 +133,7 @@ class MultiHeadInputs(SampledInputs):
             return filled(generator, case, (case.batch, length, width))
 
         x = tokens(case.query_length)
-        # Libraries have a path of its own for self-attention, which they tell by x and context being one array.
+        # Libraries have a separate path for self-attention, which they detect if x and context are one array.
         is_self_attention = case.query_length == case.key_length and (case.itself or case.seed % 2 == 1)
         context = x if is_self_attention else tokens(case.key_length)
         weights = Projections.draw(case, generator)
@@ -175,7 +174,7 @@ class MultiHeadInputs(SampledInputs):
         return self.x.shape
 
     def obeying(self, conventions: Conventions) -> MultiHeadInputs:
-        """Return the inputs without what a declared convention drops where mask and causal flag meet."""
+        """Return the inputs without the argument that a declared convention drops when mask and causal flag meet."""
         if not self.is_causal or self.mask is None:
             return self
         if conventions["causal_with_mask"] == "mask_ignored":
@@ -203,7 +202,7 @@ class MultiHeadInputs(SampledInputs):
     def with_keys_replaced(
         self, where: Array, content: float, *, keys: bool = True, values: bool = True
     ) -> MultiHeadInputs:
-        """Return inputs whose context holds `content` at `where` (B, S); it feeds keys and values alike."""
+        """Return inputs whose context holds `content` at `where` (B, S); it feeds both keys and values."""
         if not (keys and values):
             raise ValueError("the context feeds keys and values: they cannot be replaced apart")
         return replace(self, context=np.where(where[..., None], content, self.context))
@@ -212,7 +211,7 @@ class MultiHeadInputs(SampledInputs):
         return replace(self, x=self.x[index], context=self.context[index], mask=self._table(index, 0))
 
     def take_heads(self, index: Array) -> MultiHeadInputs:
-        """Return inputs whose heads, with their weights, stand in the order of `index`."""
+        """Return inputs whose heads, with their weights, are in the order of `index`."""
         return replace(self, weights=self.weights.take_heads(index, self.num_heads), mask=self._table(index, 1))
 
     def take_queries(self, index: Array) -> MultiHeadInputs:

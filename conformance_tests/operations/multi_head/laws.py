@@ -1,4 +1,4 @@
-"""How heads share keys, and how they are put together."""
+"""How heads share keys, and how they are combined."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MULTI_HEAD = ("multi_head_attention",)
 
 @judges("repeated_heads", space=AttentionSpace(mask="sometimes", causal="sometimes", grouped=True))
 def repeated_heads(trial: Trial[AttentionInputs]) -> Verdict:
-    """Each key/value head written out for every query head that reads it gives the same."""
+    """Repeating each key/value head for every query head that reads it gives the same result."""
     inputs = trial.inputs
     if inputs.value is None:
         raise TypeError("grouped attention has values")

@@ -50,7 +50,7 @@ class LayerNormInputs(VectorInputs):
 
 @dataclass(frozen=True, eq=False)
 class RmsNormInputs(VectorInputs):
-    """Vectors (batch, rows, width), what the implementation stores as gain, and eps."""
+    """Vectors (batch, rows, width), the gain as the implementation stores it, and eps."""
 
     operation: ClassVar[str] = "rms_norm"
     dtype: str
@@ -71,7 +71,7 @@ class RmsNormInputs(VectorInputs):
         return replace(self, gamma=np.full_like(self.gamma, stored))
 
     def gain(self, conventions: Conventions) -> Array:
-        """Return what the normalised vector is multiplied by."""
+        """Return the factor of the normalised vector."""
         return self.gamma if conventions["rms_norm_gain"] == "gamma" else 1.0 + self.gamma
 
     def expected(self, conventions: Conventions) -> Expected:

@@ -31,7 +31,7 @@ def agrees_with_formula(trial: Trial[LayerNormInputs | RmsNormInputs]) -> Verdic
 
 @judges("eps", space=_VARIED, operations=_NORMS)
 def small_as_eps(trial: Trial[LayerNormInputs | RmsNormInputs]) -> Verdict:
-    """Vectors whose components are as small as √eps, where eps is half of what stands under the root."""
+    """Vectors whose components are as small as √eps, so that eps is half of the sum under the root."""
     inputs = trial.inputs
     return trial.agrees(inputs.with_x(round_to_dtype(np.sqrt(inputs.eps) * inputs.x, inputs.dtype)))
 
@@ -66,7 +66,7 @@ def _mean_square(
     operations=_LAYER_NORM,
 )
 def large_mean(trial: Trial[LayerNormInputs]) -> Verdict:
-    """A number whose square the dtype cannot hold beside one is added to all components, and changes nothing."""
+    """Adding one number, whose square plus one the dtype cannot hold, to all components changes nothing."""
     inputs = trial.inputs
     digits = -np.log2(UNIT_ROUNDOFF[inputs.dtype])
     return trial.equal(inputs, inputs.with_x(inputs.x + 2.0 ** (digits // 2 + 1)))
@@ -103,7 +103,7 @@ def permutation(trial: Trial[RmsNormInputs]) -> Verdict:
 def reflection(trial: Trial[RmsNormInputs]) -> Verdict:
     """The reflection along (1, 1, 1, −1) in four components, whose entries ±1/2 every dtype holds.
 
-    Along (1, 1, 1, 1) it would commute with taking the mean away, and not tell centring.
+    Along (1, 1, 1, 1) it would commute with removing the mean, and not reveal centring.
     """
     plain: RmsNormInputs = trial.inputs.plain(trial.conventions)
     matrix = np.eye(plain.x.shape[-1])
@@ -135,7 +135,7 @@ def zero_vector(trial: Trial[RmsNormInputs]) -> Verdict:
 
 @judges("gain", space=VectorSpace(), operations=_RMS_NORM)
 def gain(trial: Trial[RmsNormInputs]) -> Verdict:
-    """The gain applied afterwards gives the same."""
+    """The gain applied afterwards gives the same result."""
     inputs = trial.inputs
     plain, factor = inputs.plain(trial.conventions), inputs.gain(trial.conventions)
     allowed = trial.expected(plain).allowed * np.abs(factor)
@@ -146,14 +146,14 @@ def gain(trial: Trial[RmsNormInputs]) -> Verdict:
 @judges("batch.independence", space=VectorSpace(least_rows=2), operations=_RMS_NORM)
 @judges("batch.independence", space=VectorSpace(least_rows=2, least_width=2), operations=_LAYER_NORM)
 def rows_alone(trial: Trial[LayerNormInputs | RmsNormInputs]) -> Verdict:
-    """The last vector alone gives what it gives beside the others."""
+    """The last vector gives the same result alone as among the others."""
     alone = trial.inputs.with_x(trial.inputs.x[-1:, -1:])
     return trial.equal(alone, trial.inputs, of_second=lambda result: result[-1:, -1:])
 
 
 @judges("shift", space=replace(_VARIED, palettes=("integers",)), operations=_LAYER_NORM)
 def shift(trial: Trial[LayerNormInputs]) -> Verdict:
-    """One number added to a whole vector changes nothing."""
+    """Adding one number to a whole vector changes nothing."""
     x = trial.inputs.x
     added = trial.generator.integers(1, 9, (*x.shape[:-1], 1)).astype(float)
     return trial.equal(trial.inputs, trial.inputs.with_x(x + added))

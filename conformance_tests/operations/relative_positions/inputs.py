@@ -51,7 +51,7 @@ class AlibiInputs(Inputs):
 
 @dataclass(frozen=True, eq=False)
 class BucketInputs(Inputs):
-    """Relative positions of any shape, and the keywords: all three are given, or none where one is missing."""
+    """Relative positions of any shape, and the keywords: all three are given, or none if one is missing."""
 
     operation: ClassVar[str] = "relative_position_bucket"
     dtype: str

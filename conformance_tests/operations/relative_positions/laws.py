@@ -156,7 +156,7 @@ def buckets_rise(trial: Trial[BucketInputs]) -> Verdict:
 
 @judges("sides", space=BucketSpace(direction="both"), operations=_BUCKET)
 def sides(trial: Trial[BucketInputs]) -> Verdict:
-    """A later key's bucket is half of all buckets above that of the earlier key as far away."""
+    """A later key's bucket is half of all buckets above that of the earlier key at the same distance."""
     inputs = trial.inputs
     later = inputs.of(np.abs(inputs.relative_position) + 1)
     earlier = later.of(-later.relative_position)
@@ -175,7 +175,7 @@ def later_keys(trial: Trial[BucketInputs]) -> Verdict:
 
 @judges("elements.independence", space=BucketSpace(least_columns=2), operations=_BUCKET)
 def elements(trial: Trial[BucketInputs]) -> Verdict:
-    """In another shape and order every relative position has the bucket that it had."""
+    """In another shape and order every relative position keeps its bucket."""
     inputs = trial.inputs
     flat = inputs.relative_position.reshape(-1)
     order = trial.permutation(flat.size)

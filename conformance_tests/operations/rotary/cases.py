@@ -92,7 +92,7 @@ def rotary_cases(space: RotarySpace, limits: Limits) -> choices.Choice[RotaryCas
 
 @lru_cache(maxsize=256)
 def _rotary_shapes(space: RotarySpace, seed: int | None) -> tuple[tuple[int, ...], ...]:
-    """Return shapes to choose from, smallest first; without a seed all that a person takes in at a glance."""
+    """Return shapes to choose from, smallest first; without a seed all small enough to read at a glance."""
     drawn: Iterable[tuple[int, ...]] = product((1, 2), (1, 2), (1, 2, 3), (2, 4, 6))
     if seed is not None:
         generator = random.Random(seed)
@@ -125,7 +125,7 @@ def _choices(how: How, values: tuple[Any, ...], offered: bool) -> tuple[Any, ...
 
 def _free_rotary(shape: tuple[int, ...], keywords: dict[str, Any], dtype: str) -> RotaryCase:
     width, part = shape[3], keywords["part"]
-    # 1 leaves two components as they are, 2 all but two; where nothing can be left, all turn.
+    # 1 leaves two components unrotated, 2 all but two; if none can be left, all turn.
     turned = {None: None, 1: max(width - 2, 2), 2: 2}[part]
     batch, heads, length, _ = shape
     own, base = keywords["per_sample"], keywords["base"]

@@ -32,7 +32,7 @@ class RotaryInputs(VectorInputs):
 
     @classmethod
     def draw(cls, operation: str, case: RotaryCase) -> RotaryInputs:
-        """Return the inputs that a case describes; positions neither start at 0 nor come in order."""
+        """Return the inputs of a case; positions neither start at 0 nor are in order."""
         generator = np.random.default_rng(case.seed)
         x = filled(generator, case, (case.batch, case.heads, case.length, case.width))
         shape = (case.batch, case.length) if case.per_sample else (case.length,)
@@ -62,7 +62,7 @@ class RotaryInputs(VectorInputs):
         return components[..., first], components[..., second]
 
     def expected(self, conventions: Conventions) -> Expected:
-        """Return the exact result and its error bound; what does not turn has no error."""
+        """Return the exact result and its error bound; components that do not turn have no error."""
         precision = Precision.of(self.dtype)
         turned = rotated(
             Estimate.exact(self.x),

@@ -27,7 +27,7 @@ def agrees_with_definition(trial: Trial[RotaryInputs]) -> Verdict:
 
 @judges("norm", space=RotarySpace(), operations=_ROTARY)
 def norm(trial: Trial[RotaryInputs]) -> Verdict:
-    """Every pair is as long as it was."""
+    """Every pair keeps its length."""
     inputs = trial.inputs
     first, second = inputs.pairs(trial.output(inputs), trial.conventions)
     one, other = inputs.pairs(inputs.x, trial.conventions)
@@ -40,7 +40,7 @@ def norm(trial: Trial[RotaryInputs]) -> Verdict:
 
 @judges("relative", space=RotarySpace(least_length=2), operations=_ROTARY)
 def relative(trial: Trial[RotaryInputs]) -> Verdict:
-    """The same distance added to all positions leaves every inner product of queries and keys as it was."""
+    """Adding the same distance to all positions does not change any inner product of queries and keys."""
     query: RotaryInputs = trial.inputs
     generator = trial.generator
     key = query.with_x(query.other_x(generator))
@@ -83,13 +83,13 @@ def additive(trial: Trial[RotaryInputs]) -> Verdict:
 
 
 def _turned_error(inputs: RotaryInputs, trial: Trial[RotaryInputs]) -> Array:
-    """Return how far an error of both components of a pair may lead once it is turned: √2 of it."""
+    """Return the largest error of a turned pair whose components both have an error: √2 of it."""
     return np.asarray(np.sqrt(2.0) * trial.expected(inputs).allowed)
 
 
 @judges("position_zero", space=RotarySpace(), operations=_ROTARY)
 def position_zero(trial: Trial[RotaryInputs]) -> Verdict:
-    """At position 0 the vectors come back."""
+    """At position 0 the vectors are returned unchanged."""
     inputs = trial.inputs.at(np.zeros_like(trial.inputs.positions))
     return compare(inputs.x, trial.output(inputs), trial.expected(inputs).allowed)
 
@@ -126,7 +126,7 @@ _PARTIAL = RotarySpace(rotary_dim="always", least_width=4)
 
 @judges("rotary_dim.untouched", space=_PARTIAL, operations=_ROTARY)
 def untouched(trial: Trial[RotaryInputs]) -> Verdict:
-    """The components that do not turn come back bit for bit."""
+    """The components that do not turn are returned bit for bit."""
     inputs = trial.inputs
     rest = inputs.x[..., inputs.turned :]
     return compare(rest, trial.output(inputs)[..., inputs.turned :], np.zeros(rest.shape))
@@ -134,7 +134,7 @@ def untouched(trial: Trial[RotaryInputs]) -> Verdict:
 
 @judges("rotary_dim.narrow_vector", space=_PARTIAL, operations=_ROTARY)
 def narrow_vector(trial: Trial[RotaryInputs]) -> Verdict:
-    """Without the components that do not turn, the others turn alike."""
+    """Without the components that do not turn, the others turn in the same way."""
     inputs = trial.inputs
     narrow = replace(inputs, x=inputs.x[..., : inputs.turned].copy(), rotary_dim=None)
     return trial.equal(narrow, inputs, of_second=lambda result: result[..., : inputs.turned])
@@ -142,7 +142,7 @@ def narrow_vector(trial: Trial[RotaryInputs]) -> Verdict:
 
 @judges("tokens.permutation", space=RotarySpace(least_length=2), operations=_ROTARY)
 def tokens(trial: Trial[RotaryInputs]) -> Verdict:
-    """Rows in another order, each with its position, come back in that order."""
+    """Rows in another order, each with its position, are returned in that order."""
     inputs = trial.inputs
     order = trial.permutation(inputs.x.shape[2])
     reordered = inputs.with_x(inputs.x[:, :, order]).at(inputs.positions[..., order])
@@ -151,7 +151,7 @@ def tokens(trial: Trial[RotaryInputs]) -> Verdict:
 
 @judges("positions.per_sample", space=RotarySpace(per_sample="always", least_batch=2), operations=_ROTARY)
 def per_sample(trial: Trial[RotaryInputs]) -> Verdict:
-    """The last sample alone, at its own positions, gives what it gives beside the others."""
+    """The last sample, at its own positions, gives the same result alone as in its batch."""
     inputs = trial.inputs
     alone = inputs.with_x(inputs.x[-1:]).at(inputs.positions[-1])
     return trial.equal(alone, inputs, of_second=lambda result: result[-1:])
@@ -167,7 +167,7 @@ def shared(trial: Trial[RotaryInputs]) -> Verdict:
 
 @judges("heads.independence", space=RotarySpace(least_heads=2), operations=_ROTARY)
 def heads_alone(trial: Trial[RotaryInputs]) -> Verdict:
-    """The last head alone gives what it gives beside the others."""
+    """The last head gives the same result alone as among the others."""
     inputs = trial.inputs
     alone = inputs.with_x(inputs.x[:, -1:])
     return trial.equal(alone, inputs, of_second=lambda result: result[:, -1:])
@@ -175,7 +175,7 @@ def heads_alone(trial: Trial[RotaryInputs]) -> Verdict:
 
 @judges("batch.permutation", space=RotarySpace(least_batch=2), operations=_ROTARY)
 def samples(trial: Trial[RotaryInputs]) -> Verdict:
-    """Samples in another order, each with its positions, come back in that order."""
+    """Samples in another order, each with its positions, are returned in that order."""
     inputs = trial.inputs
     order = trial.permutation(inputs.x.shape[0])
     positions = inputs.positions[order] if inputs.positions.ndim == 2 else inputs.positions

@@ -65,7 +65,7 @@ class SingleHeadInputs(SampledInputs):
 
     @classmethod
     def given(cls, dtype: str, arguments: Mapping[str, Any]) -> SingleHeadInputs:
-        """Return inputs made of given arguments, of which the weights are a mapping."""
+        """Return inputs made from given arguments; the weights are a mapping."""
         return cls(dtype, **{**arguments, "weights": HeadProjections(**arguments["weights"])})
 
     @classmethod

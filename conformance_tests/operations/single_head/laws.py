@@ -32,14 +32,14 @@ def agrees_with_formula(trial: Trial[SingleHeadInputs]) -> Verdict:
 
 @judges("mask.empty_row", space=_EMPTY, operations=_SINGLE_HEAD)
 def empty_row(trial: Trial[SingleHeadInputs]) -> Verdict:
-    """A position that sees nothing gets what the convention says."""
+    """A position that sees nothing gets the result that the convention specifies."""
     expected = trial.expected(trial.inputs)
     return trial.within(expected.value, trial.output(trial.inputs), lambda bound: bound(trial.inputs))
 
 
 @judges("single_token", space=replace(_SELF, queries=1, keys=1), operations=_SINGLE_HEAD)
 def single_token(trial: Trial[SingleHeadInputs]) -> Verdict:
-    """A single token gets its own value, whatever the other projections are."""
+    """A single token gets its own value, for any other projections."""
     inputs = trial.inputs
     value = inputs.x @ inputs.weights.w_v
     return trial.within(value, trial.output(inputs), lambda bound: bound(inputs))
@@ -55,7 +55,7 @@ def rescaled_projections(trial: Trial[SingleHeadInputs]) -> Verdict:
 
 @judges("projections.values", space=replace(_SELF, mask="sometimes"), operations=_SINGLE_HEAD)
 def doubled_values(trial: Trial[SingleHeadInputs]) -> Verdict:
-    """Twice the values, half of what comes."""
+    """Doubling the value projection doubles the output."""
     inputs = trial.inputs
     doubled = inputs.with_weights(w_v=2.0 * inputs.weights.w_v)
     return trial.equal(inputs, doubled, of_second=_halved)
@@ -67,7 +67,7 @@ def _halved(result: np.ndarray) -> np.ndarray:
 
 @judges("mask.masked_content", space=_OF_KEYS, operations=_SINGLE_HEAD)
 def masked_content(trial: Trial[SingleHeadInputs]) -> Verdict:
-    """Other content where nobody looks changes no other position; its own query reads what stands there."""
+    """Other content at a position that no other sees changes no other position; its own query reads it."""
     inputs = trial.inputs
     hidden = inputs.unseen
     changed = inputs.with_tokens_replaced(hidden, 5.0)
@@ -81,7 +81,7 @@ def _select(trial: Trial[SingleHeadInputs], axis: str, index: np.ndarray) -> Sel
 
 @judges("batch.independence", space=replace(_SELF, mask="sometimes", least_batch=2), operations=_SINGLE_HEAD)
 def batch_independence(trial: Trial[SingleHeadInputs]) -> Verdict:
-    """The last sample alone is answered as in its batch."""
+    """The last sample gives the same result alone as in its batch."""
     last = np.array([trial.inputs.batch - 1])
     return trial.equal(trial.inputs.take_samples(last), trial.inputs, of_second=_select(trial, "batch", last))
 

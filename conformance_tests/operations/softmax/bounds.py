@@ -19,7 +19,7 @@ _LARGEST_LOGARITHM = 300.0
 
 @dataclass(frozen=True)
 class Disturbed:
-    """What a softmax may become when its logits are wrong by up to ε.
+    """The effect of logits that are wrong by up to ε on a softmax.
 
     Weights are at most p e^ε / Σ p e^(−ε): `gain` is by how much more than p that is. `rise` is the part
     p (e^ε − 1) / Σ p e^(−ε), which moves averages. `normaliser` is log Σ e^z of each row.
@@ -45,7 +45,7 @@ def softmax_over(logits: Array, visible: Array, empty_row: EmptyRow) -> tuple[Ar
 
 
 def disturbed(logits: Array, error: Array) -> Disturbed:
-    """Return what the softmax of logits (−∞ where hidden) may become when they are wrong by `error`."""
+    """Return the effect on the softmax of logits (−∞ where hidden) that are wrong by `error`."""
     normaliser = log_normaliser(logits)
     logarithms = logits - normaliser
     weights = np.exp(logarithms)

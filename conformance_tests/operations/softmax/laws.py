@@ -26,7 +26,7 @@ def agrees_with_formula(trial: Trial[SoftmaxInputs]) -> Verdict:
 
 @judges("nonnegative", space=VectorSpace(), operations=_SOFTMAX)
 def nonnegative(trial: Trial[SoftmaxInputs]) -> Verdict:
-    """No weight is below zero."""
+    """No weight is negative."""
     output = trial.output(trial.inputs)
     return compare(np.maximum(output, 0.0), output, np.zeros(output.shape), may_be_nan=False)
 
@@ -41,7 +41,7 @@ def rows_sum_to_one(trial: Trial[SoftmaxInputs]) -> Verdict:
 
 @judges("shift", space=VectorSpace(palettes=EXACT_PALETTES, least_width=2), operations=_SOFTMAX)
 def shift(trial: Trial[SoftmaxInputs]) -> Verdict:
-    """One number added to a whole row changes nothing."""
+    """Adding one number to a whole row changes nothing."""
     x = trial.inputs.x
     added = trial.generator.integers(1, 9, (*x.shape[:-1], 1)).astype(float)
     return trial.equal(trial.inputs, trial.inputs.with_x(x + added))
@@ -66,6 +66,6 @@ def minus_infinity(trial: Trial[SoftmaxInputs]) -> Verdict:
 
 @judges("batch.independence", space=VectorSpace(least_rows=2, least_width=2), operations=_SOFTMAX)
 def rows_alone(trial: Trial[SoftmaxInputs]) -> Verdict:
-    """The last row alone gives what it gives beside the others."""
+    """The last row gives the same result alone as in its batch."""
     alone = trial.inputs.with_x(trial.inputs.x[-1:, -1:])
     return trial.equal(alone, trial.inputs, of_second=lambda result: result[-1:, -1:])

@@ -27,7 +27,7 @@ def unequal_lengths(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 def with_padding(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The result is that of a softmax over the keys that flag and mask both leave visible, as the convention says.
 
-    An implementation that refuses the pair does not offer the law, but it must really refuse.
+    The law is not offered by an implementation that refuses the pair, but it must really refuse.
     """
     if trial.conventions["causal_with_mask"] != "rejects":
         return trial.agrees()
@@ -44,7 +44,7 @@ def with_padding(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 
 @judges("causal.no_future_leak", space=replace(_CAUSAL, lengths="equal"))
 def no_future_leak(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """Other content in the later half of the sequence leaves the queries of the first half alone."""
+    """Other content in the later half of the sequence does not affect the queries of the first half."""
     inputs = trial.inputs
     cut = inputs.query_length // 2
     axis = inputs.result_axis("queries")
@@ -60,7 +60,7 @@ def no_future_leak(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 
 @judges("causal.own_position", space=replace(_CAUSAL, lengths="equal"))
 def own_position(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """The first query sees the first key and no other: it is answered as alone with it."""
+    """The first query sees only the first key: its result is the same as alone with it."""
     inputs = trial.inputs
     first = np.array([0])
     alone = replace(inputs.take_queries(first).take_keys(first), is_causal=False)
@@ -75,9 +75,9 @@ def own_position(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 
 @judges("causal.prefix", space=replace(_CAUSAL, lengths="keys_suffice"))
 def prefix(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """The sequence without its last token gives the same answers to the queries that remain.
+    """The sequence without its last token gives the same results for the remaining queries.
 
-    Queries and keys lose one each, so that either alignment still shows query i what it showed before.
+    Queries and keys lose one each, so that under either alignment query i still sees the same keys.
     """
     inputs = trial.inputs
     queries, keys = inputs.query_length - 1, inputs.key_length - 1
@@ -93,7 +93,7 @@ def prefix(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 
 @judges("causal.explicit_mask", space=_CAUSAL)
 def explicit_mask(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """The triangular mask given as a mask gives what the flag gives."""
+    """The explicit triangular mask gives the same result as the flag."""
     inputs = trial.inputs
     alignment = trial.conventions["causal_alignment"]
     mask = reference.causal_mask(inputs.query_length, inputs.key_length, causal_alignment=alignment)

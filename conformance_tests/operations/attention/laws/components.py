@@ -14,7 +14,7 @@ from veriformer.conformance_tests.operations.attention.inputs import AttentionIn
 
 @judges("keys.shift", space=AttentionSpace(mask="sometimes", palettes=EXACT_PALETTES, least_keys=2))
 def key_shift(trial: Trial[AttentionInputs]) -> Verdict:
-    """One vector of small integers, which every dtype adds exactly, added to every key changes nothing."""
+    """Adding one vector of small integers, which every dtype adds exactly, to every key changes nothing."""
     inputs = trial.inputs
     shift = trial.generator.integers(-3, 4, (*inputs.key.shape[:2], 1, inputs.key.shape[-1])).astype(float)
     return trial.equal(inputs, replace(inputs, key=inputs.key + shift))
@@ -22,7 +22,7 @@ def key_shift(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("components.permutation", space=AttentionSpace(mask="sometimes", least_width=2, least_keys=2))
 def components(trial: Trial[AttentionInputs]) -> Verdict:
-    """Components in another order and with other signs, in queries and keys alike, change nothing."""
+    """Components in another order and with other signs, in both queries and keys, change nothing."""
     inputs = trial.inputs
     width = inputs.query.shape[-1]
     order, signs = trial.permutation(width), trial.generator.choice((-1.0, 1.0), width)

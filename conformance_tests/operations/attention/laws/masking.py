@@ -1,4 +1,4 @@
-"""Masks: what is hidden has no influence, and nothing else changes."""
+"""Masks: hidden keys have no influence, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def low_logits(trial: Trial[AttentionInputs]) -> Verdict:
     space=AttentionSpace(mask="always", mask_kinds=_KEY_MASKS, mask_shapes=_SHARED, least_batch=2, least_keys=2),
 )
 def nonfinite_behind_mask(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """A NaN or infinity behind the mask reaches no further than the convention says."""
+    """A NaN or infinity behind the mask reaches no further than the convention allows."""
     inputs, convention = trial.inputs, trial.conventions["masked_nonfinite"]
     hidden = inputs.unseen_keys(trial.conventions)
     content = float(trial.generator.choice([np.nan, np.inf, -np.inf]))
@@ -80,7 +80,7 @@ def _poison_stays_in_its_sample(
     space=AttentionSpace(mask="always", mask_kinds=("random",), mask_shapes=("lengths",), least_keys=2),
 )
 def removed_keys(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """Leaving out the keys that are masked for every query changes nothing."""
+    """Omitting the keys that are masked for every query changes nothing."""
     inputs = trial.inputs
     # How many are kept follows from the length alone, so that compiling frameworks see few new shapes.
     kept = np.sort(trial.permutation(inputs.key_length)[: (inputs.key_length + 1) // 2])
@@ -98,7 +98,7 @@ def removed_keys(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     space=AttentionSpace(mask="always", mask_kinds=("padding",), mask_shapes=_SHARED, least_batch=2, least_keys=2),
 )
 def padding(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """The last sample alone, without its padding, is answered as in the padded batch."""
+    """The last sample, without its padding, gives the same result alone as in the padded batch."""
     inputs = trial.inputs
     last = inputs.batch - 1
     kept = np.arange((inputs.key_length + 1) // 2)
@@ -113,7 +113,7 @@ def padding(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 
 @judges("mask.additive", space=AttentionSpace(mask="always", bias="sometimes", least_keys=2))
 def additive(trial: Trial[AttentionInputs]) -> Verdict:
-    """The mask written as a bias of 0 and −∞ gives the same."""
+    """The mask written as a bias of 0 and −∞ gives the same result."""
     inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
     written = np.where(np.broadcast_to(present(inputs.mask), shape), 0.0, -np.inf)
@@ -132,7 +132,7 @@ def additive(trial: Trial[AttentionInputs]) -> Verdict:
     ),
 )
 def broadcast(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """The expanded mask gives what the short one gives."""
+    """The expanded mask gives the same result as the short one."""
     inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
     expanded = replace(inputs, mask=np.broadcast_to(present(inputs.mask), shape).copy())
@@ -144,7 +144,7 @@ def broadcast(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     space=AttentionSpace(mask="always", mask_kinds=("empty_rows",), mask_shapes=("full", "lengths", "shared_by_heads")),
 )
 def empty_row(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """A query without a visible key gets what the convention says."""
+    """A query without a visible key gets the result that the convention specifies."""
     expected = trial.expected(trial.inputs)
     return trial.within(expected.value, trial.output(trial.inputs), lambda bound: bound(trial.inputs))
 
@@ -160,5 +160,5 @@ def empty_row(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     ),
 )
 def empty_row_is_local(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """Queries beside an empty row are answered as the formula says."""
+    """Queries next to an empty row follow the formula."""
     return trial.agrees()

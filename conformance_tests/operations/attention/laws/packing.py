@@ -21,7 +21,7 @@ _PER_HEAD = ("scaled_dot_product_attention", "grouped_query_attention", "attenti
     space=AttentionSpace(mask="always", mask_shapes=("lengths",), lengths="equal", least_queries=3, least_keys=3),
 )
 def packed(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """The second of two documents in one sequence is answered as in a call of its own."""
+    """The second of two documents in one sequence gives the same result as in a call of its own."""
     inputs = trial.inputs
     cut = inputs.query_length // 2
     second = np.arange(inputs.query_length) >= cut
@@ -42,7 +42,7 @@ def packed(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     space=AttentionSpace(mask="always", mask_shapes=("keys_only",), least_keys=2),
 )
 def left_padding(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """Keys with other content in front of them, which the mask hides, give what they give alone."""
+    """Keys behind other content that the mask hides give the same result as alone."""
     inputs = trial.inputs
     keys = inputs.key_length
     padding = (keys + 1) // 2
@@ -55,7 +55,7 @@ def left_padding(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 
 @judges("mask.composition", space=AttentionSpace(mask="always", bias="always", least_keys=2), operations=_PER_HEAD)
 def composition(trial: Trial[AttentionInputs]) -> Verdict:
-    """A mask and a bias of −∞ give what the one mask gives that hides what either hides."""
+    """A mask and a bias of −∞ give the same result as one mask that hides the keys that either hides."""
     inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
     other = trial.generator.random(shape) < 0.7

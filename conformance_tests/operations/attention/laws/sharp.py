@@ -1,8 +1,8 @@
-"""Inputs on which rounding can do little and a mistake much: faint keys, and values that only hidden keys have.
+"""Inputs on which rounding has little effect and a mistake much: faint keys, and values that only hidden keys have.
 
-The error bound of an output counts a logit's error with the distance of its value from the output, and what is summed
-with its size. Where all values that weigh are zero, what is left is the rounding of the one faint weight that the
-output is made of. A logit that is wrong by a share δ changes that weight by a share δz: the fainter the key, the more.
+The error bound of an output counts a logit's error with the distance of its value from the output, and the summed terms
+with their size. If all values with weight are zero, only the rounding of the one faint weight of the output remains. A
+logit that is wrong by a share δ changes that weight by a share δz: the fainter the key, the more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DEPTH = {"float16": 8.0, "bfloat16": 64.0, "float32": 64.0, "float64": 64.0}
 _QUERIES = (8.0, 4.0, 2.0, 1.0)
 # Integers that keep the output of float16 among its normal numbers; several, so that products round in several ways.
 _CONTENT = (32, 64)
-# The scale of one component is 1, of which nothing can be wrong.
+# The scale of one component is 1, where a wrong scale cannot show.
 FAINT = AttentionSpace(scale="sometimes", palettes=("bits",), amplitudes=(1,), least_keys=2, least_width=2)
 
 
@@ -66,13 +66,13 @@ def faint_keys(inputs: Given, generator: np.random.Generator) -> Given:
 # Not batched: what it can show follows from the sizes alone, so that more samples of one size show no more.
 @judges("scale.faint_key", space=FAINT, batched=False)
 def faint_key(trial: Trial[AttentionInputs]) -> Verdict:
-    """The output is what a key far below the largest adds to nothing."""
+    """The output is the contribution of a key far below the largest, and nothing else."""
     return trial.agrees(faint_keys(trial.inputs, trial.generator))
 
 
 @judges("mask.no_share", space=AttentionSpace(mask="always", causal="sometimes", least_keys=2))
 def no_share(trial: Trial[AttentionInputs]) -> Verdict:
-    """Where only a hidden key has a value that is not zero, the output is zero."""
+    """If only a hidden key has a value that is not zero, the output is zero."""
     inputs = trial.inputs
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
@@ -90,6 +90,6 @@ def whole_numbers(generator: np.random.Generator, shape: tuple[int, ...]) -> Arr
 
 
 def _most(counts: Array, generator: np.random.Generator) -> Array:
-    """Return which entry of each row (..., S) is the largest, one of them at random where several are."""
+    """Return which entry of each row (..., S) is the largest, one at random of several."""
     chosen = np.argmax(counts + generator.random(counts.shape), axis=-1)
     return np.asarray(np.arange(counts.shape[-1]) == chosen[..., None])

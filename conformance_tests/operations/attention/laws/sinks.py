@@ -40,7 +40,7 @@ def agrees_with_formula(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("sinks.extra_key", space=replace(_WITH_SINKS, bias="always"))
 def extra_key(trial: Trial[AttentionInputs]) -> Verdict:
-    """One more key of zeros, with the sink as its bias and no value, gives what the sink gives."""
+    """One more key of zeros, with the sink as its bias and no value, gives the same result as the sink."""
     inputs = trial.inputs
     if inputs.value is None or inputs.sinks is None or inputs.bias is None:
         raise TypeError("this law gives sinks and a bias to an operation with values")
@@ -58,7 +58,7 @@ def extra_key(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("sinks.weights_below_one", space=replace(_WITH_SINKS, mask="sometimes"))
 def weights_below_one(trial: Trial[AttentionInputs]) -> Verdict:
-    """With values of one the output is what the sink leaves to the keys."""
+    """With values of one the output is the weight that the sink leaves to the keys."""
     inputs = trial.inputs
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
@@ -67,7 +67,7 @@ def weights_below_one(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("sinks.weights_below_one", space=replace(_WITH_SINKS, mask="sometimes"), operations=("attention_weights",))
 def rows_below_one(trial: Trial[AttentionInputs]) -> Verdict:
-    """The weights of each row sum to what the sink leaves to the keys."""
+    """The weights of each row sum to the weight that the sink leaves to the keys."""
     inputs = trial.inputs
     expected, output = trial.expected(inputs), trial.output(inputs)
     seen = ~inputs.empty_rows(trial.conventions)
@@ -76,7 +76,7 @@ def rows_below_one(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("sinks.negligible", space=replace(_WITH_SINKS, mask="sometimes"))
 def negligible(trial: Trial[AttentionInputs]) -> Verdict:
-    """Sinks far below all logits give what no sinks give."""
+    """Sinks far below all logits give the same result as no sinks."""
     inputs = trial.inputs
     return trial.equal(replace(inputs, sinks=None), replace(inputs, sinks=np.full(inputs.heads, _NEGLIGIBLE)))
 

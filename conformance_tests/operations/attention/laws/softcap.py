@@ -26,14 +26,14 @@ def agrees_with_formula(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("softcap.off", space=_CAPPED)
 def off(trial: Trial[AttentionInputs]) -> Verdict:
-    """A cap of zero gives what no cap gives."""
+    """A cap of zero gives the same result as no cap."""
     inputs = trial.inputs
     return trial.equal(replace(inputs, softcap=None), replace(inputs, softcap=0.0))
 
 
 @judges("softcap.large", space=replace(_CAPPED, amplitudes=(1,)))
 def large(trial: Trial[AttentionInputs]) -> Verdict:
-    """A cap far above the logits gives what no cap gives, up to what it exactly changes."""
+    """A cap far above the logits gives the same result as no cap, up to its exact effect."""
     inputs = trial.inputs
     plain, capped = replace(inputs, softcap=None), replace(inputs, softcap=_LARGE_CAP)
     one, other = (trial.expected(given) for given in (plain, capped))
@@ -43,7 +43,7 @@ def large(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("softcap.bounded", space=replace(_CAPPED, amplitudes=(4, 10)))
 def bounded(trial: Trial[AttentionInputs]) -> Verdict:
-    """The weight of the first key, read off by a value that only it has, lies between what the cap allows."""
+    """The weight of the first key, read off by a value that only it has, lies within the limits of the cap."""
     inputs = trial.inputs
     if inputs.value is None or not inputs.softcap:
         raise TypeError("this law gives a cap to an operation with values")

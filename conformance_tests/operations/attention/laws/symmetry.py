@@ -1,4 +1,4 @@
-"""What may be reordered, and what does not influence what."""
+"""Symmetry and independence of attention."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _select(trial: Trial[AttentionInputs | MultiHeadInputs], axis: str, index: n
 
 @judges("batch.independence", space=AttentionSpace(mask="sometimes", causal="sometimes", least_batch=2))
 def batch_independence(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """The last sample alone is answered as in its batch."""
+    """The last sample gives the same result alone as in its batch."""
     last = np.array([trial.inputs.batch - 1])
     return trial.equal(trial.inputs.take_samples(last), trial.inputs, of_second=_select(trial, "batch", last))
 
@@ -37,7 +37,7 @@ def batch_permutation(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdic
     operations=_PER_HEAD,
 )
 def head_independence(trial: Trial[AttentionInputs]) -> Verdict:
-    """The last group of heads alone is answered as beside the others."""
+    """The last group of heads gives the same result alone as with the others."""
     last = np.arange(trial.inputs.heads - trial.inputs.group_size, trial.inputs.heads)
     return trial.equal(trial.inputs.take_heads(last), trial.inputs, of_second=_select(trial, "heads", last))
 

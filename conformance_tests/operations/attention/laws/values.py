@@ -71,7 +71,7 @@ def hull(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("values.constant", space=AttentionSpace(mask="sometimes", causal="sometimes", least_keys=2))
 def constant_values(trial: Trial[AttentionInputs]) -> Verdict:
-    """Equal values come out as they went in."""
+    """Equal values are returned unchanged."""
     inputs = trial.inputs
     if inputs.value is None:
         raise TypeError(f"{inputs.operation} has no values")
@@ -107,7 +107,7 @@ def linear_in_values(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("keys.equal", space=AttentionSpace(least_keys=2, least_queries=2))
 def equal_keys(trial: Trial[AttentionInputs]) -> Verdict:
-    """Equal keys leave nothing to tell values apart by: each gets the weight 1/S."""
+    """Equal keys do not distinguish values: each gets the weight 1/S."""
     inputs = trial.inputs
     inputs = replace(inputs, key=np.broadcast_to(inputs.key[:, :, :1], inputs.key.shape).copy())
     expected = trial.expected(inputs)
@@ -120,13 +120,13 @@ def equal_keys(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("keys.duplicated", space=AttentionSpace(bias="always", mask="sometimes", causal="never"))
 def duplicated_key(trial: Trial[AttentionInputs]) -> Verdict:
-    """The last key given twice equals log 2 added to its logits."""
+    """Repeating the last key equals adding log 2 to its logits."""
     inputs: AttentionInputs = replace(trial.inputs, bias=None)
     keys = inputs.key_length
     twice = inputs.take_keys(np.append(np.arange(keys), keys - 1))
     bias = np.zeros((inputs.batch, inputs.heads, inputs.query_length, keys))
     bias[..., -1] = np.log(2.0)
-    # A bias that the dtype cannot hold is rounded on its way in; the exact result is that of the rounded one.
+    # A bias that the dtype cannot hold is rounded before the call; the exact result is that of the rounded one.
     biased = replace(inputs, bias=bias)
     results, rounded = (trial.output(twice), trial.output(biased)), _rounded_bias_error(biased, trial)
     judged = trial.expected(twice).judged
@@ -145,14 +145,14 @@ def _rounded_bias_error(inputs: AttentionInputs, trial: Trial[AttentionInputs | 
 
 @judges("keys.all_twice", space=AttentionSpace(mask="sometimes"))
 def all_keys_twice(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """Every key given twice changes nothing."""
+    """Repeating every key changes nothing."""
     keys = trial.inputs.key_length
     return trial.equal(trial.inputs, trial.inputs.take_keys(np.tile(np.arange(keys), 2)))
 
 
 @judges("bias.row_shift", space=AttentionSpace(bias="always", palettes=EXACT_PALETTES, least_keys=2))
 def bias_row_shift(trial: Trial[AttentionInputs]) -> Verdict:
-    """One number added to the whole row of a bias changes nothing."""
+    """Adding one number to a whole row of a bias changes nothing."""
     inputs = trial.inputs
     if inputs.bias is None:
         raise TypeError("this law gives a bias")
@@ -166,7 +166,7 @@ def bias_row_shift(trial: Trial[AttentionInputs]) -> Verdict:
     operations=("attention_weights",),
 )
 def nonnegative(trial: Trial[AttentionInputs]) -> Verdict:
-    """No weight is below zero."""
+    """No weight is negative."""
     output, judged = trial.output(trial.inputs), trial.expected(trial.inputs).judged
     return compare(np.maximum(output, 0.0), output, np.zeros(output.shape), judged, may_be_nan=False)
 

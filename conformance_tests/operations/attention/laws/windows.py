@@ -1,4 +1,4 @@
-"""Windows: what is near is seen, and nothing else changes."""
+"""Windows: near keys are seen, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def agrees_with_formula(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("window.wide", space=replace(_WINDOWED, causal="sometimes"))
 def wide(trial: Trial[AttentionInputs]) -> Verdict:
-    """A window longer than everything gives what no window gives."""
+    """A window longer than both sequences gives the same result as no window."""
     inputs = trial.inputs
     return trial.equal(replace(inputs, window=None), replace(inputs, window=_wide(inputs)))
 
@@ -39,7 +39,7 @@ def _wide(inputs: AttentionInputs) -> Window:
 
 @judges("window.unlimited", space=_WINDOWED)
 def unlimited(trial: Trial[AttentionInputs]) -> Verdict:
-    """None and −1 on one side give what a wide window gives there."""
+    """None and −1 on one side give the same result as a wide window there."""
     inputs = trial.inputs
     left, right = _wide(inputs)
     # One of four spellings for each case, so that a compiling framework meets few new programs.
@@ -55,7 +55,7 @@ def unlimited(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("window.explicit_mask", space=_WINDOWED)
 def explicit_mask(trial: Trial[AttentionInputs]) -> Verdict:
-    """The banded mask given as a mask gives what the window gives."""
+    """The explicit banded mask gives the same result as the window."""
     inputs = trial.inputs
     if inputs.window is None:
         raise TypeError("this law gives a window")
@@ -79,7 +79,7 @@ def own_position(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("window.no_leak", space=replace(_EQUAL, least_queries=3, least_keys=3))
 def no_leak(trial: Trial[AttentionInputs]) -> Verdict:
-    """Other content in the first key leaves alone the queries whose window begins after it."""
+    """Other content in the first key does not affect the queries whose window begins after it."""
     inputs: AttentionInputs = replace(trial.inputs, window=(1, 1))
     first = np.zeros_like(inputs.unseen_keys(trial.conventions))
     first[..., 0] = True
@@ -92,6 +92,6 @@ def no_leak(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("window.causal_as_window", space=replace(_WINDOWED, causal="always"))
 def causal_as_window(trial: Trial[AttentionInputs]) -> Verdict:
-    """A window with nothing to the right gives what the causal flag gives."""
+    """A window with nothing to the right gives the same result as the causal flag."""
     flagged: AttentionInputs = replace(trial.inputs, window=None)
     return trial.equal(flagged, replace(flagged, is_causal=False, window=(None, 0)))

@@ -1,4 +1,4 @@
-"""Decisions about the bias of the logits: when it is heeded, and what is done with it."""
+"""Decisions about the bias of the logits: when and how it is applied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _hidden_unless(visible: Callable[[Array], Array]) -> Callable[[Array, Array,
 
 
 def _read_as_half(logits: Array, bias: Array, dtype: str) -> Array:
-    """Add what the bytes of the bias say if they are read as numbers of 16 bits; NumPy has no bfloat16 to read."""
+    """Add the bytes of the bias read as numbers of 16 bits; NumPy has no bfloat16 to read."""
     if dtype not in ("float32", "float64"):
         raise NotDefined
     halves = np.ascontiguousarray(bias, dtype=dtype).view(np.float16)

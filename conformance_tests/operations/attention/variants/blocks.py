@@ -1,8 +1,8 @@
-"""How the keys are gone through: all at once, or block by block with a softmax that is brought up to date.
+"""The order of the keys: all at once, or block by block with an online softmax.
 
-Fused kernels and sharded attention take a block of keys at a time. What may go wrong with the scale, with positions,
-with the keys of a block and with sums are decisions of their own: they go wrong together. The block's size is not known
-from outside, so every mistake has an option for each usual size.
+Fused kernels and sharded attention take a block of keys at a time. Scale, positions, the keys of a block and sums are
+separate decisions, which can go wrong together. The block's size is not known from outside, so every mistake has an
+option for each usual size.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Output = Callable[[Array, Array, Array, str], Array]
 
 @dataclass(frozen=True)
 class Sums:
-    """What stands for softmax, or for softmax and the average of the values; None where nothing else does."""
+    """The replacement of softmax, or of softmax and the average of the values; None if there is none."""
 
     weights: Weights | None = None
     output: Output | None = None
@@ -65,7 +65,7 @@ def _blocks(logits: Array, visible: Array, size: int) -> Blocks:
 
 
 def _divided(parts: Array, total: Array, keys: int, empty_row: str) -> Array:
-    """Return the blocks in a row again, over their total; `empty_row` says what stands where that is 0."""
+    """Return the blocks joined again, over their total; `empty_row` says what replaces a total of 0."""
     row = parts.reshape(*parts.shape[:-2], -1)[..., :keys]
     weights = row / np.where(total == 0.0, 1.0, total)
     otherwise = {"zeros": 0.0, "nan": np.nan, "mean_of_values": 1.0 / max(keys, 1)}[empty_row]
@@ -122,7 +122,7 @@ def _maximum_of_block(size: int) -> Output:
 
 
 def _padding_visible(size: int) -> Weights:
-    """Return weights beside the zeros that fill up the last block: keys of logit 0, whose values are zero."""
+    """Return weights with the zeros that fill up the last block: keys of logit 0, whose values are zero."""
 
     def weights(logits: Array, visible: Array, empty_row: Any, _: str) -> Array:
         missing = -logits.shape[-1] % size
@@ -134,7 +134,7 @@ def _padding_visible(size: int) -> Weights:
 
 
 def _padding_beside_maximum(size: int) -> Weights:
-    """Return the same weights where the maximum leaves the padding out: e to its distance may overflow.
+    """Return the same weights with a maximum that omits the padding: e to its distance may overflow.
 
     Without padding too, for 0 · ∞ is not a number.
     """
@@ -151,7 +151,7 @@ def _padding_beside_maximum(size: int) -> Weights:
 def _rounded_exponentials(rounded: Callable[[Array], Array], size: int | None = None) -> Weights:
     """Return weights whose exponentials are rounded before they weigh values, but not in the total.
 
-    What is rounded is relative to the largest logit so far: with blocks another number than without.
+    The rounded numbers are relative to the largest logit so far, so that blocks change them.
     """
 
     def weights(logits: Array, visible: Array, empty_row: Any, _: str) -> Array:
@@ -164,7 +164,7 @@ def _rounded_exponentials(rounded: Callable[[Array], Array], size: int | None = 
 
 
 def _within(limit: Callable[[int], int]) -> Callable[[Scores], Scores]:
-    """Return what shows the keys in front of a limit alone, which depends on how many there are."""
+    """Return the visibility of only the keys before a limit, which depends on their number."""
 
     def shown(scores: Scores) -> Scores:
         keys = scores.logits.shape[-1]
@@ -212,7 +212,7 @@ def _local(size: int) -> Callable[[int], Array]:
 _CARRIED: tuple[Literal["output", "total"], ...] = ("output", "total")
 # Kernels multiply the scale by log₂ e, in order to raise 2 to the logits; once is enough.
 _BASE_CHANGE = math.log2(math.e)
-# Beyond these lengths no case goes: larger blocks show only in that a sequence has no whole one.
+# No case is longer: larger blocks show only because a sequence has no whole one.
 _SIZES = (2, 4, 8, 16, 32, 64)
 _LARGEST = 128
 

@@ -41,7 +41,7 @@ def _without(arguments: Arguments, *names: str) -> Arguments:
 
 
 def _where_they_meet(*dropped: str, beside: Sequence[str] = ("mask", "bias")) -> Callable[[Arguments], Arguments]:
-    """Return what is left of the arguments by an implementation that drops some beside a causal flag and a mask."""
+    """Return the arguments that remain in an implementation that drops some when causal flag and mask meet."""
 
     def kept(arguments: Arguments) -> Arguments:
         meet = arguments.get("is_causal") and any(arguments.get(name) is not None for name in beside)
@@ -155,7 +155,7 @@ CAUSAL_USE = Decision(
 
 
 def _value_of_convention(*_: Any) -> None:
-    """Stand where the name of the option is all that matters."""
+    """A placeholder for an option of which only the name matters."""
 
 
 WINDOW_COUNTING = Decision(
@@ -173,7 +173,7 @@ Near = Callable[[Array, int, Window, Any], Array]
 
 def _standard_window(own: Array, keys: int, window: Window, counting: Any) -> Array:
     if counting == "exclusive" and window[0] == 0:
-        # The reference refuses a window without the query's own key; who goes by the formula shows p + 1 ≤ j.
+        # The reference refuses a window without the query's own key; by the formula it shows p + 1 ≤ j.
         return _standard_window(own, keys, (None, window[1]), counting) & (np.arange(keys) > own[:, None])
     return reference.within_window(own, np.arange(keys), window, counting)
 
@@ -219,7 +219,7 @@ def _from_the_other_end(own: Array, keys: int, window: Window, counting: Any) ->
 
 
 def _only_in_first_pass(own: Array, keys: int, window: Window, counting: Any) -> Array:
-    """Leave the window out where keys of a cache stand before those of the queries: it should have dropped the old."""
+    """Omit the window if keys of a cache precede those of the queries: it should have dropped the old ones."""
     return _standard_window(own, keys, window if own.size == keys else (None, None), counting)
 
 

@@ -85,7 +85,7 @@ def _capped(logits: Array, arguments: Arguments, point: Point) -> Array:
 
 
 def _capped_after_mask(scores: Scores, arguments: Arguments, point: Point) -> Scores:
-    """Return the scores as they are, or capped at last, where the order of steps is so: nothing is hidden then."""
+    """Return the scores unchanged, or capped last if the order of steps says so: nothing is hidden then."""
     late = point.option("order_of_steps").name in of_logits.CAPPED_AFTER_MASK
     if not late or not arguments.get("softcap"):
         return scores
@@ -119,7 +119,7 @@ def _averaged(scores: Scores, value: Array | None, sinks: BesideSinks | None, dt
     of_blocks = sums.weights or sums.output
     usual = point.option("softmax").name == "over_keys" and of_blocks is None
     if of_blocks is not None and sinks is not None:
-        # Kernels begin or end with the sink, and what is wrong with the blocks reaches it in one case only.
+        # Kernels begin or end with the sink, and mistakes of the blocks reach it in one case only.
         raise NotDefined
     if sums.output is not None:
         # The weights are the average of unit vectors.

@@ -55,7 +55,7 @@ def _tile(heads: int, table: Array) -> Array:
 
 
 def _of_index(index: Callable[[Array, int], Array]) -> Callable[[int, Array], Array]:
-    """Return the grouping by an index of its own; one out of range reads the last head, as clamping compilers do."""
+    """Return the grouping by a separate index; one out of range reads the last head, as clamping compilers do."""
 
     def read(heads: int, table: Array) -> Array:
         kv_heads = table.shape[1]
@@ -235,7 +235,7 @@ SOFTCAP = Decision(
 
 @dataclass(frozen=True)
 class Steps:
-    """What the logits are made with: products by a factor, the cap, the bias, the factor itself."""
+    """The ingredients of the logits: products by a factor, the cap, the bias, the factor itself."""
 
     products: Callable[[float], Array]
     cap: Callable[[Array], Array]

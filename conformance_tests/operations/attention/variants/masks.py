@@ -1,4 +1,4 @@
-"""Decisions about which keys a query sees: masks and what becomes of them."""
+"""Decisions about which keys a query sees: masks and their use."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Scores:
-    """Logits, which of them softmax sees, and by what the weights are multiplied after it."""
+    """Logits, the ones that softmax sees, and the factor of the weights after it."""
 
     logits: Array
     visible: Array
     gate: Array | None = None
 
     def showing(self, shown: Array) -> Scores:
-        """Return scores of which only some are seen."""
+        """Return scores with only some seen."""
         return replace(self, visible=self.visible & shown)
 
     def gated(self, gate: Array) -> Scores:
-        """Return scores whose weights are multiplied by something more."""
+        """Return scores whose weights have one more factor."""
         return replace(self, gate=gate if self.gate is None else self.gate * gate)
 
     def changed(self, logits: Array) -> Scores:

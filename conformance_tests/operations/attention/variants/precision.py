@@ -41,7 +41,7 @@ PRODUCTS = Decision(
 
 
 def _in_half(logits_of: Callable[[Array], Array]) -> Callable[[Scores, str], Scores]:
-    """Return what gives the rows without a key other logits in float16, all of which softmax sees."""
+    """Return the function that gives rows without a key other logits in float16, all seen by softmax."""
 
     def scores_of(scores: Scores, dtype: str) -> Scores:
         empty = ~scores.visible.any(axis=-1, keepdims=True)

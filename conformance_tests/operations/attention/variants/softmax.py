@@ -18,7 +18,7 @@ Weights = Callable[[Array, Array, Any, str], Array]
 
 
 def _over(axis: int, empty: Any = None) -> Weights:
-    """Return the softmax over another axis; `empty` says what stands where nothing on it is visible."""
+    """Return the softmax over another axis; `empty` gives the result where nothing on it is visible."""
 
     def softmax(logits: Array, visible: Array, empty_row: Any, *_: Any) -> Array:
         moved, shown = (np.moveaxis(table, axis, -1) for table in (logits, visible))
@@ -156,7 +156,7 @@ SOFTMAX = Decision(
 
 
 def _value_of_convention(*_: Any) -> None:
-    """Stand where the name of the option is all that matters."""
+    """A placeholder for an option of which only the name matters."""
 
 
 EMPTY_ROW = Decision(
@@ -173,9 +173,8 @@ EMPTY_ROW = Decision(
 
 @dataclass(frozen=True)
 class BesideSinks:
-    """What the weights beside sinks are made of; `cap` is the logits' own, `group` the query heads of a group.
-
-    `softmax` makes weights of logits and of what is visible.
+    """The ingredients of weights with sinks; `cap` is that of the logits, `group` the query heads of a group. `softmax`
+    makes weights from logits and their visibility.
     """
 
     logits: Array
@@ -187,12 +186,12 @@ class BesideSinks:
     softmax: Callable[[Array, Array], Array]
 
     def weights(self, sinks: Array | None = None) -> Array:
-        """Return the weights of the keys beside sinks, these or others: every head has a logit more, of no key."""
+        """Return the weights of the keys with sinks, these or others: every head has one more logit, of no key."""
         visible = np.concatenate([self.visible, np.ones_like(self.visible[..., :1])], axis=-1)
         return self.softmax(self.with_column(self.sinks if sinks is None else sinks), visible)[..., :-1]
 
     def with_column(self, sinks: Array) -> Array:
-        """Return the logits with the sinks' own behind those of the keys."""
+        """Return the logits of the keys followed by those of the sinks."""
         column = np.broadcast_to(sinks[:, None, None], (*self.logits.shape[:-1], 1))
         return np.concatenate([self.logits, column], axis=-1)
 

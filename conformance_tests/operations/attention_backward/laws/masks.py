@@ -1,4 +1,4 @@
-"""The gradients of attention under masks and the causal flag, and what may be reordered."""
+"""The gradients of attention under masks, the causal flag and reorderings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def masked_content(trial: Trial[BackwardInputs]) -> Verdict:
     operations=BACKWARD,
 )
 def broadcast(trial: Trial[BackwardInputs]) -> Verdict:
-    """The expanded mask gives what the short one gives."""
+    """The expanded mask gives the same gradients as the short one."""
     inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
     if inputs.mask is None:
@@ -126,7 +126,7 @@ def with_padding(trial: Trial[BackwardInputs]) -> Verdict:
 
 @judges("causal.explicit_mask", space=_CAUSAL, operations=BACKWARD)
 def explicit_mask(trial: Trial[BackwardInputs]) -> Verdict:
-    """The triangular mask given as a mask gives the gradients that the flag gives."""
+    """The explicit triangular mask gives the same gradients as the flag."""
     inputs = trial.inputs
     alignment = trial.conventions["causal_alignment"]
     triangle = reference.causal_mask(inputs.query_length, inputs.key_length, causal_alignment=alignment)
@@ -136,7 +136,7 @@ def explicit_mask(trial: Trial[BackwardInputs]) -> Verdict:
 
 @judges("batch.independence", space=replace(_ANY, least_batch=2), operations=BACKWARD)
 def batch_independence(trial: Trial[BackwardInputs]) -> Verdict:
-    """The last sample has the same gradients beside samples with other content."""
+    """The last sample has the same gradients in a batch with other content."""
     last = np.s_[-1:]
     return equal(
         trial, trial.inputs, _others_changed(trial.inputs, last), lambda _, part: part[last], lambda _, part: part[last]
@@ -145,7 +145,7 @@ def batch_independence(trial: Trial[BackwardInputs]) -> Verdict:
 
 @judges("heads.independence", space=replace(_ANY, least_heads=2), operations=BACKWARD)
 def head_independence(trial: Trial[BackwardInputs]) -> Verdict:
-    """The last head has the same gradients beside heads with other content."""
+    """The last head has the same gradients among heads with other content."""
     last = np.s_[:, -1:]
     return equal(
         trial, trial.inputs, _others_changed(trial.inputs, last), lambda _, part: part[last], lambda _, part: part[last]
@@ -153,7 +153,7 @@ def head_independence(trial: Trial[BackwardInputs]) -> Verdict:
 
 
 def _others_changed(inputs: BackwardInputs, kept: Any) -> BackwardInputs:
-    """Return inputs that hold something else everywhere but at `kept`; their shapes stay, so nothing is compiled."""
+    """Return inputs with other contents everywhere but at `kept`; the shapes stay, so nothing is compiled."""
 
     def changed(array: Array) -> Array:
         other = 2.0 - array

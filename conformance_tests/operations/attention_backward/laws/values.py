@@ -1,4 +1,4 @@
-"""The gradients of attention: what they are, what they add up to, and what has none.
+"""The gradients of attention: their values, their sums, and where they vanish.
 
 The three gradients are compared one after the other, so that a counterexample shows the one that is wrong.
 """
@@ -27,7 +27,7 @@ _MANY = 300
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the first verdict that does not hold, else the one that came nearest to not holding."""
+    """Return the first verdict that does not hold, else the one closest to failing."""
     ordered = list(verdicts)
     failed = [verdict for verdict in ordered if not verdict.holds]
     return failed[0] if failed else max(ordered, key=lambda verdict: verdict.excess)
@@ -75,10 +75,9 @@ def equal(
 
 
 def within(trial: Trial[BackwardInputs], inputs: Iterable[BackwardInputs], judge: Callable[..., Verdict]) -> Verdict:
-    """Return the verdict of `judge`, which is given the error bound of each input's gradients.
-
-    Where it does not hold it is given those of an implementation that sees every key, as in `Trial.equal`: whatever
-    is wrong with all gradients is not the business of a law that compares them with each other.
+    """Return the verdict of `judge`, which gets the error bound of each input's gradients. If it fails, `judge` gets
+    those of an implementation that sees every key, as in `Trial.equal`: a law that compares gradients with each other
+    does not judge an error of all of them.
     """
     given = tuple(inputs)
     errors = [trial.expected(one).allowed for one in given]

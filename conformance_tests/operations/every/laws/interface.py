@@ -1,4 +1,4 @@
-"""What every operation owes its caller: signature, shape, dtype, purity."""
+"""The laws of every operation: signature, shape, dtype, purity."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def boolean(trial: Trial[CausalMaskInputs | PaddingMaskInputs]) -> Verdict:
 
 @judges("dtype", space=OwnSpace(), operations=("relative_position_bucket",))
 def integers(trial: Trial[BucketInputs]) -> Verdict:
-    """Buckets are integers, of whatever width."""
+    """Buckets are integers of any width."""
     result = trial.subject.run(trial.subject.prepare(trial.inputs), trial.inputs)
     return words("an integer dtype", result.dtype, holds="int" in result.dtype)
 
@@ -83,7 +83,7 @@ def _same(before: np.ndarray, after: np.ndarray) -> bool:
 
 @judges("result_kept", space=OwnSpace())
 def result_kept(trial: Trial[Inputs]) -> Verdict:
-    """The first result holds what it held, after its arguments have been overwritten and given again."""
+    """The first result is unchanged after its arguments have been overwritten and passed again."""
     first, afterwards = trial.subject.run_again_on(trial.inputs, _with_other_values(trial, 1))
     if first.shape != afterwards.shape:
         return words(f"shape {first.shape}", f"shape {afterwards.shape} after the second call", holds=False)
@@ -100,7 +100,7 @@ def same_call_same_answer(trial: Trial[Inputs]) -> Verdict:
 
 
 def first_calls_again(trial: Trial[None]) -> Verdict:
-    """The first calls of the process, made again, are answered as they were."""
+    """The first calls of the process give the same results when they are repeated."""
     for call in tuple(trial.subject.first_calls.kept):
         subject = replace(trial.subject, conventions=call.conventions, first_calls=FirstCalls())
         subject.calls.clear()
@@ -115,8 +115,8 @@ def first_calls_again(trial: Trial[None]) -> Verdict:
 
 @judges("history_independence", space=OwnSpace(), afterwards=first_calls_again)
 def history_independence(trial: Trial[Inputs]) -> Verdict:
-    """Calls with other values in between leave the answer as it was, also on arrays that held other values before."""
-    # The arrays are kept to the end, so that no others come to stand in their place.
+    """Calls with other values in between do not change the result, also on arrays that held other values before."""
+    # The arrays are kept to the end, so that no others take their addresses.
     prepared = [trial.subject.prepare(trial.inputs) for _ in range(2)]
     first = trial.subject.answer(prepared[0], trial.inputs)
     others = [_with_other_values(trial, seed) for seed in (1, 2)]
@@ -125,7 +125,7 @@ def history_independence(trial: Trial[Inputs]) -> Verdict:
     verdict = _repeats(trial, first, trial.subject.answer(prepared[1], trial.inputs))
     if not verdict.holds or trial.inputs.steps:
         return verdict
-    # What is kept by the place of an array in memory is used again for certain where the place is the same.
+    # A cache keyed by the address of an array is certainly used again if the address is the same.
     second = trial.subject.call_where_others_stood(trial.inputs, others[0])
     return verdict if second is None else _repeats(trial, first, second)
 
@@ -150,7 +150,7 @@ def _repeats(trial: Trial[Inputs], first: np.ndarray, second: np.ndarray) -> Ver
         return words("the same answer", "the same answer" if alike else "another answer", holds=alike)
     # Whatever is wrong with the values is not this law's business: see `Trial.equal`.
     allowed = expected.allowed + trial.inputs.loosest_error(trial.conventions)
-    # Where rounding has no bound, as behind a NaN, nothing is known of it.
+    # Without a bound on rounding, as behind a NaN, the result is unknown.
     return compare(first, second, np.where(np.isnan(allowed), np.inf, 2.0 * allowed), expected.judged)
 
 

@@ -16,7 +16,7 @@ from veriformer.spec.worked_examples import executable_examples
 
 @judges("worked_examples", space=NoSpace())
 def worked_examples(trial: Trial[None]) -> Verdict:
-    """Every example that the operation's features allow comes out at its exact value; the first wrong one is shown."""
+    """Every example that the operation's features allow gives its exact value; the first wrong one is shown."""
     subject, tried = trial.subject, 0
     for example in executable_examples():
         if example.operation != subject.operation.name or not _allowed(subject, example):
@@ -41,7 +41,7 @@ def _allowed(subject: Subject, example: Any) -> bool:
 
 
 def _judge(trial: Trial[None], example: Any) -> Verdict:
-    """Compare with the exact result, allowing for what rounding the example's own numbers to the dtype changes."""
+    """Compare with the exact result, allowing for the rounding of the example's own numbers to the dtype."""
     dtype = trial.subject.implementation.dtypes[0]
     inputs = given_inputs(example.operation, dtype, example.arguments)
     expected = trial.expected(inputs)

@@ -1,4 +1,4 @@
-"""Encoder and decoder layers: padding, causality, the memory, and what may be reordered."""
+"""Encoder and decoder layers: padding, causality, the memory, and reorderings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHER = 6.0
 
 @judges("batch.independence", space=replace(_MASKED, least_batch=2), operations=LAYERS)
 def batch_independence(trial: Trial[LayerInputs]) -> Verdict:
-    """The last sample alone is answered as in its batch."""
+    """The last sample gives the same result alone as in its batch."""
     last = np.array([trial.inputs.batch - 1])
     return trial.equal(trial.inputs.take_samples(last), trial.inputs, of_second=lambda result: result[last])
 
@@ -38,7 +38,7 @@ def batch_permutation(trial: Trial[LayerInputs]) -> Verdict:
 
 @judges("padding.content", space=_PADDED, operations=LAYERS)
 def padding_content(trial: Trial[LayerInputs]) -> Verdict:
-    """Other content at the padded positions leaves the real ones alone."""
+    """Other content at the padded positions does not affect the real ones."""
     inputs = trial.inputs
     content = np.where(trial.generator.random(inputs.x.shape) < 0.5, _OTHER, -_OTHER)
     return trial.equal(inputs, replace(inputs, x=np.where(inputs.real[..., None], inputs.x, content)))
@@ -47,7 +47,7 @@ def padding_content(trial: Trial[LayerInputs]) -> Verdict:
 @judges("padding.removed", space=replace(_PADDED, padding_sides=("right",)), operations=LAYERS)
 @judges("padding.left", space=replace(_PADDED, padding_sides=("left",)), operations=LAYERS)
 def padding_removed(trial: Trial[LayerInputs]) -> Verdict:
-    """The last sample alone, without its padding, is answered as in the padded batch."""
+    """The last sample, without its padding, gives the same result alone as in the padded batch."""
     inputs = trial.inputs
     last = inputs.batch - 1
     # Half of the length, so that compiling frameworks see few new shapes.
@@ -63,7 +63,7 @@ def padding_removed(trial: Trial[LayerInputs]) -> Verdict:
 
 @judges("padding.none", space=LayerSpace(), operations=LAYERS)
 def no_padding(trial: Trial[LayerInputs]) -> Verdict:
-    """A mask that is True everywhere gives what no mask gives."""
+    """A mask that is True everywhere gives the same result as no mask."""
     return trial.equal(trial.inputs, replace(trial.inputs, padding_mask=trial.inputs.real))
 
 
@@ -76,7 +76,7 @@ def token_order(trial: Trial[LayerInputs]) -> Verdict:
 
 @judges("causal.no_future_leak", space=_CAUSAL, operations=_DECODER)
 def no_future_leak(trial: Trial[LayerInputs]) -> Verdict:
-    """Other content in the later half of the sequence leaves the first half alone."""
+    """Other content in the later half of the sequence does not affect the first half."""
     inputs = trial.inputs
     cut = inputs.length // 2
     content = np.where(trial.generator.random(inputs.x.shape) < 0.5, _OTHER, -_OTHER)
@@ -86,7 +86,7 @@ def no_future_leak(trial: Trial[LayerInputs]) -> Verdict:
 
 @judges("causal.prefix", space=_CAUSAL, operations=_DECODER)
 def prefix(trial: Trial[LayerInputs]) -> Verdict:
-    """The first half of the sequence alone is answered as before the second."""
+    """The first half of the sequence gives the same result alone as before the second half."""
     inputs = trial.inputs
     cut = (inputs.length + 1) // 2
     # Every sample keeps a real token: the mask of the prefix is made of real ones where it would have none.
@@ -132,7 +132,7 @@ def memory_content(trial: Trial[LayerInputs]) -> Verdict:
 
 @judges("memory.padding_removed", space=LayerSpace(memory_padding="always", least_memory=2), operations=_DECODER)
 def memory_removed(trial: Trial[LayerInputs]) -> Verdict:
-    """The last sample alone, without its memory's padding, is answered as in the padded batch."""
+    """The last sample, without its memory's padding, gives the same result alone as in the padded batch."""
     inputs = trial.inputs
     last, length = inputs.batch - 1, inputs.memory_length
     if inputs.memory_padding_mask is None:

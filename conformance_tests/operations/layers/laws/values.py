@@ -108,7 +108,7 @@ def last_norm(trial: Trial[LayerInputs]) -> Verdict:
 
 @judges("eps", space=LayerSpace(biases="never"), operations=LAYERS)
 def small_as_eps(trial: Trial[LayerInputs]) -> Verdict:
-    """A stream as small as √eps that no attention adds to: eps is half of what stands under the root."""
+    """A stream as small as √eps that no attention adds to: eps is half of the sum under the root."""
     inputs = trial.inputs.without(*trial.inputs.attentions)
     return trial.agrees(inputs.with_x(round_to_dtype(np.sqrt(inputs.eps) * inputs.x, inputs.dtype)))
 
@@ -121,7 +121,7 @@ def activation(trial: Trial[LayerInputs]) -> Verdict:
 
 @judges("feed_forward.position_wise", space=LayerSpace(least_length=2), operations=LAYERS)
 def position_wise(trial: Trial[LayerInputs]) -> Verdict:
-    """Without attention the last position alone gives what it gives beside the others."""
+    """Without attention the last position gives the same result alone as among the others."""
     inputs = trial.inputs.without(*trial.inputs.attentions)
     alone = inputs.take_tokens(np.array([inputs.length - 1]))
     return trial.equal(alone, inputs, of_second=lambda result: result[:, -1:])
@@ -129,7 +129,7 @@ def position_wise(trial: Trial[LayerInputs]) -> Verdict:
 
 @judges("biases", space=LayerSpace(biases="never"), operations=LAYERS)
 def biases(trial: Trial[LayerInputs]) -> Verdict:
-    """Biases of zeros give what None gives."""
+    """Biases of zeros give the same result as None."""
     inputs = trial.inputs
     groups = {}
     for name in inputs.sublayers:

@@ -36,7 +36,7 @@ from veriformer.conformance_tests.variants.family import Arguments, Family, Poin
 
 
 def encoder_layer(arguments: Arguments, point: Point) -> Array:
-    """Return what an encoder layer returns at a point of its family."""
+    """Return the result of an encoder layer at a point of its family."""
     arguments = point["absent_biases"](arguments)
     x, weights, padding = arguments["x"], arguments["weights"], arguments.get("padding_mask")
     visible = point["encoder_mask"](point["padding"](padding, x.shape[1]), padding, x.shape[1])
@@ -48,7 +48,7 @@ def encoder_layer(arguments: Arguments, point: Point) -> Array:
 
 
 def decoder_layer(arguments: Arguments, point: Point) -> Array:
-    """Return what a decoder layer returns at a point of its family."""
+    """Return the result of a decoder layer at a point of its family."""
     arguments = point["absent_biases"](arguments)
     x, memory, weights = arguments["x"], arguments["memory"], arguments["weights"]
     padding, queries = arguments.get("padding_mask"), x.shape[1]

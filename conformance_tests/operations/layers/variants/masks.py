@@ -13,9 +13,8 @@ Mask = Array | None
 
 
 def own_visible(point: Point, padding: Mask, queries: int, *, past: int = 0) -> Mask:
-    """Return what self-attention sees, broadcastable to (B, H, L, S), at a point that has these decisions.
-
-    None stands for everything.
+    """Return the visibility in self-attention, broadcastable to (B, H, L, S), at a point with these decisions. None
+    means everything.
     """
     real = point["padding"](padding, queries)
     causal: Mask = point["causality"](queries, past)
@@ -24,14 +23,14 @@ def own_visible(point: Point, padding: Mask, queries: int, *, past: int = 0) -> 
 
 
 def memory_visible(point: Point, memory_padding: Mask, padding: Mask, queries: int, keys: int) -> Mask:
-    """Return what cross-attention sees of the memory, broadcastable to (B, H, L, S)."""
+    """Return the visibility of the memory in cross-attention, broadcastable to (B, H, L, S)."""
     real = point["memory_padding"](memory_padding, queries)
     visible: Mask = point["memory_mask"](real, padding, queries, keys)
     return visible
 
 
 def both(first: Mask, second: Mask) -> Mask:
-    """Return what two masks both show."""
+    """Return the intersection of two masks."""
     if first is None or second is None:
         return second if first is None else first
     return first & second

@@ -1,4 +1,4 @@
-"""Where norms and residual connections stand in a layer, and what people do instead."""
+"""The places of norms and residual connections in a layer, and mistakes about them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Course = Callable[[Array, Sequence[Sublayer], bool, Addition], Array]
 
 
 def through_sublayers(x: Array, sublayers: Sequence[Sublayer], norm_first: bool, point: Point) -> Array:
-    """Return what the sublayers make of the stream, one after the other, at a point that has these decisions."""
+    """Return the stream after all sublayers at a point with these decisions."""
     dropped = point["sublayer_output"]
     kept = [sublayer for sublayer in sublayers if sublayer.name != dropped()]
     result: Array = point["norm_placement"](x, kept, norm_first, point["residual"])

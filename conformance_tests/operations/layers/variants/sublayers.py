@@ -1,6 +1,6 @@
 """The families of attention and networks as layers and whole Transformers use them.
 
-What such a part has no argument for cannot go wrong there, and masks are the business of the whole.
+Features without an argument of such a part cannot go wrong there, and masks belong to the whole.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _settled(family: Family) -> Family:
 
 
 _OF_CROSS_ATTENTION = ("streams", "biases=cross_attn_query_skips_step")
-# A layer's weights are those that it was given: what is read wrongly of few heads, attention reads wrongly.
+# A layer uses the given weights: attention, not the layer, misreads weights of few heads.
 SELF_ATTENTION = _multi_head(*_OF_CROSS_ATTENTION, of_attention=("grouping",))
 CROSS_ATTENTION = _multi_head("streams=all_from_x", of_attention=("grouping",))
 GROUPED_SELF_ATTENTION = _multi_head(*_OF_CROSS_ATTENTION)

@@ -1,6 +1,6 @@
 """The family of cross entropy.
 
-The loss of a position is Σ_k y_k (lse(z) − z_k): the surprise of the target beside the spread over all classes.
+The loss of a position is Σ_k y_k (lse(z) − z_k): the surprise of the target and the spread over all classes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ Normaliser = Callable[[Array], Array]
 def _not_shifted(computed_in: str, *, one_hot: bool) -> Callable[[Normaliser, Array, float, str], Array]:
     """Return ln Σ e^z without subtracting the largest logit, where numbers leave the range of a dtype.
 
-    Whoever multiplies by a one-hot vector then multiplies infinity by zero, unless every class has a share.
+    Multiplying by a one-hot vector then multiplies infinity by zero, unless every class has a share.
     """
 
     def apply(exact: Normaliser, logits: Array, share: float, dtype: str) -> Array:
@@ -212,10 +212,10 @@ def _divided(count: Callable[[Array, Array], Any]) -> Reduced:
     return lambda losses, kept, unmasked: losses[kept].sum() / count(losses, kept)
 
 
-# Of the losses that are asked for summed or each: those of the targets that count, and those with nothing left out.
+# For a requested sum, or each loss: the losses of the targets that count, and all losses.
 SUM = Decision(
     "sum",
-    "What are the losses when their sum is asked for?",
+    "What are the losses when their sum is requested?",
     (
         standard("added_up", lambda losses, kept, unmasked: losses[kept].sum()),
         mistake("loss_reduction_ignored", _divided(lambda losses, kept: kept.sum())),
@@ -227,13 +227,13 @@ SUM = Decision(
             "",
             _divided(lambda losses, kept: losses.shape[1]),
             "divided_by_length",
-            "the sum that is asked for is divided by L",
+            "the requested sum is divided by L",
         ),
     ),
 )
 EACH = Decision(
     "each",
-    "What are the losses when each is asked for?",
+    "What are the losses when each is requested?",
     (
         standard("zero_where_ignored", lambda losses, kept, unmasked: np.where(kept, losses, 0.0)),
         mistake("loss_of_ignored_returned", lambda losses, kept, unmasked: unmasked[0]),
@@ -285,7 +285,7 @@ def cross_entropy(arguments: Arguments, point: Point) -> Array:
 
 
 def _reduction(arguments: Arguments, point: Point, classes: int) -> Reduced:
-    """Return what becomes of the losses, by what is asked for."""
+    """Return the reduced losses for the requested reduction."""
     asked = arguments.get("reduction") or "mean"
     if asked == "mean":
         return lambda losses, kept, unmasked: point["reduction"](losses, kept, classes)

@@ -1,4 +1,4 @@
-"""Which target a position of a loss has, which positions count, and by whose class each is judged."""
+"""The target of a position of a loss, the positions that count, and the class that judges each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHIFTED_AGAIN = "targets_shifted_again"
 
 
 def _shifted(logits: Array, targets: Array) -> tuple[Array, Array]:
-    """Return each position beside the next one's target: of one position, nothing, whose mean is no number."""
+    """Return each position with the next one's target: for a single position nothing, whose mean is no number."""
     return logits[:, :-1], targets[:, 1:]
 
 

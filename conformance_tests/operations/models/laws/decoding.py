@@ -1,4 +1,4 @@
-"""Decoding with a cache: every way to cut a sequence gives what one pass gives."""
+"""Decoding with a cache: every way to cut a sequence gives the same result as one pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DECODING = ("decode_step",)
 @judges("token_by_token", space=ModelSpace(cuts="all", least_length=2))
 @judges("chunks", space=ModelSpace(cuts="any", least_length=3))
 def as_one_pass(trial: Trial[DecodingInputs]) -> Verdict:
-    """From the first cut on the sequence in one call gives what the chain of calls gives."""
+    """From the first cut on, the sequence in one call gives the same result as the chain of calls."""
     inputs = trial.inputs
     start = inputs.cuts[0]
 
@@ -33,7 +33,7 @@ def as_one_pass(trial: Trial[DecodingInputs]) -> Verdict:
 
 @judges("language_model", space=ModelSpace(), operations=_DECODING)
 def as_language_model(trial: Trial[DecodingInputs]) -> Verdict:
-    """The language model gives what decoding the whole sequence gives."""
+    """The language model gives the same result as decoding the whole sequence."""
     inputs = trial.inputs
     implementation = trial.subject.implementation
     if not implementation.declares("language_model"):
@@ -62,7 +62,7 @@ def cache_kept(trial: Trial[DecodingInputs]) -> Verdict:
 
 @judges("cache.apart", space=ModelSpace(cuts="one", least_length=2, least_vocabulary=2))
 def caches_apart(trial: Trial[DecodingInputs]) -> Verdict:
-    """Another sequence, begun in between, leaves a sequence as it was."""
+    """Another sequence, begun in between, does not change a sequence."""
     inputs = trial.inputs
     first, second = inputs.steps
     between = Step((inputs.tokens + 1) % inputs.vocabulary)
@@ -102,7 +102,7 @@ def agrees_with_formula(trial: Trial[DecodingInputs]) -> Verdict:
 
 @judges("positions.default", space=ModelSpace(cuts="any", least_length=2))
 def counted_by_hand(trial: Trial[DecodingInputs]) -> Verdict:
-    """The columns given as positions give what no positions give."""
+    """The columns given as positions give the same result as no positions."""
     inputs = trial.inputs
     counted = np.arange(inputs.tokens.shape[1])
     return trial.equal(inputs, inputs.decoding(inputs.tokens, inputs.cuts, positions=counted))
@@ -110,7 +110,7 @@ def counted_by_hand(trial: Trial[DecodingInputs]) -> Verdict:
 
 @judges("positions.shared", space=ModelSpace(cuts="any", least_length=2, least_batch=2))
 def positions_of_all(trial: Trial[DecodingInputs]) -> Verdict:
-    """Positions given once give what they give when each sample is given them."""
+    """Positions given once give the same result as when given for each sample."""
     inputs = trial.inputs
     shared: Array = trial.generator.integers(0, inputs.config.max_length, (inputs.tokens.shape[1],))
     each = np.broadcast_to(shared, inputs.tokens.shape).copy()
@@ -120,7 +120,7 @@ def positions_of_all(trial: Trial[DecodingInputs]) -> Verdict:
 
 @judges("padding.all_real", space=ModelSpace(cuts="any", least_length=2), operations=_DECODING)
 def nothing_hidden(trial: Trial[DecodingInputs]) -> Verdict:
-    """A mask that hides nothing gives what no mask gives."""
+    """A mask that hides nothing gives the same result as no mask."""
     inputs = trial.inputs
     real = np.ones(inputs.tokens.shape, dtype=bool)
     return trial.equal(inputs, inputs.decoding(inputs.tokens, inputs.cuts, padding_mask=real))
@@ -128,7 +128,7 @@ def nothing_hidden(trial: Trial[DecodingInputs]) -> Verdict:
 
 @judges("padding.content", space=ModelSpace(cuts="any", padding="always", least_length=3), operations=_DECODING)
 def padding_content(trial: Trial[DecodingInputs]) -> Verdict:
-    """Other tokens in the padding leave the rows of real tokens as they were."""
+    """Other tokens in the padding do not change the rows of real tokens."""
     inputs = trial.inputs
     mask = _mask(inputs)
     exchanged = np.where(mask, inputs.tokens, (inputs.tokens + 1) % inputs.vocabulary)
@@ -137,7 +137,7 @@ def padding_content(trial: Trial[DecodingInputs]) -> Verdict:
 
 @judges("padding.positions", space=ModelSpace(cuts="any", padding="always", least_length=3))
 def padding_removed(trial: Trial[DecodingInputs]) -> Verdict:
-    """The last sample alone, in one pass without its padding, is answered as in the padded batch."""
+    """The last sample, in one pass without its padding, gives the same result alone as in the padded batch."""
     inputs = trial.inputs
     mask, last = _mask(inputs), inputs.batch - 1
     # As Hugging Face counts them, with some position at padding.

@@ -1,4 +1,4 @@
-"""Whole Transformers: what they compute, what hides what, and what may be renamed or reordered."""
+"""Whole Transformers: values, masks, renaming and reordering."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def agrees_with_formula(trial: Trial[DecodingInputs | TokenInputs | TranslationI
 
 @judges("batch.independence", space=_SEVERAL, operations=_ALL)
 def batch_independence(trial: Trial[DecodingInputs | TokenInputs | TranslationInputs]) -> Verdict:
-    """The last sample alone is answered as in its batch."""
+    """The last sample gives the same result alone as in its batch."""
     last = np.array([trial.inputs.batch - 1])
     return trial.equal(trial.inputs.take_samples(last), trial.inputs, of_second=lambda result: result[last])
 
@@ -50,7 +50,7 @@ def batch_permutation(trial: Trial[DecodingInputs | TokenInputs | TranslationInp
 
 @judges("padding.content", space=ModelSpace(padding="always", least_length=2), operations=_ONE_STACK)
 def padding_content(trial: Trial[TokenInputs]) -> Verdict:
-    """Other tokens in the padding leave the rows of real tokens as they were."""
+    """Other tokens in the padding do not change the rows of real tokens."""
     inputs = trial.inputs
     return trial.equal(inputs, inputs.with_tokens(_exchanged(inputs.tokens, inputs.padding_mask, inputs.vocabulary)))
 
@@ -62,7 +62,7 @@ def padding_content(trial: Trial[TokenInputs]) -> Verdict:
     operations=_LANGUAGE,
 )
 def padding_removed(trial: Trial[TokenInputs]) -> Verdict:
-    """The last sample alone, without its padding, is answered as in the padded batch."""
+    """The last sample, without its padding, gives the same result alone as in the padded batch."""
     inputs = trial.inputs
     last, mask = inputs.batch - 1, inputs.padding_mask
     if mask is None:
@@ -74,7 +74,7 @@ def padding_removed(trial: Trial[TokenInputs]) -> Verdict:
 
 @judges("causal.no_future_leak", space=ModelSpace(padding="sometimes", least_length=2), operations=_LANGUAGE)
 def no_future_leak(trial: Trial[TokenInputs]) -> Verdict:
-    """Other tokens in the later half leave the earlier half as it was."""
+    """Other tokens in the later half do not change the earlier half."""
     inputs = trial.inputs
     cut = inputs.length // 2
     return trial.equal(
@@ -87,7 +87,7 @@ def no_future_leak(trial: Trial[TokenInputs]) -> Verdict:
 
 @judges("target.no_future_leak", space=ModelSpace(least_length=2, source_padding="sometimes"))
 def target_future(trial: Trial[TranslationInputs]) -> Verdict:
-    """Other target tokens in the later half leave the earlier half as it was."""
+    """Other target tokens in the later half do not change the earlier half."""
     inputs = trial.inputs
     cut = inputs.length // 2
     changed = replace(inputs, target=_changed_from(cut, inputs.target, inputs.vocabulary))
@@ -97,7 +97,7 @@ def target_future(trial: Trial[TranslationInputs]) -> Verdict:
 @judges("causal.prefix", space=ModelSpace(padding="sometimes", least_length=2), operations=_LANGUAGE)
 @judges("target.prefix", space=ModelSpace(least_length=2, source_padding="sometimes"))
 def prefix(trial: Trial[TokenInputs | TranslationInputs]) -> Verdict:
-    """Without its last token a sequence is answered as before up to there."""
+    """A sequence without its last token gives the same result up to there."""
     kept = trial.inputs.length - 1
     return trial.equal(trial.inputs.take_tokens(np.arange(kept)), trial.inputs, of_second=_before(kept))
 
@@ -140,7 +140,7 @@ def unused_row(trial: Trial[TokenInputs | TranslationInputs]) -> Verdict:
 
 @judges("unembedding.linear", space=ModelSpace(least_vocabulary=3), operations=_LOGITS)
 def unembedding(trial: Trial[TokenInputs | TranslationInputs]) -> Verdict:
-    """A doubled unembedding vector doubles its token's logit and leaves the others as they were."""
+    """A doubled unembedding vector doubles its token's logit and does not change the others."""
     inputs = trial.inputs.with_spare_token()
     doubled = inputs.with_unembedding_of(inputs.vocabulary - 1, lambda vector: 2.0 * vector)
     factors = np.ones(inputs.vocabulary)
@@ -160,7 +160,7 @@ def source_padding_content(trial: Trial[TranslationInputs]) -> Verdict:
 
 @judges("target.padding.content", space=ModelSpace(padding="always", least_length=2))
 def target_padding_content(trial: Trial[TranslationInputs]) -> Verdict:
-    """Other tokens in the target's padding leave the rows of real tokens as they were."""
+    """Other tokens in the target's padding do not change the rows of real tokens."""
     inputs = trial.inputs
     changed = _exchanged(inputs.target, inputs.target_padding_mask, inputs.vocabulary)
     return trial.equal(inputs, replace(inputs, target=changed))
@@ -168,7 +168,7 @@ def target_padding_content(trial: Trial[TranslationInputs]) -> Verdict:
 
 @judges("source.padding.removed", space=ModelSpace(source_padding="always", least_source=2))
 def source_padding_removed(trial: Trial[TranslationInputs]) -> Verdict:
-    """The last sample alone, its source padded on the right and then not at all, is answered alike."""
+    """The last sample gives the same result alone with its source padded on the right and without padding."""
     inputs = trial.inputs
     last = inputs.take_samples(np.array([inputs.batch - 1]))
     kept = np.arange((inputs.source.shape[1] + 1) // 2)

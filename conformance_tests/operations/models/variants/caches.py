@@ -1,4 +1,4 @@
-"""What decoding keeps of the tokens so far, and what goes wrong with it."""
+"""The cache of decoding, and its mistakes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Causality = Callable[[int, int], Array]
 
 @dataclass(frozen=True)
 class Seen:
-    """What one call attends with: heads of all keys and values so far, and which of them each query sees."""
+    """The keys and values of one call: those of all heads so far, and which of them each query sees."""
 
     key: Array
     value: Array
@@ -217,7 +217,7 @@ PADDING_IN_CHAIN = replace(
 # Of the positions given and those counted: None stands for the counted ones.
 POSITIONS_GIVEN = Decision(
     "positions_given",
-    "What becomes of positions that are given?",
+    "What becomes of explicit positions?",
     (
         standard("taken", lambda given, past: given),
         mistake("decoding_positions_ignored", lambda given, past: None),

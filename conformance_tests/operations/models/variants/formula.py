@@ -62,7 +62,7 @@ from veriformer.conformance_tests.variants.family import Arguments, Family, Poin
 
 
 def encoder(arguments: Arguments, point: Point) -> Array:
-    """Return what an encoder returns at a point of its family."""
+    """Return the result of an encoder at a point of its family."""
     model, weights, tokens = ModelAt(arguments["config"], point), arguments["weights"], arguments["tokens"]
     x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm)
     visible = _encoder_visible(point, "padding", arguments.get("padding_mask"), tokens.shape[1])
@@ -157,7 +157,7 @@ class _Call:
         )
 
     def attended_with(self, query: Array, key: Array, value: Array, number: int) -> tuple[Array, Seen]:
-        """Return the query and what it attends to in a layer."""
+        """Return the query and the context that it attends to in a layer."""
         query, key, value = self.turned(query, key, value, 0)
         return query, Seen(key, value, self.visible)
 
@@ -180,7 +180,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Chained(_Call):
-    """One call of a chain: what it `kept` is what the next one starts from."""
+    """One call of a chain: the next one starts from what it `kept`."""
 
     before: _Chained | None = None
     prompt: int = 0
@@ -285,7 +285,7 @@ ENCODER_DECODER = Family(
         EMBEDDING_NORM,
         replace(PADDING, name="source_padding", question="What does the source's padding mask hide in the encoder?"),
         ENCODER_MASK,
-        # A target is padded on the right only: nobody can take it for anything else.
+        # A target is padded on the right only, which cannot be misread.
         PADDING.without("padding_taken_for_right_padding"),
         CAUSALITY,
         MASKS_TOGETHER,

@@ -1,4 +1,4 @@
-"""What whole Transformers do with vectors, and the decisions that are made there: positions, stacks, logits."""
+"""The parts of whole Transformers and their decisions: positions, stacks, logits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Between = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array | Non
 
 @dataclass(frozen=True)
 class ModelAt:
-    """A configuration and a point: what a whole Transformer's parts compute there."""
+    """The parts of a whole Transformer with a configuration, at a point."""
 
     config: Any
     point: Point
@@ -72,7 +72,7 @@ class ModelAt:
         return np.asarray(positions) if self.config.positions == "learned" else None
 
     def normalise(self, x: Array, norm: Any) -> Array:
-        """Return the architecture's norm of x; x where it has none in this place."""
+        """Return the architecture's norm of x, or x if it has none in this place."""
         if norm is None:
             return x
         arguments = {"x": x, "gamma": norm.gamma, "eps": self.config.eps}
@@ -83,18 +83,18 @@ class ModelAt:
     def attend(
         self, x: Array, context: Array, weights: Any, mask: Array | None = None, between: Between | None = None
     ) -> Array:
-        """Return what attention makes of x; `between` may change the heads and the mask before they meet."""
+        """Return the result of attention on x; `between` may change the heads and the mask before they meet."""
         arguments = {"x": x, "context": context, "weights": weights, "mask": mask, "between": between}
         counts = {"num_heads": self.config.num_heads, "num_kv_heads": self.config.num_kv_heads}
         return self.point.part("attention").result({**arguments, **counts})
 
     def transform(self, x: Array, weights: Any) -> Array:
-        """Return what the network makes of each position."""
+        """Return the network's result for each position."""
         role = "gated_feed_forward" if self.config.gated else "feed_forward"
         return self.point.part(role).result({"x": x, "weights": weights, "activation": self.config.activation})
 
     def layer(self, x: Array, norms: Sequence[Any], functions: Sequence[tuple[str, Transformation]]) -> Array:
-        """Return what a layer with these norms and sublayers makes of the stream."""
+        """Return the stream after a layer with these norms and sublayers."""
         sublayers = [
             Sublayer(name, self._norm(norm), function)
             for (name, function), norm in zip(functions, self.point["norm_weights"](list(norms)), strict=True)

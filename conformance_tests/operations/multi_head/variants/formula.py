@@ -18,7 +18,7 @@ Streams = tuple[Array, Array, Array]
 
 
 def _streams(query: str, key: str, value: str) -> Callable[[Array, Array], Streams]:
-    """Return what each of queries, keys and values is projected from: `x` or the context."""
+    """Return the source of each of queries, keys and values: `x` or the context."""
 
     def of(x: Array, context: Array) -> Streams:
         found = {"x": x, "context": context}
@@ -95,7 +95,7 @@ def _heads_read_by_thirds(projected: Projected) -> list[Array]:
 
 
 def _of_itself(split: Split) -> Split:
-    """Return what is split so where x attends itself and one matrix can hold all three, and rightly elsewhere."""
+    """Return a split that is wrong if x attends to itself and one matrix can hold all three, and right elsewhere."""
 
     def of(projected: Projected) -> list[Array]:
         if not projected.of_one_stream or len(set(projected.heads)) > 1:
@@ -203,8 +203,8 @@ def compute(arguments: Arguments, point: Point) -> Array:
     return np.asarray(point["output_projection"](point["merge"](attended), weights.w_o, weights.b_o))
 
 
-# What the attention within has no argument for cannot go wrong there; how a kernel goes through keys, and how it
-# rounds, shows in attention alone, and would be too much to try beside every projection.
+# Features without an argument of the inner attention cannot go wrong there; the blocks and the rounding of a kernel
+# show in attention alone, and are too many to try with every projection.
 WITHIN = ATTENTION.without(
     "softcap",
     "bias",

@@ -1,4 +1,4 @@
-"""The family of ALiBi: what is added to logits for the distance of two positions."""
+"""The family of ALiBi: the bias of the logits for the distance of two positions."""
 
 from __future__ import annotations
 

@@ -114,12 +114,12 @@ FREQUENCIES = Decision(
 
 
 def _interleaved(pairs: Array) -> Array:
-    """Give component c what pair c // 2 has."""
+    """Give component c the angle of pair c // 2."""
     return np.repeat(pairs, 2, axis=-1)
 
 
 def _halves(pairs: Array) -> Array:
-    """Give component c what pair c mod r/2 has."""
+    """Give component c the angle of pair c mod r/2."""
     return np.concatenate([pairs, pairs], axis=-1)
 
 
@@ -267,7 +267,7 @@ PRECISION = Decision(
 
 
 def _value_of_convention(*_: Any) -> None:
-    """Stand where the name of the option is all that matters."""
+    """A placeholder for an option of which only the name matters."""
 
 
 PAIRING = Decision(

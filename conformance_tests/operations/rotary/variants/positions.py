@@ -1,4 +1,4 @@
-"""At which position a row stands that a rotary embedding turns."""
+"""The positions of the rows that a rotary embedding turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What softmax becomes in narrow numbers: without subtracting the maximum, rounded, or summed in a narrow sum."""
+"""Softmax in narrow dtypes: without subtracting the maximum, rounded, or with a narrow sum."""
 
 from __future__ import annotations
 

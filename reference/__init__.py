@@ -1,7 +1,6 @@
-"""The reference: NumPy in double precision, each function beside its formula.
-
-It computes what `veriformer.spec` states and knows no implementation. Row vectors (y = x W), batch first, heads
-second; a boolean mask is True where a query may attend.
+"""The reference: NumPy in double precision, each function with its formula. It computes the operations of
+`veriformer.spec` and knows no implementation. Row vectors (y = x W), batch first, heads second; a boolean mask is True
+where a query may attend.
 """
 
 from veriformer.reference.activations import activate, gelu, relu, silu

@@ -15,7 +15,7 @@ _SIGMOID_SLOPE = 1.702
 
 
 def relu(x: Float[Array, "*shape"]) -> Float64[Array, "*shape"]:
-    """Cut off what is negative: max(0, x).
+    """Replace negative entries by zero: max(0, x).
 
     Shapes: any, to the same.
     Raises: ValueError when x does not hold real numbers.

@@ -1,9 +1,9 @@
 """The array annotations of the reference: shapes in the signatures.
 
 `Float[Array, "B H L D"]` is an array of floating-point numbers with four axes; within one call every axis of the
-same name has the same length, and `#B` may also have length 1. The names are jaxtyping's where it was imported before,
-as it is for a run-time type checker that enforces them, and otherwise stand-ins that only document: the reference
-itself needs NumPy alone, and importing jaxtyping takes as long as importing all of the reference.
+same name has the same length, and `#B` may also have length 1. The names are jaxtyping's if it was imported before, for
+example for a run-time type checker that enforces them, and otherwise stand-ins that only document: the reference itself
+needs NumPy alone, and importing jaxtyping takes as long as importing the whole reference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ else:
     else:
 
         class _Shaped:
-            """Stand-in for an annotation of jaxtyping: remembers nothing and accepts every shape."""
+            """Stand-in for an annotation of jaxtyping: stores nothing and accepts every shape."""
 
             def __class_getitem__(cls, parameters: tuple[Any, str]) -> type[np.ndarray]:
                 return np.ndarray

@@ -142,9 +142,9 @@ def scaled_dot_product_attention(
     output_i = Σ_{j visible} w_ij v_j,  w_i = softmax over the visible j of (cap(scale · q_i · k_j) + bias_ij)
 
     The order is scale, soft cap, bias, mask, softmax; see `attention_logits`, `visible_keys`, `softmax_beside_sinks`.
-    Keys and values behind the mask are left out of the sums, not multiplied by 0, so NaN and infinity there reach
-    nothing. A query that sees no key gets zeros, NaN, or the mean of all S values, masked ones included (zeros where
-    S = 0, the empty sum); with sinks it gets zeros.
+    Keys and values behind the mask are omitted from the sums, not multiplied by 0, so NaN and infinity there have no
+    effect. A query that sees no key gets zeros, NaN, or the mean of all S values, masked ones included (zeros where S =
+    0, the empty sum); with sinks it gets zeros.
 
     Shapes: query (B, H, L, D), key (B, H, S, D), value (B, H, S, Dv), mask and bias (L, S) or of rank 4,
     broadcastable to (B, H, L, S), window (left, right), sinks (H,), to (B, H, L, Dv).
@@ -174,14 +174,14 @@ def scaled_dot_product_attention(
     empty = ~visible.any(axis=-1, keepdims=True)
     if empty_row == "mean_of_values":
         return weighted_sum(weights, value, visible | empty)
-    # Without a single key, S = 0, there is no weight that could carry the NaN to the output.
+    # Without a single key, S = 0, no weight could carry the NaN to the output.
     return np.where(empty, 0.0 if empty_row == "zeros" else np.nan, weighted_sum(weights, value, visible))
 
 
 def weighted_sum(
     weights: Float[Array, "B H L S"], value: Float[Array, "B H S Dv"], included: Bool[Array, "B H L S"]
 ) -> Float64[Array, "B H L Dv"]:
-    """Add up the values with their weights, leaving out those that are not included, whatever they hold.
+    """Add up the included values with their weights; the others have no effect, even if they are not finite.
 
     output_i = Σ_{j included} w_ij v_j
 
@@ -193,7 +193,7 @@ def weighted_sum(
     finite = np.isfinite(value)
     total = weights @ np.where(finite, value, 0.0)
     if not finite.all():
-        # 0 · NaN is NaN: what is not finite is added apart, and only where it is included.
+        # 0 · NaN is NaN: values that are not finite are added separately, and only where they are included.
         with np.errstate(invalid="ignore"):
             products = weights[..., None] * value[:, :, None]
             total = total + np.where(included[..., None] & ~finite[:, :, None], products, 0.0).sum(axis=-2)

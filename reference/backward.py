@@ -26,8 +26,8 @@ def scaled_dot_product_attention_backward(
     P = softmax(scale · Q Kᵀ) over the visible keys, dV = Pᵀ dO, dP = dO Vᵀ,
     dS = P ∘ (dP − rowsum(P ∘ dP)), dQ = scale · dS K, dK = scale · dSᵀ Q, scale = 1/√D unless given
 
-    What is hidden is left out of every sum, whatever it holds. A query that sees no key has the constant output 0
-    here: its gradient is 0, and it adds nothing to the others.
+    Hidden entries are omitted from every sum, even if they are not finite. A query that sees no key has the constant
+    output 0 here: its gradient is 0, and it adds nothing to the others.
 
     Shapes: query (B, H, L, D), key (B, H, S, D), value (B, H, S, Dv), grad_output (B, H, L, Dv), mask broadcastable
     to (B, H, L, S); to (B, H, L, D), (B, H, S, D), (B, H, S, Dv).

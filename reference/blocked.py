@@ -101,13 +101,13 @@ def _block_of(
 
 
 def _cut(table: Array, rows: slice, columns: slice) -> Array:
-    """Return the block of a mask or bias, of which an axis of length 1 holds for all."""
+    """Return the block of a mask or bias, whose axes of length 1 apply to all."""
     table = table if table.shape[-2] == 1 else table[..., rows, :]
     return table if table.shape[-1] == 1 else table[..., columns]
 
 
 def _with_empty_rows(output: Array, lse: Array, value: Array, empty_row: EmptyRow) -> Array:
-    """Return the output with what the convention says where no key was visible and no sink either."""
+    """Return the output with the convention's result for rows without a visible key and a sink."""
     empty = np.isneginf(lse)[..., None]
     if empty_row == "zeros" or not empty.any():
         return output

@@ -1,4 +1,4 @@
-"""The parts that whole Transformers are put together from, by configuration."""
+"""The parts of which whole Transformers are composed, by configuration."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class KeysAndValues:
 
 @dataclass(frozen=True)
 class Model:
-    """A configuration, the conventions, and what they make of vectors: norms, embeddings, attention, feed-forward.
+    """The parts of a model with a configuration and conventions: norms, embeddings, attention, feed-forward.
 
     Shapes: those of each method.
     Raises: ValueError when an array does not fit.
@@ -66,7 +66,7 @@ class Model:
     conventions: ModelConventions = STANDARD
 
     def normalise(self, x: Float[Array, "B L E"], norm: Any) -> Float64[Array, "B L E"]:
-        """Apply the architecture's norm; nothing where the architecture has none in this place."""
+        """Apply the architecture's norm; return x unchanged if the architecture has none in this place."""
         if norm is None:
             return np.asarray(x, dtype=np.float64)
         if self.config.norm == "rms_norm":
@@ -83,7 +83,7 @@ class Model:
         *,
         places: Int[Array, "*B L"] | None = None,
     ) -> Float64[Array, "B L E"]:
-        """Look up tokens and add the vectors of their places, 0, 1, … unless given, which rotary positions lack.
+        """Look up tokens and add the vectors of their places, 0, 1, … unless given; rotary positions have none.
 
         x[b, i] = norm(s · table[tokens[b, i]] + p[places[i]]), s = √E where the embedding is scaled, else 1
         """
@@ -107,9 +107,9 @@ class Model:
         past: KeysAndValues | None = None,
         places: Int[Array, "*B L"] | None = None,
     ) -> tuple[Float64[Array, "B L E"], KeysAndValues]:
-        """Attend to the context after what is past; return the output, and past and present keys and values.
+        """Attend to the past and the context; return the output, and past and present keys and values.
 
-        Queries and keys are turned by their places where these are given, which is where positions are rotary.
+        Queries and keys are turned by their places if these are given, as for rotary positions.
         """
         config = self.config
         query = split_heads(_project(x, weights.w_q, weights.b_q), config.num_heads)

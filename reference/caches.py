@@ -1,4 +1,4 @@
-"""What decoding remembers between its steps, and whether it fits what comes next."""
+"""The cache that decoding keeps between its steps, and whether it fits the next step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from veriformer.reference.configuration import TransformerConfiguration
 
 @dataclass(frozen=True)
 class DecodingCache:
-    """What decoding remembers of the tokens so far: the keys and values of every layer.
+    """The cache of the tokens so far: the keys and values of every layer.
 
     Shapes: one (B, G, S, D) pair for each layer, S the number of tokens so far.
     Raises: nothing.

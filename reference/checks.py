@@ -1,4 +1,4 @@
-"""Checks of what a caller passes: every error says what was wrong, what was received and what to do."""
+"""Checks of arguments: every error says what is wrong, what was received and what to do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def as_float64(name: str, numbers: Any) -> Float64[Array, "*shape"]:
 def as_axes(name: str, numbers: Any, axes: str, sizes: Sizes) -> Float64[Array, "*shape"]:
     """Return `numbers` in double precision, its shape checked against named axes.
 
-    `sizes` holds the length of every axis named so far, and learns those named here for the first time.
+    `sizes` holds the length of every axis named so far, and gets those named here for the first time.
     Raises ValueError when the rank is wrong or an axis differs from what `sizes` says.
     """
     array = as_float64(name, numbers)

@@ -1,4 +1,4 @@
-"""What a whole Transformer is made of: numbers and choices, no arrays."""
+"""The configuration of a whole Transformer: numbers and choices, no arrays."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Positions = Literal["none", "sinusoidal", "learned", "rotary"]
 
 @dataclass(frozen=True)
 class TransformerConfiguration:
-    """The sizes of a Transformer and every choice that tells one architecture from another.
+    """The sizes of a Transformer and every choice that distinguishes architectures.
 
-    `num_layers` counts the layers of a stack: an encoder-decoder has as many encoder as decoder layers. `activation`
-    is that of the feed-forward network, or of the gate where it is `gated`. `final_norm` follows the last layer,
+    `num_layers` counts the layers of a stack: an encoder-decoder has as many encoder as decoder layers. `activation` is
+    that of the feed-forward network, or of the gate if it is `gated`. `final_norm` follows the last layer,
     `embedding_norm` the sum of embeddings and positions. With `scale_embedding` embeddings, never positions, are
-    multiplied by √d_model; with `tied_embedding` logits come from the transposed table, not multiplied.
-    `rotary_base` matters to rotary positions only, `max_length` to learned ones only.
+    multiplied by √d_model; with `tied_embedding` logits come from the transposed table, not multiplied. `rotary_base`
+    matters to rotary positions only, `max_length` to learned ones only.
 
     Shapes: none.
     Raises: ValueError when a size is not positive, one does not divide the other, or a choice is unknown.

@@ -19,7 +19,7 @@ Transformation = Callable[[Float64[Array, "B L E"]], Float64[Array, "B L E"]]
 def residual(
     x: Float[Array, "B L E"], norm: Transformation, sublayer: Transformation, *, norm_first: bool
 ) -> Float64[Array, "B L E"]:
-    """Add to the input what a sublayer makes of it, with a normalisation before the sublayer or after the sum.
+    """Add a sublayer's result to its input, with a normalisation before the sublayer or after the sum.
 
     y = x + sublayer(norm(x))     norm_first (pre-norm)
     y = norm(x + sublayer(x))     otherwise (post-norm)
@@ -49,7 +49,7 @@ def encoder_layer(
 
     y = residual(x, norm_1, self-attention), output = residual(y, norm_2, feed-forward)
 
-    What stands at padded positions of the output means nothing.
+    Padded positions of the output have no meaning.
 
     Shapes: x (B, L, E), padding_mask (B, L), True at real tokens, to (B, L, E).
     Raises: ValueError when a weight or the mask does not fit, or a convention's value is unknown.

@@ -42,7 +42,7 @@ def cross_entropy(
     require_choice("reduction", reduction, Reduction)
     kept = np.ones(classes.shape, dtype=bool) if ignore_index is None else classes != ignore_index
     _require_classes(classes[kept], sizes["N"], mean=reduction == "mean")
-    # Selected first, so that nothing at an ignored target reaches the sum.
+    # Selected first, so that no value at an ignored target reaches the sum.
     shown = numbers[kept]
     unit = _unit(shown)
     losses = _losses(shown, classes[kept], label_smoothing, unit)
@@ -98,5 +98,5 @@ def _require_classes(kept: Int[Array, " n"], count: int, *, mean: bool) -> None:
     if wrong.size:
         raise ValueError(
             f"targets must be classes 0 to {count - 1}; got {int(wrong[0])}; "
-            "pass it as ignore_index if it stands for padding"
+            "pass it as ignore_index if it marks padding"
         )

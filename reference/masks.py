@@ -1,4 +1,4 @@
-"""Masks, always boolean and True at what may be seen."""
+"""Masks, always boolean and True at visible keys."""
 
 from __future__ import annotations
 

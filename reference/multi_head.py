@@ -63,7 +63,7 @@ def multi_head_attention(
     to (B, H, L, S), to (B, L, E).
     Raises: ValueError when H is not a multiple of G, a weight does not fit, else as `scaled_dot_product_attention`.
     Source: Vaswani et al. 2017, section 3.2.2; Ainslie et al. 2023, section 2.2 (G < H).
-    Conventions: those of `grouped_query_attention`. torch.nn.MultiheadAttention has masks True at what is hidden.
+    Conventions: those of `grouped_query_attention`. torch.nn.MultiheadAttention has masks True at hidden keys.
     """
     num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     sizes: Sizes = {}
@@ -111,7 +111,7 @@ def _checked(weights: HasMultiHeadWeights, num_heads: int, num_kv_heads: int, wi
 def _project(
     x: Float[Array, "B L n"], weight: Float[Array, "n m"], bias: Float[Array, " m"] | None
 ) -> Float64[Array, "B L m"]:
-    # A padded position may hold infinity; the mask will hide what becomes of it.
+    # A padded position may hold infinity; the mask will hide the result.
     with np.errstate(invalid="ignore", over="ignore"):
         projected = x @ weight
         return np.asarray(projected if bias is None else projected + bias)

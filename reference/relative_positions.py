@@ -1,4 +1,4 @@
-"""What is added to logits for the distance of two positions: ALiBi, and the buckets of T5."""
+"""Terms added to logits for the distance of two positions: ALiBi, and the buckets of T5."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def alibi_bias(
     Shapes: num_heads, query_length and key_length to (H, L, S).
     Raises: ValueError when num_heads is not an integer ≥ 1, or a length not an integer ≥ 0.
     Source: Press, Smith & Lewis 2022, section 3.
-    Conventions: the paper's code adds m_h j instead, which softmax cannot tell from this.
+    Conventions: the paper's code adds m_h j instead, which has the same softmax.
     """
     require_count("query_length", query_length, 0)
     require_count("key_length", key_length, 0)

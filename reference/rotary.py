@@ -72,7 +72,7 @@ def rotary_embedding(
 
 
 def pair_places(rotary_dim: int, pairing: RotaryPairing) -> tuple[slice, slice]:
-    """Say where the first and where the second components of the pairs stand.
+    """Return the places of the first and of the second components of the pairs.
 
     2k and 2k + 1 "interleaved"; k and k + r/2 "half"; k = 0, …, r/2 − 1
 

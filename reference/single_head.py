@@ -1,4 +1,4 @@
-"""Attention of one head: three projections, and attention between what they make of each position."""
+"""Attention of one head: three projections, and attention between their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Softmax over the last axis, of all entries or of those that are visible."""
+"""Softmax over the last axis, of all entries or of the visible ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _below(logits: Float64[Array, "*rows n"], highest: Float64[Array, "*rows 1"]
 
 
 def _normalised(shifted: Float64[Array, "*rows n"]) -> Float64[Array, "*rows n"]:
-    """Return exp(x) / Σ exp(x) in the place of x: large arrays cost more to allocate than to compute with."""
+    """Return exp(x) / Σ exp(x) in the memory of x: large arrays cost more to allocate than to compute with."""
     np.exp(shifted, out=shifted)
     shifted /= shifted.sum(axis=-1, keepdims=True)
     return np.asarray(shifted)
@@ -48,14 +48,14 @@ def masked_softmax(
 
     w_i = exp(x_i) / Σ_{j visible} exp(x_j) where i is visible, else 0
 
-    Hidden logits are left out by selection, so that NaN or infinity there reaches nothing. A row without a visible
+    Hidden logits are omitted by selection, so that NaN or infinity there has no effect. A row without a visible
     entry follows `empty_row`: all weights 0, all NaN, or all 1/n.
 
     Shapes: logits and visible (..., n) to (..., n).
     Raises: ValueError when the shapes differ or empty_row is unknown.
     Source: Vaswani et al. 2017, section 3.2.3 (illegal connections are set to −∞).
-    Conventions: empty_row. "zeros" is what torch, ONNX and FlashAttention return, "nan" what tinygrad and
-    torch.nn.MultiheadAttention with weights do, "mean_of_values" what jax, flax, keras and equinox do.
+    Conventions: empty_row. torch, ONNX and FlashAttention return "zeros", tinygrad and torch.nn.MultiheadAttention with
+    weights "nan", and jax, flax, keras and equinox "mean_of_values".
     """
     require_choice("empty_row", empty_row, EmptyRow)
     numbers = as_float64("logits", logits)

@@ -30,7 +30,7 @@ def encoder(
 
     x = embed(tokens); x = layer(x) for each layer; y = final_norm(x) where there is one
 
-    Positions count columns from 0, padded ones too. Rows at padded tokens mean nothing.
+    Positions count columns from 0, padded ones too. Rows at padded tokens have no meaning.
 
     Shapes: tokens (B, L), padding_mask (B, L), True at real tokens, to (B, L, E).
     Raises: ValueError when an array does not fit the configuration, or a sequence is longer than learned positions.
@@ -60,7 +60,7 @@ def encoder_decoder(
 
     m = encode(source); x = embed(target); x = decoder_layer(x, m) for each layer; logits = unembed(final_norm(x))
 
-    Positions count columns from 0 in source and target, padded ones too. Rows at padded tokens mean nothing.
+    Positions count columns from 0 in source and target, padded ones too. Rows at padded tokens have no meaning.
 
     Shapes: source (B, S), target (B, L), each padding mask as its tokens, `EncoderDecoderWeights`, to (B, L, N).
     Raises: ValueError when an array does not fit the configuration, or a sequence is longer than learned positions.
@@ -95,8 +95,8 @@ def language_model(
 
     x = embed(tokens); x = layer(x), causal, for each layer; logits = unembed(final_norm(x))
 
-    Positions count columns from 0, padded ones too: behind left padding learned ones are others than without it,
-    while rotary ones only enter by differences. Rows at padded tokens mean nothing.
+    Positions count columns from 0, padded ones too: left padding changes the learned positions of the tokens behind it,
+    while only differences of rotary positions matter. Rows at padded tokens have no meaning.
 
     Shapes: tokens (B, L), padding_mask (B, L), True at real tokens, to (B, L, N).
     Raises: ValueError when an array does not fit the configuration, or a sequence is longer than learned positions.
@@ -124,9 +124,9 @@ def decode_step(
 
     logits = language_model(all tokens so far)[last T]; cache None starts a sequence
 
-    The cache is not changed: two continuations of one cache know nothing of each other. Positions count on from the
-    cache's columns unless they are given; which keys are later is a matter of columns in either case. Rows at padded
-    tokens mean nothing.
+    The cache is not changed: two continuations of one cache are independent. Positions continue from the
+    cache's columns unless they are given; columns decide in either case which keys are later. Rows at padded tokens
+    have no meaning.
 
     Shapes: tokens (B, T), positions (T,) or (B, T), padding_mask (B, S), True at real tokens, S the columns of cache
     and tokens together, to logits (B, T, N) and the cache that holds T tokens more.
@@ -174,7 +174,7 @@ def _layer(
     past: KeysAndValues | None = None,
     places: Int[Array, "*B L"] | None = None,
 ) -> tuple[Vectors, KeysAndValues]:
-    """Return what a layer makes of x, and the keys and values that it saw."""
+    """Return a layer's result on x, and the keys and values that it saw."""
     known: list[KeysAndValues] = []
     first = model.config.norm_first
     turns = None

@@ -39,7 +39,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    """Import the types and the rendering only when they are asked for: they import SymPy."""
+    """Import the types and the rendering only when they are needed: they import SymPy."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

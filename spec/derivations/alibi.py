@@ -1,4 +1,4 @@
-"""Under softmax −m(i − j) is m j; what else ALiBi's bias and its slopes guarantee."""
+"""Under softmax −m(i − j) is m j; further properties of ALiBi's bias and its slopes."""
 
 from __future__ import annotations
 

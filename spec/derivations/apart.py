@@ -33,7 +33,7 @@ class Apart(Step):
 
     @property
     def hypotheses(self) -> tuple[str, ...]:
-        """What the step takes as given."""
+        """The assumptions of the step."""
         return (*super().hypotheses, f"{sympy.pretty(self.variable)} is a whole number and not 0")
 
     def prove(self, normaliser: Normaliser) -> CheckResult:

@@ -34,7 +34,7 @@ class Dual:
 
 
 def as_dual(number: Any) -> Dual:
-    """A number as one without derivative; a dual number as it is."""
+    """A number with derivative 0; a dual number unchanged."""
     return number if isinstance(number, Dual) else Dual(float(number), 0.0)
 
 

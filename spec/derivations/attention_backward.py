@@ -1,4 +1,4 @@
-"""The gradients of attention with respect to values, logits, queries and keys, and what they must add up to."""
+"""The gradients of attention with respect to values, logits, queries and keys, and their sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rounding errors of logits, weights and sums do to an attention output, and where they do next to nothing."""
+"""The effect of rounding errors of logits, weights and sums on an attention output, and where it is almost none."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ WEIGHTS = (
         "Rounded weights move the output by the values themselves",
         total(lambda m: weight(m) * (1 + disturbance[m]) * value[m], "j", KEYS) - output,
         averaged(lambda m: disturbance[m] * value[m]),
-        "What is rounded after the division no longer sums to one. By the triangle inequality it moves the output by "
+        "Weights rounded after the division no longer sum to one. By the triangle inequality it moves the output by "
         "u Σ p |v| at most; a sum's terms by γ(S) Σ p |v| likewise.",
         context=CONTEXT,
     ),

@@ -44,7 +44,7 @@ _TITLES = {
 
 
 class UnknownDerivationError(KeyError):
-    """No derivation has the id that was asked for; the message names the closest ones."""
+    """No derivation has the requested id; the message names the closest ones."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -56,13 +56,13 @@ def derivation_ids() -> tuple[str, ...]:
 
 
 def derivation_title(derivation_id: str) -> str:
-    """The title of a derivation; UnknownDerivationError where there is none of that id."""
+    """The title of a derivation; UnknownDerivationError if there is none of that id."""
     _require(derivation_id)
     return _TITLES[derivation_id]
 
 
 def load_derivation(derivation_id: str) -> Derivation:
-    """Import a derivation (and with it SymPy); UnknownDerivationError where there is none of that id."""
+    """Import a derivation (and with it SymPy); UnknownDerivationError if there is none of that id."""
     _require(derivation_id)
     derivation: Derivation = import_module(f"veriformer.spec.derivations.{derivation_id}").DERIVATION
     return derivation

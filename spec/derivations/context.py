@@ -1,4 +1,4 @@
-"""What a step assumes beyond SymPy's own assumptions: ranges of indices, hypotheses on arrays, random families."""
+"""The assumptions of a step beyond SymPy's own: ranges of indices, hypotheses on arrays, random families."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Context:
             raise ValueError(f"an array of 0 and 1 cannot be {wrong[0].value} anywhere: {_block_in_words(wrong[0])}")
 
     def hypotheses(self) -> tuple[str, ...]:
-        """What a step takes as given, in words: everything declared here that restricts its values."""
+        """The assumptions of a step, in words: everything declared here that restricts its values."""
         given = [_fact_in_words(expression, value) for expression, value in self.facts.items()]
         given += [_block_in_words(block) for block in self.blocks]
         given += [f"{indicator} is 0 or 1" for indicator in sorted(map(in_words, self.indicators))]
@@ -92,7 +92,7 @@ def signs_in_words(expressions: Iterable[Expr]) -> tuple[str, ...]:
 
 
 def _families_in_words(families: tuple[RandomFamily, ...]) -> list[str]:
-    """What is assumed of random components: which are independent, and their moments."""
+    """The assumptions on random components: which are independent, and their moments."""
     given = [_family_in_words(family) for family in families]
     pairs = itertools.combinations(families, 2)
     return given + [f"{in_words(one.base)} and {in_words(other.base)} are independent" for one, other in pairs]

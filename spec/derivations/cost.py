@@ -1,4 +1,4 @@
-"""What the operations cost, counted in loops over scalars; decoding with and without a cache; parameters."""
+"""The cost of the operations, counted in loops over scalars; decoding with and without a cache; parameters."""
 
 from __future__ import annotations
 

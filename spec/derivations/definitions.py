@@ -1,7 +1,7 @@
 """Statements as they are written: names with definitions, and expressions that SymPy has not evaluated yet.
 
-A formula is printed from the very expression that a step states. What is proved is the same expression with its names
-replaced by what they stand for and evaluated, so that nothing can be shown which is not proved.
+A formula is printed from the very expression that a step states. The proved expression is the same one with its names
+replaced by their meanings and evaluated, so that every shown formula is proved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from veriformer.spec.derivations.expressions import DerivationError, entries
 
 @dataclass(frozen=True)
 class Definition:
-    """A name and what it stands for: p, say, with p_i = e^(x_i)/Σ_l e^(x_l) for every i.
+    """A name and its meaning, such as p with p_i = e^(x_i)/Σ_l e^(x_l) for every i.
 
     `name` is the base of an array, whose entries stand for `meaning(*indices)`, or a symbol without parameters.
     """
@@ -34,23 +34,23 @@ class Definition:
 
     @property
     def right(self) -> Expr:
-        """What it stands for, in terms of its parameters."""
+        """Its meaning, in terms of its parameters."""
         return sympy.sympify(self.meaning(*self.parameters))
 
     @cached_property
     def body(self) -> tuple[tuple[Symbol, ...], Expr]:
-        """What it stands for, in terms of placeholders that occur nowhere else."""
+        """Its meaning, in terms of placeholders that occur nowhere else."""
         placeholders = tuple(Dummy(str(parameter), integer=True) for parameter in self.parameters)
         return placeholders, sympy.sympify(self.meaning(*placeholders))
 
     def names(self, expression: Any) -> bool:
-        """Whether an expression is this name, with whatever indices."""
+        """Whether an expression is this name, with any indices."""
         if self.parameters:
             return isinstance(expression, Indexed) and expression.base == self.name
         return bool(expression == self.name)
 
     def replaced(self, expression: Any, bound: frozenset[Symbol]) -> Expr:
-        """What an expression that is this name stands for; DerivationError where a sum would capture a symbol."""
+        """The meaning of an expression that is this name; DerivationError if a sum would capture a symbol."""
         placeholders, body = self.body
         if captured := (body.free_symbols - set(placeholders)) & bound:
             raise DerivationError(f"a sum around {expression} would capture {captured}: rename its index")
@@ -64,7 +64,7 @@ def written(build: Callable[[], Any]) -> Any:
 
 
 def evaluated(side: Any, definitions: Sequence[Definition] = ()) -> Any:
-    """A side of a statement, its names replaced by what they stand for, and evaluated from the inside out."""
+    """A side of a statement, its names replaced by their meanings, and evaluated from the inside out."""
     if isinstance(side, sympy.MatrixBase | sympy.MatrixExpr):
         return sympy.ImmutableMatrix(sympy.Matrix(side)).applyfunc(lambda entry: _evaluated(entry, definitions))
     return _evaluated(sympy.sympify(side), definitions)

@@ -1,4 +1,4 @@
-"""What a step takes as given because it divides: that rows see a key, and that no other denominator is 0."""
+"""The assumptions of a step that divides: rows see a key, and no other denominator is 0."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ANY_OTHER = "no denominator is 0"
 
 
 def nonzero_in_words(denominators: Iterable[Expr], context: Context) -> tuple[str, ...]:
-    """That denominators are not 0; nothing is said of those that are positive by their form."""
+    """That denominators are not 0, except for those that are positive by their form."""
     given = [_condition(each, context) for each in denominators if not is_positive_by_form(each, context)]
     return tuple(sorted(set(given), key=lambda words: (words == _ANY_OTHER, words)))
 
@@ -48,7 +48,7 @@ def is_positive_by_form(expression: Expr, context: Context) -> bool:
 
 
 def _has_places(low: Expr, high: Expr) -> bool:
-    """Whether a range is not empty: sizes are written as 1 plus something ≥ 0, for SymPy does not know P + R ≥ 1."""
+    """Whether a range is not empty: sizes are written as 1 plus something ≥ 0, since SymPy does not know P + R ≥ 1."""
     length = sympy.sympify(high) - low
     sizes = {symbol for symbol in length.free_symbols if symbol.is_integer and symbol.is_positive}
     beyond_one = {symbol: 1 + Dummy(symbol.name, integer=True, nonnegative=True) for symbol in sizes}

@@ -16,7 +16,7 @@ __all__ = ["Derivation", "Difference", "Inequality", "Limit", "Scope", "Source",
 
 
 class Scope(Enum):
-    """For which sizes a derivation holds."""
+    """The sizes for which a derivation holds."""
 
     SYMBOLIC = "symbolic"
     INDUCTION = "induction"
@@ -33,7 +33,7 @@ class Scope(Enum):
 
 
 class Source(NamedTuple):
-    """Where the law is stated, the words used there (empty where none are quoted), and a comment on them."""
+    """A source that states the law, its words (empty if none are quoted), and a comment on them."""
 
     where: str
     quotation: str = ""
@@ -50,9 +50,8 @@ class Source(NamedTuple):
 class Derivation:
     """A law's derivation.
 
-    `assumptions` are what the steps take for granted, `sources` where the law is stated, `remarks` what a reader
-    should know that no step says. A derivation of something that no results of an implementation can show says so in
-    `reason_without_law`; every other is named by a law.
+    `assumptions` are those of the steps, `sources` state the law, `remarks` tell the reader what no step says. If no
+    result of an implementation can show the subject, `reason_without_law` says so; a law names every other derivation.
     """
 
     id: str

@@ -25,8 +25,8 @@ _DIGITS_OF_WHOLE_NUMBERS = 12
 class Difference(Step):
     """left ≠ right, exhibited: an example in which exact enclosures of the two values are disjoint.
 
-    A failure to prove left = right refutes nothing; two values that differ do. Where `values` are given, the two sides
-    must round to them: they are what the justification says in words.
+    A failure to prove left = right refutes nothing; two values that differ do. If `values` are given, the two sides
+    must round to them: they are the values in the justification.
     """
 
     example: World = field(default_factory=World, kw_only=True)
@@ -67,8 +67,8 @@ class Difference(Step):
         for side in (self.left, self.right):
             rewritten = sympy.expand((side + 1) ** 2) - side**2 - side
             if self._disjoint(side + 1 + side, rewritten + side):
-                return CheckResult(False, 0, f"the method also tells {side} from itself")
-        return CheckResult(True, 2, "2 equal pairs are not taken for different ones")
+                return CheckResult(False, 0, f"the method also distinguishes {side} from itself")
+        return CheckResult(True, 2, "2 equal pairs are not mistaken for different ones")
 
     def _enclosure(self, side: Any) -> Any:
         return enclosure(side, self.example, self.where)

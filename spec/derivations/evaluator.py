@@ -1,4 +1,4 @@
-"""Evaluation by loops: what the formulas mean, computed without any of SymPy's rewriting.
+"""Evaluation of the formulas by loops, without any of SymPy's rewriting.
 
 Sums are loops, arrays are tables, permutations are tuples, derivatives are carried by dual numbers, and expectations
 are sums over all outcomes of a discrete law. This is the independent witness of every proof.
@@ -36,7 +36,7 @@ class World:
     """Values for everything an expression leaves open.
 
     `symbols` by symbol, `arrays` by (base, indices), `permutations` by function symbol (images of 1, 2, …), `laws` by
-    base as (outcome, probability). A missing array entry is asked of `draw` and remembered.
+    base as (outcome, probability). A missing array entry is drawn by `draw` and kept.
     """
 
     symbols: dict[Any, Any] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class World:
     draw: Callable[[Entry], Any] | None = None
 
     def copy(self) -> World:
-        """The same values in tables of its own, since evaluation fills them in."""
+        """The same values in separate tables, since evaluation fills them in."""
         return replace(self, symbols=dict(self.symbols), arrays=dict(self.arrays))
 
     def in_words(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class World:
 
 
 class Evaluator:
-    """The value of an expression in a world, in a given arithmetic; names have the values of what they stand for."""
+    """The value of an expression in a world, in a given arithmetic; names have the values of their meanings."""
 
     def __init__(self, world: World, arithmetic: Arithmetic = FLOATS, definitions: Sequence[Definition] = ()) -> None:
         self.world = world

@@ -13,7 +13,7 @@ Range = tuple[Any, Any]
 
 
 class DerivationError(ValueError):
-    """An expression lies outside what a rule is stated for; the message says which rule and what it met."""
+    """A rule does not cover an expression; the message names both."""
 
 
 class Expectation(Function):  # type: ignore[misc]

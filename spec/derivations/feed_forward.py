@@ -22,7 +22,7 @@ PLAIN = Context(ranges=RANGES)
 
 
 def projected(vector: Entries, weight: Entries, unit: Expr) -> Expr:
-    """Σ_a x_a W[a, f], what the matrix makes of a vector at unit f."""
+    """Σ_a x_a W[a, f], the product of a vector and the matrix at unit f."""
     return total(lambda c: vector(c) * weight(c, unit), "a", WIDTH)
 
 

@@ -1,4 +1,4 @@
-"""The objects that the derivations speak of: sizes, indices, arrays, softmax and attention, written once."""
+"""The objects of the derivations: sizes, indices, arrays, softmax and attention, written once."""
 
 from __future__ import annotations
 

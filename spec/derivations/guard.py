@@ -1,4 +1,4 @@
-"""A limit of processor time for what may never end."""
+"""A limit of processor time for computations that may never end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class OutOfTimeError(BaseException):
 def processor_limit(seconds: float | None) -> Iterator[None]:
     """Raise OutOfTimeError once this process has computed for that many seconds, however busy the machine is.
 
-    Nothing is limited where `seconds` is None, outside the main thread, and on systems without such a timer.
+    There is no limit if `seconds` is None, outside the main thread, or on systems without such a timer.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if seconds is None or not in_main_thread or not hasattr(signal, "setitimer"):

@@ -80,7 +80,7 @@ def power_of_two_valued(term: Term, context: Context, canonical: Canonicaliser) 
 
 
 def known_facts(term: Term, context: Context, canonical: Canonicaliser) -> Terms:
-    """Replace what is declared to have a known value (`facts`)."""
+    """Replace expressions that are declared to have a known value (`facts`)."""
     mapping = dict(context.facts)
     if not mapping or all(factor.xreplace(mapping) == factor for factor in term.factors):
         return None

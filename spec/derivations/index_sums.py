@@ -47,7 +47,7 @@ class Normaliser:
 
     def proves_equal(self, left: Expr, right: Expr) -> bool:
         """Whether left = right follows from the normal form and the arithmetic of fractions and square roots."""
-        # The second pass cancels what only became comparable once the bound indices had their canonical names.
+        # The second pass cancels terms that only became comparable with canonical names of the bound indices.
         difference = self.canonical(self.canonical(left) - self.canonical(right))
         return bool(difference == 0) or is_zero_in_field(sympy.expand(difference))
 

@@ -27,11 +27,11 @@ class TracingMachine:
         frame[kind] = frame.get(kind, Integer(0)) + sympy.sympify(times)
 
     def counted(self, kind: str) -> Expr:
-        """What was counted, as nested sums."""
+        """The counts, as nested sums."""
         return self._frames[0].get(kind, Integer(0))
 
     def loop(self, length: Any) -> Iterator[Symbol]:
-        """One symbolic index; what is counted until the loop asks for the next one is summed over 0, …, length − 1."""
+        """One symbolic index; the counts until the loop requests the next one are summed over 0, …, length − 1."""
         index = Symbol(_INDICES[len(self._frames) - 1], integer=True)
         self._frames.append({})
         yield index

@@ -1,4 +1,4 @@
-"""Which expressions are non-negative by their form alone: sums and products of such, even powers, exponentials."""
+"""Expressions that are non-negative by their form alone: sums and products of such, even powers, exponentials."""
 
 from __future__ import annotations
 

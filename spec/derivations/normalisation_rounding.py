@@ -1,4 +1,4 @@
-"""What rounding does to normalised vectors: why the variance wants two passes, and RMS norm errs by a share only."""
+"""The effect of rounding on normalised vectors: the variance needs two passes, and RMS norm errs by a share only."""
 
 from __future__ import annotations
 

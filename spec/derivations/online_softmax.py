@@ -35,7 +35,7 @@ NEWEST = Context(ranges={e: up_to(d_v)}, splits={up_to(first + 1): first})
 
 
 class Pair(NamedTuple):
-    """What attention over a set of keys leaves: its output and the log-sum-exp of its logits."""
+    """The result of attention over a set of keys: its output and the log-sum-exp of its logits."""
 
     output: Expr
     lse: Expr

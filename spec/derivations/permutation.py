@@ -1,4 +1,4 @@
-"""f(PX) = P f(X) without a mask; what a mask breaks; and why a sum may be taken in any order."""
+"""f(PX) = P f(X) without a mask; the effect of a mask; and why a sum may be taken in any order."""
 
 from __future__ import annotations
 

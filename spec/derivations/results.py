@@ -1,4 +1,4 @@
-"""What checking a derivation returns: for every step, three checks, each passed or with the reason why not."""
+"""The result of checking a derivation: for every step, three checks, each passed or with the reason why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R(x) = x/√(q + ε) with q the mean square: its size, its symmetries, and what it does not remove."""
+"""R(x) = x/√(q + ε) with q the mean square: its size, its symmetries, and the mean that it keeps."""
 
 from __future__ import annotations
 

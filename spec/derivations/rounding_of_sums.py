@@ -1,4 +1,4 @@
-"""How rounding errors accumulate in products and sums: γ(n) = nu / (1 − nu), √n if independent, 3n/8 if alike."""
+"""How rounding errors accumulate in products and sums: γ(n) = nu / (1 − nu), √n if independent, 3n/8 if equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the variance of the logits to a softmax that is one-hot and has no gradient: what √d_k is there to prevent."""
+"""From the variance of the logits to a softmax that is one-hot and has no gradient, which √d_k prevents."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _value_at(expression: Expr, point: dict[Symbol, Fraction]) -> Fraction:
 
 
 class _NoFractionError(ValueError):
-    """An expression contains something that fractions of polynomials do not."""
+    """An expression is not a fraction of polynomials."""
 
 
 def _ordered_symbols(expression: Expr) -> list[Symbol]:

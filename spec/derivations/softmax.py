@@ -1,4 +1,4 @@
-"""Row sums, symmetries, the Jacobian diag(p) − ppᵀ and its bounds, and what saturation needs."""
+"""Row sums, symmetries, the Jacobian diag(p) − ppᵀ and its bounds, and the conditions of saturation."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Step:
     def check(self, limit: float | None = None) -> StepResult:
         """Prove, evaluate, and try to prove altered statements; failures are reported, not raised.
 
-        What is not done after `limit` seconds of processor time has failed.
+        Unfinished checks have failed after `limit` seconds of processor time.
         """
         start = time.process_time()
         normaliser = Normaliser(self.context)
@@ -75,7 +75,7 @@ class Step:
 
     @cached_property
     def proved_left(self) -> Any:
-        """The left side as the prover gets it: evaluated, names replaced by what they stand for."""
+        """The left side as the prover gets it: evaluated, names replaced by their meanings."""
         return evaluated(self.left, self.where)
 
     @cached_property
@@ -102,12 +102,12 @@ class Step:
 
     @property
     def short_method(self) -> str:
-        """The same without what the prover rests on."""
+        """The same without the prover's own assumptions."""
         return self.method.removesuffix(f" ({self.prover.rests_on})").removesuffix(f" ({_EVALUATION})")
 
     @property
     def hypotheses(self) -> tuple[str, ...]:
-        """What the step takes as given, in words; what is declared but does not occur is left out."""
+        """The assumptions of the step, in words; declarations that do not occur in it are omitted."""
         sides = self.proved_entries()
         symbols = {symbol for side in sides for symbol in side.free_symbols}
         relevant = dataclasses.replace(
@@ -121,7 +121,7 @@ class Step:
         return (*relevant.hypotheses(), *signs, *nonzero_in_words(self.denominators(), relevant))
 
     def denominators(self) -> list[Expr]:
-        """What the two sides divide by."""
+        """The denominators of the two sides."""
         return list(denominators_of(self.proved_entries()))
 
     def accepts(self, left: Any, right: Any, normaliser: Normaliser) -> bool:
@@ -183,7 +183,7 @@ class Step:
             yield dataclasses.replace(own, blocks=tuple(other for other in own.blocks if other != block))
         for split in own.splits:
             yield dataclasses.replace(own, splits={key: value for key, value in own.splits.items() if key != split})
-        # A fact holds because of the constraint: what rests on it does not change with the constraint.
+        # A fact holds because of the constraint: steps that use it do not change with the constraint.
         for symbol, value in own.parametrisation.items():
             whole = all(each.is_integer for each in value.free_symbols)
             if whole and not own.facts and value.as_coeff_Add()[0].is_positive:
@@ -224,5 +224,5 @@ def _guarded(check: Callable[[], CheckResult]) -> CheckResult:
     """A check that cannot be carried out has not passed."""
     try:
         return check()
-    except Exception as error:  # SymPy raises what it likes
+    except Exception as error:  # SymPy may raise any exception
         return CheckResult(False, 0, f"{type(error).__name__}: {error}")

@@ -36,7 +36,7 @@ class Property:
         if (self.derivation is None) == (self.reason is None):
             raise ValueError(f"property {self.key!r} needs a derivation or a reason for having none, and not both")
         if self.derivation is not None and self.motivation is not None:
-            raise ValueError(f"property {self.key!r} is derived: a motivation does not belong to it")
+            raise ValueError(f"property {self.key!r} is derived: it takes no derivation that only motivates")
         if bool(self.background) != bool(self.steps):
             raise ValueError(f"property {self.key!r} names a derivation without its steps, or steps without one")
 

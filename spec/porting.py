@@ -36,15 +36,10 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
     "causal_with_mask": {
         "intersect": Porting("write the causal flag into the mask", "lets the mask and the causal flag both apply"),
         "rejects": Porting(
-            "refuse a mask together with the causal flag where callers rely on that",
-            "refuses a mask together with the causal flag",
+            "refuse a mask with the causal flag where callers rely on that", "refuses a mask with the causal flag"
         ),
-        "mask_ignored": Porting(
-            "omit the mask if the causal flag is given", "ignores a mask if the causal flag is given"
-        ),
-        "causal_ignored": Porting(
-            "omit the causal flag if a mask is given", "ignores the causal flag if a mask is given"
-        ),
+        "mask_ignored": Porting("omit the mask under the causal flag", "ignores a mask under the causal flag"),
+        "causal_ignored": Porting("omit the causal flag with a mask", "ignores the causal flag with a mask"),
     },
     "empty_row": {
         "zeros": Porting("put zero in the rows that see no key", "returns zero there"),
@@ -55,8 +50,7 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
     },
     "masked_nonfinite": {
         "ignored": Porting(
-            "overwrite the keys and values behind the mask with finite numbers",
-            "ignores keys and values behind the mask",
+            "overwrite keys and values behind the mask with finite numbers", "ignores keys and values behind the mask"
         ),
         "value_propagates": Porting(
             "let only values that are not finite through the mask",

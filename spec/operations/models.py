@@ -76,13 +76,7 @@ DECODE_STEP = Operation(
     summary="Continue a sequence by some tokens, with what is needed of those before in a cache.",
     parameters=(
         Parameter("tokens", "(B, T)", "int", "positional", "numbers of the next tokens"),
-        Parameter(
-            "cache",
-            "opaque",
-            "cache",
-            "positional",
-            "the previous cache; None starts a sequence",
-        ),
+        Parameter("cache", "opaque", "cache", "positional", "the previous cache; None starts a sequence"),
         WEIGHTS,
         CONFIG,
         Parameter("positions", "(T,) or (B, T)", "int", "feature", "counted on from the cache by default"),

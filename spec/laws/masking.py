@@ -176,7 +176,7 @@ OWN_POSITION = Property(
 )
 PREFIX = Property(
     key="causal.prefix",
-    statement="Cutting the end off a sequence does not change what came before the cut.",
+    statement="Cutting the end off a sequence does not change the results before the cut.",
     formula="f(Q, K, V; is_causal)[: L − t] = f(Q[: L − t], K[: S − t], V[: S − t]; is_causal)",
     source=VASWANI,
     derivation="causality",

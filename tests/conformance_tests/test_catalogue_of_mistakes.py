@@ -105,7 +105,6 @@ def test_no_mistake_is_called_like_something_else() -> None:
 
 def test_every_file_is_shipped() -> None:
     setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    assert PACKAGE in setuptools["packages"]
     folder = ROOT / "conformance_tests" / "mistakes"
     patterns = setuptools["package-data"][PACKAGE]
     files = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]

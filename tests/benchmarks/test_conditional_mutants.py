@@ -66,6 +66,6 @@ def test_the_page_names_what_survived_every_seed(benchmark: ModuleType) -> None:
     first = benchmark.Outcome("silu", "quick", 0, tuple(names[1:]), (names[0],), ())
     second = benchmark.Outcome("silu", "quick", 1, (names[0], *names[3:]), (names[1],), (names[2],))
     text = benchmark.page((first, second), ("quick",), (0, 1), "python benchmarks/conditional_mutants.py")
-    assert "were these 0 caught" in text
-    assert f"were these {1} caught" in benchmark.page((first,), ("quick",), (0,), "")
+    assert "These 0 were caught at no seed" in text
+    assert f"These {1} were caught at no seed" in benchmark.page((first,), ("quick",), (0,), "")
     assert f"- `silu`: {names[0]}\n" in benchmark.page((first,), ("quick",), (0,), "")

@@ -253,11 +253,11 @@ def test_killed_workers_lose_nothing(seed: int, alone: dict[str, Any]) -> None:
 
 @contextmanager
 def _killing(seed: int) -> Iterator[list[int]]:
-    """Kill a worker at random moments; give the list of those that were."""
+    """Kill a worker at random moments, the first soon after it was started; give the list of those that were."""
     chance, killed, over = random.Random(seed), list[int](), threading.Event()
 
     def kill() -> None:
-        while len(killed) < 2 and not over.wait(chance.uniform(0.05, 0.8)):
+        while len(killed) < 2 and not over.wait(chance.uniform(0.05, 0.8) if killed else chance.uniform(0.001, 0.05)):
             for child in active_children()[:1]:
                 child.kill()
                 killed.append(child.pid or 0)

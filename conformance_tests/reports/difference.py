@@ -84,6 +84,8 @@ def _not_finite(expected: Array, actual: Array) -> str:
             return f"{value} where a finite number is expected"
         if (test(expected) & ~test(actual)).any():
             return f"something else where {value} is expected"
+    if np.isnan(expected).any():
+        return "NaN in both results"
     return "an infinity of the wrong sign"
 
 

@@ -261,6 +261,19 @@ def test_a_black_box_that_takes_padding_on_the_right_only_says_so() -> None:
     assert "failed" not in status.values()
 
 
+def test_a_black_box_that_always_returns_nan_is_wrong_and_repeats_itself() -> None:
+    """The same NaN twice is the same result: nothing in it is random."""
+
+    def model(inputs: Any) -> Any:
+        return np.full_like(inputs, np.nan)
+
+    box = SimpleNamespace(model=model, model_inputs={"d_model": 5}, model_properties=("causal",))
+    report = check(box, operations=("model",), tier="quick")
+    broken = {result.law.id for result in report.results if result.status == "failed"}
+    assert broken == {"model.causal.no_future_leak", "model.batch.independence", "model.batch.permutation"}
+    assert "dropout_active_in_eval" not in {name for one in report.diagnoses[0].suspects for name in one.mistakes}
+
+
 def test_a_model_of_which_nothing_is_said_is_not_called() -> None:
     def model(inputs: object) -> object:
         raise AssertionError("called")

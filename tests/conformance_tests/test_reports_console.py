@@ -110,11 +110,12 @@ def test_numbers_get_the_digits_that_tell_them_apart() -> None:
         (np.nan, 1.0, "something else where NaN is expected"),
         (1.0, np.inf, "an infinity where a finite number is expected"),
         (-np.inf, np.inf, "an infinity of the wrong sign"),
+        (np.nan, np.nan, "NaN in both results"),
         (1.0, 2.0, "1, where no rounding is allowed"),
     ],
 )
 def test_errors_that_are_no_multiple_are_told_in_words(expected: float, actual: float, sentence: str) -> None:
-    verdict = compare(np.array([expected]), np.array([actual]), np.zeros(1))
+    verdict = compare(np.array([expected]), np.array([actual]), np.zeros(1), may_be_nan=False)
     counterexample = replace(grouped_violation().counterexample, verdict=verdict)
     text = law_text(report(), replace(grouped_violation(), counterexample=counterexample))
     assert sentence in text

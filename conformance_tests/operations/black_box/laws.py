@@ -39,7 +39,7 @@ def dtype(trial: Trial[BoxInputs]) -> Verdict:
 @judges("same_call_same_answer", space=_ANY, operations=_MODEL)
 def same_call_same_answer(trial: Trial[BoxInputs]) -> Verdict:
     """A second call with the same arrays repeats the first's answer."""
-    return _agree(trial, trial.output(trial.inputs), trial.output(trial.inputs))
+    return _repeats(trial, trial.output(trial.inputs), trial.output(trial.inputs))
 
 
 @judges("history_independence", space=_ANY, operations=_MODEL)
@@ -50,7 +50,7 @@ def history_independence(trial: Trial[BoxInputs]) -> Verdict:
         raise TypeError("this law is tried on cases")
     for number in (1, 2):
         trial.output(draw_inputs("model", reseeded(trial.case, trial.case.seed + number)))
-    return _agree(trial, first, trial.output(trial.inputs))
+    return _repeats(trial, first, trial.output(trial.inputs))
 
 
 @judges("memory_layout", space=_ANY, operations=_MODEL)
@@ -64,7 +64,7 @@ def memory_layout(trial: Trial[BoxInputs]) -> Verdict:
     except OperationRaised as error:
         raised = str(error).removeprefix("model ")
         raise NotOffered(f"model takes contiguous arrays only: it {raised}") from error
-    return _agree(trial, contiguous, strided)
+    return _repeats(trial, contiguous, strided)
 
 
 @judges("batch.independence", space=_SEVERAL, operations=_MODEL)
@@ -143,12 +143,16 @@ def _equal(
     return _agree(trial, of_first(trial.output(first)), of_second(trial.output(second)), judged)
 
 
-def _agree(trial: Trial[BoxInputs], first: Array, second: Array, judged: Array | None = None) -> Verdict:
+def _repeats(trial: Trial[BoxInputs], first: Array, second: Array) -> Verdict:
+    """Judge whether two results of one question agree; NaN twice is the same result, which other laws judge."""
+    return _agree(trial, first, second, _real(trial.inputs)[..., None], may_be_nan=True)
+
+
+def _agree(trial: Trial[BoxInputs], first: Array, second: Array, judged: Array, *, may_be_nan: bool = False) -> Verdict:
     if first.shape != second.shape:
         return words(f"shape {first.shape}", f"shape {second.shape}", holds=False)
-    judged = _real(trial.inputs)[..., None] if judged is None else judged
     judged = np.broadcast_to(judged, first.shape)
     seen = np.abs(np.concatenate([first[judged], second[judged]]))
     largest = np.max(seen, initial=0.0, where=np.isfinite(seen))
     allowed = np.full(first.shape, sqrt(UNIT_ROUNDOFF[trial.inputs.dtype]) * largest)
-    return compare(first, second, allowed, judged, may_be_nan=False)
+    return compare(first, second, allowed, judged, may_be_nan=may_be_nan)

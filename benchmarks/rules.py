@@ -1,4 +1,4 @@
-"""Rules by which projects decide whether a result is right, on the same result beside the exact one.
+"""Rules by which projects decide whether a result is right, on the same result, compared with the exact one.
 
 Each returns by how much the rule is exceeded: the largest error as a multiple of what the rule allows. Above one the
 rule speaks of a mistake.

@@ -1,6 +1,6 @@
 """The numbers that a dtype of 16 bits holds, which are stored without rounding.
 
-Derivation: rounding_of_sums, of what is stored beside a number that can be.
+Derivation: rounding_of_sums, of the stored number and the one it stands for.
 """
 
 from __future__ import annotations

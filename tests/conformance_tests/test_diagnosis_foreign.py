@@ -28,7 +28,7 @@ NAMED = {
     "denominator in float16": "return up / up.sum(dim=-1, keepdim=True).half()",
     "angles in float16": "    ang = ang.astype(jnp.float16)",
     "ignored classes by their remainder": "    keep[:] = True\n    safe = targets.long() %",
-    "no second mistake beside keys left out": "range(0, s // BLOCK * BLOCK, BLOCK)",
+    "no second mistake where keys are left out": "range(0, s // BLOCK * BLOCK, BLOCK)",
     "roundings of a wrong formula are no second mistake": "q.shape[-1] ** -1.0",
 }
 

@@ -51,7 +51,7 @@ GELU_FORM = Decision(
         mistake("gelu_constant_wrong", _gelu_by_tanh(_SLOPE, 0.0044715), "ten_times_smaller"),
         mistake("gelu_cubic_sign", _gelu_by_tanh(_SLOPE, -0.044715)),
         mistake("", _gelu_by_tanh(_SLOPE, 0.0), "no_cubic_term", "tanh(√(2/π) x), without the cubic term"),
-        mistake("", _gelu_by_tanh(_SLOPE, 0.044715, 2), "square_for_cube", "x² instead of x³ beside 0.044715"),
+        mistake("", _gelu_by_tanh(_SLOPE, 0.044715, 2), "square_for_cube", "x² instead of x³ with 0.044715"),
         mistake("", _gelu_by_tanh(2.0 / np.pi, 0.044715), "no_root", "2/π instead of √(2/π)"),
         mistake("", _gelu_by_tanh(np.sqrt(2.0) / np.pi, 0.044715), "root_of_two_alone", "√2/π instead of √(2/π)"),
         mistake("", _gelu_by_tanh(np.sqrt(np.pi / 2.0), 0.044715), "inverted", "√(π/2) instead of √(2/π)"),

@@ -159,7 +159,7 @@ def _case(
 ) -> ModelCase:
     sizes, (architecture, (padding, source_padding), dtype) = compiled
     has_source = limits.operation == "encoder_decoder"
-    # Padding needs a place beside a real token.
+    # Padding needs a place next to a real token.
     length = max(sizes.length, 2) if padding != "none" else sizes.length
     source = max(sizes.source_length, 2) if source_padding != "none" else sizes.source_length
     return ModelCase(

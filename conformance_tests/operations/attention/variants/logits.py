@@ -192,7 +192,7 @@ SCALE = Decision(
             for name, scale in (("usual", _rounded_unless_given), ("any", _rounded))
         ),
         mistake("query_scale_config_wrong", lambda _, query, key: _usual(query, key), "given_ignored"),
-        neighbour("given_beside_usual", _given_beside_usual, "a scale that is given is applied beside 1/√D"),
+        neighbour("given_beside_usual", _given_beside_usual, "a given scale is applied in addition to 1/√D"),
         neighbour(
             "given_divides",
             lambda given, query, key: _usual(query, key) if given is None else 1.0 / given,

@@ -14,7 +14,7 @@ from veriformer.adapters.errors import (
     OperationTimedOut,
 )
 from veriformer.conformance_tests.comparison.comparison import CaseComparison, Cause, ConventionPair, Side
-from veriformer.conformance_tests.conventions.inference import Finding, Profile
+from veriformer.conformance_tests.conventions.profile import Finding, Profile
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.subject import CallRefused, Refused, Subject, WrongShape

@@ -20,7 +20,8 @@ from veriformer.conformance_tests.comparison.comparison import (
     Comparison,
     OperationComparison,
 )
-from veriformer.conformance_tests.conventions.inference import Profile, examine
+from veriformer.conformance_tests.conventions.inference import examine
+from veriformer.conformance_tests.conventions.profile import Profile
 from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law import Law
@@ -132,7 +133,8 @@ class _Comparing:
             return self._operation(operation)
         except Exception as error:
             reason = blamed_on_its_package(operation.name, error)
-            return OperationComparison(operation, (self.first.name, self.second.name), reason=reason)
+            names = (self.first.name, self.second.name)
+            return OperationComparison(operation, names, reason=reason, unjudged=1, unjudged_because=reason)
 
     def _operation(self, operation: Operation) -> OperationComparison:
         nothing = OperationComparison(operation, (self.first.name, self.second.name))

@@ -98,11 +98,11 @@ class OperationComparison:
 
     `differences` holds the smallest case found for each cause; `differing` counts the cases on which the two differ,
     before any was made small. `reason` says why nothing was compared, or not all that should have been: of `unjudged`
-    cases a call did not end, for the reason `unjudged_because`. `checks` has for each of the two that is wrong what the
-    laws of the operation say of it alone, with its diagnosis. `keywords` and `limitations` are those that only the
-    first has, and only the second: cases are drawn without them. `refusals` are what each was found to refuse, or says
-    itself that it does; such cases are not compared. `refused_by_one` has the sentences about what the other takes,
-    where no limitation says so.
+    cases a call did not end, or the package that has the operation raised, for the reason `unjudged_because`. `checks`
+    has for each of the two that is wrong what the laws of the operation say of it alone, with its diagnosis. `keywords`
+    and `limitations` are those that only the first has, and only the second: cases are drawn without them. `refusals`
+    are what each was found to refuse, or says itself that it does; such cases are not compared. `refused_by_one` has
+    the sentences about what the other takes, where no limitation says so.
     """
 
     operation: Operation
@@ -183,7 +183,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Literal["agree", "part", "error"]:
-        """Whether they agree in every operation; `error` where nothing could be compared, or a call did not end."""
+        """Whether they agree in every operation; `error` where nothing could be compared, or a case not judged."""
         if not all(operation.agrees for operation in self.compared):
             return "part"
         undecided = any(operation.unjudged for operation in self.operations)
@@ -191,5 +191,5 @@ class Comparison:
 
     @property
     def exit_status(self) -> int:
-        """0 they agree, 1 they differ, 2 nothing could be compared, or not all because a call did not end."""
+        """0 they agree, 1 they differ, 2 nothing could be compared, or a case not judged."""
         return {"agree": 0, "part": 1, "error": 2}[self.verdict]

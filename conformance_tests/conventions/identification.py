@@ -13,8 +13,8 @@ from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.conventions.asking import WIDEST_FIRST, Answer, Asking, fitting_all
 from veriformer.conformance_tests.conventions.evidence import Evidence, asked_words
-from veriformer.conformance_tests.conventions.inference import Profile, examine
-from veriformer.conformance_tests.conventions.profile import finding_of
+from veriformer.conformance_tests.conventions.inference import examine
+from veriformer.conformance_tests.conventions.profile import Profile, finding_of
 from veriformer.conformance_tests.conventions.questions import answer
 from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.core.inputs import Inputs

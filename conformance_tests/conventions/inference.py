@@ -10,9 +10,7 @@ from dataclasses import replace
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.conformance_tests.conventions.asking import ATTENTION, BACKWARD, Asking
-from veriformer.conformance_tests.conventions.profile import Finding as Finding
-from veriformer.conformance_tests.conventions.profile import Profile as Profile
-from veriformer.conformance_tests.conventions.profile import finding_of
+from veriformer.conformance_tests.conventions.profile import Finding, Profile, finding_of
 from veriformer.conformance_tests.conventions.questions import answer
 from veriformer.conformance_tests.core.subject import Subject, standard_conventions
 from veriformer.spec.conventions import CONVENTIONS
@@ -69,7 +67,7 @@ def _needs_equal_widths(asking: Asking) -> bool:
 
 def _refuses_bias_with_mask(asking: Asking) -> bool:
     """Return whether the operation takes a mask and takes a bias but not both, which the interface allows."""
-    if not asking.has("mask", "bias"):
+    if asking.operation not in (*ATTENTION, BACKWARD) or not asking.has("mask", "bias"):
         return False
     alone = (asking.attention(3, 4, mask="padding"), asking.attention(3, 4, bias=True))
     both = asking.attention(3, 4, mask="padding", bias=True)

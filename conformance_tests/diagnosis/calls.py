@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from veriformer.adapters.loading import load_again
-from veriformer.conformance_tests.conventions.inference import Profile
+from veriformer.conformance_tests.conventions.profile import Profile
 from veriformer.conformance_tests.conventions.standing import others_standing
 from veriformer.conformance_tests.core.first_calls import FirstCalls
 from veriformer.conformance_tests.core.inputs import Inputs

@@ -34,7 +34,7 @@ class Diagnosis:
     was computed without success too. `laws` are the broken laws. `separated_by` describes an input on which the
     remaining suspects would differ, if one was found. `unexplained` are the broken laws that no program with the first
     suspect was seen to break, where it is named by laws. The search was `cut_short` where the calls were too slow.
-    `problem` says what kept the package that has the operation from being asked.
+    `problem` is the sentence about a package whose code raised during the search; nothing else is known then.
     """
 
     operation: str

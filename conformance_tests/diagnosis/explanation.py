@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.diagnosis.diagnosis import Suspect
 from veriformer.conformance_tests.diagnosis.elimination import is_convention, mistake_of
 from veriformer.conformance_tests.mistakes import catalogue

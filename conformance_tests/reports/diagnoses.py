@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.explanation import Explanation, explanations, hidden_conventions
@@ -57,10 +57,12 @@ def _told_before(diagnosis: Diagnosis, earlier: Sequence[Diagnosis]) -> Diagnosi
 
 
 def _opening(diagnosis: Diagnosis, suspects: Explained) -> str:
+    if diagnosis.problem:
+        return f"No mistake was looked for: {plain(diagnosis.problem)}."
     if diagnosis.how == "unknown":
         return _unknown(diagnosis)
     if diagnosis.how == "named_by_laws":
-        return _by_laws(suspects, "laws" if diagnosis.unexplained else "only laws")
+        return _by_laws(suspects)
     if len(suspects) > 1:
         return "The outputs are those of one of these, and no drawn input tells which; the likeliest first:"
     suspect, explained = suspects[0]
@@ -84,16 +86,16 @@ def _unknown(diagnosis: Diagnosis) -> str:
     return f"No known mistake explains what is wrong: none of the {tried}, gives these outputs."
 
 
-def _by_laws(suspects: Explained, laws: str) -> str:
-    """Return the sentence about suspects that were named by the laws that fail; `laws` says which of them do."""
+def _by_laws(suspects: Explained) -> str:
+    """Return the sentence about suspects that were named by the laws that fail."""
     likely = sum(suspect.confidence for suspect, _ in suspects) >= LIKELY
     said = "Likely" if likely else "Perhaps"
     if len(suspects) == 1 and len(suspects[0][1]) > 1:
         names = _named([one.name for one in suspects[0][1]])
-        return f"{said} {names}, independently of each other ({laws} that they break fail):"
+        return f"{said} {names}, independently of each other (laws that they break fail):"
     if len(suspects) == 1:
         only = suspects[0][1][0]
-        return f"{said} {_named([only.name])} ({laws} that it breaks fail): {_ended(only.sentence)}"
+        return f"{said} {_named([only.name])} (laws that it breaks fail): {_ended(only.sentence)}"
     return f"{said} one of these, whose laws fail; the likeliest first:"
 
 

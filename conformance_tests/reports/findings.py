@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.layout import Lines, entry, heading, labelled
 from veriformer.conformance_tests.reports.options import Options

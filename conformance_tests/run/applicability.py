@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.model_declarations import BlackBox
-from veriformer.conformance_tests.conventions.inference import Profile
+from veriformer.conformance_tests.conventions.profile import Profile
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.black_box.cases import BoxSpace

@@ -31,7 +31,7 @@ def check(
     dtypes: tuple[str, ...] | None = None,
     tier: Effort = "standard",
     seed: int = 0,
-    expected_failures: ExpectedFailures | None = None,
+    expected_failures: ExpectedFailures | Path | str | None = None,
     fail_fast: bool = False,
     shrink: bool = True,
     diagnosis: bool = True,
@@ -53,7 +53,7 @@ def check(
     `dtypes`: these instead of the declared ones.
     `tier`: how many cases each law gets: "quick", "standard" or "thorough".
     `seed`: the same seed draws the same cases.
-    `expected_failures`: failures that do not count.
+    `expected_failures`: failures that do not count, or the file that lists them.
     `fail_fast`: end the run at the first violation.
     `shrink`: look for the smallest counterexample, rather than keep the first one.
     `diagnosis`: look for the mistake behind the broken laws of each operation.
@@ -67,12 +67,12 @@ def check(
     `budget`: the seconds that the laws may take, the most revealing first; the others are reported as not tried.
 
     Raises LoadError when the implementation cannot be loaded, UnknownName when an operation, law or tier does not
-    exist, UnusableRecord when `resume` belongs to another run, WorkersError when laws cannot be handed out, and
-    ValueError for a budget that is not a positive number of seconds.
+    exist, UnreadableList when the list of failures cannot be read, UnusableRecord when `resume` belongs to another run,
+    WorkersError when laws cannot be handed out, and ValueError for a budget that is not a positive number of seconds.
     """
     options = RunOptions(
         Selection(operations, laws, dtypes, tier, seed),
-        expected_failures or ExpectedFailures(),
+        ExpectedFailures.of(expected_failures),
         fail_fast=fail_fast,
         shrink=shrink,
         diagnosis=diagnosis,

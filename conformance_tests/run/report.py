@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from itertools import chain
 
 from veriformer.adapters.implementation import Implementation
-from veriformer.conformance_tests.conventions.inference import Finding, Profile, examine
+from veriformer.conformance_tests.conventions.inference import examine
+from veriformer.conformance_tests.conventions.profile import Finding, Profile
 from veriformer.conformance_tests.conventions.seldom_meant import seldom_meant
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult, is_broken

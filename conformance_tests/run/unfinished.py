@@ -1,4 +1,4 @@
-"""Sentences about searches that ran out of time."""
+"""Sentences about what a run left unfinished, and why."""
 
 from __future__ import annotations
 

@@ -194,6 +194,7 @@ def test_what_a_package_raises_is_blamed_on_it(tmp_path: Path, where: str) -> No
     assert "Internal error" not in run.stderr
     said = " ".join((run.stdout + run.stderr).split())
     assert "the package unlucky cannot judge relu_squared: its code raised" in said
+    assert "No known mistake explains" not in said
     laws = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["laws"]
     ours = [law["status"] for law in laws if law["operation"] == "softmax"]
     assert set(ours) == {"passed"}
@@ -207,6 +208,7 @@ def test_a_comparison_blames_the_package_too(tmp_path: Path) -> None:
     run = veriformer(tmp_path, "compare", "one.py", "other.py", "--tier", "quick", folder=tmp_path)
     assert "the package unlucky cannot judge relu_squared" in " ".join(run.stdout.split())
     assert "1 operation agrees" in run.stdout
+    assert run.returncode == 2
     assert not run.stderr
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.counterexample import Counterexample
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.subject import CallRecord

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.mistakes import catalogue
@@ -123,7 +123,7 @@ def test_a_long_list_is_cut() -> None:
 
 def test_what_is_named_by_its_laws_is_no_more_than_likely() -> None:
     likely = told(diagnosis(Suspect(("bias_cache_shape_stale",), 0.5), how="named_by_laws"))
-    assert likely.startswith("Likely `bias_cache_shape_stale` (only laws that it breaks fail):")
+    assert likely.startswith("Likely `bias_cache_shape_stale` (laws that it breaks fail):")
     faint = [Suspect((slug,), 0.05) for slug in ("bias_cache_shape_stale", "rope_low_precision_positions")]
     assert told(diagnosis(*faint, how="named_by_laws")).startswith("Perhaps one of these, whose laws fail;")
     assert "outputs are those" not in likely

@@ -20,6 +20,8 @@ QUESTIONS: Mapping[str, Callable[[Asking], Answer]] = {
 
 def answer(convention: str, asking: Asking) -> Answer:
     """Ask an operation which value of a convention it follows."""
-    question = models.of_models if asking.operation in WHOLE_MODELS else QUESTIONS[convention]
+    question = (
+        models.of_models if asking.operation in WHOLE_MODELS else QUESTIONS.get(convention, lambda _: Answer(None))
+    )
     about = replace(asking, convention=convention, errors=[])
     return replace(question(about), errors=tuple(about.errors))

@@ -94,10 +94,10 @@ def _keys_seen(inputs: Any, ask: Ask, conventions: Conventions) -> Array | None:
     return np.stack(columns, axis=-1)
 
 
-def _shows(seen: Array | None, mask: Array) -> bool:
+def _shows(seen: Array, mask: Array) -> bool:
     """Return whether the keys seen are those of the mask, in the rows that have any: others may average all."""
     rows = mask.any(axis=-1)
-    return seen is not None and seen.shape == mask.shape and np.array_equal(seen[rows], mask[rows])
+    return seen.shape == mask.shape and np.array_equal(seen[rows], mask[rows])
 
 
 def causal_with_mask(asking: Asking) -> Answer:

@@ -48,7 +48,7 @@ _HEAD = 1.0
 def of_models(asking: Asking) -> Answer:
     """Ask a model of the first of its architectures that depends on the convention."""
     architectures = asking.subject.implementation.architectures.get(asking.operation, ())
-    asked = next((name for name in architectures if name in _ARCHITECTURES[asking.convention]), None)
+    asked = next((name for name in architectures if name in _ARCHITECTURES.get(asking.convention, ())), None)
     if asked is None:
         return Answer(None, reason="none of its architectures depends on it")
     source = 4 if asking.operation == "encoder_decoder" else 0

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS

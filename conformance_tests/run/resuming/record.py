@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from veriformer.adapters.implementation import Implementation
-from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.fingerprint import fingerprint
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.selection import Selection

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from veriformer.conformance_tests.conventions.inference import Finding
+from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.operations.suites import suite_of

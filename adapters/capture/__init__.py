@@ -1,1 +1,1 @@
-"""One forward pass of a model, recorded: every array, the operation that made it, and the line of code that asked for it."""
+"""One forward pass of a model, recorded: every array, the operation that made it, and the line of code behind it."""

@@ -18,7 +18,7 @@ class Kind(StrEnum):
     """
 
     CONTRACTION = "contraction"
-    """Sums of products over a shared axis: matmul, linear, addmm, einsum, dot_general, Gemm, a convolution of width one."""
+    """Sums of products over a shared axis: matmul, linear, addmm, einsum, dot_general, Gemm, a convolution."""
     LOOKUP = "lookup"
     """Rows of a table, by integer index: embedding, take, gather along the first axis."""
     ATTENTION = "attention"
@@ -26,7 +26,7 @@ class Kind(StrEnum):
     ADDITION = "addition"
     """Elementwise a + b, with or without broadcasting."""
     REARRANGEMENT = "rearrangement"
-    """Values are moved, none is computed: reshape, transpose, slice, concatenate, copy, cast, repeat, gather of an axis."""
+    """Values are moved, none is computed: reshape, transpose, slice, concatenate, copy, cast, repeat."""
     OTHER = "other"
 
 

@@ -69,6 +69,11 @@ def judges(
     return register
 
 
+def has_own_check(key: str, operation: str) -> bool:
+    """Return whether a check is registered for a property of this operation by name."""
+    return (key, operation) in _CHECKS
+
+
 def check_of(key: str, operation: str) -> Judge | None:
     """Return the registered check for a property of an operation."""
     return _CHECKS.get((key, operation)) or _CHECKS.get((key, None))

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from veriformer.conformance_tests.core.law import check_of
+from veriformer.conformance_tests.core.law import has_own_check
 from veriformer.conformance_tests.core.suite import Suite
-from veriformer.conformance_tests.mistakes.files import source_names
+from veriformer.conformance_tests.mistakes.files import read_json, read_planted, source_names
 from veriformer.conformance_tests.mistakes.mistake import PlantedMistake, changed
-from veriformer.conformance_tests.operations.laws import import_checks
 from veriformer.spec.extensions import Stated
-from veriformer.spec.laws import LawStatement, by_id
+from veriformer.spec.laws import by_id
 
 
 @dataclass(frozen=True)
@@ -50,27 +49,24 @@ class Extension(Stated):
                 return f"the law {law.id} is stated of {law.operation.name}, which is not among its operations"
             if law.claim.background is not None:
                 return f"the law {law.id} names a derivation, and ours are about our operations; give it a reason"
+            if law.claim.conventions:
+                return f"the law {law.id} depends on conventions, and ours are about our operations; leave them out"
             if missing := set(law.features) - set(law.operation.features):
                 return f"the law {law.id} needs the feature {min(missing)}, which its operation does not have"
-            if not self._is_judged(law):
+            if not has_own_check(law.claim.key, law.operation.name):
                 return f"the law {law.id} has no check; register one with @judges({law.claim.key!r}, …)"
         without = [one.name for one in self.operations if not any(law.operation == one for law in self.laws)]
         return f"{without[0]} has no law" if without else ""
 
-    @staticmethod
-    def _is_judged(law: LawStatement) -> bool:
-        judged = (law.claim.key, law.operation.name)
-        if check_of(*judged) is None:
-            # A check of ours may be for any operation.
-            import_checks()
-        return check_of(*judged) is not None
-
     def _wrong_mistakes(self) -> str:
         known = by_id(self.laws)
+        ours = {record["slug"] for record in (*read_json("catalogue.json"), *read_planted())}
         said = {mistake.slug for mistake in self.mistakes if mistake.summary}
         for mistake in self.mistakes:
             if not mistake.laws or mistake.slug not in said:
                 return f"the mistake {mistake.slug} needs {'a summary' if mistake.laws else 'a law that it breaks'}"
+            if mistake.slug in ours:
+                return f"the mistake {mistake.slug} has the slug of one of ours; give it another one"
             if mistake.source not in self.sources:
                 return f"the mistake {mistake.slug} is planted in {mistake.source!r}, which is not among its sources"
             if unknown := [law for law in mistake.laws if law not in known]:

@@ -16,16 +16,12 @@ from veriformer.spec.laws import LAWS, LawStatement
 @cache
 def laws() -> Mapping[str, Law]:
     """Return every law that can be run, by id; ValueError when a statement has no check."""
-    import_checks()
-    return {identifier: _bind(statement) for identifier, statement in LAWS.items()}
-
-
-def import_checks() -> None:
-    """Import the checks of every topic, which are registered as they are imported."""
+    # Checks are registered as their modules are imported.
     for module in modules_of("laws"):
         if hasattr(module, "__path__"):
             for part in iter_modules(module.__path__):
                 import_module(f"{module.__name__}.{part.name}")
+    return {identifier: _bind(statement) for identifier, statement in LAWS.items()}
 
 
 @cache

@@ -115,6 +115,13 @@ BROKEN = [
         "the law relu_squared.x has no check; register one with @judges('x', …)",
     ),
     (
+        OWN + "other = replace(OPERATION, name='other', prefix='other')\n"
+        "EXTENSION = replace(EXTENSION, operations=(other,), laws=vf.state((VALUE,), other), mistakes=(),\n"
+        "    suites=(replace(EXTENSION.suites[0], operation='other'),))\n",
+        # Ours has a check of this key for operations without one of their own.
+        "the law other.value has no check; register one with @judges('value', …)",
+    ),
+    (
         OWN + "EXTENSION = replace(EXTENSION, sources={'relu_squared_numpy': 'x = 1'})\n",
         "' ** 2' must occur once in relu_squared_numpy; it occurs 0 times",
     ),
@@ -140,10 +147,19 @@ BROKEN = [
         "the law relu_squared.value needs the feature y, which its operation does not have",
     ),
     (
-        OWN + "gelu = replace(OPERATION, name='gelu')\n"
-        "EXTENSION = replace(EXTENSION, operations=(gelu,), laws=vf.state((VALUE,), gelu), mistakes=(),\n"
-        "    suites=(replace(EXTENSION.suites[0], operation='gelu'),))\n",
-        "an operation called gelu exists already; give its own another name",
+        OWN + "claim = replace(VALUE, conventions=('gelu_form',))\n"
+        "EXTENSION = replace(EXTENSION, laws=vf.state((claim,), OPERATION))\n",
+        "the law relu_squared.value depends on conventions, and ours are about our operations; leave them out",
+    ),
+    (
+        OWN + "known = tuple(replace(m, slug='scale_missing') for m in EXTENSION.mistakes)\n"
+        "EXTENSION = replace(EXTENSION, mistakes=known)\n",
+        "the mistake scale_missing has the slug of one of ours; give it another one",
+    ),
+    (
+        OWN + "gelu = replace(OPERATION, prefix='gelu')\n"
+        "EXTENSION = replace(EXTENSION, operations=(gelu,), laws=vf.state((VALUE,), gelu), mistakes=())\n",
+        "the laws of gelu have the prefix 'gelu' already; choose another one",
     ),
     (
         OWN + "vf.judges('value', space=vf.VectorSpace(), operation='gelu')\n",

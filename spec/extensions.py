@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
@@ -97,7 +97,7 @@ def _loaded(points: Iterable[EntryPoint]) -> Installed:
         package = _package(point)
         try:
             extension = _extension(point)
-            _refuse_clashes(extension, chain.from_iterable(accepted.values()))
+            _refuse_clashes(extension, tuple(chain.from_iterable(accepted.values())))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -123,8 +123,10 @@ def _extension(point: EntryPoint) -> Stated:
     return extension
 
 
-def _refuse_clashes(extension: Stated, others: Iterable[Stated]) -> None:
-    """Raise _Unusable where an operation has a name or a prefix that another one has, or that is no identifier."""
+def _refuse_clashes(extension: Any, others: Sequence[Any]) -> None:
+    """Raise _Unusable where an operation has a name or a prefix that another one has, or that is no identifier, and
+    where a source has the name of one of another extension.
+    """
     from veriformer.spec.operations import OPERATIONS
 
     known = [*OPERATIONS.own.values(), *(operation for other in others for operation in other.operations)]
@@ -137,3 +139,6 @@ def _refuse_clashes(extension: Stated, others: Iterable[Stated]) -> None:
                 raise _Unusable(f"an operation called {one.name} exists already; give its own another name")
             if operation.prefix == one.prefix:
                 raise _Unusable(f"the laws of {one.name} have the prefix {one.prefix!r} already; choose another one")
+    for name in chain.from_iterable(other.sources for other in others):
+        if name in extension.sources:
+            raise _Unusable(f"a source called {name} exists already; give its own another name")

@@ -171,6 +171,13 @@ BROKEN = [
         "the prefix 'attention.causal' is not an identifier",
     ),
     (OWN, "an operation called relu_squared exists already; give its own another name"),
+    (
+        OWN + "other = replace(OPERATION, name='other', prefix='other')\n"
+        "vf.judges('value', space=vf.VectorSpace(), operation='other')(value)\n"
+        "EXTENSION = replace(EXTENSION, operations=(other,), laws=vf.state((VALUE,), other), mistakes=(),\n"
+        "    suites=(replace(EXTENSION.suites[0], operation='other'),))\n",
+        "a source called relu_squared_numpy exists already; give its own another name",
+    ),
 ]
 
 

@@ -14,15 +14,18 @@ from hypothesis import strategies as st
 from veriformer.adapters.arrays import framework as framework_called
 from veriformer.adapters.calling import handed_over
 from veriformer.adapters.model_declarations import ARCHITECTURES
+from veriformer.adapters.spelling import listing
 from veriformer.conformance_tests.core.expected import Expected
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.selection import UnknownName, unknown
 from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.space import How, Space
 from veriformer.conformance_tests.operations.attention.case import MASK_KINDS, AttentionSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space
 from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS
 
 __all__ = ["Arguments", "attention_inputs", "inputs"]
@@ -45,8 +48,14 @@ class Arguments(dict[str, Any]):
         """Return the exact result (`value`), the error that rounding explains (`allowed`), and what is `judged`.
 
         Each is an array of the result's shape; of several results, one after the other in one axis. Conventions that
-        are not given have their standard values.
+        are not given have their standard values. UnknownName for a convention that does not exist, ValueError for a
+        value that it does not have.
         """
+        for name, value in conventions.items():
+            if name not in CONVENTIONS:
+                raise UnknownName(unknown("convention", name, CONVENTIONS, "veriformer list conventions"))
+            if value not in (values := CONVENTIONS[name].value_names):
+                raise ValueError(f"the convention {name} has no value {value!r}; its values are {listing(values)}")
         return self._inputs.expected({**standard_conventions(), **conventions})
 
     def __repr__(self) -> str:
@@ -79,11 +88,10 @@ def inputs(
     if lacking := [dtype for dtype in dtypes if dtype not in arrays.dtypes]:
         raise ValueError(arrays.missing_dtype(lacking[0]))
 
-    def drawn(case: Any) -> Arguments:
+    def drawn(case: Case) -> Arguments:
         found = draw_inputs(operation, case)
-        given = {name: value for name, value in found.arguments().items() if value is not None}
         convert = partial(arrays.from_numpy, dtype=case.dtype)
-        made = {name: handed_over(record, name, value, convert) for name, value in given.items()}
+        made = {name: handed_over(record, name, value, convert) for name, value in found.arguments().items()}
         return Arguments(made, found, f"{operation}: {case.describe()}")
 
     chosen, architectures = space or own_space(operation), ARCHITECTURES.get(operation, ())

@@ -140,6 +140,14 @@ def test_what_cannot_be_drawn_is_refused(make: Callable[[], object], kind: type[
         make()
 
 
+def test_conventions_that_do_not_exist_are_refused() -> None:
+    arguments = find(attention_inputs(), lambda _: True)
+    with pytest.raises(UnknownName, match="no convention is called 'empty_rows'; did you mean empty_row"):
+        arguments.expected(empty_rows="zeros")
+    with pytest.raises(ValueError, match="the convention empty_row has no value 'zero'; its values are zeros, nan"):
+        arguments.expected(empty_row="zero")
+
+
 def test_the_example_of_the_documentation_passes() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLE)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from veriformer.adapters.sequences import Step
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.values import round_to_dtype
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -88,6 +89,6 @@ class VectorInputs(SampledInputs):
         return self.with_x(self.x[index])
 
     def with_x(self, x: Array) -> Self:
-        """Return inputs with another `x`."""
-        changed: dict[str, Any] = {"x": x}
+        """Return inputs with another `x`, rounded to the dtype."""
+        changed: dict[str, Any] = {"x": round_to_dtype(x, self.dtype)}
         return replace(self, **changed)

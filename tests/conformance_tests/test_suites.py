@@ -6,8 +6,11 @@ from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from veriformer.conformance_tests.core.inputs import VectorInputs
 from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations import suites as lookup
 from veriformer.conformance_tests.operations.cases import cases, own_space
 from veriformer.conformance_tests.operations.inputs import draw_inputs
@@ -30,6 +33,14 @@ def test_an_ordinary_case_is_of_the_kind_that_is_drawn(name: str) -> None:
     drawn = cases(own_space(name, extras=False), limits).sample(Random(0))
     assert type(suite.ordinary) is type(drawn)
     assert type(draw_inputs(name, drawn)) is suite.inputs
+
+
+@pytest.mark.parametrize("name", [name for name, suite in suites().items() if issubclass(suite.inputs, VectorInputs)])
+def test_other_vectors_are_rounded_to_the_dtype(name: str) -> None:
+    limits = Limits(name, ("bfloat16",), frozenset())
+    inputs = draw_inputs(name, cases(own_space(name, extras=False), limits).sample(Random(0)))
+    thirds = np.full(inputs.x.shape, 1.0 / 3.0)
+    np.testing.assert_array_equal(inputs.with_x(thirds).x, round_to_dtype(thirds, "bfloat16"))
 
 
 def test_every_operation_but_a_black_box_has_a_family() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import VectorInputs
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.drawing.values import filled, round_to_dtype
+from veriformer.conformance_tests.drawing.values import filled
 from veriformer.conformance_tests.drawing.vectors import VectorCase
 from veriformer.conformance_tests.operations.activations.bounds import activation_bound
 from veriformer.conformance_tests.rounding.precision import Precision
@@ -34,10 +34,6 @@ class ActivationInputs(VectorInputs):
     def draw(cls, operation: str, case: VectorCase) -> ActivationInputs:
         shape = (case.batch, case.rows, case.width)
         return cls(operation, case.dtype, filled(np.random.default_rng(case.seed), case, shape))
-
-    def with_x(self, x: Array) -> ActivationInputs:
-        """Return inputs with other entries, rounded to the dtype."""
-        return replace(self, x=round_to_dtype(x, self.dtype))
 
     def expected(self, conventions: Conventions) -> Expected:
         form = conventions["gelu_form"]

@@ -90,7 +90,3 @@ class BoxInputs(SampledInputs):
     def expected(self, conventions: Conventions) -> Expected:
         """There is no formula; NotImplementedError."""
         raise NotImplementedError("nothing is known of a black box")
-
-    def loosest_error(self, conventions: Conventions) -> Array:
-        """There is no formula; NotImplementedError."""
-        raise NotImplementedError("nothing is known of a black box")

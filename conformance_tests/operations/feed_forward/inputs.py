@@ -109,10 +109,6 @@ class FeedForwardInputs(VectorInputs, Generic[MatricesT]):
         """F, the number of hidden units."""
         return self.weights.hidden
 
-    def with_x(self, x: Array) -> Self:
-        """Return inputs with other vectors, rounded to the dtype."""
-        return replace(self, x=round_to_dtype(x, self.dtype))
-
     def with_weights(self, **matrices: Any) -> Self:
         """Return inputs with some of the weights replaced."""
         return replace(self, weights=replace(self.weights, **matrices))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from veriformer import reference
@@ -44,12 +44,6 @@ class CrossEntropyInputs(SampledInputs):
             targets = (ignored + generator.integers(1, case.classes, shape[:2])) % case.classes
         targets = np.where(_chosen(generator, shape[:2]), ignored, targets)
         return cls(case.dtype, logits, targets, ignored, case.label_smoothing, case.reduction)
-
-    def arguments(self) -> dict[str, Any]:
-        arguments: dict[str, Any] = {"logits": self.logits, "targets": self.targets}
-        arguments |= {"ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
-        arguments |= {"reduction": self.reduction}
-        return {name: value for name, value in arguments.items() if value is not None}
 
     @property
     def result_shape(self) -> tuple[int, ...]:

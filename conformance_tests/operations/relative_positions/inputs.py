@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from veriformer import reference
@@ -67,15 +67,6 @@ class BucketInputs(Inputs):
         return cls(case.dtype, drawn, case.bidirectional, case.num_buckets, case.max_distance)
 
     @property
-    def keywords(self) -> dict[str, Any]:
-        """The keywords that are given."""
-        given = {name: getattr(self, name) for name in ("bidirectional", "num_buckets", "max_distance")}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def arguments(self) -> dict[str, Any]:
-        return {"relative_position": self.relative_position, **self.keywords}
-
-    @property
     def result_shape(self) -> tuple[int, ...]:
         return self.relative_position.shape
 
@@ -97,7 +88,7 @@ class BucketInputs(Inputs):
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the buckets, judged where rounding cannot change them."""
-        value = reference.relative_position_bucket(self.relative_position, **self.keywords)
+        value = reference.relative_position_bucket(**self.arguments())
         furthest = 128 if self.max_distance is None else self.max_distance
         judged = decided(self.distance, self.one_direction, furthest)
         return Expected(value, np.zeros(value.shape), judged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from veriformer.conformance_tests.core.inputs import VectorInputs
+from veriformer.conformance_tests.core.subject import standard_conventions
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations import suites as lookup
@@ -41,6 +43,13 @@ def test_other_vectors_are_rounded_to_the_dtype(name: str) -> None:
     inputs = draw_inputs(name, cases(own_space(name, extras=False), limits).sample(Random(0)))
     thirds = np.full(inputs.x.shape, 1.0 / 3.0)
     np.testing.assert_array_equal(inputs.with_x(thirds).x, round_to_dtype(thirds, "bfloat16"))
+
+
+def test_a_memory_needs_the_weights_of_a_decoder_layer() -> None:
+    encoder, decoder = (draw_inputs(name, suite_of(name).ordinary) for name in ("encoder_layer", "decoder_layer"))
+    inputs = replace(decoder, weights=encoder.weights)
+    with pytest.raises(TypeError, match="the weights are those of an encoder layer"):
+        inputs.expected(standard_conventions())
 
 
 def test_every_operation_but_a_black_box_has_a_family() -> None:

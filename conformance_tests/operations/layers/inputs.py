@@ -100,6 +100,13 @@ class LayerInputs(SampledInputs):
         return np.ones(self.x.shape[:2], dtype=bool) if self.padding_mask is None else self.padding_mask
 
     @property
+    def decoder_weights(self) -> DecoderLayerParameters:
+        """The weights of a decoder layer; TypeError where they are those of an encoder layer."""
+        if not isinstance(self.weights, DecoderLayerParameters):
+            raise TypeError("the weights are those of an encoder layer, which has no cross-attention; give a decoder's")
+        return self.weights
+
+    @property
     def sublayers(self) -> tuple[str, ...]:
         """The names of the sublayers' weights, in order."""
         middle = ("cross_attention",) if isinstance(self.weights, DecoderLayerParameters) else ()
@@ -173,10 +180,10 @@ class LayerInputs(SampledInputs):
             "gelu_form": conventions["gelu_form"],
             "eps_placement": conventions["layer_norm_eps"],
         }
-        if self.memory is None or not isinstance(self.weights, DecoderLayerParameters):
+        if self.memory is None:
             return np.asarray(reference.encoder_layer(self.x, self.weights, **settings))
         settings["memory_padding_mask"] = self.memory_padding_mask
-        return np.asarray(reference.decoder_layer(self.x, self.memory, self.weights, **settings))
+        return np.asarray(reference.decoder_layer(self.x, self.memory, self.decoder_weights, **settings))
 
     def _estimate(self, conventions: Conventions, precision: Precision) -> Estimate:
         settings = LayerSettings(
@@ -189,12 +196,12 @@ class LayerInputs(SampledInputs):
             conventions["layer_norm_eps"],
         )
         x = Estimate.exact(self.x)
-        if self.memory is None or not isinstance(self.weights, DecoderLayerParameters):
+        if self.memory is None:
             return encoder_layer_estimate(x, self.weights, settings, padding_mask=self.padding_mask)
         return decoder_layer_estimate(
             x,
             Estimate.exact(self.memory),
-            self.weights,
+            self.decoder_weights,
             settings,
             padding_mask=self.padding_mask,
             memory_padding_mask=self.memory_padding_mask,

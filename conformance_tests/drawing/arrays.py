@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 __all__ = ["Array", "present"]
 
 Array: TypeAlias = np.ndarray
+T = TypeVar("T")
 
 
-def present(array: Array | None) -> Array:
-    """Return an array that the cases of a law always have; TypeError where it is missing."""
-    if array is None:
-        raise TypeError("an array is missing that this law's cases always have")
-    return array
+def present(argument: T | None) -> T:
+    """Return an optional argument that the cases of a law always have; TypeError where it is missing."""
+    if argument is None:
+        raise TypeError("an argument is missing that this law's cases always have")
+    return argument

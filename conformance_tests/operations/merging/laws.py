@@ -9,11 +9,11 @@ from veriformer.conformance_tests.core.expected import Expected
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.merging.cases import MergeSpace
-from veriformer.conformance_tests.operations.merging.inputs import Divided, MergeInputs, Part
+from veriformer.conformance_tests.operations.merging.inputs import MergeInputs, Part
 
 
 @judges("value", space=MergeSpace())
@@ -39,7 +39,7 @@ def both_empty(trial: Trial[MergeInputs]) -> Verdict:
 def union(trial: Trial[MergeInputs]) -> Verdict:
     """The parts of an attention, computed apart, merge to the attention over all its keys."""
     inputs = trial.inputs
-    whole = _joined(inputs, _divided(inputs).over(slice(None)))
+    whole = _joined(inputs, present(inputs.divided).over(slice(None)))
     return compare(whole, trial.output(inputs), trial.expected(inputs).allowed + _rounded(inputs, whole))
 
 
@@ -47,17 +47,11 @@ def union(trial: Trial[MergeInputs]) -> Verdict:
 def any_split(trial: Trial[MergeInputs]) -> Verdict:
     """Divided after the first key or before the last, the parts merge to the same."""
     inputs = trial.inputs
-    divided = _divided(inputs)
+    divided = present(inputs.divided)
     whole = _joined(inputs, divided.over(slice(None)))
     early, late = (MergeInputs.split(divided, cut, inputs.dtype) for cut in (1, divided.value.shape[2] - 1))
     allowed = sum(trial.expected(given).allowed + _rounded(given, whole) for given in (early, late))
     return compare(trial.output(early), trial.output(late), np.asarray(allowed))
-
-
-def _divided(inputs: MergeInputs) -> Divided:
-    if inputs.divided is None:
-        raise TypeError("this law is about the parts of one attention")
-    return inputs.divided
 
 
 def _joined(inputs: MergeInputs, part: Part) -> Array:
@@ -79,7 +73,7 @@ def commutative(trial: Trial[MergeInputs]) -> Verdict:
 def associative(trial: Trial[MergeInputs]) -> Verdict:
     """Of three parts the first two may come first, or the last two."""
     inputs = trial.inputs
-    divided = _divided(inputs)
+    divided = present(inputs.divided)
     bounds = (slice(1), slice(1, -1), slice(-1, None))
     first, second, third = ((_held(o, inputs), _held(s, inputs)) for o, s in map(divided.over, bounds))
     left = _merged(trial, first, second)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
+from veriformer.conformance_tests.drawing.arrays import present
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
@@ -35,9 +36,6 @@ def components(trial: Trial[AttentionInputs]) -> Verdict:
 def value_components(trial: Trial[AttentionInputs]) -> Verdict:
     """Components of the values in another order give the output's in that order."""
     inputs = trial.inputs
-    if inputs.value is None:
-        raise TypeError(f"{inputs.operation} has no values")
-    order = trial.permutation(inputs.value.shape[-1])
-    return trial.equal(
-        inputs, replace(inputs, value=inputs.value[..., order]), of_first=lambda result: result[..., order]
-    )
+    value = present(inputs.value)
+    order = trial.permutation(value.shape[-1])
+    return trial.equal(inputs, replace(inputs, value=value[..., order]), of_first=lambda result: result[..., order])

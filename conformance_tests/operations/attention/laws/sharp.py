@@ -15,7 +15,7 @@ import numpy as np
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 
@@ -74,14 +74,12 @@ def faint_key(trial: Trial[AttentionInputs]) -> Verdict:
 def no_share(trial: Trial[AttentionInputs]) -> Verdict:
     """If only a hidden key has a value that is not zero, the output is zero."""
     inputs = trial.inputs
-    if inputs.value is None:
-        raise TypeError(f"{inputs.operation} has no values")
     groups = inputs.visible(trial.conventions).reshape(
         inputs.batch, inputs.key.shape[1], inputs.group_size, inputs.query_length, inputs.key_length
     )
     hidden = np.sum(~groups, axis=(2, 3), dtype=float)
     value = np.where(_most(hidden, trial.generator)[..., None], max(_CONTENT), 0.0)
-    return trial.agrees(replace(inputs, value=np.broadcast_to(value, inputs.value.shape).copy()))
+    return trial.agrees(replace(inputs, value=np.broadcast_to(value, present(inputs.value).shape).copy()))
 
 
 def whole_numbers(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:

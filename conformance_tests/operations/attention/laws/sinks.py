@@ -8,6 +8,7 @@ import numpy as np
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
+from veriformer.conformance_tests.drawing.arrays import present
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 
@@ -42,15 +43,13 @@ def agrees_with_formula(trial: Trial[AttentionInputs]) -> Verdict:
 def extra_key(trial: Trial[AttentionInputs]) -> Verdict:
     """One more key of zeros, with the sink as its bias and no value, gives the same result as the sink."""
     inputs = trial.inputs
-    if inputs.value is None or inputs.sinks is None or inputs.bias is None:
-        raise TypeError("this law gives sinks and a bias to an operation with values")
-    nothing = ((0, 0), (0, 0), (0, 1), (0, 0))
-    column = np.broadcast_to(inputs.sinks[:, None, None], (*inputs.bias.shape[:-1], 1))
+    bias, nothing = present(inputs.bias), ((0, 0), (0, 0), (0, 1), (0, 0))
+    column = np.broadcast_to(present(inputs.sinks)[:, None, None], (*bias.shape[:-1], 1))
     longer = replace(
         inputs,
         key=np.pad(inputs.key, nothing),
-        value=np.pad(inputs.value, nothing),
-        bias=np.concatenate([inputs.bias, column], axis=-1),
+        value=np.pad(present(inputs.value), nothing),
+        bias=np.concatenate([bias, column], axis=-1),
         sinks=None,
     )
     return trial.equal(longer, inputs)
@@ -59,10 +58,7 @@ def extra_key(trial: Trial[AttentionInputs]) -> Verdict:
 @judges("sinks.weights_below_one", space=replace(_WITH_SINKS, mask="sometimes"))
 def weights_below_one(trial: Trial[AttentionInputs]) -> Verdict:
     """With values of one the output is the weight that the sink leaves to the keys."""
-    inputs = trial.inputs
-    if inputs.value is None:
-        raise TypeError(f"{inputs.operation} has no values")
-    return trial.agrees(replace(inputs, value=np.ones_like(inputs.value)))
+    return trial.agrees(replace(trial.inputs, value=np.ones_like(present(trial.inputs.value))))
 
 
 @judges("sinks.weights_below_one", space=replace(_WITH_SINKS, mask="sometimes"), operations=("attention_weights",))

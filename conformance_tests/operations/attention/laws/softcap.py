@@ -8,6 +8,7 @@ import numpy as np
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
+from veriformer.conformance_tests.drawing.arrays import present
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 
@@ -45,11 +46,9 @@ def large(trial: Trial[AttentionInputs]) -> Verdict:
 def bounded(trial: Trial[AttentionInputs]) -> Verdict:
     """The weight of the first key, read off by a value that only it has, lies within the limits of the cap."""
     inputs = trial.inputs
-    if inputs.value is None or not inputs.softcap:
-        raise TypeError("this law gives a cap to an operation with values")
-    only_first = np.zeros_like(inputs.value)
+    only_first = np.zeros_like(present(inputs.value))
     only_first[:, :, 0] = 1.0
-    others, ratio = inputs.key_length - 1, np.exp(2.0 * inputs.softcap)
+    others, ratio = inputs.key_length - 1, np.exp(2.0 * present(inputs.softcap))
     inputs = replace(inputs, value=only_first)
     weight, expected = trial.output(inputs), trial.expected(inputs)
     nearest = np.clip(weight, 1.0 / (1.0 + others * ratio), 1.0 / (1.0 + others / ratio))

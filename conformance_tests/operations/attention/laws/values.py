@@ -9,7 +9,7 @@ from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Bound, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
@@ -59,9 +59,7 @@ def hull(trial: Trial[AttentionInputs]) -> Verdict:
     """Every output lies between the smallest and largest visible value, component by component."""
     inputs = trial.inputs
     output, expected = trial.output(inputs), trial.expected(inputs)
-    if inputs.value is None:
-        raise TypeError(f"{inputs.operation} has no values")
-    values = np.repeat(inputs.value, inputs.group_size, axis=1).swapaxes(-1, -2).copy()[..., None, :]
+    values = np.repeat(present(inputs.value), inputs.group_size, axis=1).swapaxes(-1, -2).copy()[..., None, :]
     hidden = np.where(inputs.visible(trial.conventions), 0.0, np.inf)[:, :, None]
     lowest = np.min(values + hidden, axis=-1).swapaxes(-1, -2)
     highest = np.max(values - hidden, axis=-1).swapaxes(-1, -2)
@@ -72,10 +70,7 @@ def hull(trial: Trial[AttentionInputs]) -> Verdict:
 @judges("values.constant", space=AttentionSpace(mask="sometimes", causal="sometimes", least_keys=2))
 def constant_values(trial: Trial[AttentionInputs]) -> Verdict:
     """Equal values are returned unchanged."""
-    inputs = trial.inputs
-    if inputs.value is None:
-        raise TypeError(f"{inputs.operation} has no values")
-    inputs = replace(inputs, value=np.ones_like(inputs.value))
+    inputs: AttentionInputs = replace(trial.inputs, value=np.ones_like(present(trial.inputs.value)))
     expected = trial.expected(inputs)
     ones = np.ones(inputs.result_shape)
     return trial.within(ones, trial.output(inputs), lambda bound: bound(inputs), expected.judged)
@@ -85,11 +80,10 @@ def constant_values(trial: Trial[AttentionInputs]) -> Verdict:
 def linear_in_values(trial: Trial[AttentionInputs]) -> Verdict:
     """Twice the values minus other values give twice the output minus the other output."""
     inputs = trial.inputs
-    if inputs.value is None:
-        raise TypeError(f"{inputs.operation} has no values")
+    value = present(inputs.value)
     # Small integers: their combination is exact in every dtype, so only the operation rounds.
-    other = fill(trial.generator, inputs.value.shape, "integers")
-    combined = replace(inputs, value=2.0 * inputs.value - other)
+    other = fill(trial.generator, value.shape, "integers")
+    combined = replace(inputs, value=2.0 * value - other)
     others = replace(inputs, value=other)
     expected, output = 2.0 * trial.output(inputs) - trial.output(others), trial.output(combined)
     judged = trial.expected(inputs).judged
@@ -135,10 +129,7 @@ def duplicated_key(trial: Trial[AttentionInputs]) -> Verdict:
 
 def _rounded_bias_error(inputs: AttentionInputs, trial: Trial[AttentionInputs | MultiHeadInputs]) -> np.ndarray:
     """Return how far rounding log 2 to the dtype moves the exact result."""
-    bias = inputs.bias
-    if bias is None:
-        raise TypeError("this law gives a bias")
-    rounded = replace(inputs, bias=round_to_dtype(bias, inputs.dtype))
+    rounded = replace(inputs, bias=round_to_dtype(present(inputs.bias), inputs.dtype))
     exact, moved = (trial.expected(given).value for given in (inputs, rounded))
     return np.asarray(np.abs(exact - moved))
 
@@ -154,10 +145,9 @@ def all_keys_twice(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 def bias_row_shift(trial: Trial[AttentionInputs]) -> Verdict:
     """Adding one number to a whole row of a bias changes nothing."""
     inputs = trial.inputs
-    if inputs.bias is None:
-        raise TypeError("this law gives a bias")
-    shift = trial.generator.integers(1, 5, (*inputs.bias.shape[:-1], 1)).astype(float)
-    return trial.equal(inputs, replace(inputs, bias=inputs.bias + shift))
+    bias = present(inputs.bias)
+    shift = trial.generator.integers(1, 5, (*bias.shape[:-1], 1)).astype(float)
+    return trial.equal(inputs, replace(inputs, bias=bias + shift))
 
 
 @judges(

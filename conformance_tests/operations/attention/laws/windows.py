@@ -9,6 +9,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
+from veriformer.conformance_tests.drawing.arrays import present
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace, Window
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 
@@ -57,12 +58,10 @@ def unlimited(trial: Trial[AttentionInputs]) -> Verdict:
 def explicit_mask(trial: Trial[AttentionInputs]) -> Verdict:
     """The explicit banded mask gives the same result as the window."""
     inputs = trial.inputs
-    if inputs.window is None:
-        raise TypeError("this law gives a window")
     mask = reference.window_mask(
         inputs.query_length,
         inputs.key_length,
-        inputs.window,
+        present(inputs.window),
         causal_alignment=trial.conventions["causal_alignment"],
         window_counting=trial.conventions["window_counting"],
     )

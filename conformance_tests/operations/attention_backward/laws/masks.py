@@ -10,7 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import NotOffered, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.laws.causality import with_padding as forward_with_padding
@@ -77,9 +77,7 @@ def broadcast(trial: Trial[BackwardInputs]) -> Verdict:
     """The expanded mask gives the same gradients as the short one."""
     inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
-    if inputs.mask is None:
-        raise TypeError("this law gives a mask")
-    return equal(trial, replace(inputs, mask=np.broadcast_to(inputs.mask, shape).copy()), inputs)
+    return equal(trial, replace(inputs, mask=np.broadcast_to(present(inputs.mask), shape).copy()), inputs)
 
 
 @judges(

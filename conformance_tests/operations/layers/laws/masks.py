@@ -8,10 +8,10 @@ import numpy as np
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Selection, Trial
 from veriformer.conformance_tests.core.verdict import Verdict
+from veriformer.conformance_tests.drawing.arrays import present
 from veriformer.conformance_tests.operations.layers.cases import LayerSpace
 from veriformer.conformance_tests.operations.layers.inputs import LayerInputs
 from veriformer.conformance_tests.operations.layers.laws.values import LAYERS, with_other_logits
-from veriformer.conformance_tests.operations.layers.weights import DecoderLayerParameters
 
 _ENCODER = ("encoder_layer",)
 _DECODER = ("decoder_layer",)
@@ -112,22 +112,18 @@ def memory_single_token(trial: Trial[LayerInputs]) -> Verdict:
 def memory_as_given(trial: Trial[LayerInputs]) -> Verdict:
     """Twice the memory, and twice the matrices that it is projected with, give the same."""
     inputs = trial.inputs
-    if inputs.memory is None or not isinstance(inputs.weights, DecoderLayerParameters):
-        raise TypeError("a decoder layer has a memory")
-    cross = inputs.weights.cross_attention
+    cross = inputs.decoder_weights.cross_attention
     doubled = inputs.with_weights(cross_attention=replace(cross, w_k=2.0 * cross.w_k, w_v=2.0 * cross.w_v))
-    return trial.equal(replace(inputs, memory=2.0 * inputs.memory), doubled)
+    return trial.equal(replace(inputs, memory=2.0 * present(inputs.memory)), doubled)
 
 
 @judges("memory.padding_content", space=LayerSpace(memory_padding="always", least_memory=2), operations=_DECODER)
 def memory_content(trial: Trial[LayerInputs]) -> Verdict:
     """Other content at the padded positions of the memory changes nothing."""
     inputs = trial.inputs
-    if inputs.memory is None or inputs.memory_padding_mask is None:
-        raise TypeError("the law is about a memory with padding")
-    content = np.where(trial.generator.random(inputs.memory.shape) < 0.5, _OTHER, -_OTHER)
-    memory = np.where(inputs.memory_padding_mask[..., None], inputs.memory, content)
-    return trial.equal(inputs, replace(inputs, memory=memory))
+    memory, real = present(inputs.memory), present(inputs.memory_padding_mask)
+    content = np.where(trial.generator.random(memory.shape) < 0.5, _OTHER, -_OTHER)
+    return trial.equal(inputs, replace(inputs, memory=np.where(real[..., None], memory, content)))
 
 
 @judges("memory.padding_removed", space=LayerSpace(memory_padding="always", least_memory=2), operations=_DECODER)
@@ -135,12 +131,10 @@ def memory_removed(trial: Trial[LayerInputs]) -> Verdict:
     """The last sample, without its memory's padding, gives the same result alone as in the padded batch."""
     inputs = trial.inputs
     last, length = inputs.batch - 1, inputs.memory_length
-    if inputs.memory_padding_mask is None:
-        raise TypeError("the law is about a memory with padding")
+    mask = present(inputs.memory_padding_mask).copy()
     kept = np.arange((length + 1) // 2)
-    if not inputs.memory_padding_mask[last, 0]:
+    if not mask[last, 0]:
         kept = length - 1 - kept[::-1]
-    mask = inputs.memory_padding_mask.copy()
     mask[last] = np.isin(np.arange(length), kept)
     padded = replace(inputs, memory_padding_mask=mask)
     alone = replace(padded.take_samples(np.array([last])).take_memory(kept), memory_padding_mask=None)

@@ -9,7 +9,7 @@ from veriformer.adapters.sequences import Step
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import NotOffered, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.operations.models.cases import ModelSpace
 from veriformer.conformance_tests.operations.models.decoding_inputs import DecodingInputs
 from veriformer.conformance_tests.operations.models.inputs import TokenInputs
@@ -130,7 +130,7 @@ def nothing_hidden(trial: Trial[DecodingInputs]) -> Verdict:
 def padding_content(trial: Trial[DecodingInputs]) -> Verdict:
     """Other tokens in the padding do not change the rows of real tokens."""
     inputs = trial.inputs
-    mask = _mask(inputs)
+    mask = present(inputs.padding_mask)
     exchanged = np.where(mask, inputs.tokens, (inputs.tokens + 1) % inputs.vocabulary)
     return trial.equal(inputs, inputs.decoding(exchanged, inputs.cuts, padding_mask=mask))
 
@@ -139,16 +139,10 @@ def padding_content(trial: Trial[DecodingInputs]) -> Verdict:
 def padding_removed(trial: Trial[DecodingInputs]) -> Verdict:
     """The last sample, in one pass without its padding, gives the same result alone as in the padded batch."""
     inputs = trial.inputs
-    mask, last = _mask(inputs), inputs.batch - 1
+    mask, last = present(inputs.padding_mask), inputs.batch - 1
     # As Hugging Face counts them, with some position at padding.
     counted = np.maximum(np.cumsum(mask, axis=1) - 1, 0)
     padded = inputs.decoding(inputs.tokens, inputs.cuts, positions=counted, padding_mask=mask)
     real = np.flatnonzero(mask[last])
     alone = inputs.decoding(inputs.tokens[last:, real])
     return trial.equal(alone, padded, of_second=lambda logits: logits[last:, real])
-
-
-def _mask(inputs: DecodingInputs) -> Array:
-    if inputs.padding_mask is None:
-        raise ValueError("the cases of this law are padded")
-    return inputs.padding_mask

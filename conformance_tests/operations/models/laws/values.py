@@ -8,7 +8,7 @@ import numpy as np
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Selection, Trial, everything
 from veriformer.conformance_tests.core.verdict import Verdict, compare
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.operations.models.cases import ModelSpace
 from veriformer.conformance_tests.operations.models.decoding_inputs import DecodingInputs
 from veriformer.conformance_tests.operations.models.inputs import TokenInputs, TranslationInputs
@@ -64,10 +64,8 @@ def padding_content(trial: Trial[TokenInputs]) -> Verdict:
 def padding_removed(trial: Trial[TokenInputs]) -> Verdict:
     """The last sample, without its padding, gives the same result alone as in the padded batch."""
     inputs = trial.inputs
-    last, mask = inputs.batch - 1, inputs.padding_mask
-    if mask is None:
-        raise ValueError("the cases of this law are padded")
-    real = np.flatnonzero(mask[last])
+    last = inputs.batch - 1
+    real = np.flatnonzero(present(inputs.padding_mask)[last])
     alone = inputs.without_padding().take_samples(np.array([last])).take_tokens(real)
     return trial.equal(alone, inputs, of_second=lambda result: result[last:, real])
 
@@ -180,9 +178,7 @@ def source_padding_removed(trial: Trial[TranslationInputs]) -> Verdict:
 
 def _exchanged(tokens: Array, mask: Array | None, vocabulary: int) -> Array:
     """Return tokens with others in the padding."""
-    if mask is None:
-        raise ValueError("the cases of this law are padded")
-    return np.where(mask, tokens, (tokens + 1) % vocabulary)
+    return np.where(present(mask), tokens, (tokens + 1) % vocabulary)
 
 
 def _changed_from(cut: int, tokens: Array, vocabulary: int) -> Array:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
+from veriformer.adapters.errors import formatted_traceback
 from veriformer.adapters.implementation import Implementation
 from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.conventions.profile import Finding, Profile
 from veriformer.conformance_tests.conventions.seldom_meant import seldom_meant
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult, is_broken
-from veriformer.conformance_tests.core.packages import sparing_other_laws
+from veriformer.conformance_tests.core.packages import blamed_on_its_package
 from veriformer.conformance_tests.diagnosis.diagnose import diagnose
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.drawing.limits import Limits
@@ -126,9 +127,17 @@ class Run:
             if found is not None:
                 yield found
 
-    @sparing_other_laws
     def try_law(self, law: Law) -> LawResult:
-        """Try one law; an implementation that prints, raises or keeps state does not affect other laws."""
+        """Try one law; an implementation that prints, raises or keeps state, and a package whose code raises, do not
+        affect other laws.
+        """
+        try:
+            return self._try_law(law)
+        except Exception as error:
+            reason = blamed_on_its_package(law.statement.operation.name, error)
+            return LawResult(law.statement, "error", reason=reason, traceback=formatted_traceback(error))
+
+    def _try_law(self, law: Law) -> LawResult:
         reason = not_declared(self.implementation, law)
         if reason:
             return LawResult(law.statement, "not_declared", reason=reason)

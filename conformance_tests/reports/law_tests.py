@@ -51,11 +51,8 @@ class LawTest:
         self._run = run
         self._law = law
         self._diagnoses = diagnoses
-        self._entries = [
-            entry
-            for entry in run.options.expected_failures.entries
-            if entry.law == law.id and entry.implementation in (None, run.implementation.name)
-        ]
+        listed = run.options.expected_failures.about(run.implementation.name)
+        self._entries = [entry for entry in listed if entry.law == law.id]
 
     def __repr__(self) -> str:
         return f"<law {self.id}: {self.statement}>"
@@ -72,20 +69,16 @@ class LawTest:
         reason = self._run.with_reason(result).expected_failure
         if reason is not None:
             pytest.xfail(f"{self.id}: {reason}")
-        if self._entries and result.status in self._unexpected:
+        stale = [entry for entry in self._entries if result.status in entry.stale_statuses]
+        if stale:
             status = {"passed": "holds", "not_declared": "is not declared"}[result.status]
-            line = self._entries[0].line
+            line = stale[0].line
             pytest.fail(f"{self.id} {status} but is expected to fail; remove line {line} of the list", pytrace=False)
         if result.status == "not_declared":
             pytest.skip(result.reason)
         if result.status in ("failed", "error"):
             pytest.fail(self._failure(result), pytrace=False)
         return result
-
-    @property
-    def _unexpected(self) -> tuple[str, ...]:
-        at_some_seeds = all(entry.at_some_seeds for entry in self._entries)
-        return ("not_declared",) if at_some_seeds else ("passed", "not_declared")
 
     def _failure(self, result: LawResult) -> str:
         """Return what the command line would show of this law, and the command that shows it."""

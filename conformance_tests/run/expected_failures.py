@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.law_result import LawResult, Status
 from veriformer.spec.laws import LAWS
 
-AT_SOME_SEEDS = "at some seeds"
+_AT_SOME_SEEDS = "at some seeds"
 
 
 class UnreadableList(ValueError):
@@ -32,9 +32,10 @@ class Entry:
     line: int = 0
 
     @property
-    def at_some_seeds(self) -> bool:
-        """Whether the law may hold, depending on the cases of a seed."""
-        return self.reason.startswith(AT_SOME_SEEDS)
+    def stale_statuses(self) -> tuple[Status, ...]:
+        """The statuses of the law that contradict the entry."""
+        may_hold = self.reason.startswith(_AT_SOME_SEEDS)
+        return ("not_declared",) if may_hold else ("passed", "not_declared")
 
 
 @dataclass(frozen=True)
@@ -61,32 +62,27 @@ class ExpectedFailures:
             return cls()
         return given if isinstance(given, ExpectedFailures) else cls.read(Path(given))
 
+    def about(self, implementation: str) -> tuple[Entry, ...]:
+        """Return the entries about an implementation: those that name it, or none."""
+        return tuple(entry for entry in self.entries if entry.implementation in (None, implementation))
+
     def reason(self, implementation: str, result: LawResult) -> str | None:
         """Return the reason given for a failing law, or None when its failure is not expected."""
         if result.status not in ("failed", "error"):
             return None
-        for entry in self.entries:
-            if entry.law == result.law.id and entry.implementation in (None, implementation):
-                return entry.reason
-        return None
+        return next((entry.reason for entry in self.about(implementation) if entry.law == result.law.id), None)
 
     def stale(self, implementation: str, results: Iterable[LawResult]) -> tuple[str, ...]:
         """Return a sentence for each entry about this implementation that contradicts the results."""
         statuses = {result.law.id: result.status for result in results}
         sentences = []
-        for entry in self.entries:
-            if entry.implementation not in (None, implementation):
-                continue
+        for entry in self.about(implementation):
             if entry.law not in LAWS:
                 sentences.append(f"line {entry.line}: no law is called {entry.law!r}; remove the line")
-            elif statuses.get(entry.law) in _statuses_of_stale(entry):
+            elif statuses.get(entry.law) in entry.stale_statuses:
                 status = statuses[entry.law].replace("_", " ")
                 sentences.append(f"line {entry.line}: {entry.law} is expected to fail but is {status}; remove the line")
         return tuple(sentences)
-
-
-def _statuses_of_stale(entry: Entry) -> tuple[str, ...]:
-    return ("not_declared",) if entry.at_some_seeds else ("passed", "not_declared")
 
 
 def _entry(path: Path, number: int, line: str) -> Entry:

@@ -66,8 +66,8 @@ __all__ = [
 def judges(*keys: str, space: Space, operation: str, batched: bool = True) -> Callable[[law.CheckT], law.CheckT]:
     """Register a check for the properties `keys` of an operation of your own.
 
-    `space` says which cases it needs; a law that is not `batched` has one sample a call. ValueError for an operation
-    of ours, and for a property that has a check already.
+    `space` says which cases it needs; a law that is not `batched` is tried on one case a call. ValueError for an
+    operation of ours, and for a property that has a check already.
     """
     if operation in OPERATIONS.own:
         raise ValueError(f"{operation} is not an operation of your own; give one of another name")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from math import prod
 
@@ -15,9 +16,9 @@ class SeveralResults(Inputs):
     """The names and shapes of the parts of such an operation's result."""
 
     @property
+    @abstractmethod
     def parts(self) -> dict[str, Shape]:
         """The name and shape of each array of a correct result, in order."""
-        raise NotImplementedError
 
     @property
     def result_shapes(self) -> tuple[Shape, ...]:

@@ -131,7 +131,7 @@ class Mistake:
     `formula` is the mistaken line in NumPy. `hidden_when` and `effect` are empty if nothing is known. A mistake without
     citations is of the same sort as the reported ones. One that is not planted has a `reason`. One with an
     `equivalence` is planted where it shows, and changes nothing where the equivalence holds. `regions` are the named
-    regions of the case space in which it shows (`cases/regions`), none where no case shows it.
+    regions of the case space in which it shows (the topics' `regions`), none where no case shows it.
     """
 
     slug: str

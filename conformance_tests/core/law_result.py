@@ -46,3 +46,8 @@ class LawResult:
 def is_broken(result: LawResult) -> bool:
     """Return whether a law fails or cannot be judged."""
     return result.status in ("failed", "error")
+
+
+def is_unexpected(result: LawResult) -> bool:
+    """Return whether a law is broken and no list expects it."""
+    return is_broken(result) and result.expected_failure is None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from veriformer.conformance_tests.conventions.profile import Profile
-from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.law_result import LawResult, is_unexpected
 from veriformer.conformance_tests.core.packages import blamed_on_its_package
 from veriformer.conformance_tests.diagnosis.calls import Calls
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
@@ -46,16 +46,12 @@ def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> 
         return _diagnosed(profile, results, limits)
     except Exception as error:
         operation = profile.subject.operation.name
-        names = tuple(result.law.id for result in _broken(results))
+        names = tuple(result.law.id for result in results if is_unexpected(result))
         return Diagnosis(operation, "unknown", (), names, problem=blamed_on_its_package(operation, error))
 
 
-def _broken(results: Sequence[LawResult]) -> list[LawResult]:
-    return [result for result in results if result.status in ("failed", "error") and result.expected_failure is None]
-
-
 def _diagnosed(profile: Profile, results: Sequence[LawResult], limits: Limits) -> Diagnosis | None:
-    broken = _broken(results)
+    broken = [result for result in results if is_unexpected(result)]
     if not broken:
         return None
     operation = profile.subject.operation.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from rich.text import Text
-from veriformer.conformance_tests.core.law_result import LawResult, Status
+from veriformer.conformance_tests.core.law_result import LawResult, Status, is_broken, is_unexpected
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
 from veriformer.conformance_tests.reports.findings import conventions_found
@@ -140,10 +140,9 @@ def _operations(report: Report, options: Options) -> Lines:
     column = max((len(name) for name in groups), default=0) + 3
     lines: Lines = []
     for name, results in groups.items():
-        bad = [result for result in results if result.status in ("failed", "error")]
-        unexpected = _unexpected(results)
-        untried = any(result.status == "not_tried" for result in results)
-        style = "red" if unexpected else "yellow" if bad or untried else "green"
+        unexpected = any(map(is_unexpected, results))
+        doubtful = any(is_broken(result) or result.status == "not_tried" for result in results)
+        style = "red" if unexpected else "yellow" if doubtful else "green"
         lines.append(Text(name.ljust(column)).append(tally(results), style=style))
         lines += _derivation(report, name, column, options)
         lines += _missing_features(results, column, options)
@@ -158,11 +157,7 @@ def _operations(report: Report, options: Options) -> Lines:
 def _follows_from_another(report: Report, operation: str) -> bool:
     """Return whether an operation was derived from one that breaks laws itself."""
     origin = report.derived.get(operation)
-    return any(result.law.operation.name == origin for result in _unexpected(list(report.results)))
-
-
-def _unexpected(results: list[LawResult]) -> list[LawResult]:
-    return [result for result in results if result.status in ("failed", "error") and result.expected_failure is None]
+    return any(result.law.operation.name == origin for result in report.results if is_unexpected(result))
 
 
 def _derivation(report: Report, operation: str, column: int, options: Options) -> Lines:
@@ -187,12 +182,12 @@ def _missing_features(results: list[LawResult], column: int, options: Options) -
 
 def _failures(report: Report, results: list[LawResult], options: Options) -> Lines:
     """Return the violations of one operation: the most informative in full, the diagnosis, then the others."""
-    violated = _unexpected(most_telling_first(results))
+    violated = [result for result in most_telling_first(results) if is_unexpected(result)]
     in_full = len(violated) if options.verbose else _SHOWN_IN_FULL
     lines: Lines = []
     for result in violated[:in_full]:
         lines += [*violation(report, result, options), blank()]
-    errors = [result for result in _unexpected(results) if result.status == "error"]
+    errors = [result for result in results if result.status == "error" and is_unexpected(result)]
     # Before the other laws, which may be twenty and say less.
     if explained := diagnosis_lines(report, results[0].law.operation.name, options) if violated or errors else []:
         lines += [*explained, blank()]

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.core.law import Law
-from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.law_result import LawResult, is_broken
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.operations.laws import laws as every_law
 from veriformer.conformance_tests.reports.console import law_text
@@ -76,7 +76,7 @@ class LawTest:
             pytest.fail(f"{self.id} {status} but is expected to fail; remove line {line} of the list", pytrace=False)
         if result.status == "not_declared":
             pytest.skip(result.reason)
-        if result.status in ("failed", "error"):
+        if is_broken(result):
             pytest.fail(self._failure(result), pytrace=False)
         return result
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from veriformer.conformance_tests.conventions.profile import Profile
 from veriformer.conformance_tests.conventions.standing import explaining, others_standing, under
 from veriformer.conformance_tests.core.law import Law
-from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.law_result import LawResult, is_broken
 from veriformer.conformance_tests.operations.laws import laws
 from veriformer.conformance_tests.run.applicability import not_declared
 from veriformer.conformance_tests.run.printing import captured
@@ -28,7 +28,7 @@ def judged_under_others(run: Run, chosen: list[Law], tried: Mapping[str, LawResu
     broken them.
     """
     changed: dict[str, LawResult] = {}
-    broken = (result.law.operation.name for result in tried.values() if result.status in ("failed", "error"))
+    broken = (result.law.operation.name for result in tried.values() if is_broken(result))
     for operation in dict.fromkeys(broken):
         if any(finding.unknown for finding in run.findings_of(operation)):
             its = [result for result in tried.values() if result.law.operation.name == operation]
@@ -54,7 +54,7 @@ def _judged_otherwise(run: Run, operation: str, about: list[Law], its: list[LawR
     run.profiles[operation], judged = found
     run.settled.add(operation)
     # Laws that still fail get their smallest counterexample.
-    again = [law for law in about if judged[law.id].status in ("failed", "error")]
+    again = [law for law in about if is_broken(judged[law.id])]
     judged |= {law.id: run.try_law(law) for law in again}
     return {name: run.with_reason(result) for name, result in judged.items()}
 

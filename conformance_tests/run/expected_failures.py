@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from veriformer.conformance_tests.core.law_result import LawResult, Status
+from veriformer.conformance_tests.core.law_result import LawResult, Status, is_broken
 from veriformer.spec.laws import LAWS
 
 _AT_SOME_SEEDS = "at some seeds"
@@ -68,7 +68,7 @@ class ExpectedFailures:
 
     def reason(self, implementation: str, result: LawResult) -> str | None:
         """Return the reason given for a failing law, or None when its failure is not expected."""
-        if result.status not in ("failed", "error"):
+        if not is_broken(result):
             return None
         return next((entry.reason for entry in self.about(implementation) if entry.law == result.law.id), None)
 

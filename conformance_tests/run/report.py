@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from veriformer.conformance_tests.conventions.profile import Finding
-from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.law_result import LawResult, is_unexpected
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 
 VerdictName = Literal["conforms", "violates", "error"]
@@ -60,8 +60,7 @@ class Report:
         """
         if all(result.status in ("not_declared", "not_tried") for result in self.results):
             return "error"
-        unexpected = [r for r in self.results if r.status in ("failed", "error") and r.expected_failure is None]
-        if unexpected or self.stale:
+        if self.stale or any(map(is_unexpected, self.results)):
             return "violates"
         return "error" if self.counts["not_tried"] else "conforms"
 

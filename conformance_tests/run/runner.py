@@ -71,7 +71,9 @@ class Run:
         self.implementation.framework.use_one_thread()
         tried = {result.law.id: result for result in self._results(most_revealing_first(chosen))}
         tried |= judged_under_others(self, chosen, tried)
-        results = self._said_once(tried[law.id] for law in chosen if law.id in tried)
+        # Each refusal is the error of one law only.
+        once = described_once([tried[law.id] for law in chosen if law.id in tried])
+        results = tuple(map(self.with_reason, once))
         # In the order of the catalogue, not in that of the run.
         findings = tuple(finding for operation in OPERATIONS for finding in self.findings_of(operation))
         return Report(
@@ -120,7 +122,7 @@ class Run:
         for operation, its in by_operation.items():
             profile = self.broken_profile(operation, its)
             origin = by_operation.get(self.implementation.derived.get(operation, ""), [])
-            if profile is None or any(result.status in ("failed", "error") for result in origin):
+            if profile is None or any(map(is_broken, origin)):
                 continue
             with captured(self.implementation):
                 found = diagnose(profile, its, self._limits(profile, self.selection.seed))
@@ -181,10 +183,6 @@ class Run:
     def findings_of(self, operation: str) -> tuple[Finding, ...]:
         """Return the conventions of an operation: as its laws determined them, else as it was examined."""
         return self.profiles[operation].findings if operation in self.settled else self.findings.get(operation, ())
-
-    def _said_once(self, results: Iterable[LawResult]) -> tuple[LawResult, ...]:
-        """Return the results, with each refusal as the error of one law only."""
-        return tuple(map(self.with_reason, described_once(list(results))))
 
     def _tried(self, laws: list[Law], total: int) -> Iterator[LawResult]:
         for result in self.trying(self, laws, total):

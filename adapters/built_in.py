@@ -84,4 +84,3 @@ _CATALOGUE = (
 )
 
 BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType({built_in.name: built_in for built_in in _CATALOGUE})
-LIBRARIES = tuple(name for name, built_in in BUILT_IN.items() if not built_in.is_variant)

@@ -64,10 +64,6 @@ class Suite(Generic[SpaceT, CaseT, InputsT]):
     given: Callable[[str, Mapping[str, Any]], InputsT] | None = None
     suited: Callable[[CaseT, str, Limits], CaseT] = _as_it_is
 
-    def inputs_of(self, case: CaseT) -> InputsT:
-        """Return the inputs that a case describes."""
-        return self.inputs.draw(self.operation, case)
-
     def given_inputs(self, dtype: str, arguments: Mapping[str, Any]) -> InputsT:
         """Return inputs made from given arguments: floats become arrays of values that the dtype can hold.
 

@@ -56,7 +56,8 @@ def _reads_far_ahead(subject: Subject, limits: Limits) -> bool:
 
 
 def _has_a_parameter_left_out(broken: Sequence[LawResult]) -> bool:
-    said = [one.counterexample.verdict.actual for one in broken if _key(one) == "signature" and one.counterexample]
+    of_signature = [one.counterexample for one in broken if one.law.claim.key == "signature"]
+    said = [found.verdict.actual for found in of_signature if found]
     return not said or any(isinstance(words, str) and _LEFT_OUT in words for words in said)
 
 
@@ -76,7 +77,3 @@ def _squeezed(call: CallRecord) -> bool:
 
 def _without_ones(shape: Shape) -> Shape:
     return tuple(length for length in shape if length != 1)
-
-
-def _key(result: LawResult) -> str:
-    return result.law.claim.key

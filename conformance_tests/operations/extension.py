@@ -28,12 +28,9 @@ class Extension(Stated):
     sources: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if wrong := self._wrong():
+        # Each returns what is wrong as a sentence; empty if nothing is.
+        if wrong := self._wrong_suites() or self._wrong_laws() or self._wrong_mistakes():
             raise ValueError(wrong)
-
-    def _wrong(self) -> str:
-        """Return what is wrong with the extension as a sentence; empty if nothing is."""
-        return self._wrong_suites() or self._wrong_laws() or self._wrong_mistakes()
 
     def _wrong_suites(self) -> str:
         names = [operation.name for operation in self.operations]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs
 from veriformer.conformance_tests.drawing.batches import AnyCase, TakenOut
@@ -22,12 +19,4 @@ def draw_inputs(operation: str, case: AnyCase) -> Inputs:
         return whole.take_samples(np.array(case.samples))
     if isinstance(case, RareCase):
         return changed(draw_inputs(operation, case.whole), case.changes, case.seed)
-    return suite_of(operation).inputs_of(case)
-
-
-def given_inputs(operation: str, dtype: str, arguments: Mapping[str, Any]) -> Inputs:
-    """Return inputs made from given arguments: floats become arrays of values that the dtype can hold.
-
-    Raises TypeError when the arguments are not those of the operation.
-    """
-    return suite_of(operation).given_inputs(dtype, arguments)
+    return suite_of(operation).inputs.draw(operation, case)

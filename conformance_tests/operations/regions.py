@@ -16,8 +16,3 @@ _CATALOGUE: tuple[Region, ...] = tuple(region for module in modules_of("regions"
 REGIONS: Mapping[str, Region] = MappingProxyType({region.name: region for region in _CATALOGUE})
 if len(REGIONS) != len(_CATALOGUE):
     raise ValueError("two regions have the same name")
-
-
-def regions_of(operation: str) -> tuple[Region, ...]:
-    """Return the regions of an operation's cases, in the order of the catalogue."""
-    return tuple(region for region in REGIONS.values() if operation in region.operations)

@@ -80,7 +80,7 @@ def inputs(counterexample: Counterexample, operation: Operation, width: int) -> 
     for number, record in enumerate(calls[:_MOST_CALLS]):
         changed = _changed(record, calls[number - 1] if number else None)
         if len(calls) > 1:
-            lines += labelled(_ordinal(number), ["" if changed else "with the same arguments"])
+            lines += labelled(_ORDINALS[number], ["" if changed else "with the same arguments"])
         for name, value in changed:
             lines += labelled(
                 f"  {name}" if len(calls) > 1 else name, drawn(operation, name, value, width - INDENT - LABEL)
@@ -154,7 +154,3 @@ def _row(row: Row) -> Lines:
         *labelled(f"{margin}got", [row.received], style="red"),
         *labelled("", [row.marks], style="bold red"),
     ]
-
-
-def _ordinal(number: int) -> str:
-    return _ORDINALS[number]

@@ -25,9 +25,13 @@ from veriformer.conformance_tests.operations.attention.case import MASK_KINDS, M
 from veriformer.conformance_tests.operations.attention.sizes import BLOCK_EDGES
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.rarities import RareCase
-from veriformer.conformance_tests.operations.regions import REGIONS, Region, regions_of
+from veriformer.conformance_tests.operations.regions import REGIONS, Region
 from veriformer.conformance_tests.search.search import Outcome, Search
 from veriformer.spec.operations import OPERATIONS
+
+
+def regions_of(operation: str) -> list[Region]:
+    return [region for region in REGIONS.values() if operation in region.operations]
 
 
 @dataclass

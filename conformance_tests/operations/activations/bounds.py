@@ -68,24 +68,24 @@ def _gate_error(gate: Gate, precision: Precision) -> Array:
 def _erf(x: Array) -> Gate:
     """The argument s = x/√2: the root and the quotient are rounded; s g′(s) = x φ(x)."""
     density = np.exp(-0.5 * x**2) / math.sqrt(2.0 * math.pi)
-    return Gate(_quotient(reference.gelu(x, "erf"), x), np.abs(x) * density, 2.0)
+    return Gate(quotient(reference.gelu(x, "erf"), x), np.abs(x) * density, 2.0)
 
 
 def _tanh(x: Array) -> Gate:
     """The argument s = √(2/π) (x + 0.044715 x³), terms of one sign: cube 2, two constants 4, sum 1 roundings."""
     slope = math.sqrt(2.0 / math.pi) * (1.0 + 0.044715 * x**2)
-    value = _quotient(reference.gelu(x, "tanh"), x)
+    value = quotient(reference.gelu(x, "tanh"), x)
     # s g′(s) = s sech²(s) / 2 = 2 s g (1 − g).
     return Gate(value, 2.0 * np.abs(x) * slope * value * (1.0 - value), 7.0)
 
 
 def _silu(x: Array, slope: float, roundings: float) -> Gate:
     """The argument s = slope · x; s g′(s) = s g (1 − g), and exp takes its argument with one rounding more."""
-    value = _quotient(reference.silu(slope * x), slope * x)
+    value = quotient(reference.silu(slope * x), slope * x)
     return Gate(value, np.abs(slope * x) * value * (1.0 - value), roundings + 1.0)
 
 
-def _quotient(result: Array, x: Array) -> Array:
+def quotient(result: Array, x: Array) -> Array:
     """Return the gate f(x)/x, which is 1/2 at zero."""
     return np.where(x == 0.0, 0.5, result / np.where(x == 0.0, 1.0, x))
 

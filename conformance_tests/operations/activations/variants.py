@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.operations.activations.bounds import quotient
 from veriformer.conformance_tests.variants.decision import Decision, convention, mistake, standard
 from veriformer.conformance_tests.variants.elementwise import GRID, WRITTEN
 from veriformer.conformance_tests.variants.family import Arguments, Family, Point
@@ -63,17 +64,12 @@ GELU_FORM = Decision(
 )
 
 
-def _without_x(gated: Array, x: Array) -> Array:
-    # At zero the quotient is 0/0, and the gate one half.
-    return np.where(x == 0.0, 0.5, gated / np.where(x == 0.0, 1.0, x))
-
-
 GELU_FACTOR = Decision(
     "factor",
     "What is the gate multiplied by?",
     (
         standard("x_with_half", lambda gated, x: gated),
-        mistake("gelu_tanh_missing_x_factor", _without_x),
+        mistake("gelu_tanh_missing_x_factor", quotient),
         mistake("", lambda gated, x: 2.0 * gated, "half_missing", "x (1 + …) without the half"),
         mistake("", lambda gated, x: gated / 2.0, "half_twice", "the half is multiplied by twice"),
         mistake("", lambda gated, x: gated - x / 2.0, "one_missing", "x erf(…)/2 or x tanh(…)/2, without the 1"),
@@ -126,7 +122,7 @@ SILU_FACTOR = Decision(
     "What is the gate multiplied by?",
     (
         standard("x", lambda gated, x: gated),
-        mistake("silu_factor_missing", _without_x),
+        mistake("silu_factor_missing", quotient),
     ),
 )
 

@@ -54,10 +54,6 @@ PLACE = Decision(
 )
 
 
-def _none(activated: Array, bias: Array | None) -> Array:
-    return activated
-
-
 HIDDEN_BIAS = Decision(
     "hidden_bias",
     "Where is b₁ added?",

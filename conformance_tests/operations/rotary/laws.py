@@ -76,15 +76,10 @@ def additive(trial: Trial[RotaryInputs]) -> Verdict:
     halfway = inputs.at(part)
     first = trial.output(halfway)
     rest = halfway.with_x(first).at(inputs.positions - part)
-    # What the first call rounded away turns with it, and stays as long.
-    kept = _turned_error(halfway, trial)
+    # What the first call rounded away turns with it, and stays as long: √2 of the error of one component.
+    kept = np.sqrt(2.0) * trial.expected(halfway).allowed
     allowed = trial.expected(inputs).allowed + trial.expected(rest).allowed + kept
     return compare(trial.output(inputs), trial.output(rest), allowed)
-
-
-def _turned_error(inputs: RotaryInputs, trial: Trial[RotaryInputs]) -> Array:
-    """Return the largest error of a turned pair whose components both have an error: √2 of it."""
-    return np.asarray(np.sqrt(2.0) * trial.expected(inputs).allowed)
 
 
 @judges("position_zero", space=RotarySpace(), operations=_ROTARY)

@@ -243,8 +243,6 @@ class Steps:
     factor: float
 
 
-Order = Callable[[Steps], Array]
-
 # Orders in which the cap comes after the mask: there hidden logits, −∞, become −c.
 CAPPED_AFTER_MASK = ("softcap_after_mask", "softcap_again_after_mask")
 

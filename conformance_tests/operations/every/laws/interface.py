@@ -69,16 +69,14 @@ def inputs_unchanged(trial: Trial[Inputs]) -> Verdict:
     trial.subject.run(prepared, trial.inputs)
     after = prepared.arguments_now()
     # What cannot be read any more was deleted.
-    changed = [name for name in before if name not in after or not _same(before[name], after[name])]
+    changed = [
+        name for name in before if name not in after or not np.array_equal(before[name], after[name], equal_nan=True)
+    ]
     return words(
         "arguments as they were",
         f"changed {', '.join(changed)}" if changed else "the same",
         holds=not changed,
     )
-
-
-def _same(before: np.ndarray, after: np.ndarray) -> bool:
-    return np.array_equal(before, after, equal_nan=True)
 
 
 @judges("result_kept", space=OwnSpace())

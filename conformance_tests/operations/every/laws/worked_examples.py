@@ -10,7 +10,7 @@ from veriformer.conformance_tests.core.subject import CallRefused, Subject
 from veriformer.conformance_tests.core.trial import NotOffered, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare, words
 from veriformer.conformance_tests.drawing.space import NoSpace
-from veriformer.conformance_tests.operations.inputs import given_inputs
+from veriformer.conformance_tests.operations.suites import suite_of
 from veriformer.spec.worked_examples import executable_examples
 
 
@@ -43,7 +43,7 @@ def _allowed(subject: Subject, example: Any) -> bool:
 def _judge(trial: Trial[None], example: Any) -> Verdict:
     """Compare with the exact result, allowing for the rounding of the example's own numbers to the dtype."""
     dtype = trial.subject.implementation.dtypes[0]
-    inputs = given_inputs(example.operation, dtype, example.arguments)
+    inputs = suite_of(example.operation).given_inputs(dtype, example.arguments)
     expected = trial.expected(inputs)
     exact = np.asarray(example.result, dtype=float)
     allowed = expected.allowed + np.abs(expected.value - exact)

@@ -58,7 +58,7 @@ def uniform(trial: Trial[CrossEntropyInputs]) -> Verdict:
     """With equal logits at each position the loss is ln N for any target."""
     inputs = trial.inputs
     level = inputs.with_logits(np.broadcast_to(inputs.logits[..., :1], inputs.logits.shape).copy())
-    allowed = trial.expected(level).allowed
+    allowed = trial.allowed(level)
     return compare(np.log(np.asarray(float(inputs.classes))), trial.output(level), allowed)
 
 
@@ -69,7 +69,7 @@ def lead(trial: Trial[CrossEntropyInputs]) -> Verdict:
     gap = float(trial.generator.integers(0, 9))
     ahead = inputs.with_logits(np.where(np.arange(inputs.classes) == inputs.targets[..., None], gap, 0.0))
     expected = np.log1p(np.asarray((inputs.classes - 1) * np.exp(-gap)))
-    return compare(expected, trial.output(ahead), trial.expected(ahead).allowed)
+    return compare(expected, trial.output(ahead), trial.allowed(ahead))
 
 
 @judges("nonnegative", space=replace(_OPTIONS, amplitudes=(1, 4, 30)), operations=_LOSS)
@@ -78,7 +78,7 @@ def nonnegative(trial: Trial[CrossEntropyInputs]) -> Verdict:
     output = trial.output(trial.inputs)
     # NaN is not at least zero either.
     expected = np.where(output >= 0.0, output, 0.0)
-    return compare(expected, output, trial.expected(trial.inputs).allowed)
+    return compare(expected, output, trial.allowed(trial.inputs))
 
 
 @judges("ignore.no_influence", space=LossSpace(ignore="always", smoothing="sometimes"), operations=_LOSS)
@@ -118,15 +118,15 @@ def smoothing_is_a_mixture(trial: Trial[CrossEntropyInputs]) -> Verdict:
     inputs = trial.inputs
     share = inputs.label_smoothing or 0.0
     smoothed = trial.output(inputs)
-    allowed = trial.expected(inputs).allowed
+    allowed = trial.allowed(inputs)
     plain = replace(inputs, label_smoothing=None)
     mixed = (1.0 - share) * trial.output(plain)
-    allowed = allowed + (1.0 - share) * trial.expected(plain).allowed
+    allowed = allowed + (1.0 - share) * trial.allowed(plain)
     # The mean over all classes is the loss of N copies, each with one class as its targets.
     every_class = plain.take_samples(np.tile(np.arange(len(inputs.targets)), inputs.classes))
     numbers = np.repeat(np.arange(inputs.classes), len(inputs.targets))[:, None]
     every_class = replace(every_class, targets=np.broadcast_to(numbers, every_class.targets.shape).copy())
-    allowed = allowed + share * trial.expected(every_class).allowed
+    allowed = allowed + share * trial.allowed(every_class)
     return compare(mixed + share * trial.output(every_class), smoothed, allowed)
 
 

@@ -40,7 +40,7 @@ def union(trial: Trial[MergeInputs]) -> Verdict:
     """The parts of an attention, computed apart, merge to the attention over all its keys."""
     inputs = trial.inputs
     whole = _joined(inputs, present(inputs.divided).over(slice(None)))
-    return compare(whole, trial.output(inputs), trial.expected(inputs).allowed + _rounded(inputs, whole))
+    return compare(whole, trial.output(inputs), trial.allowed(inputs) + _rounded(inputs, whole))
 
 
 @judges("any_split", space=MergeSpace(least_keys=3))
@@ -50,7 +50,7 @@ def any_split(trial: Trial[MergeInputs]) -> Verdict:
     divided = present(inputs.divided)
     whole = _joined(inputs, divided.over(slice(None)))
     early, late = (MergeInputs.split(divided, cut, inputs.dtype) for cut in (1, divided.value.shape[2] - 1))
-    allowed = sum(trial.expected(given).allowed + _rounded(given, whole) for given in (early, late))
+    allowed = sum(trial.allowed(given) + _rounded(given, whole) for given in (early, late))
     return compare(trial.output(early), trial.output(late), np.asarray(allowed))
 
 
@@ -79,8 +79,7 @@ def associative(trial: Trial[MergeInputs]) -> Verdict:
     left = _merged(trial, first, second)
     right = _merged(trial, second, third)
     before, after = _of(inputs, left[0], third), _of(inputs, first, right[0])
-    one, other = trial.expected(before).allowed, trial.expected(after).allowed
-    allowed = one + other + _inherited(before, left) + _inherited(after, right)
+    allowed = trial.allowed(before, after) + _inherited(before, left) + _inherited(after, right)
     return compare(trial.output(before), trial.output(after), allowed, may_be_nan=False)
 
 
@@ -95,7 +94,7 @@ def _of(inputs: MergeInputs, first: Part, second: Part) -> MergeInputs:
 def _merged(trial: Trial[MergeInputs], first: Part, second: Part) -> tuple[Part, Part]:
     """Return the implementation's merging of two parts, and its error bound."""
     inputs = _of(trial.inputs, first, second)
-    result, allowed = trial.output(inputs), trial.expected(inputs).allowed
+    result, allowed = trial.output(inputs), trial.allowed(inputs)
     return tuple((inputs.part("output")(array), inputs.part("lse")(array)) for array in (result, allowed))  # type: ignore[return-value]
 
 
@@ -130,9 +129,8 @@ def shift(trial: Trial[MergeInputs]) -> Verdict:
     moved = float(trial.generator.integers(1, 5))
     here = replace(inputs, lse_a=lse_a, lse_b=lse_b)
     there = replace(here, lse_a=lse_a + moved, lse_b=lse_b + moved)
-    both = [trial.expected(given).allowed for given in (here, there)]
     by = _joined(inputs, (np.zeros(inputs.output_a.shape), np.full(inputs.lse_a.shape, moved)))
-    return compare(trial.output(here) + by, trial.output(there), both[0] + both[1], may_be_nan=False)
+    return compare(trial.output(here) + by, trial.output(there), trial.allowed(here, there), may_be_nan=False)
 
 
 @judges("convex", space=MergeSpace())
@@ -140,6 +138,6 @@ def convex(trial: Trial[MergeInputs]) -> Verdict:
     """Every component of the output lies between those of the parts."""
     inputs = trial.inputs
     select = inputs.part("output")
-    output, allowed = select(trial.output(inputs)), select(trial.expected(inputs).allowed)
+    output, allowed = select(trial.output(inputs)), select(trial.allowed(inputs))
     parts = (inputs.output_a, inputs.output_b)
     return compare(np.clip(output, np.minimum(*parts), np.maximum(*parts)), output, allowed, may_be_nan=False)

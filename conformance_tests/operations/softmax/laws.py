@@ -35,7 +35,7 @@ def nonnegative(trial: Trial[SoftmaxInputs]) -> Verdict:
 def rows_sum_to_one(trial: Trial[SoftmaxInputs]) -> Verdict:
     """The weights of each row sum to one."""
     sums = trial.output(trial.inputs).sum(axis=-1)
-    allowed = trial.expected(trial.inputs).allowed.sum(axis=-1)
+    allowed = trial.allowed(trial.inputs).sum(axis=-1)
     return compare(np.ones(sums.shape), sums, allowed)
 
 

@@ -80,7 +80,7 @@ def within(trial: Trial[BackwardInputs], inputs: Iterable[BackwardInputs], judge
     does not judge an error of all of them.
     """
     given = tuple(inputs)
-    errors = [trial.expected(one).allowed for one in given]
+    errors = [trial.allowed(one) for one in given]
     verdict = judge(*errors)
     if verdict.holds:
         return verdict

@@ -88,7 +88,7 @@ def greedy(trial: Trial[DecodingInputs]) -> Verdict:
     whole = inputs.decoding(chain.tokens)
     logits, chosen = trial.output(whole)[:, :-1], chain.tokens[:, 1:, None]
     # Both passes round: a token is greedy where its logit is the highest within twice the error of each.
-    allowed = 4.0 * trial.expected(whole).allowed[:, :-1].max(axis=-1)
+    allowed = 4.0 * trial.allowed(whole)[:, :-1].max(axis=-1)
     of_chosen = np.take_along_axis(logits, chosen, axis=-1)[..., 0]
     return compare(logits.max(axis=-1), of_chosen, allowed)
 

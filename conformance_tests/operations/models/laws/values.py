@@ -66,7 +66,7 @@ def padding_removed(trial: Trial[TokenInputs]) -> Verdict:
     inputs = trial.inputs
     last = inputs.batch - 1
     real = np.flatnonzero(present(inputs.padding_mask)[last])
-    alone = inputs.without_padding().take_samples(np.array([last])).take_tokens(real)
+    alone = replace(inputs, padding_mask=None).take_samples(np.array([last])).take_tokens(real)
     return trial.equal(alone, inputs, of_second=lambda result: result[last:, real])
 
 

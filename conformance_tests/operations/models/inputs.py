@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -92,11 +93,13 @@ class ModelInputs(SampledInputs):
             self._remembered[chosen, loose] = found
         return self._remembered[chosen, loose]
 
+    @abstractmethod
     def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
-        raise NotImplementedError
+        """Return the result and its error bound, of an implementation that sees every token if `loose`."""
 
+    @abstractmethod
     def _judged(self) -> Array:
-        raise NotImplementedError
+        """Return which tokens are real."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,10 +152,6 @@ class TokenInputs(ModelInputs):
         """Return the tokens at `index`."""
         mask = None if self.padding_mask is None else self.padding_mask[:, index]
         return replace(self, tokens=self.tokens[:, index], padding_mask=mask)
-
-    def without_padding(self) -> TokenInputs:
-        """Return inputs whose tokens are all real."""
-        return replace(self, padding_mask=None)
 
     def with_equal_positions(self) -> TokenInputs:
         """Return inputs in which every position has the vector of the first."""

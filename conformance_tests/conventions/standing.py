@@ -126,7 +126,6 @@ def explaining(
 
 
 def _about(result: LawResult, conventions: Collection[str]) -> bool:
-    """Return whether a law is about one of some conventions."""
     return not set(conventions).isdisjoint(result.law.claim.conventions)
 
 

@@ -147,7 +147,6 @@ class Calls:
         return elimination
 
     def _declared(self) -> frozenset[str]:
-        """Return the conventions that are declared."""
         implementation, operation = self.subject.implementation, self.subject.operation.name
         names = (decision.convention for decision in self.base.family.all_decisions.values())
         return frozenset(

@@ -70,10 +70,6 @@ class ModelInputs(SampledInputs):
             moved["unembedding"] = self.weights.unembedding[:, order]
         return moved
 
-    def result_axis(self, name: str) -> int:
-        """Return the axis of the result that stands for `batch` or `queries`."""
-        return {"batch": 0, "queries": 1}[name]
-
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact result and its error bound; rows at padded tokens are not judged."""
         return self._expected(conventions, loose=False)

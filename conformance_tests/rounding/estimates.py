@@ -45,12 +45,6 @@ def added(one: Estimate, other: Estimate, precision: Precision) -> Estimate:
     return Estimate(value, error + precision.stored * (np.abs(value) + error))
 
 
-def scaled(x: Estimate, factor: float, precision: Precision) -> Estimate:
-    """Return a multiple: |δ(c x)| ≤ |c| |δx| + 3u |c| (|x| + |δx|) + tiny: a root, the rounded factor, the product."""
-    value, error = factor * x.value, abs(factor) * x.error
-    return Estimate(value, error + 3.0 * precision.stored * (np.abs(value) + error) + precision.tiny)
-
-
 def projected(x: Estimate, weight: Array, bias: Array | None, precision: Precision) -> Estimate:
     """Return x W + b: see `projection_bound`."""
     value = x.value @ weight if bias is None else x.value @ weight + bias

@@ -8,11 +8,11 @@ from typing import get_args
 import numpy as np
 import pytest
 from veriformer.conformance_tests.drawing.case import MaskKind
-from veriformer.conformance_tests.operations.attention.case import AttentionCase, MaskShape
-from veriformer.conformance_tests.operations.attention.masks import draw_mask, mask_kinds
+from veriformer.conformance_tests.operations.attention.case import MASK_KINDS, AttentionCase, MaskShape
+from veriformer.conformance_tests.operations.attention.masks import draw_mask
 
 SHAPES = get_args(MaskShape)
-KINDS = mask_kinds(with_empty_rows=True)
+KINDS = (*MASK_KINDS, "empty_rows")
 SEEDS = range(60)
 CASE = AttentionCase(2, 3, 3, 4, 5, 2, 2)
 
@@ -46,7 +46,7 @@ def test_masks_are_boolean_and_have_the_shape_that_the_case_names(kind: MaskKind
 
 @pytest.mark.parametrize("causal", (False, True))
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", mask_kinds())
+@pytest.mark.parametrize("kind", MASK_KINDS)
 def test_every_query_sees_a_key(kind: MaskKind, shape: MaskShape, causal: bool) -> None:
     case = replace(CASE, mask=kind, mask_shape=shape, is_causal=causal)
     for seed in SEEDS:
@@ -54,7 +54,7 @@ def test_every_query_sees_a_key(kind: MaskKind, shape: MaskShape, causal: bool) 
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", mask_kinds())
+@pytest.mark.parametrize("kind", MASK_KINDS)
 def test_beside_a_causal_flag_key_zero_is_visible(kind: MaskKind, shape: MaskShape) -> None:
     case = replace(CASE, mask=kind, mask_shape=shape, is_causal=True)
     for seed in SEEDS:
@@ -111,5 +111,4 @@ def test_a_case_without_a_mask_has_none() -> None:
 
 
 def test_kinds_with_empty_rows_are_drawn_only_when_asked_for() -> None:
-    assert set(mask_kinds(with_empty_rows=True)) == set(get_args(MaskKind)) - {"none"}
-    assert set(mask_kinds()) == set(mask_kinds(with_empty_rows=True)) - {"empty_rows"}
+    assert set(MASK_KINDS) == set(get_args(MaskKind)) - {"none", "empty_rows"}

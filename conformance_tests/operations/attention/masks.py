@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.drawing.case import MaskKind
 from veriformer.conformance_tests.drawing.regimes import samples_of
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
 
@@ -91,9 +90,3 @@ def _keep_one_key(visible: Array, case: AttentionCase, generator: np.random.Gene
         return
     empty = ~visible.any(axis=-1)
     visible[empty, generator.integers(0, visible.shape[-1])] = True
-
-
-def mask_kinds(*, with_empty_rows: bool = False) -> tuple[MaskKind, ...]:
-    """Return the mask kinds, those with empty rows only if requested."""
-    kinds: tuple[MaskKind, ...] = ("random", "padding", "left_padding", "one_visible")
-    return (*kinds, "empty_rows") if with_empty_rows else kinds

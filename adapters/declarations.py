@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from veriformer.adapters.arrays import DTYPES, FRAMEWORKS, ArrayFramework, framework
-from veriformer.adapters.errors import LoadError, describe
+from veriformer.adapters.errors import LoadError, NoOperations, describe
 from veriformer.adapters.implementation import LIMITATIONS, Callables, Declarations
 from veriformer.adapters.model_declarations import read_architectures, read_black_box
 from veriformer.adapters.notices import misspelt_operations
@@ -117,7 +117,7 @@ def read_operations(found: object, name: str) -> Callables:
             raise LoadError(f"{name}: {operation} is a {type(received).__name__}; make it a function, or rename it")
         operations[operation] = received
     if not operations:
-        raise LoadError(_no_operation(found, name))
+        raise NoOperations(_no_operation(found, name))
     _refuse_unbound(found, name, operations)
     return MappingProxyType(operations)
 

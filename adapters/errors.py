@@ -28,6 +28,18 @@ class LoadError(AdapterError):
     """The implementation cannot be found, imported or understood; `__cause__` keeps the original exception."""
 
 
+class NoOperations(LoadError):
+    """What was named declares no operation; it may be a model."""
+
+
+class NotAModel(LoadError):
+    """What was named is no model; it may be an implementation of operations."""
+
+
+class CaptureError(LoadError):
+    """A model was found, and no forward pass of it can be recorded; the sentence says why and what to do."""
+
+
 class MissingFramework(LoadError):
     """The framework whose arrays are wanted is not installed."""
 

@@ -14,7 +14,7 @@ _THIS_ROOM = str(Path(__file__).parent)
 
 def import_failed(place: str, error: BaseException) -> LoadError:
     """Return the error that says which exception ended the import, at which line, and what to do about it."""
-    return LoadError(f"{place} cannot be imported: {describe(error)}{_location(error)}; {_remedy(error)}")
+    return LoadError(f"{place} cannot be imported: {describe(error)}{location(error)}; {_remedy(error)}")
 
 
 def _remedy(error: BaseException) -> str:
@@ -29,7 +29,8 @@ def _remedy(error: BaseException) -> str:
     return "correct it, then run again"
 
 
-def _location(error: BaseException) -> str:
+def location(error: BaseException) -> str:
+    """Return the innermost line of the user's code that an error came from, in brackets; empty where there is none."""
     if isinstance(error, SyntaxError):
         # Its message names the file and the line already.
         return ""

@@ -44,7 +44,7 @@ def _loaded(target: str | object) -> Implementation:
     if target in BUILT_IN:
         return _built_in(BUILT_IN[target])
     place, _, object_path = target.partition(":")
-    if _is_path(place):
+    if is_path(place):
         module, siblings = load_file(place)
         return _implementation(object_in(module, object_path, place), target, place, siblings, module)
     module = load_module(place, tuple(BUILT_IN))
@@ -109,7 +109,7 @@ def _name_of(found: object) -> str:
     return type(found).__name__
 
 
-def _is_path(place: str) -> bool:
+def is_path(place: str) -> bool:
     """Return whether a string names a file or folder rather than a module."""
     if place.endswith(".py") or os.sep in place or "/" in place or not place:
         return True

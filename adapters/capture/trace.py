@@ -51,8 +51,10 @@ class Step:
 
     `module` is the path of the innermost module that was running ("" outside of all, or where the framework has no
     modules). `file` and `line` are the user's code, not the framework's; "" and 0 where the framework does not tell.
-    `attributes` holds what a reader needs of the operation's other arguments, such as `is_causal` and `scale` of a
-    fused attention.
+    `attributes` holds what a reader needs of the operation's other arguments: `is_causal` and `scale` of a fused
+    attention; of a contraction of two operands `factors`, their places among the operands, `contracted`, the axes of
+    each that are summed over, and `parallel`, the axes of each that go through the operation side by side. Its result
+    has the parallel axes first, then those of the first factor, then those of the second, as XLA's dot_general.
     """
 
     operation: str
@@ -70,7 +72,8 @@ class Trace:
     """A forward pass: values, steps in the order of execution, and which values the model took and returned.
 
     `dtype` is the precision that the model computed in. `modules` gives the class of each module by its path. `opaque`
-    lists the paths of modules whose inside could not be seen (compiled or scripted), each with the reason.
+    lists the paths of modules whose inside could not be seen (compiled or scripted), each with the reason. `notes` are
+    sentences that the user should know: what was taken in place of what was handed over, which inputs were guessed.
     """
 
     framework: str
@@ -81,6 +84,7 @@ class Trace:
     outputs: tuple[int, ...]
     modules: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     opaque: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    notes: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> Mapping[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 GIBIBYTE = 2**30
 
@@ -19,3 +19,11 @@ class ProcessLimits:
     seconds: float = 10.0
     memory: int = 4 * GIBIBYTE
     loading: float = 60.0
+
+    def changed(self, seconds: float | None, memory: int | None) -> ProcessLimits:
+        """Return limits with other seconds and bytes for calls; None leaves one as it is."""
+        return replace(
+            self,
+            seconds=self.seconds if seconds is None else seconds,
+            memory=self.memory if memory is None else memory,
+        )

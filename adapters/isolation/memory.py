@@ -44,3 +44,15 @@ def limit_memory(more: int) -> None:
         wanted = min(wanted, highest)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (wanted, highest))
+
+
+def limit_data(most: int) -> None:
+    """Limit the memory that this process may write to `most` bytes, if the system counts it.
+
+    Unlike `limit_memory`, this may come before frameworks are imported: what they reserve without using is not counted.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, highest = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = most if highest == resource.RLIM_INFINITY else min(most, highest)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, highest))

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.errors import (
     AdapterError,
+    CaptureError,
     DifferentiationRefused,
     ForeignException,
     LoadError,
     MissingFramework,
+    NoOperations,
+    NotAModel,
     NotDifferentiable,
     OperationRaised,
     StateCorrupted,
@@ -28,7 +31,10 @@ _DTYPES = {"float64": np.float64, "bool": np.uint8, "int64": np.int64}
 # NumPy's own limit.
 _HIGHEST_RANK = 64
 _LONGEST_TEXT = 20_000
-_PLAIN = (LoadError, UnsupportedDtype, NotDifferentiable, DifferentiationRefused, WrongFramework)
+_PLAIN = (
+    *(LoadError, NoOperations, NotAModel, CaptureError),
+    *(UnsupportedDtype, NotDifferentiable, DifferentiationRefused, WrongFramework),
+)
 
 
 def of_results(results: Sequence[Result]) -> Frame:

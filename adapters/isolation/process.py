@@ -23,7 +23,8 @@ _BETWEEN_LOOKS = 0.05
 # Output that arrives after its reply is read, but the suite does not wait for an endless flood.
 _MOST_LATE_PIECES = 64
 _SECONDS_FOR_LAST_WORDS = 0.3
-_START = "import sys; sys.path[:] = {path!r}; from veriformer.adapters.isolation.worker import main; main({arguments})"
+_START = "import sys; sys.path[:] = {path!r}; from {program} import main; main({arguments})"
+_PROGRAM = "veriformer.adapters.isolation.worker"
 _WHERE_IT_STANDS = "Stack (most recent call first):"
 _WHERE_IT_ENDED = "Fatal Python error"
 _OUR_FRAMES = re.compile(r"^[^\n]*adapters.isolation.state\.py.*", re.MULTILINE | re.DOTALL)
@@ -42,15 +43,18 @@ class WorkerLost(Exception):
 
 
 class WorkerProcess:
-    """A worker that has been started; one request at a time."""
+    """A worker that has been started; one request at a time.
 
-    def __init__(self) -> None:
+    `program` is the module whose `main` answers the requests.
+    """
+
+    def __init__(self, program: str = _PROGRAM) -> None:
         requests, self._requests = os.pipe()
         self._replies, replies = os.pipe()
         self._output, output = os.pipe()
         arguments = f"{requests}, {replies}, {lasting_parent()}"
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _START.format(path=sys.path, arguments=arguments)],
+            [sys.executable, "-P", "-c", _START.format(path=sys.path, program=program, arguments=arguments)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -109,6 +110,11 @@ def _prepared(implementation: Implementation, arguments: dict[str, Any]) -> Call
 
 
 def main(requests: int, replies: int, parent: int | None) -> None:
+    """Answer requests to load an implementation and to call it."""
+    serve(requests, replies, parent, Server().answer)
+
+
+def serve(requests: int, replies: int, parent: int | None, answer: Callable[[dict[str, Any]], Frame]) -> None:
     """Answer requests until the suite closes its end, and then exit at once.
 
     On Linux this process also ends when the suite is killed, whatever signals it ignores.
@@ -119,18 +125,18 @@ def main(requests: int, replies: int, parent: int | None) -> None:
         os.set_inheritable(end, False)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False)
-    own, server = os.getpid(), Server()
+    own = os.getpid()
     with open(requests, "rb", closefd=False) as stream:
         while (request := read_request(stream)) is not None:
             signal.setitimer(signal.ITIMER_REAL, 2 * request["seconds"] + _GRACE)
-            frame = server.answer(request)
-            answer = reply(Frame({**frame.header, "number": request["number"]}, frame.payload))
+            frame = answer(request)
+            answered = reply(Frame({**frame.header, "number": request["number"]}, frame.payload))
             if os.getpid() != own:
                 # The operation has forked, and its child has returned from the call too.
                 os._exit(0)
             signal.setitimer(signal.ITIMER_REAL, 0)
             _flush_output()
-            _write(replies, answer)
+            _write(replies, answered)
     os._exit(0)
 
 

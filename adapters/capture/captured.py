@@ -1,0 +1,219 @@
+"""The record of a model, whatever its framework: the capture that fits, on inputs that were handed over or guessed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from veriformer.adapters.capture import random_state
+from veriformer.adapters.capture.handed_over import Arguments, arguments_in
+from veriformer.adapters.capture.inputs import (
+    Candidate,
+    NoInputsFit,
+    Shape,
+    candidates,
+    first_that_runs,
+    sizes_for,
+)
+from veriformer.adapters.capture.models import Model, load_model
+from veriformer.adapters.capture.trace import Trace
+from veriformer.adapters.errors import CaptureError, LoadError, describe
+from veriformer.adapters.import_errors import location
+from veriformer.adapters.isolation.memory import is_short
+
+_HAND_OVER = (
+    "write a function `inputs()` beside `build()` that returns the model's inputs, a tuple of arrays or a dictionary "
+    "of them by argument"
+)
+# What torch says where the CPU has no kernel for float16 or bfloat16.
+_HALF_PRECISION = ("not implemented for 'Half'", "not implemented for 'BFloat16'")
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """How a model of one framework is run: tried on guessed inputs, and recorded."""
+
+    record: Callable[[tuple[Any, ...], Mapping[str, Any]], Trace]
+    attempt: Callable[[tuple[Any, ...], Mapping[str, Any]], object]
+    guesses: Callable[[], Iterator[Candidate]]
+    converted: Callable[[Any], Any] = lambda tree: tree
+    notes: tuple[str, ...] = ()
+
+
+def capture_model(
+    model: object, inputs: Any = None, keywords: Mapping[str, Any] | None = None, *, seed: int | None
+) -> Trace:
+    """Return the record of one forward pass of a model, which is left as it was, and so is the random state.
+
+    `model` is a `Model`, what `load_model` takes, or the pair (function, parameters). Without `inputs` and `keywords`
+    those of its file are taken, otherwise some are guessed. With a `seed` the weights are drawn for the pass.
+
+    Raises NotAModel, LoadError as `load_model` does; CaptureError where the model cannot be recorded.
+    """
+    found = load_model(model)
+    with random_state.seeded(0), found.imports():
+        runner = _runner(found, seed)
+        given = _given(found, inputs, keywords)
+        trace, guessed = (_recorded(found, runner, given), "") if given else _on_guesses(found, runner)
+    if not trace.outputs:
+        raise CaptureError(f"{found.name} returned no array; return the result of the model from its forward pass")
+    inputs_note = (f"it was run on {guessed}, since no inputs were handed over",) if guessed else ()
+    return replace(trace, notes=(*trace.notes, *runner.notes, *inputs_note))
+
+
+def _given(found: Model, inputs: Any, keywords: Mapping[str, Any] | None) -> Arguments | None:
+    """Return the inputs that were handed over, None if none were."""
+    if inputs is None and not keywords:
+        return None if found.inputs is None else arguments_in(found.inputs)
+    positional, named = ((), {}) if inputs is None else arguments_in(inputs)
+    return positional, {**named, **(keywords or {})}
+
+
+def _recorded(found: Model, runner: _Runner, given: Arguments) -> Trace:
+    positional, keywords = runner.converted(given)
+    try:
+        return runner.record(positional, keywords)
+    except LoadError:
+        raise
+    except Exception as error:
+        raise CaptureError(_raised(found, error, f"on the inputs {_described(given)}")) from error
+
+
+def _on_guesses(found: Model, runner: _Runner) -> tuple[Trace, str]:
+    """Return the record on the first guessed inputs that the model takes, and what they are."""
+
+    def run(candidate: Candidate) -> Arguments:
+        converted: Arguments = runner.converted((candidate.arguments, dict(candidate.keywords)))
+        try:
+            runner.attempt(*converted)
+        except Exception as error:
+            if is_short(error, 0):
+                # Other inputs would need as much.
+                raise MemoryError(describe(error)) from error
+            raise
+        return converted
+
+    try:
+        chosen, (positional, keywords) = first_that_runs(runner.guesses(), run)
+    except NoInputsFit as error:
+        raise CaptureError(f"{found.name}: {error}") from error
+    except MemoryError as error:
+        raise CaptureError(f"{found.name} needs more memory than there is; make the model smaller") from error
+    try:
+        return runner.record(positional, keywords), chosen.description
+    except LoadError:
+        raise
+    except Exception as error:
+        raise CaptureError(_raised(found, error, f"while it was recorded on {chosen.description}")) from error
+
+
+def _raised(found: Model, error: Exception, where: str) -> str:
+    what = f"{found.name} raised {describe(error)}{location(error)} {where}"
+    if any(words in str(error) for words in _HALF_PRECISION):
+        return f"{what}: it computes in half precision, which the CPU cannot do; hand it over in float32 (`.float()`)"
+    return f"{what}; if it needs others, {_HAND_OVER}"
+
+
+def _described(given: Arguments) -> str:
+    """Return the shapes and dtypes of inputs in brackets."""
+    positional, keywords = given
+    parts = [_short(value) for value in positional]
+    return f"({', '.join([*parts, *(f'{name}={_short(value)}' for name, value in keywords.items())])})"
+
+
+def _short(value: Any) -> str:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{str(value.dtype).rpartition('.')[2]} {tuple(value.shape)}"
+    return type(value).__name__
+
+
+# --- frameworks -------------------------------------------------------------------------------------------------------
+
+
+def _runner(found: Model, seed: int | None) -> _Runner:
+    if found.framework == "onnx":
+        return _onnx_runner(found, seed)
+    if found.framework == "torch" or _is_torch_module(found.found):
+        return _torch_runner(found, seed)
+    if found.framework == "keras":
+        _refuse_tensorflow(found.name)
+    return _jax_runner(found, seed)
+
+
+def _refuse_tensorflow(name: str) -> None:
+    backend = sys.modules["keras"].backend.backend()
+    if backend not in ("jax", "torch"):
+        raise CaptureError(
+            f"{name} is a Keras model on the {backend} backend, which cannot be recorded; set KERAS_BACKEND=jax or "
+            "KERAS_BACKEND=torch in the environment"
+        )
+
+
+def _is_torch_module(model: object) -> bool:
+    nn = sys.modules.get("torch.nn")
+    return nn is not None and isinstance(model, nn.Module)
+
+
+def _torch_runner(found: Model, seed: int | None) -> _Runner:
+    from veriformer.adapters.capture import torch, torch_models
+
+    model, notes = torch_models.unwrapped(found.found)
+    torch_models.refuse_unreadable(model, found.name)
+
+    def record(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Trace:
+        with torch_models.eagerly():
+            return torch.capture(model, inputs, keywords, seed=seed)
+
+    def attempt(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
+        with torch_models.eagerly():
+            torch_models.try_to_run(model, inputs, keywords)
+
+    def guesses() -> Iterator[Candidate]:
+        shapes = torch_models.shapes_of(model)
+        return _guesses(shapes, torch_models.shapes_of_others(model), model.forward, 0)
+
+    return _Runner(record, attempt, guesses, lambda tree: torch_models.as_tensors(model, tree), notes)
+
+
+def _jax_runner(found: Model, seed: int | None) -> _Runner:
+    from veriformer.adapters.capture import jax, jax_models
+
+    def record(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Trace:
+        return jax.capture(found.found, inputs, keywords, seed=seed)
+
+    def attempt(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
+        jax.try_to_run(found.found, inputs, keywords)
+
+    def guesses() -> Iterator[Candidate]:
+        if found.framework == "keras" and not found.found.built:
+            raise CaptureError(
+                f"{found.name} has no weights yet: Keras makes them when the model first runs; run it once in build(), "
+                f"or {_HAND_OVER}"
+            )
+        program = jax_models.program_of(found.found, (), {})
+        shapes = {leaf.name: tuple(leaf.array.shape) for leaf in program.leaves if leaf.origin == "parameter"}
+        others = {leaf.name: tuple(leaf.array.shape) for leaf in program.leaves if leaf.origin != "parameter"}
+        return _guesses(shapes, others, program.called, program.first_input)
+
+    return _Runner(record, attempt, guesses, jax.as_arrays)
+
+
+def _onnx_runner(found: Model, seed: int | None) -> _Runner:
+    """Return how a graph is run; it describes its inputs itself, and those that are missing are guessed from that."""
+    from veriformer.adapters.capture import onnx
+
+    def record(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Trace:
+        return onnx.capture(found.found, inputs, keywords, seed=seed)
+
+    def attempt(_inputs: tuple[Any, ...], _keywords: Mapping[str, Any]) -> None:
+        """Do nothing: there is one guess."""
+
+    return _Runner(record, attempt, lambda: iter([Candidate("inputs as its graph describes them", ())]))
+
+
+def _guesses(
+    shapes: Mapping[str, Shape], others: Mapping[str, Shape], called: Callable[..., Any], first_input: int
+) -> Iterator[Candidate]:
+    return candidates(shapes, called, first_input, sizes=sizes_for({**shapes, **others}))

@@ -1,0 +1,342 @@
+"""Inputs for a model when none are handed over: guessed from its parameters and its signature, tried until one runs."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+from veriformer.adapters.capture.weights import Array
+from veriformer.adapters.errors import LoadError, describe
+
+Result = TypeVar("Result")
+Shape = tuple[int, ...]
+
+# Small primes: rarely the size of a part of a model.
+_BATCHES, _LENGTHS, _SHORT_LENGTHS = (2, 3, 5, 7), (11, 13, 17, 19), (7, 5, 3, 2)
+# Image sides to try where the parameters do not tell.
+_SIDES = (32, 28, 224)
+# A table with more rows is rather a vocabulary.
+_MOST_PATCHES = 1300
+_MOST_LISTED = 6
+
+_TABLE = re.compile(r"emb|wte|tok|vocab|word|table|shared", re.IGNORECASE)
+_POSITION_TABLE = re.compile(r"pos|wpe", re.IGNORECASE)
+_OTHER_TABLE = re.compile(r"pos|wpe|type|segment|rel|patch|cls", re.IGNORECASE)
+_IMAGES = re.compile(r"^(pixel_values|images?|imgs?|pixels|pictures?)$")
+_FLOATS = re.compile(r"^(hidden_states|features|embeds|embeddings|inputs_embeds|signal|audio|waveform|frames)$")
+
+_TARGET = re.compile(r"tgt|trg|target|^y$|decoder_input|^dec", re.IGNORECASE)
+
+# What an argument without a default is handed, by its name.
+_ABSENT = re.compile(r"mask|bias|cache|past|state|key|rng|label|^targets$|dropout|hidden|aux", re.IGNORECASE)
+_TRUE = re.compile(r"^(deterministic|inference|eval|is_causal|causal)$")
+_FALSE = re.compile(r"^(train|training|is_training|is_train|return_\w+|output_\w+|use_cache)$")
+_ZERO = re.compile(r"^(start_pos|start|offset|pos_offset|position_offset|cache_index|cache_pos|step|input_pos)$")
+_POSITIONS = re.compile(r"^(pos|positions|position_ids|pos_ids)$")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Arguments to try, as NumPy arrays: tokens are int64, everything else is float64."""
+
+    description: str
+    arguments: tuple[Any, ...]
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+
+class NoInputsFit(LoadError):
+    """No inputs that were guessed run; the message has each of them with what the model raised."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of guessed inputs: of the batch, of the first sequence, and of a second one."""
+
+    batch: int = 2
+    length: int = 11
+    other_length: int = 7
+
+
+def sizes_for(shapes: Mapping[str, Shape]) -> Sizes:
+    """Return sizes by which the axes of an input can be told from those of a model's arrays, as far as possible.
+
+    A length that is the size of an array, or divides it, costs most; then tokens that must be repeated, since the
+    vocabulary has fewer; then a batch that divides a size. No length is beyond a table of positions or a mask.
+    """
+    sizes = {size for shape in shapes.values() for size in shape if size > 1}
+    rows = vocabulary(shapes)
+
+    def collision(number: int) -> int:
+        return 4 * (number in sizes) + any(size % number == 0 for size in sizes)
+
+    def cost(batch: int, length: int) -> int:
+        return 8 * collision(length) + 2 * (batch * length > rows) + collision(batch)
+
+    lengths = _lengths_within(shapes)
+    pairs = [(batch, length) for length in lengths for batch in _BATCHES if batch != length]
+    batch, length = min(pairs, key=lambda pair: cost(*pair))
+    others = [other for other in _SHORT_LENGTHS if other not in (batch, length) and other <= max(lengths)]
+    return Sizes(batch, length, min(others, key=collision, default=length))
+
+
+def _lengths_within(shapes: Mapping[str, Shape]) -> list[int]:
+    """Return the lengths that no array of the model is too short for; an index beyond a table need not raise."""
+    rows = {name: shape[-2] for name, shape in shapes.items() if len(shape) >= 2}
+    named = min((count for name, count in rows.items() if _POSITION_TABLE.search(name) and count > 1), default=math.inf)
+    # Any array may be a table of positions or a mask; one with fewer rows is more often something of the heads.
+    limit = min(named, *(count for count in rows.values() if count >= _LENGTHS[0]), math.inf)
+    return [length for length in _LENGTHS if length <= limit] or [
+        next((length for length in _SHORT_LENGTHS if length <= limit), _SHORT_LENGTHS[-1])
+    ]
+
+
+def first_that_runs(candidates: Iterable[Candidate], run: Callable[[Candidate], Result]) -> tuple[Candidate, Result]:
+    """Return the first candidate that `run` takes, with what it returned; NoInputsFit where none does."""
+    raised = []
+    for candidate in candidates:
+        try:
+            return candidate, run(candidate)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raised.append(f"{candidate.description}: {describe(error)}")
+    if len(raised) > _MOST_LISTED:
+        raised[_MOST_LISTED:] = [f"and {len(raised) - _MOST_LISTED} others"]
+    tried = "".join(f"\n  {line}" for line in raised)
+    raise NoInputsFit(
+        "the model runs on none of the inputs that were tried; write a function `inputs()` beside `build()` that "
+        f"returns its inputs, a tuple of arrays or a dictionary of them by argument. Tried:{tried}"
+    )
+
+
+def candidates(
+    shapes: Mapping[str, Shape],
+    called: Callable[..., Any] | None = None,
+    first_input: int = 0,
+    seed: int = 0,
+    sizes: Sizes | None = None,
+) -> Iterator[Candidate]:
+    """Yield inputs to try, the most likely first.
+
+    `shapes` are those of the parameters, by path and in order. `called` has the signature, whose inputs begin with the
+    argument at `first_input`. Tried are tokens, two sequences of tokens, floats of the model's width, and images; what
+    the first argument is called, or a convolution in front, puts the last two first.
+    """
+    signature = _arguments(called)[first_input:]
+    filled = _Filled(signature, np.random.default_rng(seed), sizes or Sizes())
+    rows = vocabulary(shapes)
+    # Made one by one, since each may be large.
+    tokens = _token_candidates(filled, rows)
+    floats = _float_candidates(filled, list(shapes.values()), rows)
+    images = _image_candidates(filled, list(shapes.values()))
+    first = signature[0].name if signature else ""
+    if _IMAGES.match(first) or _begins_with_convolution(shapes):
+        return chain(images, tokens, floats)
+    return chain(floats, tokens, images) if _FLOATS.match(first) else chain(tokens, floats, images)
+
+
+def vocabulary(shapes: Mapping[str, Shape]) -> int:
+    """Return a number of tokens that every table of the model has a row for.
+
+    An index beyond a table does not raise everywhere: JAX takes the last row, or NaN.
+    """
+    tables = {name: shape[0] for name, shape in shapes.items() if len(shape) == 2 and shape[0] >= 2}
+    named = [rows for name, rows in tables.items() if _TABLE.search(name) and not _OTHER_TABLE.search(name)]
+    # A few rows are rather the biases of heads.
+    return min(named or [rows for rows in tables.values() if rows > _LENGTHS[0]] or tables.values(), default=2)
+
+
+def random_tokens(generator: np.random.Generator, rows: int, shape: Shape) -> Array:
+    """Return random tokens below `rows`, each at one place only if there are enough of them."""
+    if math.prod(shape) <= rows:
+        return generator.permutation(rows)[: math.prod(shape)].reshape(shape)
+    return generator.integers(0, rows, shape)
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """A signature whose arguments other than the first ones are known by their names."""
+
+    arguments: Sequence[inspect.Parameter]
+    generator: np.random.Generator
+    sizes: Sizes
+
+    def with_arrays(self, description: str, *arrays: Array, masks: bool = False) -> Candidate | None:
+        """Return a candidate with the arrays as inputs; None where the signature has another number of them.
+
+        An optional argument keeps its default, but for the first one and for a target sequence.
+        """
+        given, positional = list(arrays), list[Any]()
+        keywords: dict[str, Any] = {}
+        for place, argument in enumerate(self.arguments):
+            required = argument.default is argument.empty
+            is_target = _TARGET.search(argument.name) is not None
+            takes_array = place == 0 or ((required or is_target) and not _is_known(argument))
+            if argument.kind is argument.VAR_POSITIONAL:
+                positional += [given.pop(0) for _ in arrays if given]
+            elif argument.kind is argument.VAR_KEYWORD or not (required or (takes_array and given)):
+                continue
+            elif takes_array:
+                if not given:
+                    return None
+                _place(argument, given.pop(0), place == len(positional), positional, keywords)
+            else:
+                mask = _mask(argument, arrays) if masks else None
+                value = self._by_name(argument) if mask is None else mask
+                _place(argument, value, place == len(positional), positional, keywords)
+        if given and self.arguments:
+            return None
+        return Candidate(description, tuple(positional) if self.arguments else arrays, keywords)
+
+    def normal(self, *shape: int) -> Array:
+        """Return normal numbers."""
+        return self.generator.normal(size=shape)
+
+    def tokens(self, rows: int, *shape: int) -> Array:
+        """Return random tokens below `rows`."""
+        return random_tokens(self.generator, rows, shape)
+
+    def _by_name(self, argument: inspect.Parameter) -> Any:
+        """Return what an argument is handed that is no input."""
+        known = (*_KNOWN, (_POSITIONS, np.arange(self.sizes.length)))
+        return next(value for names, value in known if names.search(argument.name))
+
+
+def _arguments(called: Callable[..., Any] | None) -> list[inspect.Parameter]:
+    if called is None:
+        return []
+    try:
+        return list(inspect.signature(called).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _place(
+    argument: inspect.Parameter, value: Any, follows: bool, positional: list[Any], keywords: dict[str, Any]
+) -> None:
+    """Hand a value over by position as long as none was left out before, otherwise by keyword."""
+    if argument.kind is argument.KEYWORD_ONLY or not follows:
+        keywords[argument.name] = value
+    else:
+        positional.append(value)
+
+
+_KNOWN = ((_TRUE, True), (_FALSE, False), (_ZERO, 0), (_ABSENT, None))
+
+
+def _is_known(argument: inspect.Parameter) -> bool:
+    return not _FLOATS.match(argument.name) and any(
+        names.search(argument.name) for names in (*(names for names, _ in _KNOWN), _POSITIONS)
+    )
+
+
+def _mask(argument: inspect.Parameter, arrays: Sequence[Array]) -> Array | None:
+    """Return a mask for an argument that wants one: of the source all positions, of the target those before."""
+    if "mask" not in argument.name.lower() or arrays[0].ndim < 2:
+        return None
+    if len(arrays) > 1 and not _TARGET.search(argument.name):
+        return np.ones((arrays[0].shape[0], 1, arrays[0].shape[1]), dtype=bool)
+    length = arrays[-1].shape[1]
+    return np.tril(np.ones((length, length), dtype=bool))
+
+
+def _token_candidates(filled: _Filled, rows: int) -> Iterator[Candidate]:
+    batch, length, other_length = astuple(filled.sizes)
+    one = filled.tokens(rows, batch, length)
+    other = filled.tokens(rows, batch, other_length)
+    names = [argument.name for argument in filled.arguments]
+    shapes = f"({batch}, {length}) and ({batch}, {other_length})"
+    possible = [
+        filled.with_arrays(f"tokens ({batch}, {length}) below {rows}", one),
+        filled.with_arrays(f"tokens {shapes} below {rows}", one, other),
+        # Sequences first, as torch.nn.Transformer has it.
+        filled.with_arrays(f"tokens ({length}, {batch}) and ({other_length}, {batch}) below {rows}", one.T, other.T),
+        filled.with_arrays(f"tokens ({length},) below {rows}", one[0]),
+    ]
+    if any("mask" in argument.name and argument.default is argument.empty for argument in filled.arguments):
+        possible += [
+            filled.with_arrays(f"tokens ({batch}, {length}) below {rows} with masks", one, masks=True),
+            filled.with_arrays(f"tokens {shapes} below {rows} with masks", one, other, masks=True),
+        ]
+    if "decoder_input_ids" in names and "input_ids" in names:
+        keywords = {"input_ids": one, "decoder_input_ids": other}
+        possible.insert(1, Candidate(f"input_ids and decoder_input_ids {shapes} below {rows}", (), keywords))
+    yield from (candidate for candidate in possible if candidate is not None)
+
+
+def _float_candidates(filled: _Filled, shapes: Sequence[Shape], rows: int) -> Iterator[Candidate]:
+    batch, length, other_length = astuple(filled.sizes)
+    tokens = filled.tokens(rows, batch, other_length)
+    for width in _widths(shapes):
+        one, other = filled.normal(batch, length, width), filled.normal(batch, other_length, width)
+        possible = [
+            filled.with_arrays(f"floats ({batch}, {length}, {width})", one),
+            filled.with_arrays(
+                f"floats ({batch}, {length}, {width}) and ({batch}, {other_length}, {width})", one, other
+            ),
+            filled.with_arrays(f"floats ({length}, {width})", one[0]),
+            filled.with_arrays(
+                f"floats ({batch}, {length}, {width}) and tokens ({batch}, {other_length})", one, tokens
+            ),
+        ]
+        yield from (candidate for candidate in possible if candidate is not None)
+
+
+def _widths(shapes: Sequence[Shape]) -> list[int]:
+    """Return widths that the first input may have: both axes of the first matrix, and the first vector's."""
+    matrix = next((shape for shape in shapes if len(shape) >= 2), ())
+    vector = next((shape for shape in shapes if len(shape) == 1), ())
+    # The last axis of torch.nn.Linear is the input's, the first axis of most others.
+    found = [matrix[-1], matrix[0], *vector] if matrix else [*vector]
+    return [width for width in dict.fromkeys(found) if width > 1]
+
+
+def _image_candidates(filled: _Filled, shapes: Sequence[Shape]) -> Iterator[Candidate]:
+    batch = filled.sizes.batch
+    for channels, patch, channels_last in _patches(shapes):
+        usual = [(side, side) for side in _SIDES if side % patch == 0]
+        for high, wide in dict.fromkeys([*_sides(shapes, patch), *usual]):
+            shape = (batch, high, wide, channels) if channels_last else (batch, channels, high, wide)
+            candidate = filled.with_arrays(f"images {shape}", filled.normal(*shape))
+            if candidate is not None:
+                yield candidate
+
+
+def _patches(shapes: Sequence[Shape]) -> Iterator[tuple[int, int, bool]]:
+    """Yield the channels of an image, the side of a patch, and whether channels come last."""
+    kernel = next((shape for shape in shapes if len(shape) == 4 and min(shape[2:]) == max(shape[2:])), None)
+    if kernel is not None:
+        yield kernel[1], kernel[2], False
+    kernel = next((shape for shape in shapes if len(shape) == 4 and shape[0] == shape[1]), None)
+    if kernel is not None:
+        yield kernel[2], kernel[0], True
+    # A projection of flattened patches has channels · side² inputs.
+    for size in dict.fromkeys(size for shape in shapes if len(shape) == 2 for size in reversed(shape)):
+        for channels in (3, 1):
+            side = math.isqrt(size // channels)
+            if side > 1 and channels * side**2 == size:
+                yield channels, side, False
+                yield channels, side, True
+
+
+def _sides(shapes: Sequence[Shape], patch: int) -> list[tuple[int, int]]:
+    """Return heights and widths that have as many patches as a table of positions has rows, or one for a class less."""
+    tables = [shape for shape in shapes if len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)]
+    counts = [shape[-2] - extra for shape in tables for extra in (1, 0)]
+    counts = [count for count in counts if count <= _MOST_PATCHES]
+    pairs = {(high, count // high) for count in counts for high in range(2, count) if count % high == 0}
+    # Most images are square, or nearly.
+    likely = sorted(pairs, key=lambda pair: (abs(math.log(pair[0] / pair[1])), pair))
+    return [(patch * high, patch * wide) for high, wide in likely if max(high, wide) <= 2 * min(high, wide)]
+
+
+def _begins_with_convolution(shapes: Mapping[str, Shape]) -> bool:
+    """Return whether the first parameter with several rows is that of a convolution over images."""
+    first = next((shape for shape in shapes.values() if len(shape) >= 2 and shape[0] > 1), ())
+    return len(first) == 4

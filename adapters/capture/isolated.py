@@ -1,0 +1,98 @@
+"""The record of a model that is built and run in a process of its own, where it cannot harm the suite."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from veriformer.adapters.capture.storage import read_trace
+from veriformer.adapters.capture.trace import Trace
+from veriformer.adapters.errors import CaptureError, LoadError
+from veriformer.adapters.isolation import messages
+from veriformer.adapters.isolation.frames import Frame, MalformedFrame, request
+from veriformer.adapters.isolation.limits import GIBIBYTE, ProcessLimits
+from veriformer.adapters.isolation.process import INTERFERED, WorkerLost, WorkerProcess
+
+_PROGRAM = "veriformer.adapters.capture.worker"
+MODEL_LIMITS = ProcessLimits(seconds=120.0, memory=6 * GIBIBYTE, loading=120.0)
+"""What a model may use: a language model of 124 million parameters needs half of it."""
+
+_BUILDING, _RUNNING = "importing and building it", "running it"
+
+
+def _ignore(_printed: str) -> None:
+    """Do nothing."""
+
+
+def capture_isolated(
+    source: str, *, seed: int | None, limits: ProcessLimits = MODEL_LIMITS, printed: Callable[[str], None] = _ignore
+) -> Trace:
+    """Return the record of the model that `source` names, built and run in a process of its own.
+
+    `limits.loading` is for importing and building the model, `limits.seconds` for running and recording it, and
+    `limits.memory` for the whole process. `printed` is handed the beginning of what the user's code printed.
+
+    Raises LoadError and its subclasses NotAModel and CaptureError as `capture_model` does, and CaptureError with one
+    sentence where the model hangs, ends its process, or needs too much memory; `elsewhere` has the traceback.
+    """
+    if os.name != "posix":
+        raise LoadError("isolation needs a POSIX system; run without it (--no-isolate)")
+    process = WorkerProcess(_PROGRAM)
+    try:
+        with TemporaryDirectory(prefix="veriformer-") as folder:
+            path = Path(folder) / "model.trace"
+            load = {"load": {"source": source, "memory": limits.memory}}
+            _answered(process, source, load, _BUILDING, limits.loading, limits.memory)
+            record = {"record": {"path": str(path), "seed": seed}}
+            _answered(process, source, record, _RUNNING, limits.seconds, limits.memory)
+            process.close()
+            return read_trace(path)
+    finally:
+        printed(messages.visible(process.printed()))
+        process.close()
+
+
+def _answered(
+    process: WorkerProcess, source: str, message: dict[str, Any], what: str, seconds: float, memory: int
+) -> None:
+    """Send a request and wait for its reply; raise the error in it, or that there was none."""
+    process.send(request({**message, "number": 0, "seconds": seconds}))
+    try:
+        frame = process.receive(seconds)
+        error = messages.error_in(frame, source)
+    except WorkerLost as lost:
+        raise _lost(source, what, seconds, lost) from None
+    except MalformedFrame as malformed:
+        raise CaptureError(f"{source}: {what} {INTERFERED}; it must leave that alone") from malformed
+    if error is None:
+        return
+    if messages.is_of_shortage(frame):
+        raise _with_traceback(_shortage(source, what, memory, frame), error.elsewhere)
+    raise error if isinstance(error, LoadError) else _with_traceback(_ended_early(source, what, frame), error.elsewhere)
+
+
+def _lost(source: str, what: str, seconds: float, lost: WorkerLost) -> CaptureError:
+    if lost.kind == "hang":
+        sentence = f"{source}: {what} did not end within {seconds:g} s; make the model smaller, or allow more time"
+    else:
+        sentence = f"{source}: {what} {lost.how}; it must return, or raise an exception"
+    return _with_traceback(CaptureError(sentence), lost.last_words)
+
+
+def _shortage(source: str, what: str, memory: int, frame: Frame) -> CaptureError:
+    return CaptureError(
+        f"{source}: {what} needs more than the {memory / GIBIBYTE:g} GiB of memory that it may take "
+        f"(it {messages.raised_words(frame)}); make the model smaller, or allow more (--memory-limit)"
+    )
+
+
+def _ended_early(source: str, what: str, frame: Frame) -> CaptureError:
+    return CaptureError(f"{source}: {what} {messages.raised_words(frame)}; correct it, then run again")
+
+
+def _with_traceback(error: CaptureError, elsewhere: str) -> CaptureError:
+    error.elsewhere = elsewhere
+    return error

@@ -1,0 +1,309 @@
+"""Whether an object is a model, and how a model is built: what `model.py:NAME` names, or an object from Python.
+
+An implementation of operations (docs/interface.md) is no model. No framework is imported here: a model of a framework
+exists only where the user's file has imported it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from inspect import Parameter, Signature
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from veriformer.adapters import compilation_cache
+from veriformer.adapters.arrays import FRAMEWORKS
+from veriformer.adapters.built_in import BUILT_IN
+from veriformer.adapters.capture.random_state import seeded
+from veriformer.adapters.errors import CaptureError, LoadError, NotAModel, describe
+from veriformer.adapters.files import load_file
+from veriformer.adapters.import_errors import location
+from veriformer.adapters.loading import is_path
+from veriformer.adapters.modules import load_module, object_in
+from veriformer.adapters.notices import misspelt_operations
+from veriformer.adapters.spelling import listing
+from veriformer.spec.operations import OPERATIONS
+
+# The classes of models, by the framework's name here, then the module and the class there.
+_CLASSES = (
+    ("torch", "torch.nn", "Module"),
+    ("flax", "flax.nnx", "Module"),
+    ("equinox", "equinox", "Module"),
+    ("keras", "keras", "Layer"),
+    ("onnx", "onnx", "ModelProto"),
+)
+# A class may need a source of random numbers in order to be built, and nothing else.
+_RANDOM = ("rngs", "key", "rng", "prng_key")
+_VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+_MOST_NAMES = 5
+_LONGEST_SIGNATURE = 120
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that can be run, and the inputs that were handed over with it.
+
+    `found` is a module of its framework, a pair (function, parameters), or an ONNX model or the path of its file.
+    `inputs` is what stands beside the model in its file: a function, arrays, or None. `imports` lets it import from its
+    own folder.
+    """
+
+    name: str
+    framework: str
+    found: Any
+    inputs: Any = None
+    imports: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, repr=False)
+
+
+def load_model(source: str | object) -> Model:
+    """Return the model that `source` names or is: "model.py:GPT", "package.module:build", "model.onnx", an object.
+
+    Raises NotAModel where it is something else, such as an implementation of operations; CaptureError where it is a
+    model that cannot be built; LoadError where nothing can be loaded.
+    """
+    if isinstance(source, Model):
+        return source
+    with compilation_cache.kept():
+        return _loaded(source)
+
+
+def _loaded(source: str | object) -> Model:
+    if not isinstance(source, str):
+        return find_model(source, type(source).__name__)
+    if source.endswith(".onnx"):
+        return _onnx(source)
+    place, _, path = source.partition(":")
+    if source in BUILT_IN:
+        raise NotAModel(f"{source} is a built-in implementation of operations, not a model")
+    if not is_path(place):
+        home = load_module(place, tuple(BUILT_IN))
+        return find_model(object_in(home, path, place), source, home)
+    home, siblings = load_file(place)
+    with siblings.importable():
+        return find_model(object_in(home, path, place), source, home, siblings.importable)
+
+
+def find_model(
+    found: object,
+    name: str,
+    home: ModuleType | None = None,
+    imports: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Model:
+    """Return the model that an object is or builds; `home` is the module that it was found in.
+
+    Raises NotAModel where it is no model, CaptureError where it is one that cannot be built.
+    """
+    if isinstance(found, ModuleType):
+        home = found
+        found, name = _built_by_module(found, name), f"{name}:build"
+    if is_implementation(found, home):
+        raise NotAModel(f"{name} has operations of its own and is checked as an implementation, not as a model")
+    model = _instance(found, name)
+    framework = framework_of(model)
+    if framework is None:
+        raise NotAModel(_no_model(model, found, name))
+    return Model(name, framework, model, getattr(home, "inputs", None), imports)
+
+
+def framework_of(found: object) -> str | None:
+    """Return the framework of a model that is ready to run; None for anything else. That of a pair is jax."""
+    for framework, module, kind in _CLASSES:
+        known = _known_class(module, kind)
+        if known is not None and isinstance(found, known):
+            return framework
+    return "jax" if _is_pair(found) else None
+
+
+def is_implementation(found: object, home: ModuleType | None = None) -> bool:
+    """Return whether an object is an implementation of operations, whose functions must not be called as models.
+
+    A module of a framework often has members called like operations (`encoder`, `softmax`); it is an implementation
+    only if it, or the file that it is from, declares the framework of its operations.
+    """
+    operations = [name for name in OPERATIONS if callable(_attribute(found, name))]
+    if _model_class(found) is not None or framework_of(found) is not None:
+        declared = any(_attribute(place, "framework") in FRAMEWORKS for place in (found, home) if place is not None)
+        return bool(operations) and declared
+    if _is_function(found):
+        return _is_operation(found, home)
+    return bool(operations) or isinstance(_attribute(found, "framework"), str)
+
+
+def _is_function(found: object) -> bool:
+    """Return whether an object is a function, perhaps a partial or wrapped one, as jax.jit returns."""
+    return inspect.isroutine(found) or (callable(found) and (hasattr(found, "func") or hasattr(found, "__wrapped__")))
+
+
+def _is_operation(function: Any, home: ModuleType | None) -> bool:
+    named = getattr(function, "__name__", "") in OPERATIONS
+    return named or any(_attribute(home, name) is function for name in OPERATIONS)
+
+
+def _attribute(found: object, name: str) -> Any:
+    # Reading an attribute may run code of the user's.
+    try:
+        return getattr(found, name, None)
+    except Exception:
+        return None
+
+
+def _known_class(module: str, kind: str) -> type | None:
+    # While a framework is being imported, it lacks parts.
+    known = getattr(sys.modules.get(module), kind, None)
+    return known if isinstance(known, type) else None
+
+
+def _model_class(found: object) -> type | None:
+    """Return the class that a model's class is derived from, None for anything else."""
+    if not isinstance(found, type):
+        return None
+    known = (_known_class(module, kind) for _, module, kind in _CLASSES)
+    return next((one for one in known if one is not None and issubclass(found, one)), None)
+
+
+def _is_pair(found: object) -> bool:
+    """Return whether an object is a function with its parameters, as JAX has it.
+
+    The function may be a Flax Linen module, which has `apply`, and the parameters a module of NNX or Equinox.
+    """
+    if not isinstance(found, tuple | list) or len(found) != 2 or "jax" not in sys.modules:
+        return False
+    function, parameters = found
+    if not callable(function) and not callable(_attribute(function, "apply")):
+        return False
+    if framework_of(parameters) in ("flax", "equinox"):
+        return True
+    return not callable(parameters) and _has_arrays(parameters)
+
+
+def _has_arrays(tree: object) -> bool:
+    leaves: list[Any] = sys.modules["jax"].tree_util.tree_leaves(tree)
+    return any(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves)
+
+
+# --- building ---------------------------------------------------------------------------------------------------------
+
+
+def _built_by_module(module: ModuleType, name: str) -> object:
+    """Return `build` of a module that has one and no operations."""
+    if is_implementation(module) or misspelt_operations(module):
+        raise NotAModel(f"{name} is a module of operations, not a model")
+    build = _attribute(module, "build")
+    if callable(build):
+        return build
+    models = _names_of_models(module)
+    if models:
+        raise CaptureError(f"{name} is a file; name the model in it: {listing(f'{name}:{one}' for one in models)}")
+    raise NotAModel(f"{name} has neither a model nor a function build() that returns one")
+
+
+def _names_of_models(module: ModuleType) -> list[str]:
+    """Return the names of models and their classes that a module does not merely import, the last ones first."""
+    names = [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and (framework_of(value) or (_model_class(value) and getattr(value, "__module__", "") == module.__name__))
+    ]
+    # The whole stands after its parts.
+    return names[::-1][:_MOST_NAMES]
+
+
+def _instance(found: object, name: str) -> object:
+    """Return the model that an object is or builds; anything else as it is."""
+    if framework_of(found) is not None:
+        return found
+    if _model_class(found) is not None:
+        return _called(found, name, found)
+    if _is_function(found):
+        required = _required(found)
+        if required:
+            raise CaptureError(_needs_arguments(found, name, required))
+        built = _called(found, name, None)
+        if _model_class(built) is not None:
+            built = _called(built, name, built)
+        return built
+    return found
+
+
+def _called(build: Any, name: str, kind: object) -> object:
+    """Call a class or a function that builds a model, with random numbers for those that need them."""
+    required = _required(build)
+    known = {name: _random(name) for name in required if kind is not None and name in _RANDOM}
+    if set(required) - set(known) or any(value is None for value in known.values()):
+        raise CaptureError(_needs_arguments(build, name, required))
+    try:
+        with seeded(0):
+            return build(**known)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        own = f"{name} raised {describe(error)}{location(error)} while it was built; correct it, or write a function"
+        raise CaptureError(f"{own} `build()` that returns the model, and name that") from error
+
+
+def _random(name: str) -> Any:
+    """Return what a class of Flax or Equinox wants as its source of random numbers; None where neither is there."""
+    nnx, jax = sys.modules.get("flax.nnx"), sys.modules.get("jax")
+    if name == "rngs":
+        return None if nnx is None else nnx.Rngs(0)
+    return None if jax is None else jax.random.PRNGKey(0)
+
+
+def _required(found: Any) -> list[str]:
+    """Return the parameters without which a class or function cannot be called."""
+    try:
+        parameters = _signature(found).parameters
+    except (TypeError, ValueError):
+        return []
+    return [name for name, one in parameters.items() if one.default is Parameter.empty and one.kind not in _VARIABLE]
+
+
+def _signature(found: Any) -> Signature:
+    """Return a signature, of a class its own where a metaclass hides it."""
+    signature = inspect.signature(found)
+    if isinstance(found, type) and all(one.kind in _VARIABLE for one in signature.parameters.values()):
+        own = inspect.signature(found.__init__)  # type: ignore[misc]
+        return own.replace(parameters=list(own.parameters.values())[1:])
+    return signature
+
+
+def _needs_arguments(found: Any, name: str, required: list[str]) -> str:
+    """Return what a class or function needs, and how to hand it over in a file."""
+    own = getattr(found, "__name__", type(found).__name__)
+    signature = str(_signature(found).replace(return_annotation=Signature.empty))
+    if len(signature) > _LONGEST_SIGNATURE:
+        signature = f"({', '.join(required)}, …)"
+    place = name.partition(":")[0]
+    file = place if place.endswith(".py") else "model.py"
+    if isinstance(found, type):
+        return (
+            f"{name} needs arguments: {own}{signature}; write `def build(): return {own}(...)` in its file and name "
+            f"{Path(file)}:build"
+        )
+    return (
+        f"{name} is a function with required parameters: {own}{signature}; a function of parameters and inputs is "
+        f"handed over with its parameters: write `def build(): return {own}, parameters` and name {Path(file)}:build"
+    )
+
+
+def _no_model(built: object, found: object, name: str) -> str:
+    kinds = "a torch.nn.Module, a Flax NNX, Equinox or Keras model, or a pair (function, parameters) of JAX"
+    linen = _known_class("flax.linen", "Module")
+    if linen is not None and isinstance(built, linen):
+        return f"{name} is a Flax Linen module, which has no parameters; return the pair (model, parameters)"
+    if built is found:
+        return f"{name} is a {type(found).__name__}, which is no model; a model is {kinds}"
+    return f"{name} returned a {type(built).__name__}, which is no model; return {kinds}"
+
+
+def _onnx(source: str) -> Model:
+    path = Path(source).expanduser()
+    if not path.is_file():
+        raise LoadError(f"there is no file {source}; check the path, seen from {Path.cwd()}")
+    return Model(source, "onnx", str(path))

@@ -1,0 +1,134 @@
+"""Models of torch before a pass: taken out of what is wrapped around them, refused where a pass would tell nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+from torch.utils._pytree import tree_map
+from veriformer.adapters.capture.handed_over import is_array
+from veriformer.adapters.capture.torch_state import in_evaluation_mode, on_copies
+from veriformer.adapters.errors import CaptureError
+
+_QUANTISING = ("torch.ao.nn", "torch.nn.quantized", "torch.ao.quantization", "bitsandbytes", "torchao", "auto_gptq")
+_MOST_NAMES = 3
+
+
+def unwrapped(model: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
+    """Return the model inside of torch.compile, DataParallel and the like, with a sentence for each that was left."""
+    notes: list[str] = []
+    while True:
+        if isinstance(getattr(model, "_orig_mod", None), nn.Module):
+            notes.append(
+                "it was compiled by torch.compile; the module that was compiled is recorded, which runs eagerly"
+            )
+            model = model._orig_mod
+        elif type(model).__module__.startswith(("torch.nn.parallel", "torch.distributed")) and isinstance(
+            getattr(model, "module", None), nn.Module
+        ):
+            notes.append(f"it was wrapped in {type(model).__name__}; its `.module` is recorded")
+            model = model.module
+        else:
+            return model, tuple(notes)
+
+
+def refuse_unreadable(model: nn.Module, name: str) -> None:
+    """Raise CaptureError for a model without values, or with such as are not numbers."""
+    tensors = dict((*model.named_parameters(), *model.named_buffers()))
+    if lazy := [path for path, tensor in tensors.items() if is_lazy(tensor)]:
+        raise CaptureError(
+            f"{name}: {_listed(lazy)} {_is(lazy)} lazy, with no shape yet; run the model once on its inputs in "
+            "build(), or build it with sizes"
+        )
+    if meta := [path for path, tensor in tensors.items() if tensor.is_meta]:
+        raise CaptureError(
+            f"{name}: {_listed(meta)} {_is(meta)} on the meta device, which has no values; build the model on the CPU "
+            '(without `device="meta"`), or fill it with `to_empty(device="cpu")` and its initialisation'
+        )
+    if quantised := _quantised(model, tensors):
+        raise CaptureError(
+            f"{name}: the weights of {_listed(quantised)} are quantised, so that no formula holds exactly; hand it "
+            "over before it is quantised"
+        )
+
+
+def _quantised(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> list[str]:
+    parameters = dict(model.named_parameters())
+    modules = [
+        name
+        for name, module in model.named_modules()
+        if type(module).__module__.startswith(_QUANTISING) and not type(module).__module__.endswith("fake_quantize")
+    ]
+    return modules or [
+        name
+        for name, tensor in tensors.items()
+        if tensor.is_quantized
+        or type(tensor.data).__module__.startswith(_QUANTISING)
+        or (name in parameters and not (tensor.is_floating_point() or tensor.is_complex()))
+        or (tensor.is_floating_point() and tensor.element_size() == 1)
+    ]
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(name or "the model" for name in names[:_MOST_NAMES])
+    return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} more"
+
+
+def _is(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def shapes_of(model: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the parameters by path, in order."""
+    return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+
+
+def shapes_of_others(model: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the buffers by path, such as masks and tables of positions."""
+    return {name: tuple(buffer.shape) for name, buffer in model.named_buffers()}
+
+
+def as_tensors(model: nn.Module, tree: Any) -> Any:
+    """Return inputs as tensors, where the model has its own, floating-point numbers in its precision.
+
+    What is a tensor already is only moved.
+    """
+    own = next(iter(_own(model)), torch.empty(0))
+    precision = own.dtype if own.is_floating_point() else torch.get_default_dtype()
+
+    def converted(leaf: Any) -> Any:
+        if isinstance(leaf, torch.Tensor):
+            return leaf.to(own.device)
+        if not is_array(leaf):
+            return leaf
+        tensor = torch.tensor(np.asarray(leaf))
+        return tensor.to(own.device, precision if tensor.is_floating_point() else None)
+
+    return tree_map(converted, tree)
+
+
+def _own(model: nn.Module) -> Iterator[torch.Tensor]:
+    tensors = (*model.parameters(), *model.buffers())
+    yield from (tensor for tensor in tensors if tensor.is_floating_point())
+    yield from tensors
+
+
+def try_to_run(model: nn.Module, inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
+    """Run a model and record nothing: for inputs that are only guessed. Raises what the model raises."""
+    with in_evaluation_mode(model), on_copies(model, None, None), torch.no_grad():
+        model(*inputs, **keywords)
+
+
+def eagerly() -> AbstractContextManager[Any]:
+    """Let functions and modules inside of the model that are compiled by torch.compile run as they were written."""
+    # Nothing is compiled where the compiler was not imported, and importing it takes seconds.
+    if "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    stance: AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return stance

@@ -1,0 +1,268 @@
+"""What an attention is compared in with its siblings, and the mistakes that can be told without any."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping
+
+import numpy as np
+from veriformer.conformance_tests.recognition.aspects import Aspect
+from veriformer.conformance_tests.recognition.attentions import AttentionReading
+from veriformer.conformance_tests.recognition.core import Setting
+from veriformer.conformance_tests.recognition.findings import StepName
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.operands import Operand
+from veriformer.conformance_tests.recognition.turning import Turned
+
+_ROLES: tuple[StepName, ...] = ("query", "key", "value")
+
+
+def attention_aspects(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
+    """Yield what an attention does, in the order in which it does it."""
+    operands = {"query": reading.query, "key": reading.key, "value": reading.value}
+    yield from _of_columns(flow, reading, operands)
+    for role in _ROLES:
+        operand = operands[role]
+        maps = getattr(reading.sublayer, role)
+        bias = maps[0].bias is not None
+        yield Aspect(
+            f"{role} bias", role, bias, "a bias is added" if bias else "no bias is added", maps[0].step, rank=int(bias)
+        )
+        if operand.split is not None:
+            place = flow.maker(operand.split.value) or maps[0].step
+            yield Aspect(f"{role} layout", role, operand.split.layout, _LAYOUTS[operand.split.layout], place)
+        words = "they are made from the projection in a way that is not known"
+        place = flow.maker(getattr(reading.sublayer.sites[0], f"{role}_value")) or maps[0].step
+        yield Aspect(f"{role} understood", role, operand.understood, words, place)
+    for role in _ROLES:
+        yield from _of_operand(flow, role, operands[role], reading)
+    yield from _of_setting(flow, reading)
+    if reading.merge is not None:
+        yield Aspect(
+            "merge",
+            "heads_output",
+            (reading.merge.rows_kept, reading.merge.in_order),
+            "the heads' outputs stand one after the other" if reading.merge.in_order else "in another order",
+            reading.sublayer.exit.step,
+        )
+    out = reading.sublayer.exit.bias is not None
+    yield Aspect(
+        "output bias",
+        "attention_output",
+        out,
+        "a bias is added" if out else "no bias is added",
+        reading.sublayer.exit.step,
+        rank=int(out),
+    )
+
+
+def _seen_otherwise(setting: Setting, usual: Hashable) -> str:
+    """Return the mistake that a pattern of visible keys is, where the other layers have the usual one."""
+    pattern = usual[0] if isinstance(usual, tuple) else ""
+    if setting.pattern == "every key":
+        return "decoder_not_causal" if pattern == "causal" else "window_left_side_unlimited"
+    if pattern == "every key":
+        return "encoder_made_causal" if setting.is_causal else ""
+    if setting.window is not None and pattern == "causal window":
+        return "sliding_window_off_by_one"
+    if setting.mask is None:
+        return ""
+    window = usual[1][0] if isinstance(usual, tuple) and isinstance(usual[1], tuple) else None
+    return mask_mistake(setting.mask) or _window_mistake(setting.mask, window)
+
+
+def _window_mistake(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], left: int | None) -> str:
+    """Return the mistake that a table of visible keys (…, L, S) is in place of a window of `left` keys before."""
+    if left is None:
+        return ""
+    seen = np.asarray(mask.reshape(-1, *mask.shape[-2:]).any(axis=0))
+    distance = np.arange(seen.shape[0])[:, None] - np.arange(seen.shape[1])
+    if np.array_equal(seen, (distance >= -1) & (distance <= left)):
+        return "causal_diagonal_off_by_one"
+    rows = slice(1, None)
+    without_own = (distance >= 1) & (distance <= left)
+    return "causal_mask_excludes_self" if np.array_equal(seen[rows], without_own[rows]) else ""
+
+
+_LAYOUTS: Mapping[str, str] = {
+    "blocks": "each head has columns of its own, one head after the other",
+    "blocks_with_gaps": "each head has its columns of query, key and value together",
+    "blocks_reversed": "the heads come in reverse order",
+    "component_major": "the columns go through the heads first and through the components then",
+    "mixed": "the numbers of a head come from several positions",
+    "other": "in an order of its own",
+}
+
+
+def _of_columns(flow: Flow, reading: AttentionReading, operands: Mapping[str, Operand]) -> Iterator[Aspect]:
+    """Yield which columns of a fused projection are queries, keys and values."""
+    maps = {role: getattr(reading.sublayer, role)[0] for role in _ROLES}
+    splits = {role: operands[role].split for role in _ROLES}
+    offsets = {role: -1 if split is None else split.offset for role, split in splits.items()}
+    if len({one.step for one in maps.values()}) == len(_ROLES) or min(offsets.values()) < 0:
+        return
+    first = reading.sublayer.entries[0].step
+    at = {role: (maps[role].step - first, offsets[role]) for role in _ROLES}
+    words = ", ".join(f"{role} from column {offsets[role]}" for role in _ROLES)
+    all_differ = len(set(at.values())) == len(at)
+    yield Aspect("columns", "query", tuple(at.items()), words, maps["query"].step, _EXCHANGED, rank=int(all_differ))
+
+
+_EXCHANGED = "projections=queries_and_keys_exchanged"
+
+
+def _of_operand(flow: Flow, role: StepName, operand: Operand, reading: AttentionReading) -> Iterator[Aspect]:
+    end = getattr(reading.sublayer.sites[0], f"{role}_value")
+    place = flow.maker(end) or reading.sublayer.first_step
+    if not operand.understood:
+        return
+    rotation = operand.rotation
+    yield Aspect(
+        f"{role} rotation",
+        "rotary",
+        None if rotation is None else _key(rotation),
+        describe_rotation(rotation),
+        place,
+        rank=int(rotation is not None),
+        mistake=lambda usual: _turned_otherwise(rotation, usual),
+    )
+    norm = operand.norm
+    yield Aspect(
+        f"{role} norm",
+        role,
+        None if norm is None else (norm.kind, norm.gain is None),
+        "no norm" if norm is None else norm.kind,
+        place,
+        rank=int(norm is not None),
+    )
+    yield Aspect(f"{role} order", role, operand.order, ", then ".join(operand.order) or "as projected", place)
+
+
+def _turned_otherwise(rotation: Turned | None, usual: Hashable) -> str:
+    """Return the mistake that a rotation is, where the other layers have the usual one."""
+    if rotation is None or not isinstance(usual, tuple):
+        return "rope_window_constant_position" if rotation is None else ""
+    own = _key(rotation)
+    if own[0] != usual[0]:
+        return "rope_interleaved_vs_half"
+    if own[1] != usual[1]:
+        return "rope_rotary_dim_ignored"
+    return "rope_theta_ignored" if own[3] != usual[3] else ""
+
+
+def scale_mistake(scale: float, heads: int, width: int, d_model: int) -> str:
+    """Return the mistake that a scale in place of 1/√D is; "" where it is none that people make."""
+    mistakes = (
+        ("scale_missing", 1.0),
+        ("scale_by_d_model_not_head_dim", 1.0 / math.sqrt(heads * width)),
+        ("scale_by_d_model_not_head_dim", 1.0 / math.sqrt(d_model or 1)),
+        ("scale_applied_twice", 1.0 / width),
+        ("attention.scale=multiplied_by_root", math.sqrt(width)),
+        ("attention.scale=fourth_root", width**-0.25),
+    )
+    if width == 1:
+        return ""
+    return next((name for name, wrong in mistakes if abs(scale - wrong) <= 1e-6 * wrong), "")
+
+
+def mask_mistake(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> str:
+    """Return the mistake that a table of visible keys (…, L, S) is in place of causality; "" where it is none.
+
+    Padding of some samples does not matter, nor what a query without a key sees: fills that are finite show it all.
+    """
+    seen = np.asarray(mask.reshape(-1, *mask.shape[-2:]).any(axis=0))
+    length, keys = seen.shape
+    if length != keys or length < 3:
+        return ""
+    causal = np.tril(np.ones((length, keys), dtype=bool))
+    tables = (
+        ("causal_diagonal_off_by_one", np.tril(causal | True, 1)),
+        ("causal_mask_excludes_self", np.tril(causal, -1)),
+        ("causal_mask_transposed", causal.T),
+        ("mask_polarity_inverted", ~causal),
+    )
+    if _is_window(~seen):
+        return "mask_polarity_inverted"
+    for name, table in tables:
+        rows = table.any(axis=-1)
+        if np.array_equal(seen[rows], table[rows]) and (seen[~rows].all() or not seen[~rows].any()):
+            return name
+    return ""
+
+
+def _is_window(table: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> bool:
+    """Return whether each query has keys in a row, of which its own is the last."""
+    columns = [np.flatnonzero(row) for row in table]
+    return all(
+        one.size > 0 and one[-1] == query and one[-1] - one[0] == one.size - 1 for query, one in enumerate(columns)
+    )
+
+
+def _key(rotation: Turned) -> tuple[object, ...]:
+    frequencies = tuple(float(f"{one:.3g}") for one in rotation.frequencies[:4])
+    # Minus zero is zero.
+    return rotation.pairing, rotation.width, rotation.at_end, frequencies, rotation.start + 0.0, rotation.direction
+
+
+def describe_rotation(rotation: Turned | None) -> str:
+    """Return a rotation in words."""
+    if rotation is None:
+        return "no rotary embedding"
+    base = "frequencies of its own" if rotation.base is None else f"base {rotation.base:g}"
+    start = "" if abs(rotation.start) < 1e-3 else f", positions from {rotation.start:g}"
+    turn = "" if rotation.direction > 0 else ", turned backwards"
+    return f"rotary, {rotation.pairing} pairing, width {rotation.width}, {base}{start}{turn}"
+
+
+def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
+    site, setting = reading.sublayer.sites[0], reading.setting
+    first, last = site.steps[0], site.steps[-1]
+    understood = setting is not None
+    yield Aspect("core", "weights", understood, "the heads' outputs are none that a softmax over keys gives", first)
+    if setting is None:
+        return
+    width = reading.heads.query.shape[-1]
+    scale = setting.scale if setting.scale is not None else width**-0.5
+    usual = setting.scale is None
+    yield Aspect(
+        "scale",
+        "logits",
+        float(f"{scale:.5g}"),
+        "the logits are divided by √D" if usual else f"the logits are multiplied by {scale:.4g}",
+        first,
+        rank=int(usual),
+        mistake=scale_mistake(scale, reading.head_count, width, 0),
+    )
+    cap = setting.softcap
+    yield Aspect(
+        "softcap", "logits", cap, "no cap" if cap is None else f"the logits are capped at ±{cap:g}", first, rank=1
+    )
+    pattern = (setting.pattern, setting.window)
+    words = {"causal": "each query sees its own and earlier keys", "every key": "each query sees every key"}
+    window = "" if setting.window is None else f"each query sees {setting.window[0]} keys before its own"
+    yield Aspect(
+        "visible keys",
+        "mask",
+        pattern,
+        window or words.get(setting.pattern, f"the keys are {setting.pattern}"),
+        min(first + 1, last),
+        alternates=setting.pattern in ("causal", "causal window"),
+        rank={"causal": 3, "causal window": 2, "every key": 1}.get(setting.pattern, 0),
+        mistake=lambda usual: _seen_otherwise(setting, usual),
+    )
+    yield Aspect(
+        "bias",
+        "logits",
+        setting.bias is not None,
+        "a bias is added to the logits" if setting.bias is not None else "no bias is added to the logits",
+        first,
+        rank=int(setting.bias is not None),
+    )
+    yield Aspect(
+        "sinks", "weights", setting.sinks is not None, "sinks" if setting.sinks is not None else "no sinks", last
+    )
+
+
+def same_for_all_queries(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> bool:
+    """Return whether a mask (…, L, S) hides the same keys from all queries, as padding does."""
+    return bool((mask == mask[..., :1, :]).all())

@@ -1,0 +1,145 @@
+"""What is added to the logits: ALiBi, the buckets of T5, or a table of its own, and the mistakes in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.operations.suites import family_of
+from veriformer.conformance_tests.recognition.agreement import agree
+from veriformer.conformance_tests.recognition.attentions import AttentionReading
+from veriformer.conformance_tests.recognition.core import Setting
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.naming import Call, Named, named, names_of
+from veriformer.conformance_tests.recognition.suspicion import Suspicion, of_named, suspected
+from veriformer.conformance_tests.variants.family import NotDefined
+
+# Slopes and tables are mostly made in float32.
+_UNIT = 2.0**-24 / 16
+
+
+@dataclass(frozen=True)
+class Bias:
+    """What a bias is: "alibi", "buckets" or "table"."""
+
+    kind: str
+
+
+def bias_of(flow: Flow, reading: AttentionReading) -> Bias | None:
+    """Return what is added to the logits of an attention; None where nothing is."""
+    setting = reading.setting
+    if setting is None or setting.bias is None:
+        return None
+    visible = _visible(setting, setting.bias.shape)
+    heads, length, keys = setting.bias.shape[1:]
+    if agree(
+        _relative(setting.bias, visible), _relative(_alibi(heads, length, keys, setting.bias.shape), visible), _UNIT
+    ):
+        return Bias("alibi")
+    return Bias("buckets" if _table(flow, setting) is not None else "table")
+
+
+def _visible(setting: Setting, shape: tuple[int, ...]) -> Array:
+    visible = np.ones(shape, dtype=bool)
+    if setting.is_causal:
+        visible &= reference.causal_mask(shape[-2], shape[-1])
+    return visible if setting.mask is None else visible & setting.mask
+
+
+def _relative(bias: Array, visible: Array) -> Array:
+    """Return a bias without what is the same for all visible keys of a query, which softmax does not see."""
+    first = np.argmax(visible, axis=-1)[..., None]
+    return np.asarray(np.where(visible, bias - np.take_along_axis(bias, first, -1), 0.0))
+
+
+def _alibi(heads: int, length: int, keys: int, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(reference.alibi_bias(heads, length, keys), shape)
+
+
+def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
+    """Yield the mistakes in what is added to the logits."""
+    setting = reading.setting
+    found = bias_of(flow, reading)
+    if setting is None or setting.bias is None or found is None or found.kind == "alibi":
+        return
+    place = reading.sublayer.sites[0].first_step
+    if np.isin(setting.bias, (0.0, 1.0)).all() and setting.bias_value is not None:
+        sentence = "a mask is added to the logits as zeros and ones"
+        yield Suspicion("mask", place, sentence, (suspected("bool_mask_added_as_numbers"),))
+        return
+    if found.kind == "buckets":
+        names = _of_buckets(flow, setting)
+        sentence = "relative positions get the row of another bucket"
+    else:
+        names = tuple(_of_alibi(setting))
+        sentence = "the bias by distance is none that is right"
+    if names:
+        yield Suspicion("logits", place, names[0].sentence or sentence, of_named(names))
+
+
+def _of_alibi(setting: Setting) -> Iterator[Named]:
+    """Yield the mistakes of ALiBi that give a bias, up to what softmax does not see."""
+    family, bias = family_of("alibi_bias"), setting.bias
+    if family is None or bias is None:
+        return
+    visible = _visible(setting, bias.shape)
+    heads, length, keys = bias.shape[1:]
+    arguments: dict[str, Any] = {"num_heads": heads, "query_length": length, "key_length": keys}
+    wanted = _relative(bias, visible)
+    for change in family.standard.single_changes():
+        try:
+            table = family.standard.changed(change).compute(arguments)
+        except (NotDefined, ArithmeticError, LookupError, ValueError):
+            continue
+        if table.shape == bias.shape[1:] and agree(
+            wanted, _relative(np.broadcast_to(table, bias.shape), visible), _UNIT
+        ):
+            yield names_of(family.standard, (change,))
+
+
+def _table(flow: Flow, setting: Setting) -> Array | None:
+    """Return the table of parameters, (buckets, heads), that a bias takes its rows from."""
+    if setting.bias is None or setting.bias_value is None:
+        return None
+    heads = setting.bias.shape[1]
+    for name in flow.parameters_of(setting.bias_value):
+        array = flow.array(flow.trace.parameters[name])
+        if array.ndim == 2 and heads in array.shape:
+            return array if array.shape[1] == heads else array.T
+    return None
+
+
+def _of_buckets(flow: Flow, setting: Setting) -> tuple[Named, ...]:
+    """Return the mistakes in the buckets; none where they are right, or the rows are not those of the table."""
+    table, bias = _table(flow, setting), setting.bias
+    if table is None or bias is None:
+        return ()
+    rows = np.moveaxis(bias[0], 0, -1)
+    distance = np.abs(rows[:, :, None, :] - table).max(axis=-1)
+    buckets = distance.argmin(axis=-1)
+    visible = _visible(setting, bias.shape)[0, 0]
+    if distance.min(axis=-1)[visible].max() > 1e-6 * max(1.0, float(np.abs(table).max())):
+        return ()
+    relative = np.arange(bias.shape[-1])[None, :] - np.arange(bias.shape[-2])[:, None]
+    calls = []
+    for bidirectional in (not setting.is_causal, setting.is_causal):
+        for furthest in (128, 64, 32, 20, 16):
+            arguments = {
+                "relative_position": relative,
+                "bidirectional": bidirectional,
+                "num_buckets": len(table),
+                "max_distance": furthest,
+            }
+            try:
+                right = reference.relative_position_bucket(**arguments)  # type: ignore[arg-type]
+            except ValueError:
+                continue
+            if np.array_equal(right[visible], buckets[visible]):
+                return ()
+            hidden = np.where(visible, buckets, right)
+            calls.append(Call("relative_position_bucket", arguments, hidden.astype(float), _UNIT, {}, visible))
+    return named(calls)

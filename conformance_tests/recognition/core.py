@@ -1,0 +1,325 @@
+"""What an attention does between its heads and their outputs: scale, cap, bias, visible keys, sinks, softmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.recognition.agreement import DOUBLE, agree
+from veriformer.conformance_tests.recognition.elementwise import factor_of
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.sites import Site
+
+# Logits below this, added to others, hide a key: fills such as −1e4, −1e9, and the least number of a dtype.
+_HIDING = -5e3
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """The operands of one attention in the specification's layout, and its result.
+
+    `key` and `value` have one head for each group. `scale_before` is the factor that query and key already hold,
+    `unit` the unit roundoff of the coarsest precision on the way to the result.
+    """
+
+    query: Array
+    key: Array
+    value: Array
+    output: Array
+    scale_before: float = 1.0
+    unit: float = DOUBLE
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """The keywords with which the reference gives what the model computed.
+
+    `bias` is an array that was added to the logits; `bias_value` says where it is in the trace.
+    """
+
+    is_causal: bool = False
+    mask: Array | None = None
+    window: tuple[int | None, int | None] | None = None
+    scale: float | None = None
+    softcap: float | None = None
+    bias: Array | None = None
+    bias_value: int | None = None
+    sinks: Array | None = None
+    conventions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keywords of the reference's attention, those that are not there left out."""
+        given = {
+            "is_causal": self.is_causal or None,
+            "mask": self.mask,
+            "window": self.window,
+            "scale": self.scale,
+            "softcap": self.softcap,
+            "bias": self.bias,
+            "sinks": self.sinks,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def pattern(self) -> str:
+        """Which keys a query sees, in a word."""
+        if self.window is not None:
+            return "causal window" if self.is_causal or self.window[1] == 0 else "window"
+        if self.is_causal:
+            return "causal" if self.mask is None else "causal and masked"
+        return "every key" if self.mask is None else "masked"
+
+
+def fits(heads: Heads, setting: Setting) -> bool:
+    """Return whether the reference gives the model's result under a setting, whatever a query without a key gets."""
+    empty = ("zeros", "nan", "mean_of_values") if setting.mask is not None else ("zeros",)
+    return any(_gives(heads, setting, {"empty_row": one, **setting.conventions}) for one in empty)
+
+
+def _gives(heads: Heads, setting: Setting, conventions: Mapping[str, Any]) -> bool:
+    with np.errstate(all="ignore"):
+        try:
+            expected = reference.grouped_query_attention(
+                heads.query, heads.key, heads.value, **setting.keywords(), **conventions
+            )
+        except ValueError:
+            return False
+    return agree(heads.output, expected, heads.unit)
+
+
+def settings_of(flow: Flow, site: Site, heads: Heads, others: Sequence[Setting]) -> Iterator[Setting]:
+    """Yield the settings to try: those read off the numbers, those of the model's `others`, the usual ones."""
+    seen = list(_read(flow, site, heads))
+    yield from seen
+    scales = list(dict.fromkeys([*(one.scale for one in seen), *(one.scale for one in others), None, 1.0]))
+    yield from others
+    for is_causal in (True, False):
+        for scale in scales:
+            yield Setting(is_causal=is_causal, scale=_other_than_usual(scale, heads))
+
+
+def _read(flow: Flow, site: Site, heads: Heads) -> Iterator[Setting]:
+    if site.weights is None:
+        yield from _of_fused(flow, site, heads)
+    else:
+        yield from _of_weights(flow, site, heads)
+
+
+def _of_fused(flow: Flow, site: Site, heads: Heads) -> Iterator[Setting]:
+    given_scale = site.attributes.get("scale")
+    of_operation = heads.query.shape[-1] ** -0.5 if given_scale is None else float(given_scale)
+    scale = _other_than_usual(of_operation * heads.scale_before, heads)
+    start = Setting(is_causal=bool(site.attributes.get("is_causal")), scale=scale)
+    given = site.attributes.get("mask")
+    if given is None:
+        yield start
+        return
+    shape = (*heads.query.shape[:3], heads.key.shape[2])
+    for visible, bias in _as_mask_and_bias(flow.array(given), shape):
+        value = given if bias is not None else None
+        for setting in seeing(start, visible):
+            yield replace(setting, bias=bias, bias_value=value)
+
+
+def _as_mask_and_bias(array: Array, shape: tuple[int, ...]) -> Iterator[tuple[Array, Array | None]]:
+    """Yield which keys an additive or boolean mask leaves visible, and the bias that is left of it."""
+    try:
+        whole = np.broadcast_to(array, shape)
+    except ValueError:
+        return
+    if whole.dtype.kind != "f":
+        yield whole.astype(bool), None
+        return
+    visible = whole > _HIDING
+    rest = np.where(visible, whole, 0.0)
+    yield visible, (rest if np.any(rest) else None)
+
+
+def seeing(start: Setting, visible: Array) -> Iterator[Setting]:
+    """Yield the settings in which exactly these keys are visible, the simplest first."""
+    length, keys = visible.shape[-2:]
+    if visible.all():
+        yield replace(start, is_causal=False)
+        return
+    causal = reference.causal_mask(length, keys)
+    if np.array_equal(visible, np.broadcast_to(causal, visible.shape)):
+        yield replace(start, is_causal=True)
+        return
+    for window in _windows(visible):
+        yield replace(start, is_causal=window[1] == 0, window=window)
+    by_key = visible.any(axis=-2, keepdims=True)
+    if np.array_equal(visible, by_key & causal) and length == keys:
+        yield replace(start, is_causal=True, mask=np.ascontiguousarray(np.broadcast_to(by_key, visible.shape)))
+    yield replace(start, is_causal=False, mask=np.ascontiguousarray(visible))
+
+
+def _windows(visible: Array) -> Iterator[tuple[int | None, int | None]]:
+    """Yield the window with which exactly these keys are visible, if there is one."""
+    length, keys = visible.shape[-2:]
+    distance = np.arange(length)[:, None] - np.arange(keys)
+    seen = distance[visible[0, 0]]
+    if seen.size == 0:
+        return
+    left, right = int(max(seen.max(), 0)), int(max(-seen.min(), 0))
+    table = (distance <= left) & (distance >= -right)
+    # One side of every key before or after is no window: it is causality, or causality the wrong way round.
+    is_window = left < keys - 1 and (right == 0 or (0 < right < keys - 1 and left > 0))
+    if is_window and np.array_equal(visible, np.broadcast_to(table, visible.shape)):
+        yield left, right
+
+
+def _of_weights(flow: Flow, site: Site, heads: Heads) -> Iterator[Setting]:
+    weights = site.weights
+    if weights is None or (weights < 0).any():
+        return
+    conventions: Mapping[str, str] = MappingProxyType({})
+    if not np.isfinite(weights).all():
+        # A query that sees no key.
+        conventions = MappingProxyType({"empty_row": "nan"})
+        weights = np.where(np.isfinite(weights), weights, 0.0)
+    repeated = np.repeat(heads.key, heads.query.shape[1] // heads.key.shape[1], axis=1)
+    products = heads.query @ repeated.swapaxes(-1, -2)
+    # Where every key is hidden by the same finite number, a query sees all keys alike.
+    same_for_all = np.ptp(weights, axis=-1, keepdims=True) <= 1e-12
+    visible = (weights > 0.0) & ~(same_for_all & (weights.shape[-1] > 1))
+    sinks = _sinks(flow, site, weights)
+    for bias, value in _biases(flow, site, products.shape):
+        rest = np.where(visible, np.log(np.where(visible, weights, 1.0)) - (0.0 if bias is None else bias), 0.0)
+        for scale, softcap in _scale_and_cap(products, rest, visible, heads, _factors(flow, site)):
+            start = Setting(
+                scale=_other_than_usual(scale, heads),
+                softcap=softcap,
+                bias=bias,
+                bias_value=value,
+                sinks=sinks,
+                conventions=conventions,
+            )
+            yield from seeing(start, visible)
+
+
+def _factors(flow: Flow, site: Site) -> list[float]:
+    """Return the numbers that the products are multiplied by on the way to the weights."""
+    if site.logits_value is None or site.weights_value is None:
+        return []
+    before = flow.array(site.logits_value)
+    after = [one for index in flow.between(site.logits_value, site.weights_value) for one in flow.steps[index].results]
+    same = (flow.array(one) for one in after if flow.array(one).size == before.size)
+    found = (factor_of(before, array, DOUBLE) for array in same if array.dtype.kind == "f")
+    return [factor for factor in found if factor is not None]
+
+
+def _biases(flow: Flow, site: Site, shape: tuple[int, ...]) -> Iterator[tuple[Array | None, int | None]]:
+    """Yield no bias, then every fixed table that is added to the logits on the way to the weights."""
+    yield None, None
+    if site.logits_value is None or site.weights_value is None:
+        return
+    maker = flow.maker(site.logits_value)
+    for index in ([] if maker is None else [maker]) + list(flow.between(site.logits_value, site.weights_value)):
+        for one in flow.steps[index].operands:
+            array = flow.array(one)
+            if not flow.is_fixed(one) or array.dtype.kind != "f" or array.size < 2 or array.ndim < 2:
+                continue
+            for shaped in _shaped(array, shape):
+                cleared = np.where(shaped > _HIDING, shaped, 0.0)
+                if np.any(cleared):
+                    yield cleared, one
+
+
+def _shaped(array: Array, shape: tuple[int, ...]) -> Iterator[Array]:
+    candidates = [array]
+    if array.ndim == 3 and array.shape[0] == shape[0] * shape[1]:
+        candidates.append(array.reshape(shape[0], shape[1], *array.shape[1:]))
+    for candidate in candidates:
+        try:
+            yield np.array(np.broadcast_to(candidate, shape))
+        except ValueError:
+            continue
+
+
+def _scale_and_cap(
+    products: Array, rest: Array, visible: Array, heads: Heads, factors: Sequence[float]
+) -> Iterator[tuple[float, float | None]]:
+    """Yield scale and cap with which the products become logits that differ by `rest` within each row.
+
+    `factors` are the numbers that the model multiplies its logits by.
+    """
+    columns = np.broadcast_to(np.arange(products.shape[-1]), products.shape)
+    first = np.where(visible, columns, products.shape[-1]).min(axis=-1, keepdims=True)
+    usable = visible & (columns != first) & (first < products.shape[-1])
+    first = np.minimum(first, products.shape[-1] - 1)
+    with np.errstate(invalid="ignore"):
+        of_products = (products - np.take_along_axis(products, first, -1))[usable]
+        of_logits = (rest - np.take_along_axis(rest, first, -1))[usable]
+    if of_products.size == 0 or not np.isfinite(of_products).all():
+        return
+    scale = float((of_products @ of_logits) / max(float(of_products @ of_products), 1e-300))
+    if np.abs(scale * of_products - of_logits).max() <= 1e-6 * max(float(np.abs(of_logits).max()), 1e-300):
+        yield _rounded(scale, heads), None
+        return
+    base = np.take_along_axis(products, first, -1) + np.zeros_like(products)
+    for candidate in dict.fromkeys((heads.scale_before, 1.0 / math.sqrt(heads.query.shape[-1]), 1.0, *factors)):
+        cap = _cap(candidate * products[usable], candidate * base[usable], of_logits)
+        if cap is not None:
+            yield candidate, cap
+
+
+def _cap(logits: Array, first: Array, differences: Array) -> float | None:
+    """Return c where c·tanh(z/c) − c·tanh(z₀/c) are the differences, by bisection on the one that is bent most."""
+    plain = logits - first
+    at = int(np.argmax(np.abs(plain)))
+    target = differences[at]
+
+    def bent(cap: float) -> Array:
+        return np.asarray(cap * (np.tanh(logits / cap) - np.tanh(first / cap)))
+
+    low, high = 1e-2, 1e6
+    if abs(bent(high)[at]) < abs(target):
+        return None
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        if abs(bent(middle)[at]) < abs(target):
+            low = middle
+        else:
+            high = middle
+    largest = max(float(np.abs(differences).max()), 1e-300)
+    rounded = (float(f"{high:.{digits}g}") for digits in (2, 3, 4, 6))
+    return next((cap for cap in rounded if np.abs(bent(cap) - differences).max() <= 1e-5 * largest), None)
+
+
+def _rounded(scale: float, heads: Heads) -> float:
+    """Return a usual scale where a fitted one is that up to rounding."""
+    width = heads.query.shape[-1]
+    usual = (width**-0.5, 1.0, (width * heads.query.shape[1]) ** -0.5, 1.0 / width, width**-0.25)
+    return next((one for one in usual if abs(one - scale) <= 1e-6 * one), scale)
+
+
+def masked_causally(heads: Heads) -> Setting:
+    """Return causality as a mask that is handed over, as most people write it."""
+    length, keys = heads.query.shape[2], heads.key.shape[2]
+    mask = np.broadcast_to(reference.causal_mask(length, keys), (*heads.query.shape[:2], length, keys))
+    return Setting(mask=np.ascontiguousarray(mask))
+
+
+def _other_than_usual(scale: float | None, heads: Heads) -> float | None:
+    """Return the scale, None where it is 1/√D, which the reference takes by itself."""
+    usual = heads.query.shape[-1] ** -0.5
+    return None if scale is None or abs(scale - usual) <= 1e-9 * usual else float(scale)
+
+
+def _sinks(flow: Flow, site: Site, weights: Array) -> Array | None:
+    """Return the sinks that take what the weights lack to one; None where they lack nothing."""
+    sums = weights.sum(axis=-1)
+    if np.all(sums > 1 - 1e-6):
+        return None
+    heads = weights.shape[1]
+    ancestors = flow.ancestors(site.weights_value) if site.weights_value is not None else {}
+    for value in sorted(ancestors, key=lambda one: ancestors[one]):
+        if flow.trace.values[value].origin == "parameter" and flow.array(value).size == heads:
+            return flow.array(value).ravel()
+    return None

@@ -1,0 +1,67 @@
+"""Functions of each number, recognised by their values: activations and factors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.recognition.agreement import agree
+
+Function = Callable[[Array], Array]
+CONSTANTS = 2.0**-36
+"""The precision of constants that people write into activations, in units as those of a precision."""
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * x)))
+
+
+ACTIVATIONS: Mapping[str, Function] = MappingProxyType(
+    {
+        "relu": lambda x: np.maximum(x, 0.0),
+        "gelu": lambda x: reference.gelu(x, "erf"),
+        "gelu_tanh": lambda x: reference.gelu(x, "tanh"),
+        "gelu_sigmoid": lambda x: reference.gelu(x, "sigmoid"),
+        "silu": reference.silu,
+        "tanh": np.tanh,
+        "sigmoid": _sigmoid,
+        "relu_squared": lambda x: np.maximum(x, 0.0) ** 2,
+        "softplus": lambda x: np.logaddexp(x, 0.0),
+        "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0.0))),
+        "leaky_relu": lambda x: np.where(x > 0, x, 0.01 * x),
+        "mish": lambda x: x * np.tanh(np.logaddexp(x, 0.0)),
+    }
+)
+
+
+def activation_of(x: Array, y: Array, unit: float) -> str | None:
+    """Return the name of the function that gives `y` from `x`, entry by entry; None where it is none that is known."""
+    if x.size != y.size or not np.isfinite(x).all():
+        return None
+    flat, result = x.ravel(), y.ravel()
+    # People write the constants of GELU with eight digits.
+    unit = max(unit, CONSTANTS)
+    # Most candidates are refuted by a few numbers.
+    some = slice(0, 64)
+    for name, function in ACTIVATIONS.items():
+        with np.errstate(all="ignore"):
+            if agree(result[some], np.asarray(function(flat[some])), unit) and agree(result, function(flat), unit):
+                return name
+    return None
+
+
+def factor_of(x: Array, y: Array, unit: float) -> float | None:
+    """Return c where y = c·x for all entries; None where there is no such number, or it is 0 or 1."""
+    if x.size != y.size or not np.isfinite(x).all() or not np.isfinite(y).all():
+        return None
+    flat, result = x.ravel(), y.ravel()
+    at = int(np.argmax(np.abs(flat)))
+    if flat[at] == 0.0:
+        return None
+    factor = float(result[at] / flat[at])
+    if factor in (0.0, 1.0) or not agree(result, factor * flat, unit):
+        return None
+    return factor

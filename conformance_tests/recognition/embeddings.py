@@ -1,0 +1,212 @@
+"""Reads what the stream begins with: token embedding, its factor, and positions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from veriformer import reference
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.recognition.agreement import agree
+from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Scaled, Sum
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.naming import Call, named
+from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, of_named, suspected
+
+# Tables of sines are mostly made in float32.
+_TABLE_UNIT = 2.0**-24 / 16
+
+
+_TWICE = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """The beginning of a stream: the value, its terms, and the norm over it, if there is one."""
+
+    value: int
+    terms: tuple[Expression, ...]
+    norm: Norm | None
+
+    @property
+    def tokens(self) -> tuple[Embedded, ...]:
+        """The lookups in it."""
+        return tuple(one for term in self.terms if (one := _looked_up(term)) is not None)
+
+    @property
+    def factor(self) -> float:
+        """The number that the first lookup is multiplied by."""
+        for term in self.terms:
+            if isinstance(term, Scaled) and _looked_up(term) is not None:
+                return term.factor
+        return 1.0
+
+
+def _looked_up(term: Expression) -> Embedded | None:
+    while isinstance(term, Scaled):
+        term = term.of
+    return term if isinstance(term, Embedded) else None
+
+
+def embedding_of(expression: Expression) -> Embedding:
+    """Return the beginning of a stream from what the first sublayer reads or is added to."""
+    norm = expression if isinstance(expression, Norm) else None
+    inner = norm.of if norm is not None else expression
+    terms = inner.terms if isinstance(inner, Sum) else (inner,)
+    return Embedding(expression.value, terms, norm)
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """How positions come into the stream: `kind` is "learned", "sinusoidal" or "fixed"; `start` the first row used.
+
+    `path` is the module of the table, "" where it is none.
+    """
+
+    kind: str
+    layout: str
+    start: int
+    place: int
+    path: str = ""
+
+
+def positions_of(flow: Flow, embedding: Embedding, width: int, batch: int) -> Positions | None:
+    """Return the positions that are added to the tokens; None where none are."""
+    for term in embedding.terms:
+        lookup = _looked_up(term)
+        if lookup is not None and flow.is_fixed(lookup.lookup.rows):
+            rows = flow.array(lookup.lookup.rows).ravel()
+            path = lookup.lookup.names[0].rpartition(".")[0]
+            return Positions("learned", "", int(rows[0]) if rows.size else 0, lookup.lookup.step, path)
+        if isinstance(term, Fixed) and flow.array(term.value).size % max(width, 1) == 0 and width:
+            found = _of_table(flow, term, width, batch, _length(flow, embedding, width, batch))
+            module = next(
+                (step.module for step in map(flow.steps.__getitem__, flow.users(term.value)) if step.module), ""
+            )
+            return replace(found, path=module) if found is not None and not found.path else found
+    return None
+
+
+def _length(flow: Flow, embedding: Embedding, width: int, batch: int) -> int:
+    """Return the number of positions of a stream."""
+    return flow.array(embedding.value).size // max(width * batch, 1) if embedding.value >= 0 else 0
+
+
+def _of_table(flow: Flow, term: Fixed, width: int, batch: int, length: int) -> Positions | None:
+    table = flow.array(term.value).reshape(-1, width)
+    place = flow.maker(term.value) or 0
+    if len(table) == batch and batch > 1 and length != batch:
+        return Positions("by sample", "", 0, place)
+    if len(table) == 1 and not flow.depends_on_parameters(term.value):
+        return Positions("one for all", "", 0, place)
+    for name in flow.parameters_of(term.value):
+        parameter = flow.array(flow.trace.parameters[name])
+        if parameter.size % width == 0:
+            rows = parameter.reshape(-1, width)
+            start = _first_row(rows, table)
+            if start is not None:
+                return Positions("learned", "", start, place, name)
+    for layout in ("interleaved", "concatenated"):
+        expected = _sinusoids(len(table) + 3, width, layout)
+        for start in range(3):
+            if expected is not None and agree(table, expected[start : start + len(table)], _TABLE_UNIT):
+                return Positions("sinusoidal", layout, start, place)
+    return Positions("fixed", "", 0, place) if len(table) > 1 else None
+
+
+def _first_row(rows: Array, table: Array) -> int | None:
+    for start in range(min(4, len(rows) - len(table) + 1)):
+        if np.array_equal(rows[start : start + len(table)], table):
+            return start
+    return None
+
+
+def _sinusoids(length: int, width: int, layout: str) -> Array | None:
+    try:
+        return np.asarray(reference.sinusoidal_positions(length, width, layout=layout))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+_WRONG_TABLES = {
+    "by sample": ("the position that is added is that of the sample in the batch", "pe_indexed_by_batch"),
+    "one for all": ("every token gets the same row of positions", "pe_single_row_not_slice"),
+}
+
+
+def embedding_mistakes(flow: Flow, embedding: Embedding, width: int, batch: int) -> Iterator[Suspicion]:
+    """Yield the mistakes in the beginning of a stream."""
+    for one in embedding.tokens:
+        yield from _of_rows(flow, one, batch)
+    values = [term.value for term in embedding.terms]
+    if len(set(values)) < len(values) or embedding.factor == _TWICE:
+        sentence = "a term of the embedding is added twice"
+        yield Suspicion("positions", flow.maker(embedding.value) or 0, sentence, (suspected("pe_input_added_twice"),))
+    factor = embedding.factor
+    place = flow.maker(embedding.value) or 0
+    if width > 1 and abs(factor - width) < 1e-6 * width:
+        sentence = f"the embedding is multiplied by {factor:g}, the width itself, and not by its root"
+        yield Suspicion("embedding", place, sentence, (suspected("embedding_scaled_by_width"),))
+    elif width > 1 and abs(factor * math.sqrt(width) - 1.0) < 1e-6:
+        sentence = "the embedding is divided by the root of the width, and not multiplied by it"
+        yield Suspicion("embedding", place, sentence, (suspected("scale=divided_by_root", sentence=sentence),))
+    positions = positions_of(flow, embedding, width, batch)
+    if positions is None:
+        return
+    if positions.kind in _WRONG_TABLES:
+        sentence, slug = _WRONG_TABLES[positions.kind]
+        yield Suspicion("positions", positions.place, sentence, (suspected(slug),), positions.path)
+    if positions.start == 1:
+        sentence = "the first token gets the second row of the table of positions"
+        slug = "learned_position_offset_wrong" if positions.kind == "learned" else "positions=from_one"
+        yield Suspicion("positions", positions.place, sentence, (suspected(slug, LIKELY, sentence),), positions.path)
+    if positions.kind == "fixed":
+        yield from _of_unknown_table(flow, embedding, positions, width)
+
+
+def _of_rows(flow: Flow, one: Embedded, batch: int) -> Iterator[Suspicion]:
+    rows = flow.array(one.lookup.rows)
+    if not flow.is_fixed(one.lookup.rows):
+        given = [flow.array(value) for value in flow.trace.inputs if flow.array(value).dtype.kind == "i"]
+        same = [tokens for tokens in given if tokens.size == rows.size]
+        shifts = {int(shift) for tokens in same for shift in np.unique(rows.ravel() - tokens.ravel())}
+        if same and len(shifts) == 1 and shifts <= {1, -1}:
+            sentence = "each token gets the row of its neighbour"
+            yield Suspicion("embedding", one.lookup.step, sentence, (suspected("token_numbers_from_one"),))
+        return
+    if rows.ndim == 2 and rows.shape == (batch, 1) and batch > 1:
+        sentence, slug = _WRONG_TABLES["by sample"]
+        yield Suspicion(
+            "positions", one.lookup.step, sentence, (suspected(slug),), one.lookup.names[0].rpartition(".")[0]
+        )
+        return
+    last = rows[-1] if rows.ndim > 1 else rows
+    if last.size > 2 and not (np.diff(last.ravel()) == 1).all() and len(np.unique(last)) == last.size:
+        sentence = "the rows of the table of positions are not taken in order"
+        yield Suspicion("positions", one.lookup.step, sentence, (), one.lookup.names[0].rpartition(".")[0])
+    if last.size > 1 and (last == last.flat[0]).all() and flow.shape(one.lookup.table)[0] > 2 and rows.ndim == 1:
+        sentence = f"all positions get row {int(last.flat[0])} of the table of positions"
+        yield Suspicion(
+            "positions",
+            one.lookup.step,
+            sentence,
+            (suspected("pe_single_row_not_slice"),),
+            one.lookup.names[0].rpartition(".")[0],
+        )
+
+
+def _of_unknown_table(flow: Flow, embedding: Embedding, positions: Positions, width: int) -> Iterator[Suspicion]:
+    for term in embedding.terms:
+        if isinstance(term, Fixed) and not flow.depends_on_parameters(term.value):
+            table = flow.array(term.value).reshape(-1, width)
+            arguments = {"length": len(table), "d_model": width}
+            calls = [
+                Call("sinusoidal_positions", arguments, table, _TABLE_UNIT, {"sinusoidal_layout": layout})
+                for layout in ("interleaved", "concatenated")
+            ]
+            found = named(calls)
+            if found:
+                sentence = found[0].sentence or "the table of positions is none that is right"
+                yield Suspicion("positions", positions.place, sentence, of_named(found), positions.path)

@@ -1,0 +1,119 @@
+"""What was found of a model: its parts, and where it departs from the Transformer that it otherwise is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+Status = Literal["holds", "departs", "unrecognised"]
+StepName = Literal[
+    "embedding",
+    "positions",
+    "norm",
+    "query",
+    "key",
+    "value",
+    "rotary",
+    "logits",
+    "mask",
+    "weights",
+    "heads_output",
+    "attention_output",
+    "residual",
+    "hidden",
+    "activation",
+    "feed_forward",
+    "final_norm",
+    "unembedding",
+    "cross_attention",
+    "cache",
+]
+
+
+@dataclass(frozen=True)
+class Suspected:
+    """A mistake that would explain a departure: a slug of the catalogue, or words of its own in `name`.
+
+    `confidence` lies in [0, 1], as in a diagnosis of an operation.
+    """
+
+    name: str
+    sentence: str
+    confidence: float
+    citations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Departure:
+    """One place where the model does not do what the rest of it, or the specification, does there.
+
+    `path` is the module or the common path of the parameters; `layer` counts from 0, None outside of layers.
+    `sentence` says what was expected and what the model does. `suspects` are the mistakes that give what it computed,
+    the likeliest first; none where no known mistake does.
+    """
+
+    path: str
+    layer: int | None
+    step: StepName
+    operation: str
+    file: str
+    line: int
+    sentence: str
+    suspects: tuple[Suspected, ...]
+    place: int
+    """The step of the trace, which orders departures by execution."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the model: what it is (`role`, an operation's name where there is one), and how it was found.
+
+    `summary` is for readers: "rms_norm, eps 1e-05". `explained` of `steps` intermediates of the specification that
+    this part has in the trace were found.
+    """
+
+    path: str
+    role: str
+    layer: int | None
+    summary: str
+    conventions: Mapping[str, str | float | int | bool]
+    status: Status
+    explained: int
+    steps: int
+    place: int
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """A model, recognised: its parts and departures in the order of execution.
+
+    `captured` counts the steps of the pass that compute something, `understood` those that belong to a part.
+    `unused` are the parameters that no output depends on.
+    """
+
+    parts: tuple[Part, ...]
+    departures: tuple[Departure, ...]
+    captured: int
+    understood: int
+    unused: tuple[str, ...] = ()
+    framework: str = ""
+    dtype: str = ""
+    opaque: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def share_found(self) -> float:
+        """The share of the specification's intermediates that were found, of those that the trace can hold."""
+        steps = sum(part.steps for part in self.parts)
+        return sum(part.explained for part in self.parts) / steps if steps else 0.0
+
+    @property
+    def share_understood(self) -> float:
+        """The share of the captured steps that belong to a part that was understood."""
+        return self.understood / self.captured if self.captured else 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing departs."""
+        return not self.departures

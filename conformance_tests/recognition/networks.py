@@ -1,0 +1,153 @@
+"""Reads a feed-forward network: its hidden layer, its activation, and the mistakes in them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.recognition.aspects import Aspect
+from veriformer.conformance_tests.recognition.elementwise import CONSTANTS
+from veriformer.conformance_tests.recognition.expressions import Activated, Expression, Output, Product, Taken
+from veriformer.conformance_tests.recognition.findings import StepName
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.maps import LinearMap, factors
+from veriformer.conformance_tests.recognition.naming import Call, named
+from veriformer.conformance_tests.recognition.reader import Reader
+from veriformer.conformance_tests.recognition.sublayers import FeedForwardSublayer
+from veriformer.conformance_tests.recognition.suspicion import Suspicion, of_named, suspected
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkReading:
+    """What a feed-forward network was found to be.
+
+    `activation` is "" where there is none and None where it was not recognised. `gated` says that a second map's output
+    multiplies what is activated; `gate` and `up` are those maps.
+    """
+
+    sublayer: FeedForwardSublayer
+    activation: str | None
+    gated: bool
+    gate: LinearMap | None = None
+    up: LinearMap | None = None
+
+    @property
+    def place(self) -> int:
+        """The step behind the hidden layer."""
+        return self.sublayer.exit.step
+
+
+def read_network(reader: Reader, sublayer: FeedForwardSublayer) -> NetworkReading:
+    """Return what a feed-forward network is."""
+    inside = reader.read(sublayer.exit.input)
+    if isinstance(inside, Activated) and isinstance(inside.of, Output | Taken):
+        return NetworkReading(sublayer, inside.name, gated=False)
+    if isinstance(inside, Output):
+        return NetworkReading(sublayer, "", gated=False)
+    if isinstance(inside, Product):
+        for gate, up in ((inside.first, inside.second), (inside.second, inside.first)):
+            if isinstance(gate, Activated) and _map_of(gate.of) is not None and _map_of(up) is not None:
+                return NetworkReading(sublayer, gate.name, True, _map_of(gate.of), _map_of(up))
+    return NetworkReading(sublayer, None, gated=len(sublayer.inner) > 1)
+
+
+def _map_of(expression: Expression) -> LinearMap | None:
+    if isinstance(expression, Taken) and len(expression.of) == 1:
+        expression = expression.of[0]
+    return expression.map if isinstance(expression, Output) else None
+
+
+def network_aspects(reading: NetworkReading) -> Iterator[Aspect]:
+    """Yield what a network does, in the order in which it does it."""
+    inner, exit_map = reading.sublayer.inner[0], reading.sublayer.exit
+    biased: tuple[tuple[str, StepName, LinearMap], ...] = (
+        ("hidden bias", "hidden", inner),
+        ("output bias", "feed_forward", exit_map),
+    )
+    for name, step, one in biased:
+        has = one.bias is not None
+        yield Aspect(name, step, has, "a bias is added" if has else "no bias is added", one.step, rank=int(has))
+    words = {"": "no activation", None: "an activation that is none of the known ones"}
+    activation = words.get(reading.activation, reading.activation or "")
+    yield Aspect(
+        "activation",
+        "activation",
+        reading.activation,
+        activation,
+        reading.place,
+        mistake=lambda usual: _exchanged(reading.activation, usual),
+        rank=int(reading.activation in ("gelu", "relu", "silu", "gelu_tanh")),
+    )
+    yield Aspect("gated", "hidden", reading.gated, "gated" if reading.gated else "not gated", reading.place, rank=0)
+
+
+def _exchanged(activation: str | None, usual: Hashable) -> str:
+    """Return the mistake that one activation in place of another is."""
+    forms = {activation, usual}
+    if forms == {"gelu", "gelu_tanh"}:
+        return "gelu_tanh_vs_erf"
+    return "gelu_quick_vs_erf" if forms == {"gelu", "gelu_sigmoid"} else "ffn_activation_arg_ignored"
+
+
+def network_mistakes(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]:
+    """Yield the mistakes of a network that can be told from its own numbers."""
+    if reading.activation == "":
+        sentence = "nothing is applied to the hidden layer: two linear maps in a row are one"
+        yield Suspicion("activation", reading.place, sentence, (suspected("ffn_activation_misplaced", 0.8),))
+        return
+    if reading.activation is not None:
+        return
+    found = named(_calls(flow, reading.sublayer))
+    if found:
+        step: StepName = (
+            "hidden" if found[0].decision.startswith(("hidden_bias", "mixing", "combination")) else "activation"
+        )
+        sentence = found[0].sentence or f"the hidden layer is explained by {found[0].decision} = {found[0].option}"
+        yield Suspicion(step, reading.place, sentence, of_named(found))
+
+
+def matrix_of(flow: Flow, one: LinearMap) -> Array | None:
+    """Return the matrix of a linear map as (in, out); None where the framework does not tell its axes."""
+    step = flow.steps[one.step]
+    if "contracted" not in step.attributes:
+        return None
+    at = factors(step).index(one.weight)
+    summed = step.attributes["contracted"][at]
+    array = flow.array(one.weight)
+    own = [axis for axis in range(array.ndim) if axis not in summed]
+    return array.transpose(*summed, *own).reshape(int(np.prod([array.shape[axis] for axis in summed])), -1)
+
+
+def _calls(flow: Flow, sublayer: FeedForwardSublayer) -> Iterator[Call]:
+    """Yield the network as a call of the specification, under each activation."""
+    x, y = flow.array(sublayer.inner[0].input), flow.array(sublayer.exit.output)
+    unit = max(flow.unit_between(sublayer.inner[0].output, sublayer.exit.input), CONSTANTS)
+    matrices = [matrix_of(flow, one) for one in (*sublayer.inner, sublayer.exit)]
+    if any(matrix is None for matrix in matrices):
+        return
+    biases = [None if one.bias is None else flow.array(one.bias).ravel() for one in (*sublayer.inner, sublayer.exit)]
+    for activation in ("gelu", "silu", "relu"):
+        if len(sublayer.inner) == 1:
+            weights = {"w_1": matrices[0], "w_2": matrices[1], "b_1": biases[0], "b_2": biases[1]}
+            given = {name: value for name, value in weights.items() if value is not None}
+            arguments = {"x": x, "weights": _Weights(given), "activation": activation}
+            for form in ("erf", "tanh") if activation == "gelu" else ("erf",):
+                yield Call("feed_forward", arguments, y, unit, {"gelu_form": form})
+        elif len(sublayer.inner) == 2 and not any(one is not None for one in biases):
+            for gate, up in ((0, 1), (1, 0)):
+                weights = {"w_gate": matrices[gate], "w_up": matrices[up], "w_down": matrices[2]}
+                arguments = {"x": x, "weights": _Weights(weights), "activation": activation}
+                for form in ("erf", "tanh") if activation == "gelu" else ("erf",):
+                    yield Call("gated_feed_forward", arguments, y, unit, {"gelu_form": form})
+
+
+class _Weights:
+    """The weights of one network, with the names of the interface; a bias that is not there is None."""
+
+    b_1: Array | None = None
+    b_2: Array | None = None
+
+    def __init__(self, arrays: Mapping[str, Array | None]) -> None:
+        vars(self).update(arrays)

@@ -1,0 +1,72 @@
+"""Layer norm and RMS norm, recognised by their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.recognition.agreement import DOUBLE, agree
+
+_USUAL_EPS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-4, 1e-2, 0.0, 2.0**-23, 2.0**-52)
+
+
+@dataclass(frozen=True)
+class FoundNorm:
+    """A norm with what the values say of it; `gain` and `shift` are places among the candidates, None for none."""
+
+    kind: str
+    eps: float | None
+    placement: str
+    gain: int | None
+    shift: int | None
+
+
+def norm_of(x: Array, y: Array, vectors: Sequence[Array], unit: float) -> FoundNorm | None:
+    """Return the norm that gives `y` from `x`, with gain and shift among `vectors`; None where none does.
+
+    y = (x − mean x)/√(var x + eps)·gain + shift, or x/√(mean x² + eps)·gain. `x` and `y` are (rows, width).
+    """
+    if x.shape != y.shape or x.shape[-1] < 2 or not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return None
+    for gain, shift in _choices(vectors):
+        with np.errstate(all="ignore"):
+            unscaled = (y - (0.0 if shift is None else vectors[shift])) / (1.0 if gain is None else vectors[gain])
+        if not np.isfinite(unscaled).all():
+            continue
+        for kind in ("layer_norm", "rms_norm"):
+            found = _with_eps(kind, x, unscaled, unit)
+            if found is not None:
+                return FoundNorm(kind, *found, gain, shift)
+    return None
+
+
+def _choices(vectors: Sequence[Array]) -> Iterator[tuple[int | None, int | None]]:
+    every = range(len(vectors))
+    yield from ((gain, shift) for gain in every for shift in every if gain != shift)
+    yield from ((gain, None) for gain in every)
+    yield from ((None, shift) for shift in every)
+    yield None, None
+
+
+def _with_eps(kind: str, x: Array, unscaled: Array, unit: float) -> tuple[float | None, str] | None:
+    """Return eps and its place; None where the vectors are not normalised so."""
+    centred = x - x.mean(axis=-1, keepdims=True) if kind == "layer_norm" else x
+    square = (centred**2).mean(axis=-1)
+    size = np.sqrt((unscaled**2).mean(axis=-1))
+    if not (size > 0).all() or not (square > 0).all():
+        return None
+    divisor = np.sqrt(square) / size
+    # One number for each vector must explain it all.
+    if not agree(unscaled, centred / divisor[:, None], unit):
+        return None
+    inside, outside = divisor**2 - square, divisor - np.sqrt(square)
+    blur = 64.0 * unit * float(np.max(square))
+    for estimates, placement in ((inside, "inside_root"), (outside, "outside_root")):
+        middle = float(np.median(estimates))
+        for eps in (*_USUAL_EPS, middle):
+            if eps >= 0 and np.all(np.abs(estimates - eps) <= 1e-6 * abs(eps) + blur):
+                hidden = eps <= 4 * blur and unit > DOUBLE
+                return (None if hidden else eps), placement
+    return None

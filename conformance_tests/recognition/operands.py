@@ -1,0 +1,154 @@
+"""What a model does to queries and keys between their projection and their product: norms, rotations, factors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.recognition.agreement import agree
+from veriformer.conformance_tests.recognition.elementwise import factor_of
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.heads import Grouped, Split, grouped, split_of
+from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.norms import FoundNorm, norm_of
+from veriformer.conformance_tests.recognition.turning import Turned, turned
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """One operand of an attention, as far as it could be read.
+
+    `heads` are the numbers that enter the product, without repetitions and without `factor`. `split` says how they
+    were cut out of the projection, None where no rearrangement of it was found. `rotation` and `norm` are None where
+    there is none; `order` names both as they were applied. Not `understood` means that the way from the projection to
+    the product is none of these; `middle` are then the heads up to where it was read.
+    """
+
+    heads: Array
+    groups: Grouped
+    split: Split | None
+    rotation: Turned | None = None
+    norm: FoundNorm | None = None
+    order: tuple[str, ...] = ()
+    factor: float = 1.0
+    understood: bool = True
+    middle: Array | None = None
+
+    @property
+    def before(self) -> Array | None:
+        """The heads as they were cut out of the projection."""
+        return None if self.split is None else self.split.array
+
+
+def read_operand(flow: Flow, one: LinearMap, heads: Array, end: int) -> Operand:
+    """Return what a model does between a projection and the operand (B, H, S, D) that `end` holds."""
+    groups = grouped(heads)
+    split = split_of(flow, one, heads, end)
+    if split is None:
+        return Operand(groups.array, groups, None, understood=False)
+    if split.array.shape[1] > groups.array.shape[1]:
+        # The projection's heads were repeated before they were turned.
+        split = _without_repetitions(split)
+    if split.array.shape != groups.array.shape:
+        return Operand(groups.array, groups, split, understood=False)
+    for way in _ways(flow, split, groups.array, end):
+        return Operand(groups.array / way.factor, groups, split, way.rotation, way.norm, way.order, way.factor)
+    return Operand(groups.array, groups, split, understood=False, middle=_read_to(flow, split, end))
+
+
+def _read_to(flow: Flow, split: Split, end: int) -> Array | None:
+    """Return the last value on the way to a product that is a norm of the projection's heads."""
+    for value, middle in _between(flow, split, end):
+        unit = flow.unit_between(split.value, value)
+        if any(True for _ in _norms(flow, split.array, middle, split.value, value, unit)):
+            return middle
+    return None
+
+
+def _without_repetitions(split: Split) -> Split:
+    kept = [
+        int(np.flatnonzero([np.array_equal(split.array[:, i], split.array[:, j]) for j in range(i + 1)])[0])
+        for i in range(split.array.shape[1])
+    ]
+    first = sorted(set(kept))
+    columns = None if split.columns is None else split.columns[first]
+    return Split(split.array[:, first], columns, split.value, split.order[:, first])
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    rotation: Turned | None = None
+    norm: FoundNorm | None = None
+    order: tuple[str, ...] = ()
+    factor: float = 1.0
+
+
+def _ways(flow: Flow, split: Split, heads: Array, end: int) -> Iterator[_Way]:
+    """Yield the ways from the projection's heads to those in the product, the simplest first."""
+    start = split.array
+    yield from _one_step(flow, start, heads, split.value, end)
+    for value, middle in _between(flow, split, end):
+        for first in _one_step(flow, start, middle, split.value, value):
+            for second in _one_step(flow, middle, heads, value, end):
+                yield _Way(
+                    first.rotation or second.rotation,
+                    first.norm or second.norm,
+                    (*first.order, *second.order),
+                    first.factor * second.factor,
+                )
+
+
+def _between(flow: Flow, split: Split, end: int) -> Iterator[tuple[int, Array]]:
+    """Yield the values of the shape of the projection's heads on the way to the product, the latest first."""
+    shape = flow.shape(split.value)
+    behind, ahead = flow.ancestors(end), flow.descendants(split.value)
+    for value in sorted((one for one in behind if one in ahead and one != split.value), key=lambda one: behind[one]):
+        array = flow.array(value)
+        if array.dtype.kind == "f" and array.shape == shape:
+            yield value, split.arranged(array)
+
+
+def _one_step(flow: Flow, before: Array, after: Array, start: int, end: int) -> Iterator[_Way]:
+    unit = flow.unit_between(start, end)
+    if agree(after, before, unit):
+        yield _Way()
+        return
+    factor = factor_of(before, after, unit)
+    if factor is not None:
+        yield _Way(factor=factor)
+        return
+    rotation = turned(before, after)
+    if rotation is not None:
+        yield _Way(rotation=rotation, order=("rotary",), factor=rotation.factor)
+        return
+    for norm in _norms(flow, before, after, start, end, unit):
+        yield _Way(norm=norm, order=(norm.kind,))
+
+
+def _norms(flow: Flow, before: Array, after: Array, start: int, end: int, unit: float) -> Iterator[FoundNorm]:
+    """Yield the norm over each head, or over all heads of a position."""
+    batch, heads, length, width = before.shape
+    for size in dict.fromkeys((width, heads * width)):
+        vectors = _vectors(flow, start, end, size)
+        if len(vectors) > 3:
+            continue
+        rows = [
+            array.reshape(-1, width) if size == width else array.swapaxes(1, 2).reshape(batch * length, size)
+            for array in (before, after)
+        ]
+        found = norm_of(rows[0], rows[1], vectors, unit)
+        if found is not None:
+            yield found
+            return
+
+
+def _vectors(flow: Flow, start: int, end: int, size: int) -> list[Array]:
+    found: dict[int, Array] = {}
+    for index in flow.between(start, end):
+        for one in flow.steps[index].operands:
+            array = flow.array(one)
+            if array.dtype.kind == "f" and array.size == size and flow.is_fixed(one):
+                found.setdefault(one, array.ravel())
+    return list(found.values())

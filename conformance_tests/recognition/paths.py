@@ -1,0 +1,63 @@
+"""Where a part is in the user's model and in the user's code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from veriformer.conformance_tests.recognition.findings import StepName
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.maps import LinearMap
+
+
+def common_path(paths: Iterable[str]) -> str:
+    """Return the longest path of modules that all paths begin with."""
+    split = [path.split(".") for path in paths if path]
+    if not split:
+        return ""
+    shared = []
+    for pieces in zip(*split, strict=False):
+        if len(set(pieces)) > 1:
+            break
+        shared.append(pieces[0])
+    return ".".join(shared)
+
+
+def path_of_maps(flow: Flow, maps: Sequence[LinearMap]) -> str:
+    """Return the module that some maps are in: by their parameters, else by the modules that were running."""
+    named = [name.rpartition(".")[0] for one in maps for name in one.names]
+    return common_path(named) or common_path(one.module for one in maps)
+
+
+def layer_in(path: str) -> int | None:
+    """Return the first number in a path of modules; None where there is none."""
+    found = re.search(r"(?:^|[._])(\d+)(?:[._]|$)", path)
+    return int(found.group(1)) if found else None
+
+
+def code_of(flow: Flow, place: int) -> tuple[str, int]:
+    """Return file and line of the user's code behind a step, or behind the nearest one before it that tells."""
+    for index in range(min(place, len(flow.steps) - 1), -1, -1):
+        step = flow.steps[index]
+        if step.file:
+            return step.file, step.line
+    return "", 0
+
+
+# What people call the parts of an attention, in the pieces of a parameter's name.
+_NAMED: tuple[tuple[frozenset[str], StepName], ...] = (
+    (frozenset({"q", "query", "queries", "wq", "to_q"}), "query"),
+    (frozenset({"k", "key", "keys", "wk", "to_k"}), "key"),
+    (frozenset({"v", "value", "values", "wv", "to_v"}), "value"),
+    (frozenset({"sink", "sinks"}), "weights"),
+)
+
+
+def step_by_name(name: str) -> StepName | None:
+    """Return the step that a parameter is called after; None where its name says nothing. Names only propose."""
+    for piece in reversed(name.split(".")):
+        words = set(re.split(r"[_\d]+|(?<=[a-z])(?=[A-Z])", piece.lower())) | {piece.lower()}
+        for called, step in _NAMED:
+            if words & called:
+                return step
+    return None

@@ -1,0 +1,288 @@
+"""Reads the values of a pass as parts of a Transformer: sums, norms and activations of what was read before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from veriformer.adapters.capture.trace import Kind, Step
+from veriformer.conformance_tests.recognition.agreement import agree, unit_of
+from veriformer.conformance_tests.recognition.elementwise import activation_of, factor_of
+from veriformer.conformance_tests.recognition.expressions import (
+    Activated,
+    Attended,
+    Embedded,
+    Expression,
+    Fixed,
+    Norm,
+    Output,
+    Product,
+    Scaled,
+    Sum,
+    Taken,
+    Unknown,
+)
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.maps import Maps
+from veriformer.conformance_tests.recognition.mistaken import mistaken_norm
+from veriformer.conformance_tests.recognition.norms import FoundNorm, norm_of
+from veriformer.conformance_tests.recognition.sites import Site
+
+# A norm or an activation written out takes fewer steps than this.
+_LONGEST = 32
+
+
+# A value, the norm that leads from it, and the vectors that its gain and shift are among.
+_Start = tuple[int, FoundNorm, list[int]]
+
+
+class Reader:
+    """Reads values; what was read once is kept."""
+
+    def __init__(self, flow: Flow, maps: Maps, sites: Sequence[Site]) -> None:
+        self.flow = flow
+        self.maps = maps
+        self.sites = sites
+        self._read: dict[int, Expression] = {}
+
+    @cached_property
+    def _site_by_output(self) -> dict[int, Site]:
+        return {site.output_value: site for site in self.sites}
+
+    @cached_property
+    def _lookup_by_output(self) -> dict[int, object]:
+        return {one.output: one for one in self.maps.lookups}
+
+    def read(self, value: int) -> Expression:
+        """Return what a value is."""
+        source = self.flow.source(value)
+        if source not in self._read:
+            self._read[source] = self._reading(source)
+        return self._read[source]
+
+    def _reading(self, value: int) -> Expression:
+        if value in self.maps.by_output:
+            return Output(value, self.maps.by_output[value])
+        for lookup in self.maps.lookups:
+            if lookup.output == value:
+                return Embedded(value, lookup)
+        if self.flow.is_fixed(value):
+            return Fixed(value)
+        if value in self._site_by_output:
+            return Attended(value, (self._site_by_output[value],))
+        step = self.flow.making(value)
+        if step is None:
+            return Unknown(value, ())
+        if step.kind == Kind.REARRANGEMENT:
+            return self._taken(value, step)
+        return (
+            self._sum_of_two(value, step)
+            or self._scaled(value, step)
+            or self._norm(value)
+            or self._activation(value)
+            or self._product(value, step)
+            or self._mistaken_norm(value)
+            or self._sum(value, step)
+            or Unknown(value, tuple(self.read(one) for one in self._moving(step)))
+        )
+
+    def _moving(self, step: Step) -> list[int]:
+        floats = [one for one in dict.fromkeys(step.operands) if self.flow.array(one).dtype.kind == "f"]
+        return [one for one in floats if self.flow.depends_on_input(one)]
+
+    def _taken(self, value: int, step: Step) -> Expression:
+        floats = [one for one in step.operands if self.flow.array(one).dtype.kind == "f"]
+        parts = tuple(self.read(one) for one in floats)
+        if parts and all(isinstance(part, Attended) for part in parts):
+            return Attended(value, tuple(site for part in parts if isinstance(part, Attended) for site in part.sites))
+        return Taken(value, parts)
+
+    def _sum_of_two(self, value: int, step: Step) -> Expression | None:
+        """Return a sum of two values of the pass that are read as parts themselves, as a residual is."""
+        moving = self._moving(step)
+        if step.kind != Kind.ADDITION or len(moving) != 2 or not self._same_size(moving, value):
+            return None
+        terms = [self.read(one) for one in moving]
+        if any(isinstance(term, Unknown) for term in terms):
+            return None
+        return Sum(value, _flat(terms))
+
+    def _sum(self, value: int, step: Step) -> Expression | None:
+        if step.kind != Kind.ADDITION:
+            return None
+        terms = [self.read(one) for one in step.operands if self.flow.array(one).dtype.kind == "f"]
+        return Sum(value, _flat(terms)) if len(terms) == 2 else None
+
+    def _same_size(self, values: Sequence[int], value: int) -> bool:
+        return all(self.flow.array(one).size == self.flow.array(value).size for one in values)
+
+    def candidates(self, value: int) -> Iterator[int]:
+        """Yield the values of the same size that a value is made from, the farthest first, up to the last map."""
+        stops = set(self.maps.by_output) | {one.output for one in self.maps.lookups} | set(self._site_by_output)
+        size = self.flow.array(value).size
+        near = self.flow.ancestors(value, stop=lambda one: one in stops)
+        ranked = sorted(near.items(), key=lambda item: -item[1])
+        for one, steps in ranked:
+            array = self.flow.array(one)
+            fits = 0 < steps <= _LONGEST and array.size == size and array.dtype.kind == "f"
+            if fits and self.flow.depends_on_input(one):
+                yield one
+
+    def vectors_between(self, start: int, end: int) -> list[int]:
+        """Return the fixed vectors that act on the way from one value to another, as gains and shifts do."""
+        width = self.flow.shape(end)[-1] if self.flow.shape(end) else 0
+        found: dict[int, None] = {}
+        for index in self.flow.between(start, end):
+            for one in self.flow.steps[index].operands:
+                array = self.flow.array(one)
+                if array.dtype.kind == "f" and array.size == width and self.flow.is_fixed(one):
+                    found.setdefault(one)
+        return list(found)
+
+    def _norm(self, value: int) -> Expression | None:
+        found = list(self._norms(value))
+        if not found:
+            return None
+        start, norm, vectors = self._likeliest(found)
+        gain = None if norm.gain is None else vectors[norm.gain]
+        shift = None if norm.shift is None else vectors[norm.shift]
+        one_plus = gain is not None and self._is_one_plus(gain)
+        return Norm(value, self.read(start), norm.kind, norm.eps, norm.placement, gain, shift, one_plus)
+
+    def _likeliest(self, found: Sequence[_Start]) -> _Start:
+        """Return the norm of the nearest value that is a part itself.
+
+        A vector whose mean was taken off, or one before a factor, has the same norm but for eps, which rounding may
+        hide; so has a vector that was divided by its size and not yet multiplied by the gain.
+        """
+        usual = [one for one in found if one[1].eps is None or float(f"{one[1].eps:.0e}") == one[1].eps] or found
+        for start in reversed(usual):
+            of = self.read(start[0])
+            if not isinstance(of, Unknown) and not (isinstance(of, Norm) and of.gain is None):
+                return start
+        return usual[0]
+
+    def _norms(self, value: int) -> Iterator[_Start]:
+        whole = self.flow.array(value)
+        if whole.ndim < 1 or whole.shape[-1] < 2:
+            return
+        rows = whole.reshape(-1, whole.shape[-1])
+        for start in self.candidates(value):
+            vectors = self.vectors_between(start, value)
+            before = self.flow.array(start).reshape(rows.shape)
+            if len(vectors) > 4:
+                continue
+            norm = norm_of(
+                before, rows, [self.flow.array(one).ravel() for one in vectors], self.flow.unit_between(start, value)
+            )
+            if norm is not None:
+                yield start, norm, vectors
+
+    def _mistaken_norm(self, value: int) -> Expression | None:
+        """Return a norm with a mistake in it: of a part, by a vector of parameters or a size taken of each row."""
+        shape = self.flow.shape(value)
+        if len(shape) < 2 or shape[-1] < 2:
+            return None
+        for start in reversed(list(self.candidates(value))):
+            of = self.read(start)
+            if isinstance(of, Unknown) or (isinstance(of, Output) and self.flow.shape(start)[-1:] != shape[-1:]):
+                continue
+            vectors = self.vectors_between(start, value)
+            if len(vectors) > 2 or not self._takes_sizes(start, value):
+                continue
+            return self._with_mistake(value, start, of, vectors)
+        return None
+
+    def _takes_sizes(self, start: int, value: int) -> bool:
+        """Return whether something smaller than the vectors is computed on the way, such as their sizes."""
+        size = self.flow.array(value).size
+        for index in self.flow.between(start, value):
+            step = self.flow.steps[index]
+            made = [self.flow.array(one) for one in step.results]
+            if step.kind == Kind.OTHER and any(0 < one.size < size and one.dtype.kind == "f" for one in made):
+                return True
+        return False
+
+    def _with_mistake(self, value: int, start: int, of: Expression, vectors: Sequence[int]) -> Expression:
+        before, after = self.flow.array(start), self.flow.array(value).reshape(self.flow.shape(start))
+        arrays = [self.flow.array(one).ravel() for one in vectors]
+        found = mistaken_norm(before, after, arrays, self.flow.unit_between(start, value), self._eps_seen())
+        gain = vectors[0] if vectors else None
+        shift = vectors[1] if len(vectors) > 1 else None
+        if found is None:
+            return Norm(value, of, "norm", None, "", gain, shift)
+        return Norm(value, of, found.kind, found.eps, "inside_root", gain, shift, mistake=found.named)
+
+    def _eps_seen(self) -> list[float]:
+        """Return the values of eps of the norms that were read so far."""
+        norms = [one for one in self._read.values() if isinstance(one, Norm)]
+        return list(dict.fromkeys(one.eps for one in norms if one.eps is not None))
+
+    def _is_one_plus(self, gain: int) -> bool:
+        """Return whether a gain is one more than its parameter."""
+        names = self.flow.parameters_of(gain)
+        if len(names) != 1:
+            return False
+        parameter = self.flow.array(self.flow.trace.parameters[names[0]]).ravel()
+        return agree(self.flow.array(gain).ravel(), 1.0 + parameter, unit_of(self.flow.array(gain)))
+
+    def _activation(self, value: int) -> Expression | None:
+        result = self.flow.array(value)
+        for start in self.candidates(value):
+            before = self.flow.array(start)
+            name = activation_of(before, result, self.flow.unit_between(start, value))
+            if name is not None:
+                return Activated(value, self.read(start), name)
+        return None
+
+    def _product(self, value: int, step: Step) -> Expression | None:
+        moving = self._moving(step)
+        if len(moving) != 2 or not self._same_size(moving, value):
+            return None
+        first, second = (self.flow.array(one).reshape(self.flow.shape(value)) for one in moving)
+        if not agree(self.flow.array(value), first * second, max(self.flow.unit(one) for one in (*moving, value))):
+            return None
+        return Product(value, self.read(moving[0]), self.read(moving[1]))
+
+    def _scaled(self, value: int, step: Step) -> Expression | None:
+        moving = self._moving(step)
+        if len(moving) != 1:
+            return None
+        before, after = self.flow.array(moving[0]), self.flow.array(value)
+        if np.array_equal(before, after):
+            return self.read(moving[0])
+        factor = factor_of(before, after, max(self.flow.unit(one) for one in (moving[0], value)))
+        return None if factor is None else Scaled(value, self.read(moving[0]), factor)
+
+
+def _flat(terms: Sequence[Expression]) -> tuple[Expression, ...]:
+    return tuple(one for term in terms for one in (term.terms if isinstance(term, Sum) else (term,)))
+
+
+def describe(expression: Expression) -> str:
+    """Return an expression in one line, for people who debug the reading."""
+    match expression:
+        case Embedded(lookup=lookup):
+            return f"rows of {', '.join(lookup.names)}"
+        case Fixed():
+            return "fixed"
+        case Output(map=one):
+            return one.label
+        case Sum(terms=terms):
+            return "(" + " + ".join(map(describe, terms)) + ")"
+        case Norm(of=of, kind=kind, eps=eps):
+            return f"{kind}[{eps}]({describe(of)})"
+        case Activated(of=of, name=name):
+            return f"{name}({describe(of)})"
+        case Product(first=first, second=second):
+            return f"{describe(first)}·{describe(second)}"
+        case Scaled(of=of, factor=factor):
+            return f"{factor:.4g}·{describe(of)}"
+        case Taken(of=parts):
+            return f"some of {', '.join(map(describe, parts))}"
+        case Attended(sites=sites):
+            return f"attention at {', '.join(str(site.first_step) for site in sites)}"
+        case Unknown(of=parts):
+            return f"unknown({', '.join(map(describe, parts))})"
+    return "?"

@@ -1,0 +1,217 @@
+"""The norms and residuals of the stream, compared between the layers and told from known mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from veriformer.conformance_tests.recognition.aspects import Aspect
+from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Norm, Sum, Unknown
+from veriformer.conformance_tests.recognition.findings import StepName
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.streams import Place
+from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, suspected
+
+_LARGE_EPS = 5e-3
+_NORMS = ("before", "on_output", "after")
+_WHERE = {"before": "before", "on_output": "of the output of", "after": "after"}
+
+
+def norms_of(place: Place) -> Iterator[tuple[str, Norm]]:
+    """Yield the norms of a place with where they stand."""
+    for where in _NORMS:
+        norm = getattr(place, where)
+        if norm is not None:
+            yield where, norm
+
+
+def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
+    """Yield how a sublayer stands in the stream."""
+    start = place.sublayer.first_step
+    exit_step = place.sublayer.exit.step
+    residual = place.residual
+    if residual == "what it reads" and place.before is None:
+        # Where nothing is normalised before, what is read is the stream.
+        residual = "stream"
+    yield from _standing(flow, place, kind, start)
+    words = {"none": "nothing is added to its output", "stream": "its output is added to the stream"}
+    place_of_sum = flow.maker(place.result.value) if place.result is not None else None
+    yield Aspect(
+        "residual",
+        "residual",
+        residual,
+        words.get(residual, f"its output is added to {residual}"),
+        place_of_sum or exit_step,
+        {"none": "residual_missing", "what it reads": "prenorm_residual_after_norm"}.get(residual, ""),
+        rank=int(residual == "stream"),
+    )
+    yield Aspect(
+        "factor",
+        "residual",
+        float(f"{place.factor:.4g}"),
+        f"its output is multiplied by {place.factor:.4g}" if place.factor != 1.0 else "its output is added as it is",
+        place_of_sum or exit_step,
+        "residual_scaled",
+        rank=int(place.factor == 1.0),
+    )
+    output: StepName = "feed_forward" if kind == "feed_forward" else "attention_output"
+    yield Aspect("output", output, place.on_the_way, "something else is done to its output", exit_step)
+    known = not isinstance(place.stream, Unknown)
+    yield Aspect(
+        "stream", "residual", known, "what it is added to is no sum of the sublayers before", start, rank=int(known)
+    )
+    for where, norm in norms_of(place):
+        yield from norm_aspects(flow, norm, f"norm {_WHERE[where]} {kind}", "norm")
+
+
+def _standing(flow: Flow, place: Place, kind: str, start: int) -> Iterator[Aspect]:
+    """Yield which norms there are around a sublayer."""
+    at = flow.maker(place.input.value) or start
+    for where in _NORMS:
+        norm = getattr(place, where)
+        words = f"{'a' if norm is not None else 'no'} norm {_WHERE[where]} the {kind}"
+        path = "" if norm is None else path_of_norm(flow, norm)
+        slug = ""
+        if where == "before" and norm is None:
+            elsewhere = place.after is not None or place.on_output is not None
+            slug = "norm_after_sublayer_no_residual_norm" if elsewhere else "norm_placement=norm_missing"
+        if where != "before" and norm is not None:
+            slug = "norm_after_sublayer_no_residual_norm"
+        rank = int((norm is None) == (place.before is not None)) if where == "after" else 0
+        yield Aspect(f"norm {where}", "norm", norm is not None, words, at, slug, rank=rank, path=path)
+
+
+def path_of_norm(flow: Flow, norm: Norm) -> str:
+    """Return the module of a norm: that of its gain, else the one that was running."""
+    for vector in (norm.gain, norm.shift):
+        names = () if vector is None else flow.parameters_of(vector)
+        if names:
+            return names[0].rpartition(".")[0] or names[0]
+    step = flow.making(norm.value)
+    return step.module if step is not None else ""
+
+
+def norm_aspects(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[Aspect]:
+    """Yield what a norm is compared in."""
+    at, path = flow.maker(norm.value) or 0, path_of_norm(flow, norm)
+    yield Aspect(f"{name}: kind", step, norm.kind, norm.kind, at, rank=int(norm.kind != "norm"), path=path)
+    if norm.mistake is not None or norm.kind == "norm":
+        return
+    if norm.eps is not None:
+        eps = float(f"{norm.eps:.3g}")
+        rank = 2 if eps in (1e-5, 1e-6, 1e-12) else 0
+        yield Aspect(f"{name}: eps", step, eps, f"eps is {eps:g}", at, "norm_eps_value_mismatch", rank=rank, path=path)
+        inside = norm.placement == "inside_root"
+        words = "eps is added under the root" if inside else "eps is added to the root"
+        slug = "layernorm_eps_outside_sqrt" if norm.kind == "layer_norm" else "rmsnorm_eps_outside_sqrt"
+        yield Aspect(f"{name}: eps place", step, inside, words, at, "" if inside else slug, rank=int(inside), path=path)
+    has_gain, has_shift = norm.gain is not None, norm.shift is not None
+    for word, has in (("gain", has_gain), ("shift", has_shift)):
+        yield Aspect(f"{name}: {word}", step, has, f"{'a' if has else 'no'} {word}", at, rank=int(has), path=path)
+    plus = "the gain is one more than its parameter" if norm.one_plus else "the gain is its parameter"
+    yield Aspect(
+        f"{name}: one", step, norm.one_plus, plus, at, "gain_counted_from_one" if norm.one_plus else "", path=path
+    )
+
+
+def norm_mistakes(flow: Flow, norm: Norm, step: StepName) -> Iterator[Suspicion]:
+    """Yield the mistake in a norm that was found to have one."""
+    at, path = flow.maker(norm.value) or 0, path_of_norm(flow, norm)
+    if norm.kind == "rms_norm" and norm.placement == "outside_root" and norm.eps:
+        sentence = "eps is added to the root of the mean square, and not under it"
+        yield Suspicion(step, at, sentence, (suspected("rmsnorm_eps_outside_sqrt"),), path)
+    if norm.eps is not None and norm.eps >= _LARGE_EPS:
+        sentence = f"eps is {norm.eps:g}, more than any model has"
+        yield Suspicion(step, at, sentence, (suspected("norm_eps_value_mismatch", LIKELY),), path)
+    if norm.kind == "rms_norm" and norm.shift is not None:
+        sentence = "a norm with a shift does not subtract the mean"
+        yield Suspicion(step, at, sentence, (suspected("statistics=not_centred", LIKELY, sentence),), path)
+    if norm.mistake is None:
+        return
+    name = norm.mistake.name
+    sentence = norm.mistake.sentence or f"the norm is explained by {norm.mistake.decision} = {norm.mistake.option}"
+    yield Suspicion(step, at, sentence, (suspected(name, sentence=sentence),), path)
+
+
+def place_mistakes(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterator[Suspicion]:
+    """Yield the mistakes of a place that hold whatever the other layers do."""
+    at = flow.maker(place.result.value) if place.result is not None else None
+    at = at or place.sublayer.exit.step
+    if not _reaches_the_end(flow, place):
+        sentence = "the sublayer's output is computed and not used"
+        yield Suspicion("residual", at, sentence, (suspected("sublayer_output_discarded"),))
+    elif place.residual == "none" and not _is_last_without_use(place, every):
+        sentence = "what the sublayer reads is not added to its output"
+        yield Suspicion("residual", at, sentence, (suspected("residual_missing"),))
+    elif place.residual == "what it reads" and _follows_a_pre_norm(place, every):
+        sentence = "the sublayer's output is added to the normalised stream, not to the stream"
+        yield Suspicion("residual", at, sentence, (suspected("prenorm_residual_after_norm"),))
+    yield from _added_besides(flow, place, every)
+    for _, norm in norms_of(place):
+        yield from norm_mistakes(flow, norm, "norm")
+
+
+def _reaches_the_end(flow: Flow, place: Place) -> bool:
+    after = flow.descendants(place.sublayer.exit.output)
+    return any(output in after for output in flow.trace.outputs)
+
+
+def _follows_a_pre_norm(place: Place, every: tuple[Place, ...]) -> bool:
+    """Return whether the stream before was read through a norm: then a norm here belongs to what is read, too."""
+    if not isinstance(place.stream, Norm):
+        return False
+    return any(
+        one.before is not None
+        and one.on_output is None
+        and one.after is not None
+        and one.after.value == place.stream.value
+        for one in every
+    )
+
+
+def _added_besides(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterator[Suspicion]:
+    """Yield what is added to the stream between two sublayers and is no sublayer's output."""
+    if not isinstance(place.stream, Sum):
+        return
+    values = [term.value for term in place.stream.terms]
+    at = flow.maker(place.input.value) or place.sublayer.first_step
+    earlier = [one.result for one in every if one is not place and isinstance(one.result, Sum)]
+    inside = [one for one in earlier if _holds(values, [term.value for term in one.terms])]
+    if not inside:
+        return
+    rest = list(values)
+    for term in inside[-1].terms:
+        rest.remove(term.value)
+    others = [term for term in place.stream.terms if term.value in rest]
+    if others and all(flow.is_fixed(term.value) or _is_of_positions(flow, term) for term in others):
+        sentence = "positions are added to the stream again"
+        yield Suspicion("positions", at, sentence, (suspected("pe_added_every_block"),))
+    elif rest and all(values.count(one) > 1 for one in rest):
+        sentence = "the stream is added to itself"
+        yield Suspicion("residual", at, sentence, ())
+
+
+def _holds(values: list[int], part: list[int]) -> bool:
+    return all(values.count(one) >= part.count(one) for one in part) and len(values) > len(part)
+
+
+def _is_of_positions(flow: Flow, term: Expression) -> bool:
+    return isinstance(term, Embedded) and flow.is_fixed(term.lookup.rows)
+
+
+def _is_last_without_use(place: Place, every: tuple[Place, ...]) -> bool:
+    """Return whether a model has no residuals at all: then it is an architecture of its own."""
+    return all(one.residual == "none" for one in every) and len(every) > 1 and place.before is None
+
+
+def summary_of(norm: Norm | None) -> str:
+    """Return a norm in a few words."""
+    if norm is None:
+        return ""
+    eps = "" if norm.eps is None else f", eps {norm.eps:.3g}"
+    plus = ", gain 1 + γ" if norm.one_plus else ""
+    return f"{norm.kind}{eps}{plus}"
+
+
+def root_of(expression: Expression) -> Expression:
+    """Return what a norm is of."""
+    return expression.of if isinstance(expression, Norm) else expression

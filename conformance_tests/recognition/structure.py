@@ -1,0 +1,128 @@
+"""What the sublayers of a model are to each other: decoders that must not look ahead, memories, masks of padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from veriformer.conformance_tests.recognition.aspects import Aspect
+from veriformer.conformance_tests.recognition.attention_aspects import same_for_all_queries
+from veriformer.conformance_tests.recognition.expressions import Embedded, Norm
+from veriformer.conformance_tests.recognition.findings import StepName
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.reader import Reader
+from veriformer.conformance_tests.recognition.streams import leaves
+from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
+from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
+
+Found = Iterator[tuple[Layered, Suspicion]]
+
+
+def structural_mistakes(flow: Flow, reader: Reader, readings: Sequence[Layered]) -> Found:
+    """Yield the mistakes that sublayers make beside each other, each with the sublayer that makes it."""
+    decoders = {one.stack for one in readings if one.kind == "cross_attention"}
+    yield from _of_causality(readings, decoders)
+    yield from _of_padding(readings, decoders)
+    yield from _of_memories(flow, reader, readings, decoders)
+
+
+def relations(flow: Flow, reader: Reader, one: Layered, readings: Sequence[Layered]) -> Iterator[Aspect]:
+    """Yield how a sublayer stands to others, to be compared between the layers."""
+    if one.kind == "feed_forward":
+        beside = [
+            other for other in readings if other.layer == one.layer and other.stack == one.stack and other is not one
+        ]
+        read = {_stream_value(reader, other) for other in beside}
+        parallel = _stream_value(reader, one) in read
+        words = "it reads the same stream as the attention" if parallel else "it reads what the attention left"
+        yield Aspect("parallel", "norm", parallel, words, one.first_step)
+    sublayer = one.place.sublayer
+    if isinstance(sublayer, AttentionSublayer) and one.kind == "cross_attention":
+        memory = reader.read(sublayer.key[0].input).value
+        own = _roots(reader, sublayer.key[0].input) == _roots(reader, sublayer.query[0].input)
+        slug = "cross_attn_uses_decoder_states" if own else ""
+        yield Aspect("memory", "cross_attention", memory, "it reads another memory", sublayer.key[0].step, slug)
+
+
+def _stream_value(reader: Reader, one: Layered) -> int:
+    read = reader.read(one.place.sublayer.entry.input)
+    return read.of.value if isinstance(read, Norm) else read.value
+
+
+def _of_causality(readings: Sequence[Layered], decoders: set[int]) -> Found:
+    """Yield decoders that see later positions, and encoders that do not: where there is a memory, both are known."""
+    for one in readings:
+        setting = one.attention.setting if one.attention is not None else None
+        if setting is None or not decoders or one.attention is None:
+            continue
+        place = min(one.attention.sublayer.sites[0].steps[0] + 1, one.attention.sublayer.sites[0].steps[-1])
+        sees_all = not setting.is_causal and setting.window is None and _hides_only_keys(setting.mask)
+        if one.kind == "self_attention" and one.stack in decoders and sees_all:
+            sentence = "the decoder's queries see later positions"
+            yield one, Suspicion("mask", place, sentence, (suspected("decoder_not_causal"),))
+        elif one.kind == "self_attention" and one.stack not in decoders and setting.is_causal:
+            sentence = "the encoder's queries do not see later positions"
+            yield one, Suspicion("mask", place, sentence, (suspected("encoder_made_causal"),))
+        elif one.kind == "cross_attention" and setting.is_causal:
+            sentence = "causality hides keys of the memory"
+            yield one, Suspicion("mask", place, sentence, (suspected("cross_attn_causal"),))
+
+
+def _hides_only_keys(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None) -> bool:
+    return mask is None or same_for_all_queries(mask)
+
+
+def _of_padding(readings: Sequence[Layered], decoders: set[int]) -> Found:
+    """Yield attentions over a memory whose padding is hidden elsewhere and seen here."""
+    attentions = [one for one in readings if one.attention is not None and one.attention.setting is not None]
+    hidden = [one for one in attentions if _padding(one) is not None]
+    over_memory = [one for one in attentions if one.kind == "cross_attention" or one.stack not in decoders]
+    if not decoders or not any(one in hidden for one in over_memory):
+        return
+    for one in over_memory:
+        if one not in hidden and one.attention is not None:
+            place = min(one.attention.sublayer.sites[0].steps[0] + 1, one.attention.sublayer.sites[0].steps[-1])
+            sentence = "padding of the memory is seen here, though it is hidden elsewhere"
+            yield one, Suspicion("mask", place, sentence, (suspected("padding_mask_ignored"),))
+
+
+def _padding(one: Layered) -> object | None:
+    setting = one.attention.setting if one.attention is not None else None
+    return setting.mask if setting is not None and setting.mask is not None else None
+
+
+def _of_memories(flow: Flow, reader: Reader, readings: Sequence[Layered], decoders: set[int]) -> Found:
+    """Yield attentions that should read the memory and read their own stream, in whole or for keys or values."""
+    for one in readings:
+        sublayer = one.place.sublayer
+        if not isinstance(sublayer, AttentionSublayer):
+            continue
+        query, key, value = (_roots(reader, maps[0].input) for maps in (sublayer.query, sublayer.key, sublayer.value))
+        if key != value and query in (key, value):
+            role = "values" if query == value else "keys"
+            sentence = f"the {role} come from the stream that the queries come from, the others from the memory"
+            step: StepName = "value" if role == "values" else "key"
+            place = (sublayer.value if role == "values" else sublayer.key)[0].step
+            yield one, Suspicion(step, place, sentence, (suspected("cross_attn_uses_decoder_states"),))
+    for stack in decoders:
+        yield from _own_memory([one for one in readings if one.stack == stack])
+
+
+def _roots(reader: Reader, value: int) -> frozenset[int]:
+    """Return the rows of tables that a stream begins with."""
+    return frozenset(one.value for one in leaves(reader.read(value)) if isinstance(one, Embedded))
+
+
+def _own_memory(members: Sequence[Layered]) -> Found:
+    """Yield attentions to themselves in layers that attend twice so, where the others attend to the memory."""
+    kinds: dict[int, list[Layered]] = {}
+    for one in members:
+        kinds.setdefault(one.layer, []).append(one)
+    for layer in kinds.values():
+        own = [one for one in layer if one.kind == "self_attention"]
+        if len(own) > 1 and not any(one.kind == "cross_attention" for one in layer):
+            last = own[-1]
+            sentence = "the attention to the memory reads the decoder's own stream"
+            suspects = (suspected("cross_attn_uses_decoder_states"),)
+            yield last, Suspicion("cross_attention", last.place.sublayer.first_step, sentence, suspects)

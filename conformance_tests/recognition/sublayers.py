@@ -1,0 +1,165 @@
+"""The model's sublayers: which maps enter and leave each attention and each feed-forward network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Norm, Output, Sum
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.maps import LinearMap, Maps
+from veriformer.conformance_tests.recognition.reader import Reader
+from veriformer.conformance_tests.recognition.sites import Site
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionSublayer:
+    """An attention with its projections. `sites` are several where each head is computed by itself."""
+
+    sites: tuple[Site, ...]
+    query: tuple[LinearMap, ...]
+    key: tuple[LinearMap, ...]
+    value: tuple[LinearMap, ...]
+    exit: LinearMap
+
+    @property
+    def entries(self) -> tuple[LinearMap, ...]:
+        """The maps that read the stream, each once."""
+        return tuple(dict.fromkeys((*self.query, *self.key, *self.value)))
+
+    @property
+    def entry(self) -> LinearMap:
+        """The map whose input is the sublayer's input."""
+        return self.query[0]
+
+    @property
+    def first_step(self) -> int:
+        """Its place in the order of execution."""
+        return min(one.step for one in self.entries)
+
+
+@dataclass(frozen=True, eq=False)
+class FeedForwardSublayer:
+    """A feed-forward network: the maps into its hidden layer, and the one out of it."""
+
+    inner: tuple[LinearMap, ...]
+    exit: LinearMap
+
+    @property
+    def entries(self) -> tuple[LinearMap, ...]:
+        """The maps that read the stream."""
+        return self.inner
+
+    @property
+    def entry(self) -> LinearMap:
+        """The map whose input is the sublayer's input."""
+        return self.inner[0]
+
+    @property
+    def first_step(self) -> int:
+        """Its place in the order of execution."""
+        return min(one.step for one in self.inner)
+
+
+Sublayer = AttentionSublayer | FeedForwardSublayer
+
+
+class Sublayers:
+    """All sublayers of a pass, in order, and the maps that belong to none."""
+
+    def __init__(self, flow: Flow, maps: Maps, reader: Reader) -> None:
+        self.flow = flow
+        self.maps = maps
+        self.reader = reader
+
+    @cached_property
+    def all(self) -> tuple[Sublayer, ...]:
+        """The sublayers, in the order of execution."""
+        return tuple(sorted((*self._attentions(), *self._networks()), key=lambda one: one.first_step))
+
+    @cached_property
+    def others(self) -> tuple[LinearMap, ...]:
+        """The maps in no sublayer, such as the unembedding."""
+        inside = {one.step for sublayer in self.all for one in (*sublayer.entries, sublayer.exit)}
+        return tuple(one for one in self.maps.linear if one.step not in inside)
+
+    @cached_property
+    def width(self) -> int:
+        """The width of the stream: that of the tables of tokens, else the width that most maps read."""
+        read = [self.flow.shape(one.input)[-1] for one in self.maps.linear if self.flow.shape(one.input)]
+        tables = {self.flow.shape(one.output)[-1] for one in self.maps.lookups}
+        common = [width for width in read if width in tables] or read
+        return max(set(common), key=common.count) if common else 0
+
+    def _attentions(self) -> Iterator[AttentionSublayer]:
+        leaving = self._leaving()
+        for one, sites in leaving:
+            sources = [self._sources(site) for site in sites]
+            query, key, value = (tuple(dict.fromkeys(m for source in sources for m in source[i])) for i in range(3))
+            if query and key and value:
+                yield AttentionSublayer(sites, query, key, value, one)
+
+    def _leaving(self) -> list[tuple[LinearMap, tuple[Site, ...]]]:
+        """Return the maps that read what attentions gave, each with its attentions."""
+        found = []
+        for one in self.maps.linear:
+            sites = tuple(dict.fromkeys(_attended(self.reader.read(one.input))))
+            if sites:
+                found.append((one, sites))
+        return found
+
+    def _sources(self, site: Site) -> tuple[list[LinearMap], list[LinearMap], list[LinearMap]]:
+        """Return the maps that query, key and value come from."""
+        return (
+            self.nearest_maps(site.query_value),
+            self.nearest_maps(site.key_value),
+            self.nearest_maps(site.value_value),
+        )
+
+    def nearest_maps(self, value: int) -> list[LinearMap]:
+        """Return the maps that a value is made of without another map between."""
+        behind = self.flow.ancestors(value, stop=lambda one: one in self.maps.by_output)
+        found = [self.maps.by_output[one] for one in sorted(behind) if one in self.maps.by_output]
+        return list(dict.fromkeys(found))
+
+    def _networks(self) -> Iterator[FeedForwardSublayer]:
+        taken = {m.step for attention in self._attentions() for m in (*attention.entries, attention.exit)}
+        for one in self.maps.linear:
+            if one.step in taken or any(_attended(self.reader.read(one.input))):
+                continue
+            inner = [m for m in self.nearest_maps(one.input) if m.step not in taken]
+            hidden = [m for m in inner if self._is_hidden(m, one)]
+            if hidden and len(hidden) == len(self.nearest_maps(one.input)):
+                yield FeedForwardSublayer(tuple(hidden), one)
+
+    def _is_hidden(self, inner: LinearMap, outer: LinearMap) -> bool:
+        """Return whether one map's output is the hidden layer before another: both lead from and to the stream."""
+        reads, gives = self.flow.shape(inner.input)[-1], self.flow.shape(outer.output)[-1]
+        hidden = self.flow.shape(outer.input)[-1]
+        return reads == self.width and gives == self.width and (hidden != self.width or self._is_private(inner, outer))
+
+    def _is_private(self, inner: LinearMap, outer: LinearMap) -> bool:
+        """Return whether nothing but one map makes use of another's output."""
+        after = self.flow.descendants(inner.output, stop=lambda one: one in self.maps.by_output)
+        users = {self.maps.by_output[one].step for one in after if one in self.maps.by_output and one != inner.output}
+        return users <= {outer.step, inner.step}
+
+
+def _attended(expression: Expression) -> Iterator[Site]:
+    """Yield the attentions in an expression that no linear map has read yet."""
+    if isinstance(expression, Attended):
+        yield from expression.sites
+    elif not isinstance(expression, Output | Sum | Norm):
+        for inner in inner_expressions(expression):
+            yield from _attended(inner)
+
+
+def inner_expressions(expression: Expression) -> Iterator[Expression]:
+    """Yield the expressions that one is directly made of."""
+    for name in (one.name for one in fields(expression)):
+        inner = getattr(expression, name)
+        if isinstance(inner, Expression):
+            yield inner
+        elif isinstance(inner, Sequence):
+            yield from (one for one in inner if isinstance(one, Expression))

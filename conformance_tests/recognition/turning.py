@@ -1,0 +1,149 @@
+"""Rotary embedding, read off what it turned: pairs, angles, base and positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+
+Pairing = Literal["interleaved", "half"]
+# Tables of sines are mostly made in float32, also where the model computes in float64.
+_CLOSE = 2e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Turned:
+    """A rotation of heads by their positions.
+
+    Pair i at position p is turned by `direction` · p · frequencies[i]. `base` is None where the frequencies are no
+    geometric sequence from 1, as those stretched for long inputs are not. `start` is the position of the first row.
+    """
+
+    pairing: Pairing
+    width: int
+    at_end: bool
+    base: float | None
+    frequencies: Array
+    start: float
+    direction: int
+    factor: float
+
+
+def turned(before: Array, after: Array) -> Turned | None:
+    """Return the rotation that gives `after` from `before`, both (B, H, L, D), up to a factor; None if none does."""
+    if before.shape != after.shape or before.shape[2] < 2 or before.shape[3] < 2:
+        return None
+    size = float(np.sqrt((after**2).sum() / max(float((before**2).sum()), 1e-300)))
+    if not np.isfinite(size) or size == 0.0:
+        return None
+    for pairing, width, at_end in _ways(before, after / size):
+        found = _read(before, after / size, pairing, width, at_end)
+        if found is not None:
+            factor = 1.0 if abs(size - 1.0) < _CLOSE else size
+            return Turned(pairing, width, at_end, *found, factor)
+    return None
+
+
+def changed_width(before: Array, after: Array) -> int:
+    """Return the number of leading components in which two arrays differ, made even."""
+    scale = float(np.abs(before).max())
+    changed = np.flatnonzero(~(np.abs(after - before) <= _CLOSE * scale).all(axis=(0, 1, 2)))
+    whole = int(before.shape[-1])
+    return min(_even(int(changed[-1]) + 1), whole) if changed.size else whole
+
+
+def mixes_pairs(before: Array, after: Array) -> bool:
+    """Return whether each position mixes pairs of components by a matrix of its own that is no rotation."""
+    if before.shape == after.shape:
+        width = changed_width(before, after)
+        before, after = before[..., :width], after[..., :width]
+    if before.shape != after.shape or before.shape[0] * before.shape[1] < 3 or before.shape[-1] % 2:
+        return False
+    half = before.shape[-1] // 2
+    for first, second in ((slice(0, half), slice(half, None)), (slice(0, None, 2), slice(1, None, 2))):
+        given = np.stack([before[..., first], before[..., second]], axis=-1)
+        made = np.stack([after[..., first], after[..., second]], axis=-1)
+        # One small system for each position and pair, over all samples and heads.
+        x = np.moveaxis(given.reshape(-1, *given.shape[2:]), 0, -2)
+        y = np.moveaxis(made.reshape(-1, *made.shape[2:]), 0, -2)
+        matrices = np.linalg.pinv(x) @ y
+        if np.abs(x @ matrices - y).max() <= _CLOSE * float(np.abs(y).max()) and not np.allclose(
+            matrices, matrices[:1]
+        ):
+            return True
+    return False
+
+
+def _ways(before: Array, after: Array) -> Iterator[tuple[Pairing, int, bool]]:
+    total = before.shape[-1]
+    scale = float(np.abs(before).max())
+    same = (np.abs(after - before) <= _CLOSE * scale).all(axis=(0, 1, 2))
+    if same.all():
+        return
+    changed = np.flatnonzero(~same)
+    widths = (
+        {total, _even(int(changed[-1]) + 1)} if not same[-1] or same[0] == same[-1] else {_even(int(changed[-1]) + 1)}
+    )
+    for width in sorted(widths):
+        yield "half", width, False
+        yield "interleaved", width, False
+    if same[0]:
+        width = _even(total - int(changed[0]))
+        yield "half", width, True
+        yield "interleaved", width, True
+
+
+def _even(width: int) -> int:
+    return width + width % 2
+
+
+def _read(
+    before: Array, after: Array, pairing: Pairing, width: int, at_end: bool
+) -> tuple[float | None, Array, float, int] | None:
+    first, second = (_pairs(array, pairing, width, at_end) for array in (before, after))
+    if first is None or second is None:
+        return None
+    length = np.abs(first)
+    if np.abs(np.abs(second) - length).max() > _CLOSE * max(float(length.max()), 1e-300):
+        return None
+    # Weighted by the lengths, so that short pairs, whose angle is blurred, count little.
+    angles = np.angle((second * first.conj()).sum(axis=(0, 1)))
+    back = first * np.exp(1j * angles)
+    if np.abs(back - second).max() > _CLOSE * float(length.max()):
+        return None
+    steps = np.angle(np.exp(1j * (angles[1] - angles[0])))
+    direction = 1 if steps[int(np.argmax(np.abs(steps)))] > 0 else -1
+    frequencies = direction * steps
+    start = float(direction * angles[0, 0] / frequencies[0]) if frequencies[0] else 0.0
+    positions = start + np.arange(angles.shape[0])
+    expected = np.exp(1j * direction * positions[:, None] * frequencies)
+    if np.abs(expected - np.exp(1j * angles)).max() > 50 * _CLOSE:
+        return None
+    return _base(frequencies, width), frequencies, round(start, 4), direction
+
+
+def _pairs(array: Array, pairing: Pairing, width: int, at_end: bool) -> Array | None:
+    part = array[..., -width:] if at_end else array[..., :width]
+    rest = array[..., :-width] if at_end else array[..., width:]
+    if width > array.shape[-1] or (rest.size and width == array.shape[-1]):
+        return None
+    if pairing == "half":
+        return np.asarray(part[..., : width // 2] + 1j * part[..., width // 2 :])
+    return np.asarray(part[..., 0::2] + 1j * part[..., 1::2])
+
+
+def _base(frequencies: Array, width: int) -> float | None:
+    """Return b where frequency i is b^(−2i/width); None where there is no such number."""
+    if abs(frequencies[0] - 1.0) > _CLOSE:
+        return None
+    if len(frequencies) == 1:
+        return None
+    exponents = 2.0 * np.arange(len(frequencies)) / width
+    base = float(frequencies[1] ** (-1.0 / exponents[1]))
+    for rounded in (float(f"{base:.2g}"), float(f"{base:.3g}"), base):
+        if np.abs(rounded**-exponents - frequencies).max() <= 10 * _CLOSE:
+            return rounded
+    return None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
 from veriformer.cli.helpers import pool_for, record_for
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
@@ -19,7 +22,23 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.core.selection import Selection
     from veriformer.conformance_tests.reports.options import Options
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+    from veriformer.conformance_tests.run.options import RunOptions
     from veriformer.conformance_tests.run.report import Report
+
+# Options that a model has no use for.
+_ABOUT_LAWS = {
+    "operations",
+    "laws",
+    "dtypes",
+    "tier",
+    "expected_failures",
+    "fail_fast",
+    "workers",
+    "dask",
+    "resume",
+    "budget",
+    "remove_stale",
+}
 
 
 @dataclass(frozen=True)
@@ -60,8 +79,8 @@ class CheckOutcome:
         return max([*statuses, COULD_NOT_RUN] if self.failures else statuses)
 
 
-@click.command("check", short_help="Check implementations against the laws.")
-@click.argument("implementations", metavar="IMPLEMENTATION...", nargs=-1, required=True)
+@click.command("check", short_help="Check implementations against the laws, and whole models.")
+@click.argument("implementations", metavar="SOURCE...", nargs=-1, required=True)
 @OPERATION
 @click.option("--law", "laws", multiple=True, metavar="GLOB", help="Only laws whose id matches (repeatable).")
 @click.option(
@@ -93,14 +112,17 @@ class CheckOutcome:
 @COLOR
 @isolation_options
 def check_command(**options: Any) -> int:
-    """Check implementations against the laws of every operation they declare.
+    """Check implementations against the laws of every operation they declare, and models as they are.
 
-    An IMPLEMENTATION is a built-in name (numpy, torch, jax, flax, equinox, keras, or a variant such as torch-math: see
-    `veriformer list implementations`), a file (my_attention.py) or an import path (package.module or
+    A SOURCE is an implementation: a built-in name (numpy, torch, jax, flax, equinox, keras, or a variant such as
+    torch-math: see `veriformer list implementations`), a file (my_attention.py) or an import path (package.module or
     package.module:object). Several are shown side by side.
 
-    Exit status: 0 every declared law holds, 1 a law is violated, 2 it could not run, or --budget was spent
-    before every law was tried.
+    Or it is a whole model: a class, an instance or a function that builds one (model.py:GPT, package.module:build), or
+    an exported file (model.onnx). Its parts are recognised, and what departs is named; options about laws do not apply.
+
+    Exit status: 0 every declared law holds and no model departs, 1 a law is violated or a model departs, 2 it could not
+    run, too little of a model was recognised, or --budget was spent before every law was tried.
     """
     arguments = Arguments(**options)
     sources = (*arguments.implementations, *([str(arguments.expected_failures)] if arguments.expected_failures else []))
@@ -122,12 +144,16 @@ def check_command(**options: Any) -> int:
 
 
 def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOutcome:
+    from veriformer.adapters.capture.probable import is_probably_a_model
     from veriformer.adapters.errors import LoadError
 
     # Before the laws are imported, which takes as long as loading an implementation.
-    isolation = Isolation(arguments.implementations, arguments.isolation)
+    about_laws = _about_laws(arguments.implementations)
+    # What is probably a model is not loaded as an implementation, unless it is asked for its laws.
+    early = [one for one in arguments.implementations if about_laws or not is_probably_a_model(one)]
+    isolation = Isolation(tuple(early), arguments.isolation)
     from veriformer.cli.progress import progress_bar
-    from veriformer.conformance_tests.run.checking import run_check
+    from veriformer.conformance_tests.run.checking_models import check_model, checked
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
     from veriformer.conformance_tests.run.options import RunOptions
 
@@ -146,14 +172,36 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
             executor=pool,
             resume=record,
         )
-        for implementation in arguments.implementations:
+        for source in arguments.implementations:
+            model = partial(check_model, source, seed=arguments.seed, isolation=isolation.limits_of_model(source))
+            implementation = partial(_run, isolation, source, options)
             try:
-                report = run_check(isolation.target(implementation), options)
+                report = checked(source, model, implementation, about_laws)
             except LoadError as error:
-                outcome.failures.append((implementation, error))
+                outcome.failures.append((source, error))
             else:
                 outcome.reports.append(report)
     return outcome
+
+
+def _run(isolation: Isolation, source: str, options: RunOptions) -> Report:
+    from veriformer.conformance_tests.run.checking import run_check
+
+    return run_check(isolation.target(source), options)
+
+
+def _about_laws(sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the options about laws that were given, none where one of the sources is no model and they are for it."""
+    from veriformer.adapters.capture.probable import is_probably_a_model
+
+    if not all(map(is_probably_a_model, sources)):
+        return ()
+    context = click.get_current_context()
+    return tuple(
+        next(iter(option.opts))
+        for option in context.command.params
+        if option.name in _ABOUT_LAWS and context.get_parameter_source(option.name) == ParameterSource.COMMANDLINE
+    )
 
 
 def _selection(arguments: Arguments) -> Selection:

@@ -45,18 +45,14 @@ _OPTIONS = (
     click.option(
         "--time-limit",
         type=Limit(LONGEST_CALL),
-        default=10.0,
-        show_default=True,
         metavar="SECONDS",
-        help="How long a call may take in that process.",
+        help="How long a call may take in that process [default: 10, a model 120].",
     ),
     click.option(
         "--memory-limit",
         type=Limit(LARGEST_MEMORY),
-        default=4.0,
-        show_default=True,
         metavar="GIB",
-        help="How much memory its calls may take.",
+        help="How much memory its calls may take [default: 4, a model 6].",
     ),
 )
 
@@ -66,26 +62,29 @@ class IsolationOptions:
     """What a command asks of isolation.
 
     `isolate`: whether implementations run in a process of their own, None for files only.
-    `time_limit`: the seconds that a call may take there.
-    `memory_limit`: the memory that calls may take there, in GiB.
+    `time_limit`: the seconds that a call may take there, None for the usual ones.
+    `memory_limit`: the memory that calls may take there, in GiB, None for the usual one.
     """
 
     isolate: bool | None
-    time_limit: float
-    memory_limit: float
+    time_limit: float | None
+    memory_limit: float | None
 
-    def limits(self) -> ProcessLimits:
-        """Return the limits of a process."""
+    def limits(self, usual: ProcessLimits | None = None) -> ProcessLimits:
+        """Return the limits of a process; what was not given is as in `usual`."""
         from veriformer.adapters.isolation.limits import GIBIBYTE, ProcessLimits
 
-        return ProcessLimits(self.time_limit, int(self.memory_limit * GIBIBYTE))
+        memory = None if self.memory_limit is None else int(self.memory_limit * GIBIBYTE)
+        return (usual or ProcessLimits()).changed(self.time_limit, memory)
 
 
 def isolation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--isolate`, `--time-limit` and `--memory-limit` to a command, which gets them as `isolation`."""
 
     @wraps(command)
-    def with_isolation(*, isolate: bool | None, time_limit: float, memory_limit: float, **given: Any) -> Any:
+    def with_isolation(
+        *, isolate: bool | None, time_limit: float | None, memory_limit: float | None, **given: Any
+    ) -> Any:
         return command(isolation=IsolationOptions(isolate, time_limit, memory_limit), **given)
 
     for option in reversed(_OPTIONS):
@@ -104,7 +103,7 @@ def is_isolated(implementation: str, isolate: bool | None) -> bool:
         return False
     if isolate is not None:
         return isolate
-    return implementation.partition(":")[0].endswith(".py") and os.name == "posix"
+    return implementation.partition(":")[0].endswith((".py", ".onnx")) and os.name == "posix"
 
 
 class Isolation:
@@ -113,8 +112,9 @@ class Isolation:
     def __init__(self, implementations: tuple[str, ...], options: IsolationOptions) -> None:
         self._isolate = options.isolate
         self._limits = options.limits()
-        self._begun = self._begin(implementations[0])
-        self._first = implementations[0]
+        self._options = options
+        self._first = implementations[0] if implementations else ""
+        self._begun = self._begin(self._first) if implementations else None
 
     def target(self, implementation: str) -> str | Implementation:
         """Return the name of an implementation that runs here, or the implementation in its own process.
@@ -128,6 +128,14 @@ class Isolation:
         # An implementation that is compared with itself gets two processes.
         begun, self._begun = (self._begun, None) if implementation == self._first else (None, self._begun)
         return load_isolated(implementation, self._limits, begun)
+
+    def limits_of_model(self, source: str) -> ProcessLimits | None:
+        """Return the limits of the process that a model runs in; None where it runs in this one."""
+        if not is_isolated(source, self._isolate):
+            return None
+        from veriformer.adapters.capture.isolated import MODEL_LIMITS
+
+        return self._options.limits(MODEL_LIMITS)
 
     @contextmanager
     def loaded(self, implementation: str) -> Iterator[str | Implementation]:

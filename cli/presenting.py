@@ -11,6 +11,7 @@ from veriformer.conformance_tests.reports.comparison import different_convention
 from veriformer.conformance_tests.reports.console import details, headline, report_lines, summary
 from veriformer.conformance_tests.reports.layout import Lines, blank
 from veriformer.conformance_tests.reports.screen import print_lines
+from veriformer.conformance_tests.run.model_report import ModelReport
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
 
 
 def print_reports(console: Console, reports: Sequence[Report], options: Options) -> None:
-    """Print the reports; the last lines are always the counts."""
+    """Print the reports, those of models last; the last lines are always the counts."""
+    models = [report for report in reports if isinstance(report, ModelReport)]
+    _print_implementations(console, [report for report in reports if not isinstance(report, ModelReport)], options)
+    for number, model in enumerate(models):
+        before = number or len(reports) > len(models)
+        print_lines(console, [*([blank()] if before else []), *report_lines(model, options)])
+
+
+def _print_implementations(console: Console, reports: Sequence[Report], options: Options) -> None:
     if len(reports) == 1:
         print_lines(console, report_lines(reports[0], options))
     elif reports:

@@ -31,11 +31,12 @@ def progress_bar(*, color: bool = True) -> Iterator[Callable[[RunProgress], None
     )
     console = Console(file=stream, no_color=not color)
     with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
-        task = bar.add_task("", implementation="")
+        # A model has no laws to be counted.
+        task = bar.add_task("", implementation="", visible=False)
 
         def show(progress: RunProgress) -> None:
             bar.update(task, completed=progress.done, total=progress.total, description=progress.law)
-            bar.update(task, implementation=progress.implementation)
+            bar.update(task, implementation=progress.implementation, visible=True)
             if progress.forecast:
                 console.print(_sentence(progress), markup=False, highlight=False)
 

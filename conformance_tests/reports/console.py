@@ -10,10 +10,12 @@ from veriformer.conformance_tests.core.text import counted, first_few, joined, p
 from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
 from veriformer.conformance_tests.reports.findings import conventions_found
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, as_text, blank, entry, paragraph
+from veriformer.conformance_tests.reports.model import model_lines
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.unjudged import MARK, as_before, circumstances, said_before, unjudged
 from veriformer.conformance_tests.reports.violation import CROSS, evidence, title, violation
+from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
 DEFAULTS = Options()
@@ -43,6 +45,8 @@ def law_text(report: Report, result: LawResult, options: Options = DEFAULTS) -> 
 
 def report_lines(report: Report, options: Options = DEFAULTS) -> Lines:
     """Return a whole report; its last line has the counts."""
+    if isinstance(report, ModelReport):
+        return model_lines(report, options)
     return [headline(report), blank(), *body(report, options), summary(report)]
 
 

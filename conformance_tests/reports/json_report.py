@@ -14,9 +14,11 @@ from veriformer.conformance_tests.core.counterexample import Counterexample
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.subject import CallRecord
 from veriformer.conformance_tests.reports.diagnosis_json import diagnosis_as_json, law_diagnosis_as_json
+from veriformer.conformance_tests.reports.model_json import model_as_json
 from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.conformance_tests.reports.violation import conventions_of, target
 from veriformer.conformance_tests.run.atomic import write_text
+from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
 SCHEMA = 1
@@ -43,6 +45,8 @@ def report_as_json(report: Report) -> dict[str, Any]:
         "stale": list(report.stale),
         "laws": [_law(report, result) for result in report.results],
     }
+    if isinstance(report, ModelReport):
+        written |= model_as_json(report)
     return {name: strict(value) for name, value in written.items()}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from veriformer.adapters.capture.isolated import MODEL_LIMITS
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_within
 from veriformer.conformance_tests.core.selection import Effort, Selection
+from veriformer.conformance_tests.run.checking_models import check_model, checked
 from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.pace import Pace, Progress
@@ -37,17 +39,19 @@ def check(
     diagnosis: bool = True,
     progress: Callable[[Progress], None] | None = None,
     isolate: bool = False,
-    time_limit: float = ProcessLimits.seconds,
-    memory_limit: int = ProcessLimits.memory,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
     workers: int = 0,
     executor: Executor | WorkerPool | None = None,
     resume: Path | str | RecordFile | None = None,
     budget: float | None = None,
+    inputs: Any = None,
 ) -> Report:
-    """Check an implementation against the laws and return a report.
+    """Check an implementation against the laws, or a whole model against what it is, and return a report.
 
     `target`: a built-in name (`numpy`, `torch`, `jax`), a path to a Python file, an import path, or any object with
-        operations as attributes. With workers it is a string.
+        operations as attributes. With workers it is a string. Or a model: an object of its framework, a pair (function,
+        parameters), or "model.py:GPT"; the report is a `ModelReport` then, and the arguments about laws do not apply.
     `operations`: their names; None for all.
     `laws`: ids, or globs over them; None for all.
     `dtypes`: these instead of the declared ones.
@@ -59,16 +63,19 @@ def check(
     `diagnosis`: look for the mistake behind the broken laws of each operation.
     `progress`: called with a `Progress` before each law.
     `isolate`: load and call a file or an import path in a process of its own.
-    `time_limit`: the seconds that a call may take in that process.
-    `memory_limit`: the bytes that calls may take in that process, beyond those that loading took.
+    `time_limit`: the seconds that a call may take in that process; 10 by default, 120 for a model.
+    `memory_limit`: the bytes that calls may take in that process, beyond those that loading took; 4 GiB by default,
+        6 GiB for a model.
     `workers`: how many processes of this machine try the laws; 0 for this process.
     `executor`: what tries the laws instead; it stays open.
     `resume`: a file that keeps the results as they come; laws that have passed are taken from it.
     `budget`: the seconds that the laws may take, the most revealing first; the others are reported as not tried.
+    `inputs`: what a model is run on, an array, a tuple of arrays, or a dictionary of them by argument.
 
     Raises LoadError when the implementation cannot be loaded, UnknownName when an operation, law or tier does not
     exist, UnreadableList when the list of failures cannot be read, UnusableRecord when `resume` belongs to another run,
-    WorkersError when laws cannot be handed out, and ValueError for a budget that is not a positive number of seconds.
+    WorkersError when laws cannot be handed out, and ValueError for a budget that is not a positive number of seconds,
+    for arguments about laws if the target is a model, and for inputs if it is none.
     """
     options = RunOptions(
         Selection(operations, laws, dtypes, tier, seed),
@@ -77,13 +84,41 @@ def check(
         shrink=shrink,
         diagnosis=diagnosis,
         budget=budget,
-        isolation=ProcessLimits(time_limit, memory_limit) if isolate else None,
+        isolation=ProcessLimits().changed(time_limit, memory_limit) if isolate else None,
         progress=progress,
         workers=workers,
         executor=executor,
         resume=resume,
     )
-    return run_check(target, options)
+    limits = MODEL_LIMITS.changed(time_limit, memory_limit) if isolate else None
+
+    def as_model() -> Report:
+        return check_model(target, inputs, seed=seed, isolation=limits)
+
+    def as_implementation() -> Report:
+        if inputs is not None:
+            raise ValueError("inputs are for a model, and this is an implementation of operations; leave them out")
+        return run_check(target, options)
+
+    return checked(target, as_model, as_implementation, _about_laws(options))
+
+
+def _about_laws(options: RunOptions) -> list[str]:
+    """Return the arguments of `check` that were given and that only laws have a use for."""
+    selection = options.selection
+    given = {
+        "operations": selection.operations,
+        "laws": selection.laws,
+        "dtypes": selection.dtypes,
+        "tier": selection.effort != Selection.effort,
+        "expected_failures": options.expected_failures.entries,
+        "fail_fast": options.fail_fast,
+        "workers": options.workers,
+        "executor": options.executor,
+        "resume": options.resume,
+        "budget": options.budget,
+    }
+    return [name for name, value in given.items() if value]
 
 
 def run_check(target: object, options: RunOptions) -> Report:

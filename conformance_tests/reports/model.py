@@ -1,0 +1,191 @@
+"""The report on a whole model, for people: the verdict, the tree of its parts, and each departure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
+from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
+from veriformer.conformance_tests.reports.departures import departure_lines, gathered, place_of
+from veriformer.conformance_tests.reports.layers import Place, alike, layers_named, placed
+from veriformer.conformance_tests.reports.layout import Lines, blank, entry, paragraph
+from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.run.model_report import ModelReport
+
+DEFAULTS = Options()
+_LABEL = 14
+_MARKS: dict[Status, tuple[str, str]] = {
+    "holds": ("✓", "green"),
+    "departs": ("✗", "bold red"),
+    "unrecognised": ("?", "yellow"),
+}
+_STYLES = {"conforms": "bold green", "violates": "bold red", "error": "bold yellow"}
+_MOST_UNUSED = 5
+
+
+def model_lines(report: ModelReport, options: Options = DEFAULTS) -> Lines:
+    """Return a whole report; its first line is the verdict, its last has the counts."""
+    lines = [*paragraph(verdict_sentence(report), options.width, style=_STYLES[report.verdict]), _facts(report)]
+    sections = [_tree(report, options), *_departures(report, options), _remarks(report, options)]
+    for section in sections:
+        lines += [blank(), *section] if section else []
+    return [*lines, blank(), *paragraph(counts_sentence(report), options.width, style=_STYLES[report.verdict])]
+
+
+def verdict_sentence(report: ModelReport) -> str:
+    """Return what was found in one sentence."""
+    name = plain(report.implementation)
+    groups = gathered(report.departures)
+    departs = _departs(groups) if groups else ""
+    if not report.is_recognised:
+        return f"{name}: {report.reason}" + (f"; it {departs}" if departs else "")
+    if departs:
+        return f"{name} {departs}"
+    unknown = report.counts["unrecognised"]
+    rest = f"; {counted(unknown, 'part')} {'was' if unknown == 1 else 'were'} not recognised" if unknown else ""
+    return f"{name} holds: {_found(report)} of the specification found{rest}"
+
+
+def counts_sentence(report: ModelReport) -> str:
+    """Return the last line: how much was found, and how much of the model that is."""
+    counts, recognition = report.counts, report.recognition
+    understood = f"{recognition.understood:,} of {counted(recognition.captured, 'step')} understood"
+    parts = [
+        f"{_found(report)} found",
+        counted(counts["departures"], "departure"),
+        f"{counted(counts['unrecognised'], 'part')} not recognised" if counts["unrecognised"] else "",
+        understood,
+    ]
+    return f"{joined(parts)}; {report.seconds:.1f} s"
+
+
+def _found(report: ModelReport) -> str:
+    return f"{report.explained:,} of {counted(report.steps, 'intermediate')}"
+
+
+def _departs(groups: Sequence[Sequence[Departure]]) -> str:
+    """Return where the model departs first, and how."""
+    first = groups[0][0]
+    sentence = plain(first.sentence).rstrip(".")
+    name = f" ({plain(first.suspects[0].name)})" if first.suspects else ""
+    more = f", and in {counted(len(groups) - 1, 'other place')}" if len(groups) > 1 else ""
+    # The sentence goes on inside another one; a formula or a name at its beginning stays as it is.
+    if sentence[1:2].islower() or sentence[:2] in ("A ", "I "):
+        sentence = sentence[0].lower() + sentence[1:]
+    return f"departs in {place_of(groups[0])}: {sentence}{name}{more}"
+
+
+def _facts(report: ModelReport) -> Text:
+    recognition = report.recognition
+    facts = [plain(recognition.framework), plain(recognition.dtype), f"seed {report.seed}"]
+    return Text(joined(facts), style="dim")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the tree: a part, below the heading of its layers if it is in any."""
+
+    label: str
+    part: Part
+    indent: int
+
+
+def _tree(report: ModelReport, options: Options) -> Lines:
+    rows = list(_rows(report.parts, folded=not options.verbose))
+    labels = [len(row.label) + row.indent for row in rows if isinstance(row, _Row)]
+    # A label that is longer than that gets a line of its own.
+    column = max((label for label in labels if label <= options.width // 3), default=0) + 4
+    lines: Lines = []
+    for row in rows:
+        lines += _part(row, column, options) if isinstance(row, _Row) else paragraph(row, options.width, 2, "bold")
+    return lines
+
+
+def _rows(parts: Sequence[Part], *, folded: bool) -> Iterator[_Row | str]:
+    """Yield the parts and, as strings, the headings of layers; layers that are alike come once if `folded`."""
+    blocks = alike([(placed(part.path, part.layer), part) for part in parts], _layer)
+    for group in alike(blocks, _shape if folded else id):
+        first = group[0]
+        if _is_outside(first):
+            yield _Row(_named(first[0][0]), first[0][1], 2)
+            continue
+        numbers = [block[0][0].number or 0 for block in group]
+        yield plain(layers_named(numbers, first[0][0].of))
+        yield from (_Row(_named(place), part, 4) for place, part in first)
+
+
+def _layer(one: tuple[Place, Part]) -> object:
+    """Return what the parts of one layer have in common; a part outside of layers is on its own."""
+    place, part = one
+    return id(part) if place.number is None else (place.stem, place.number, place.closing)
+
+
+_Block = list[tuple[Place, Part]]
+
+
+def _is_outside(block: _Block) -> bool:
+    return block[0][0].number is None
+
+
+def _shape(block: _Block) -> object:
+    """Return what layers that are alike have in common; a part outside of layers is like no other."""
+    if _is_outside(block):
+        return id(block)
+    stem = (block[0][0].stem, block[0][0].closing)
+    return stem, tuple(
+        (place.rest, part.role, part.summary, part.status, part.explained, part.steps) for place, part in block
+    )
+
+
+def _named(place: Place) -> str:
+    return plain(place.label) or ("(the model)" if place.number is None else "(itself)")
+
+
+def _part(row: _Row, column: int, options: Options) -> Lines:
+    mark, style = _MARKS[row.part.status]
+    line = Text(" " * row.indent).append(mark, style=style).append(f" {row.label}")
+    start = column + 2
+    texts = textwrap.wrap(_summary(row.part, options), max(options.width - start, 20), break_on_hyphens=False) or [""]
+    text_style = "" if row.part.status == "holds" else style
+    if len(line) <= start - 2:
+        line.append(" " * (start - len(line))).append(texts.pop(0), style=text_style)
+    return [line, *(Text(" " * start).append(text, style=text_style) for text in texts)]
+
+
+def _summary(part: Part, options: Options) -> str:
+    role, summary = plain(part.role), plain(part.summary)
+    said = summary if summary.startswith(role) or not role else joined([role, summary])
+    if options.verbose:
+        given = [f"{plain(name)} {plain(value)}" for name, value in part.conventions.items()]
+        said = joined([said, *given, f"{part.explained} of {part.steps} found" if part.steps else ""])
+    return {"holds": said, "departs": f"{said}: departs", "unrecognised": f"not recognised: {said}"}[part.status]
+
+
+def _departures(report: ModelReport, options: Options) -> Iterator[Lines]:
+    for group in gathered(report.departures):
+        yield departure_lines(group, options)
+
+
+def _remarks(report: ModelReport, options: Options) -> Lines:
+    """Return what else there is to know: parameters without effect, modules whose inside was not seen, notices."""
+    recognition = report.recognition
+    unused = first_few(
+        [plain(name) for name in recognition.unused], len(recognition.unused) if options.verbose else _MOST_UNUSED
+    )
+    lines = (
+        _entry("Unused", f"{unused}: no output depends on {'it' if len(recognition.unused) == 1 else 'them'}", options)
+        if unused
+        else []
+    )
+    for path, reason in recognition.opaque.items():
+        lines += _entry("Not seen", f"{plain(path) or 'the model'}: {plain(reason)}", options)
+    for number, notice in enumerate(report.notices):
+        lines += _entry("" if number else "Notices", plain(notice), options, "yellow")
+    return lines
+
+
+def _entry(label: str, text: str, options: Options, style: str = "") -> Lines:
+    return entry(label, text, options.width, indent=0, label_width=_LABEL, style=style)

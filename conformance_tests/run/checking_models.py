@@ -1,0 +1,162 @@
+"""Checking a whole model as it is: its forward pass is recorded, recognised, and reported."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import Any
+
+from veriformer.adapters.capture.captured import capture_model
+from veriformer.adapters.capture.models import Model, load_model
+from veriformer.adapters.capture.probable import is_probably_a_model
+from veriformer.adapters.capture.trace import Trace
+from veriformer.adapters.errors import LoadError, NoOperations, NotAModel
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.isolation.limits import ProcessLimits
+from veriformer.conformance_tests.core.text import plain
+from veriformer.conformance_tests.run.model_report import ModelReport, model_report
+from veriformer.conformance_tests.run.printing import first_line
+from veriformer.conformance_tests.run.report import Report
+
+
+def check_model(
+    target: object,
+    inputs: Any = None,
+    keywords: Mapping[str, Any] | None = None,
+    *,
+    seed: int = 0,
+    isolation: ProcessLimits | None = None,
+) -> ModelReport:
+    """Return the report on a model: one forward pass of it, with weights drawn from `seed`, recognised.
+
+    `target` is the model, or what names it: "model.py:GPT", "model.py:build", "package.module:build", "model.onnx".
+    `inputs` are its positional arguments, a tuple of arrays or a single one, or a dictionary of arrays by argument;
+    without them it is run on those of `inputs()` in its file, or on guessed ones. With `isolation` a file is loaded
+    and run in a process of its own.
+
+    Raises NotAModel for anything else; CaptureError where a model cannot be recorded; LoadError where it cannot be
+    loaded. The model is left as it was.
+    """
+    started = time.monotonic()
+    trace, printed = _captured(target, inputs, keywords, seed, isolation)
+    # It imports the families of all operations, which a model that cannot be recorded does without.
+    from veriformer.conformance_tests.recognition.recognise import recognise
+
+    name = _name_of(target)
+    return model_report(
+        name,
+        recognise(trace),
+        seed=seed,
+        notes=(*(f"{note[:1].upper()}{note[1:]}" for note in trace.notes), *_printed(name, printed)),
+        seconds=time.monotonic() - started,
+        source=target if isinstance(target, str) else None,
+    )
+
+
+class NotForModels(LoadError, ValueError):
+    """Options about laws were given for what has no operations."""
+
+
+def checked(
+    target: object,
+    as_model: Callable[[], Report],
+    as_implementation: Callable[[], Report],
+    about_laws: Sequence[str] = (),
+) -> Report:
+    """Return the report on a model or on an implementation of operations, whichever the target is.
+
+    What is probably a model is tried as one first, since each trial of a file takes a process; but not with options
+    `about_laws`, for which NotForModels is raised where there are no laws to be tried.
+    """
+    if about_laws:
+        return _with_laws(target, as_implementation, about_laws)
+    if _may_be_model(target):
+        try:
+            return as_model()
+        except NotAModel as no_model:
+            return _or_neither(as_implementation, no_model)
+    try:
+        return as_implementation()
+    except NoOperations as none:
+        try:
+            return as_model()
+        except NotAModel:
+            hint = f"; a model in it is checked by its name: {target}:build" if _is_file(target) else ""
+            raise NoOperations(f"{none}{hint}") from None
+
+
+def _is_file(target: object) -> bool:
+    return isinstance(target, str) and target.endswith(".py")
+
+
+def _or_neither(as_implementation: Callable[[], Report], no_model: NotAModel) -> Report:
+    try:
+        return as_implementation()
+    except NoOperations:
+        raise LoadError(f"{no_model}; it declares no operation either") from None
+
+
+def _with_laws(target: object, as_implementation: Callable[[], Report], about_laws: Sequence[str]) -> Report:
+    if isinstance(target, str | Implementation):
+        try:
+            return as_implementation()
+        except NoOperations as none:
+            if _may_be_model(target):
+                raise NotForModels(_not_for_models(about_laws, str(target))) from None
+            raise none from None
+    try:
+        found = load_model(target)
+    except NotAModel:
+        return as_implementation()
+    raise NotForModels(_not_for_models(about_laws, found.name))
+
+
+def _may_be_model(target: object) -> bool:
+    if isinstance(target, str):
+        return is_probably_a_model(target)
+    return not isinstance(target, Implementation)
+
+
+def _not_for_models(options: Sequence[str], name: str) -> str:
+    names, (verb, which) = " and ".join(options), ("is", "it") if len(options) == 1 else ("are", "them")
+    return (
+        f"{names} {verb} about the laws of operations, and {plain(name)} declares no operation; a model is checked as "
+        f"a whole, in one forward pass: leave {which} out"
+    )
+
+
+def _captured(
+    target: object, inputs: Any, keywords: Mapping[str, Any] | None, seed: int, limits: ProcessLimits | None
+) -> tuple[Trace, str]:
+    """Return the record of a model, and what its code printed meanwhile."""
+    if limits is None:
+        with redirect_stdout(StringIO()) as written, redirect_stderr(written):
+            trace = capture_model(target, inputs, keywords, seed=seed)
+        return trace, written.getvalue()
+    if not isinstance(target, str):
+        kind = type(target).__name__
+        raise LoadError(f"a {kind} lives in this process; name its file or its import path to isolate it")
+    if inputs is not None or keywords:
+        raise LoadError(f"{target}: inputs of this process cannot go to another; write a function inputs() in its file")
+    from veriformer.adapters.capture.isolated import capture_isolated
+
+    printed: list[str] = []
+    return capture_isolated(target, seed=seed, limits=limits, printed=printed.append), "".join(printed)
+
+
+def _printed(name: str, text: str) -> tuple[str, ...]:
+    line = first_line(text)
+    return (f"{name} printed while it was built and run, beginning with {line!r}",) if line else ()
+
+
+def _name_of(target: object) -> str:
+    if isinstance(target, str):
+        return target
+    if isinstance(target, Model):
+        return target.name
+    if isinstance(target, tuple | list) and target:
+        # A function with its parameters.
+        target = target[0]
+    return getattr(target, "__name__", type(target).__name__)

@@ -1,0 +1,100 @@
+"""The results of checking a whole model as data, without their presentation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from veriformer.conformance_tests.recognition.findings import Departure, Part, Recognition
+from veriformer.conformance_tests.run.report import Report, VerdictName
+
+# Below this share of the steps that were recorded, a model was not recognised, whatever was found in it.
+ENOUGH = 0.75
+
+
+@dataclass(frozen=True)
+class ModelReport(Report):
+    """The outcome for a model that was handed over as it is: its parts, and where it departs from what they are.
+
+    No law is tried, so `results` is empty. A departure violates; a model of which too little was recognised can
+    neither violate nor conform.
+    """
+
+    recognition: Recognition = field(default_factory=lambda: Recognition((), (), 0, 0))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the model in the order of execution."""
+        return self.recognition.parts
+
+    @property
+    def departures(self) -> tuple[Departure, ...]:
+        """Where the model departs, in the order of execution."""
+        return self.recognition.departures
+
+    @property
+    def is_recognised(self) -> bool:
+        """Whether enough of the model belongs to parts that were understood."""
+        return self.recognition.share_understood >= ENOUGH
+
+    @property
+    def explained(self) -> int:
+        """How many intermediates of the specification were found."""
+        return sum(part.explained for part in self.parts)
+
+    @property
+    def steps(self) -> int:
+        """How many intermediates of the specification there are to be found."""
+        return sum(part.steps for part in self.parts)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What `Report.counts` has, then the parts by status, and the departures."""
+        statuses = Counter(part.status for part in self.parts)
+        return {
+            **super().counts,
+            "parts": len(self.parts),
+            "holding": statuses["holds"],
+            "departing": statuses["departs"],
+            "unrecognised": statuses["unrecognised"],
+            "departures": len(self.departures),
+        }
+
+    @property
+    def verdict(self) -> VerdictName:
+        """`violates` where the model departs, else `error` where too little was recognised, else `conforms`."""
+        if self.departures:
+            return "violates"
+        return "conforms" if self.is_recognised else "error"
+
+    @property
+    def reason(self) -> str:
+        """Why the model could not be judged as a whole; empty where it could."""
+        if self.is_recognised:
+            return ""
+        share = self.recognition.share_understood
+        return f"only {int(100 * share)} % of the model was recognised"
+
+
+def model_report(
+    name: str,
+    recognition: Recognition,
+    *,
+    seed: int = 0,
+    notes: tuple[str, ...] = (),
+    seconds: float = 0.0,
+    source: str | None = None,
+) -> ModelReport:
+    """Return the report on a model; `notes` are sentences about how it was run, such as on inputs that were guessed."""
+    return ModelReport(
+        implementation=name,
+        framework=recognition.framework,
+        seed=seed,
+        # A model is run once; there are no more and no fewer calls to choose.
+        tier="standard",
+        results=(),
+        notices=notes,
+        seconds=seconds,
+        source=source,
+        recognition=recognition,
+    )

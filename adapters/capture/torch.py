@@ -157,7 +157,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         returned = function(*args, **keywords)
         name = function.overloadpacket.__name__
         written = function._schema.is_mutable and not name.startswith(("empty", "detach"))
-        results = tuple(self._new(leaf) for leaf in _tensor_leaves(returned))
+        given = {id(leaf) for leaf in _tensor_leaves((args, keywords))} if written else set()
+        results = tuple(self._new(leaf, overwritten=id(leaf) in given) for leaf in _tensor_leaves(returned))
         if written:
             for leaf, result in zip(_tensor_leaves(returned), results, strict=True):
                 self._written[leaf.untyped_storage()._cdata] = result
@@ -200,8 +201,13 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             self.steps.append(Step("written through a view", Kind.REARRANGEMENT, operands, (index,)))
         return index
 
-    def _new(self, tensor: torch.Tensor) -> int:
+    def _new(self, tensor: torch.Tensor, *, overwritten: bool) -> int:
         key = (id(tensor), tensor._version)
+        if overwritten:
+            index = self._add(tensor, Value(self._array(tensor), "step"))
+            # The version counts an operation in place only after it has returned.
+            self._known[id(tensor), tensor._version + 1] = index
+            return index
         if key in self._known:
             # The operation returned its argument, unchanged.
             return self._known[key]

@@ -7,14 +7,19 @@ from dataclasses import dataclass, field
 
 from veriformer.conformance_tests.recognition.findings import StepName
 
+_TURNS = 2
+# One layer among fewer others is an exception to them, and no turn.
+_LEAST_OTHERS = 3
+
 
 @dataclass(frozen=True)
 class Aspect:
     """One thing that a part does, in one of several ways.
 
     `value` is how, comparable; `words` say it. `place` is the step of the trace where it is done. `mistake` is the slug
-    of the catalogue for this way, or gives it from the siblings' value; "" where there is none. `alternates` says that
-    correct models do it in turns, such as windows in every second layer. `rank` is higher for a way that is more usual.
+    of the catalogue for this way, or gives it from the siblings' value; "" where there is none. `alternates` names
+    the group of ways that correct models take in turns, such as a window in every second layer; "" where there is none.
+    `rank` is higher for a way that is more usual.
     `path` is the module that does it, where it is another than the part itself.
     """
 
@@ -24,7 +29,7 @@ class Aspect:
     words: str
     place: int
     mistake: str | Callable[[Hashable], str] = ""
-    alternates: bool = False
+    alternates: str = ""
     rank: int = 0
     path: str = ""
 
@@ -82,7 +87,8 @@ def _usual(having: Sequence[Sibling], name: str, values: Sequence[Hashable]) -> 
     different = set(values)
     if len(different) < 2:
         return None
-    if all(one.aspects[name].alternates for one in having) and _in_turns(values):
+    groups = {one.aspects[name].alternates for one in having}
+    if len(groups) == 1 and "" not in groups and _in_turns(values):
         return None
     counted = sorted(different, key=values.count, reverse=True)
     if values.count(counted[0]) > values.count(counted[1]):
@@ -95,12 +101,23 @@ def _usual(having: Sequence[Sibling], name: str, values: Sequence[Hashable]) -> 
 
 
 def _in_turns(values: Sequence[Hashable]) -> bool:
-    """Return whether the ways repeat with a period, each seen in full once at least and begun again."""
-    if len(set(values)) > 2 or len({str(value).partition("window")[1] for value in values}) < len(set(values)):
-        # Windows of two widths are not taken in turns.
+    """Return whether two ways are taken in turns: with a period that is begun again, or one in every nth layer."""
+    if len(set(values)) > _TURNS:
         return False
-    return any(
-        all(values[i] == values[i - period] for i in range(period, len(values)))
-        for period in range(2, len(values) // 2 + 2)
-        if period < len(values)
+    count = len(values)
+    repeats = any(
+        all(values[i] == values[i - period] for i in range(period, count))
+        for period in range(2, count // 2 + 2)
+        if period < count
     )
+    return repeats or any(_in_every(n, values) for n in range(3, count + 1))
+
+
+def _in_every(n: int, values: Sequence[Hashable]) -> bool:
+    """Return whether every nth layer, or the first of every n, does it in one way, and all others in another."""
+    for first in (n - 1, 0):
+        chosen = {value for i, value in enumerate(values) if i % n == first}
+        others = {value for i, value in enumerate(values) if i % n != first}
+        if len(chosen) == len(others) == 1 and len(values) > n - 1 >= _LEAST_OTHERS:
+            return True
+    return False

@@ -84,6 +84,13 @@ def _window_mistake(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], left:
     return "causal_mask_excludes_self" if np.array_equal(seen[rows], without_own[rows]) else ""
 
 
+# Patterns of visible keys that correct models take in turns.
+_TURNS: Mapping[str, str] = {
+    "causal": "one side",
+    "causal window": "one side",
+    "every key": "both sides",
+    "window": "both sides",
+}
 _LAYOUTS: Mapping[str, str] = {
     "blocks": "each head has columns of its own, one head after the other",
     "blocks_with_gaps": "each head has its columns of query, key and value together",
@@ -117,14 +124,26 @@ def _of_operand(flow: Flow, role: StepName, operand: Operand, reading: Attention
     if not operand.understood:
         return
     rotation = operand.rotation
+    if rotation is not None:
+        kind = (rotation.pairing, rotation.width, rotation.at_end, rotation.start + 0.0, rotation.direction)
+        yield Aspect(
+            f"{role} rotation",
+            "rotary",
+            kind,
+            describe_rotation(rotation),
+            place,
+            mistake=lambda usual: _turned_otherwise(kind, usual),
+        )
+    base = None if rotation is None else tuple(round(float(one), 4) for one in rotation.frequencies[:4])
     yield Aspect(
-        f"{role} rotation",
+        f"{role} base",
         "rotary",
-        None if rotation is None else _key(rotation),
+        base,
         describe_rotation(rotation),
         place,
-        rank=int(rotation is not None),
-        mistake=lambda usual: _turned_otherwise(rotation, usual),
+        mistake="rope_window_constant_position" if rotation is None else "rope_theta_ignored",
+        alternates="" if role == "value" else "rotation",
+        rank=int((rotation is not None) == (role != "value")),
     )
     norm = operand.norm
     yield Aspect(
@@ -135,19 +154,15 @@ def _of_operand(flow: Flow, role: StepName, operand: Operand, reading: Attention
         place,
         rank=int(norm is not None),
     )
-    yield Aspect(f"{role} order", role, operand.order, ", then ".join(operand.order) or "as projected", place)
+    if len(operand.order) > 1:
+        yield Aspect(f"{role} order", role, operand.order, ", then ".join(operand.order), place)
 
 
-def _turned_otherwise(rotation: Turned | None, usual: Hashable) -> str:
+def _turned_otherwise(own: tuple[object, ...], usual: Hashable) -> str:
     """Return the mistake that a rotation is, where the other layers have the usual one."""
-    if rotation is None or not isinstance(usual, tuple):
-        return "rope_window_constant_position" if rotation is None else ""
-    own = _key(rotation)
-    if own[0] != usual[0]:
+    if not isinstance(usual, tuple) or own[0] != usual[0]:
         return "rope_interleaved_vs_half"
-    if own[1] != usual[1]:
-        return "rope_rotary_dim_ignored"
-    return "rope_theta_ignored" if own[3] != usual[3] else ""
+    return "rope_rotary_dim_ignored" if own[1] != usual[1] else ""
 
 
 def scale_mistake(scale: float, heads: int, width: int, d_model: int) -> str:
@@ -198,12 +213,6 @@ def _is_window(table: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> bool:
     )
 
 
-def _key(rotation: Turned) -> tuple[object, ...]:
-    frequencies = tuple(float(f"{one:.3g}") for one in rotation.frequencies[:4])
-    # Minus zero is zero.
-    return rotation.pairing, rotation.width, rotation.at_end, frequencies, rotation.start + 0.0, rotation.direction
-
-
 def describe_rotation(rotation: Turned | None) -> str:
     """Return a rotation in words."""
     if rotation is None:
@@ -246,7 +255,7 @@ def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
         pattern,
         window or words.get(setting.pattern, f"the keys are {setting.pattern}"),
         min(first + 1, last),
-        alternates=setting.pattern in ("causal", "causal window"),
+        alternates=_TURNS.get(setting.pattern, ""),
         rank={"causal": 3, "causal window": 2, "every key": 1}.get(setting.pattern, 0),
         mistake=lambda usual: _seen_otherwise(setting, usual),
     )

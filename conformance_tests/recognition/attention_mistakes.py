@@ -187,7 +187,7 @@ def _idle_rotations(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion
 
 def _alike(first: Turned, second: Turned) -> bool:
     return (first.pairing, first.width) == (second.pairing, second.width) and bool(
-        np.allclose(first.frequencies, second.frequencies, rtol=1e-3)
+        np.allclose(first.frequencies, second.frequencies, rtol=1e-3, atol=1e-4)
     )
 
 

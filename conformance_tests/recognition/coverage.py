@@ -1,0 +1,43 @@
+"""How much of a recorded pass was understood."""
+
+from __future__ import annotations
+
+from veriformer.adapters.capture.trace import Kind
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.stream_parts import (
+    norms_of,
+)
+
+
+def coverage(model: ModelReading) -> tuple[int, int]:
+    """Return how many steps compute something, and how many of them lie behind a value that was understood."""
+    computing = {
+        index
+        for index, step in enumerate(model.flow.steps)
+        if step.kind != Kind.REARRANGEMENT and any(model.flow.depends_on_input(one) for one in step.results)
+    }
+    understood: set[int] = set()
+    for one in model.maps.linear:
+        understood.add(one.step)
+    understood.update(one.step for one in model.maps.lookups)
+    for layered in model.readings:
+        if layered.attention is not None and layered.attention.setting is not None:
+            understood.update(_behind(model, layered.attention.sublayer.exit.input))
+        if layered.network is not None and layered.network.activation is not None:
+            understood.update(_behind(model, layered.network.sublayer.exit.input))
+        for _, norm in norms_of(layered.place):
+            if norm.kind != "norm":
+                understood.update(_behind(model, norm.value))
+        if layered.place.result is not None:
+            understood.update(_behind(model, layered.place.result.value))
+    for one in model.ends:
+        understood.update(_behind(model, one.input))
+    return len(computing), len(computing & understood)
+
+
+def _behind(model: ModelReading, value: int) -> set[int]:
+    if value < 0:
+        return set()
+    near = model.flow.ancestors(value, stop=lambda one: one in model.maps.by_output)
+    made = (model.flow.maker(one) for one in near if one == value or one not in model.maps.by_output)
+    return {one for one in made if one is not None}

@@ -1,0 +1,140 @@
+"""Every departure of a model, in the order of execution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from veriformer.conformance_tests.recognition.attention_mistakes import attention_mistakes
+from veriformer.conformance_tests.recognition.departing import departure
+from veriformer.conformance_tests.recognition.ends import departures_of_beginnings, departures_of_ends
+from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Output
+from veriformer.conformance_tests.recognition.findings import Departure, StepName
+from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.networks import (
+    network_mistakes,
+)
+from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
+from veriformer.conformance_tests.recognition.siblings import departures_of_siblings
+from veriformer.conformance_tests.recognition.sites import Site
+from veriformer.conformance_tests.recognition.stream_parts import (
+    place_mistakes,
+)
+from veriformer.conformance_tests.recognition.structure import structural_mistakes
+from veriformer.conformance_tests.recognition.sublayers import (
+    AttentionSublayer,
+    inner_expressions,
+)
+from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
+from veriformer.conformance_tests.recognition.unused import unused_parameters
+
+# Words in the names of operations that draw numbers, in torch, XLA and ONNX.
+_RANDOM = ("dropout", "bernoulli", "rand", "random", "threefry", "Dropout", "Random", "Bernoulli")
+
+
+def departures_of(model: ModelReading) -> tuple[Departure, ...]:
+    """Return every departure once, in the order of execution."""
+    found: list[Departure] = []
+    for one in model.readings:
+        one.suspicions = list(_suspicions(model, one))
+    for one, item in structural_mistakes(model.flow, model.reader, model.readings):
+        one.suspicions.append(item)
+    for one in model.readings:
+        found.extend(departure(model, _path_of(model, one, item), one.layer, one.kind, item) for item in one.suspicions)
+    found.extend(departures_of_siblings(model))
+    found.extend(departures_of_beginnings(model))
+    found.extend(departures_of_ends(model))
+    found.extend(_of_randomness(model))
+    found.extend(_of_missing_maps(model))
+    found.extend(one for one in unused_parameters(model) if not _explained_by(one, found))
+    return _each_once(sorted(found, key=lambda one: (one.place, not one.suspects)))
+
+
+def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
+    yield from place_mistakes(model.flow, one.place, model.streams.places)
+    if one.attention is not None:
+        yield from attention_mistakes(
+            model.flow,
+            one.attention,
+            model.settings(one),
+            relative=model.has_relative_positions,
+            d_model=model.sublayers.width,
+        )
+    if one.network is not None:
+        yield from network_mistakes(model.flow, one.network)
+
+
+def _path_of(model: ModelReading, one: Layered, item: Suspicion) -> str:
+    """Return the module that a mistake is in: a residual is where the sum is made."""
+    module = model.flow.steps[item.place].module if 0 <= item.place < len(model.flow.steps) else ""
+    return module if item.step == "residual" and module else one.path
+
+
+def _of_randomness(model: ModelReading) -> Iterator[Departure]:
+    """Yield where numbers are drawn in evaluation mode: dropout that was not switched off."""
+    behind: set[int] = set()
+    for output in model.trace.outputs:
+        behind.update(model.flow.ancestors(output))
+    for index, step in enumerate(model.flow.steps):
+        if not any(word in step.operation for word in _RANDOM) or behind.isdisjoint(step.results):
+            continue
+        at = next((one for one in model.readings if one.first_step <= index <= one.place.sublayer.exit.step), None)
+        path = step.module or (at.path if at is not None else "")
+        name: StepName = "residual"
+        if at is not None:
+            name = "weights" if at.attention is not None else "activation"
+        sentence = "numbers are drawn in evaluation mode, so that each call gives another result"
+        suspects = (suspected("dropout_active_in_eval"),)
+        layer = at.layer if at is not None else None
+        yield departure(
+            model, at.path if at is not None else path, layer, "", Suspicion(name, index, sentence, suspects)
+        )
+        return
+
+
+def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
+    """Yield the attentions whose heads go into the stream without an output projection."""
+    inside = {
+        site.output_value for one in model.sublayers.all if isinstance(one, AttentionSublayer) for site in one.sites
+    }
+    for site in model.reader.sites:
+        maps = model.sublayers.nearest_maps(site.query_value)
+        if site.output_value in inside or not maps or not model.readings:
+            continue
+        used = any(_mentions(end, site) for end in model.streams.ends)
+        if used:
+            path = path_of_maps(model.flow, [*maps, *model.sublayers.nearest_maps(site.value_value)])
+            path = path if len(maps) > 1 or "." not in path else path.rpartition(".")[0]
+            sentence = "the heads' outputs go into the stream without an output projection"
+            item = Suspicion("attention_output", site.steps[-1], sentence, (suspected("out_proj_missing"),))
+            yield departure(model, path, layer_in(path), "self_attention", item)
+
+
+def _explained_by(unused: Departure, found: Sequence[Departure]) -> bool:
+    """Return whether parameters are unused because of another departure, of the same layer or of the same step."""
+    shared = [common_path((unused.path, one.path)) for one in found]
+    return any(
+        (layer_in(path) is not None and one.layer == unused.layer) or one.step == unused.step
+        for path, one in zip(shared, found, strict=True)
+    )
+
+
+def _each_once(departures: Sequence[Departure]) -> tuple[Departure, ...]:
+    """Return departures without those that repeat a step of a part: they follow from the first."""
+    kept: dict[tuple[str, int | None, str], Departure] = {}
+    for one in departures:
+        key = (one.path, one.layer, one.step)
+        known = kept.setdefault(key, one)
+        if not known.suspects and one.suspects:
+            # The same place with a name says more; it keeps its turn.
+            kept[key] = replace(one, place=known.place)
+    return tuple(kept.values())
+
+
+def _mentions(expression: Expression, site: Site) -> bool:
+    if isinstance(expression, Attended):
+        return site in expression.sites
+    if isinstance(expression, Output):
+        return False
+    return any(_mentions(inner, site) for inner in inner_expressions(expression))

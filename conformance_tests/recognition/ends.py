@@ -1,0 +1,118 @@
+"""Departures where a stream begins and where it ends: embedding, final norm, unembedding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from veriformer.conformance_tests.recognition.agreement import agree
+from veriformer.conformance_tests.recognition.departing import departure
+from veriformer.conformance_tests.recognition.embeddings import (
+    Embedding,
+    embedding_mistakes,
+)
+from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Sum
+from veriformer.conformance_tests.recognition.findings import Departure
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.paths import common_path, layer_in
+from veriformer.conformance_tests.recognition.stream_parts import (
+    norm_mistakes,
+    path_of_norm,
+)
+from veriformer.conformance_tests.recognition.streams import Place
+from veriformer.conformance_tests.recognition.sublayers import (
+    inner_expressions,
+)
+from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
+
+
+def departures_of_beginnings(model: ModelReading) -> Iterator[Departure]:
+    """Yield the departures of embeddings, positions, and the norms after them."""
+    for _, embedding in model.embeddings:
+        path = model.path_of_embedding(embedding)
+        for item in _embedding_mistakes(model, embedding):
+            yield departure(model, path, None, "token_embedding", item)
+        if embedding.norm is not None:
+            for item in norm_mistakes(model.flow, embedding.norm, "embedding"):
+                yield departure(model, path, None, "layer_norm", item)
+
+
+def _embedding_mistakes(model: ModelReading, embedding: Embedding) -> Iterator[Suspicion]:
+    again = [item for one in model.readings for item in one.suspicions if _names(item, "pe_added_every_block")]
+    for item in embedding_mistakes(model.flow, embedding, model.sublayers.width, model._batch()):
+        # Positions that are added before each layer are added twice before the first.
+        yield replace(item, suspects=again[0].suspects) if again and _names(item, "pe_input_added_twice") else item
+
+
+def departures_of_ends(model: ModelReading) -> Iterator[Departure]:
+    """Yield the departures of final norms and of the outputs."""
+    for path, value, place in _ends_of_stacks(model):
+        read = _at_root(model, model.reader.read(value))
+        if isinstance(read, Norm):
+            for item in norm_mistakes(model.flow, read, "final_norm"):
+                yield departure(model, path_of_norm(model.flow, read), None, read.kind, item)
+        elif isinstance(read, Sum) and _is_pre_norm(model, read):
+            sentence = "the stream ends without a norm, though every layer normalises what it reads"
+            item = Suspicion("final_norm", place, sentence, (suspected("missing_final_norm_prenorm"),))
+            yield departure(model, _unused_norm(model) or path, None, "norm", item)
+    yield from _of_output(model)
+
+
+def _ends_of_stacks(model: ModelReading) -> Iterator[tuple[str, int, int]]:
+    """Yield where a stream is read after its last layer: by the last map, or by attentions across."""
+    for one in model.ends[:1]:
+        yield common_path(one.names).rpartition(".")[0], one.input, one.step
+    for layered in model.readings:
+        if layered.kind == "cross_attention" and layered.attention is not None:
+            key = layered.attention.sublayer.key[0]
+            yield layered.path, key.input, key.step
+            return
+
+
+def _at_root(model: ModelReading, expression: Expression) -> Expression:
+    """Return the norm or sum that is scaled, cut or pooled here; the expression itself where there is none."""
+    if isinstance(expression, Norm | Sum | Output):
+        return expression
+    inner = (_at_root(model, one) for one in inner_expressions(expression))
+    return next((one for one in inner if isinstance(one, Norm | Sum)), expression)
+
+
+def _is_pre_norm(model: ModelReading, total: Sum) -> bool:
+    """Return whether every sublayer whose output is in a sum normalises what it reads, and that alone."""
+    values = {term.value for term in total.terms}
+    inside = [place for place in model.streams.places if _exit_in(model, place, values)]
+    return bool(inside) and all(place.before is not None and place.after is None for place in inside)
+
+
+def _exit_in(model: ModelReading, place: Place, values: set[int]) -> bool:
+    one = place.sublayer.exit
+    return one.output in values or one.product in values
+
+
+def _of_output(model: ModelReading) -> Iterator[Departure]:
+    """Yield that what the last map gives is normalised along another axis than its last."""
+    if not model.ends or not model.trace.outputs:
+        return
+    logits, output = model.flow.array(model.ends[-1].output), model.flow.array(model.trace.outputs[0])
+    if logits.size != output.size or output.ndim < 2 or np.array_equal(logits.ravel(), output.ravel()):
+        return
+    shaped = logits.reshape(output.shape)
+    for axis in range(output.ndim - 1):
+        weights = np.exp(shaped - shaped.max(axis=axis, keepdims=True))
+        weights /= weights.sum(axis=axis, keepdims=True)
+        if agree(output, weights) or agree(output, np.log(weights)):
+            sentence = f"the outputs are normalised over axis {axis}, and not over the vocabulary"
+            place = model.flow.maker(model.trace.outputs[0]) or len(model.flow.steps) - 1
+            item = Suspicion("unembedding", place, sentence, (suspected("softmax_wrong_axis"),))
+            yield departure(model, common_path(model.ends[-1].names).rpartition(".")[0], None, "unembedding", item)
+
+
+def _unused_norm(model: ModelReading) -> str:
+    """Return the module of the vectors of the stream's width that nothing uses, in no layer."""
+    names = [name for name in model.unused() if model.is_vector(name) and layer_in(name) is None]
+    return names[0].rpartition(".")[0] if names else ""
+
+
+def _names(item: Suspicion, slug: str) -> bool:
+    return any(suspect.name == slug for suspect in item.suspects)

@@ -1,0 +1,158 @@
+"""What the record of a pass holds: the sublayers in their layers, each read, with its beginnings and ends."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from veriformer.adapters.capture.trace import Kind, Trace
+from veriformer.conformance_tests.recognition.attentions import read_attention
+from veriformer.conformance_tests.recognition.core import Setting
+from veriformer.conformance_tests.recognition.embeddings import (
+    Embedding,
+    embedding_of,
+)
+from veriformer.conformance_tests.recognition.expressions import Expression, Norm
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.maps import LinearMap, Maps
+from veriformer.conformance_tests.recognition.networks import (
+    read_network,
+)
+from veriformer.conformance_tests.recognition.paths import path_of_maps
+from veriformer.conformance_tests.recognition.reader import Reader
+from veriformer.conformance_tests.recognition.sites import find_sites
+from veriformer.conformance_tests.recognition.streams import Place, Streams, leaves
+from veriformer.conformance_tests.recognition.sublayers import (
+    FeedForwardSublayer,
+    Sublayers,
+)
+
+
+class ModelReading:
+    """The reading of one trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.flow = Flow(trace)
+        self.maps = Maps(self.flow)
+        self.reader = Reader(self.flow, self.maps, find_sites(self.flow, self.maps, self._batch()))
+        self.sublayers = Sublayers(self.flow, self.maps, self.reader)
+        self.streams = Streams(self.reader, self.sublayers)
+
+    def _batch(self) -> int:
+        """Return the number of samples: that of a fused attention, else the first axis of the first input."""
+        for step in self.trace.steps:
+            if step.kind == Kind.ATTENTION and len(self.flow.shape(step.operands[0])) == len("BHLD"):
+                return int(self.flow.shape(step.operands[0])[0])
+        shapes = [self.flow.shape(one) for one in self.trace.inputs if self.flow.shape(one)]
+        return int(shapes[0][0]) if shapes else 1
+
+    @cached_property
+    def layered(self) -> tuple[Layered, ...]:
+        """Every sublayer, with the layer and the stack that it is in."""
+        found = []
+        stacks: list[frozenset[int]] = []
+        layers: list[int] = []
+        for place in self.streams.places:
+            root = frozenset(one.value for one in leaves(place.input)) & self._beginnings
+            if root not in stacks:
+                stacks.append(root)
+                layers.append(0)
+            stack = stacks.index(root)
+            sublayer = place.sublayer
+            path = path_of_maps(self.flow, (*sublayer.entries, sublayer.exit))
+            found.append(Layered(place, self._kind(place), path, stack, layers[stack]))
+            if isinstance(sublayer, FeedForwardSublayer):
+                layers[stack] += 1
+        return tuple(found)
+
+    @cached_property
+    def _beginnings(self) -> frozenset[int]:
+        """The values that streams begin with: rows of tables, and maps of the model's inputs."""
+        inside = {one.exit.step for one in self.sublayers.all}
+        others = {one.output for one in self.maps.linear if one.step not in inside}
+        return frozenset({one.output for one in self.maps.lookups} | others)
+
+    def _kind(self, place: Place) -> str:
+        sublayer = place.sublayer
+        if isinstance(sublayer, FeedForwardSublayer):
+            return "feed_forward"
+        query, key = (self.reader.read(one.input) for one in (sublayer.query[0], sublayer.key[0]))
+        return "self_attention" if query.value == key.value else "cross_attention"
+
+    @cached_property
+    def readings(self) -> tuple[Layered, ...]:
+        """Every sublayer, read. What most attentions are is tried for those that nothing else explains."""
+        for one in self.layered:
+            if isinstance(one.place.sublayer, FeedForwardSublayer):
+                one.network = read_network(self.reader, one.place.sublayer)
+            else:
+                one.attention = read_attention(self.flow, one.place.sublayer, [])
+        for one in self.layered:
+            if one.attention is not None and one.attention.setting is None:
+                one.attention = read_attention(self.flow, one.attention.sublayer, self.settings(one))
+        return self.layered
+
+    def settings(self, but: Layered) -> list[Setting]:
+        """Return the settings of the other attentions of the same kind, those of the same stack first."""
+        others = [one for one in self.layered if one is not but and one.kind == but.kind and one.attention is not None]
+        others.sort(key=lambda one: one.stack != but.stack)
+        return [one.attention.setting for one in others if one.attention and one.attention.setting is not None]
+
+    @cached_property
+    def has_relative_positions(self) -> bool:
+        """Whether any attention adds a bias to its logits."""
+        settings = [one.attention.setting for one in self.readings if one.attention is not None]
+        return any(setting is not None and setting.bias is not None for setting in settings)
+
+    @cached_property
+    def embeddings(self) -> tuple[tuple[int, Embedding], ...]:
+        """The beginning of each stack."""
+        found: dict[int, Embedding] = {}
+        for one in self.readings:
+            stream = one.place.stream if one.place.stream is not None else one.place.input
+            inner = stream.of if one.place.before is None and isinstance(stream, Norm) else stream
+            if one.stack not in found and one.layer == 0 and not self._has_sublayer(inner):
+                found[one.stack] = embedding_of(stream)
+        return tuple(found.items())
+
+    def _has_sublayer(self, expression: Expression) -> bool:
+        exits = {one.exit.output for one in self.sublayers.all} | {one.exit.product for one in self.sublayers.all}
+        return any(one.value in exits for one in leaves(expression))
+
+    @cached_property
+    def ends(self) -> tuple[LinearMap, ...]:
+        """The maps after the last sublayer, such as the unembedding."""
+        last = max((one.first_step for one in self.layered), default=-1)
+        return tuple(one for one in self.sublayers.others if one.step > last)
+
+    def is_last(self, one: Layered) -> bool:
+        """Return whether a sublayer is the last of its stack, or parallel to it."""
+        same = [other for other in self.layered if other.stack == one.stack]
+        return same[-1] is one or same[-1].place.result is one.place.result is not None
+
+    def path_of_embedding(self, embedding: Embedding) -> str:
+        """Return the module of the first table that a stream begins with, the name of the table outside of modules."""
+        names = [name.rpartition(".")[0] or name for one in embedding.tokens for name in one.lookup.names]
+        return names[0] if names else ""
+
+    def unused(self) -> tuple[str, ...]:
+        """Return the parameters that no output depends on."""
+        behind: set[int] = set()
+        for output in self.trace.outputs:
+            behind.update(self.flow.ancestors(output))
+        return tuple(
+            value.name
+            for index, value in enumerate(self.trace.values)
+            if value.origin == "parameter" and index not in behind
+        )
+
+    def is_vector(self, name: str) -> bool:
+        """Return whether a parameter has one axis."""
+        return self.flow.array(self.trace.parameters[name]).ndim == 1
+
+    def length(self) -> int:
+        """Return the number of queries of the first attention."""
+        return (
+            int(self.readings[0].attention.heads.query.shape[2]) if self.readings and self.readings[0].attention else 1
+        )

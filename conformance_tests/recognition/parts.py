@@ -1,0 +1,138 @@
+"""The parts of a model: what each is, and whether it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from veriformer.conformance_tests.recognition.attention_aspects import describe_rotation
+from veriformer.conformance_tests.recognition.attentions import AttentionReading
+from veriformer.conformance_tests.recognition.embeddings import (
+    Embedding,
+    positions_of,
+)
+from veriformer.conformance_tests.recognition.expressions import Norm
+from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
+from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.paths import common_path
+from veriformer.conformance_tests.recognition.stream_parts import (
+    norms_of,
+    path_of_norm,
+    summary_of,
+)
+
+
+def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[Part]:
+    """Yield the parts: embeddings, norms and sublayers, and what comes after the last of them."""
+    for _, embedding in model.embeddings:
+        yield from _embedding_parts(model, embedding, departures)
+    for one in model.readings:
+        yield from _norm_parts(model, one, departures)
+        yield _part(model, one, departures)
+    for map_ in model.ends:
+        yield from _end_parts(model, map_, departures)
+
+
+def _status(path: str, layer: int | None, steps: set[str], departures: Sequence[Departure]) -> Status:
+    return "departs" if any(one.path == path and one.step in steps for one in departures) else "holds"
+
+
+def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequence[Departure]) -> Iterator[Part]:
+    path = model.path_of_embedding(embedding)
+    status = _status(path, None, {"embedding", "positions"}, departures)
+    place = min((one.lookup.step for one in embedding.tokens), default=0)
+    factor = "" if embedding.factor == 1.0 else f", times {embedding.factor:.4g}"
+    positions = positions_of(model.flow, embedding, model.sublayers.width, model._batch())
+    added = ""
+    conventions: dict[str, str | float | int | bool] = {"factor": embedding.factor}
+    if positions is not None:
+        added = f", {positions.kind} positions" + (f" ({positions.layout})" if positions.layout else "")
+        conventions["positions"] = positions.kind
+    norm = f", {summary_of(embedding.norm)}" if embedding.norm is not None else ""
+    count = len(embedding.terms)
+    yield Part(
+        path,
+        "token_embedding",
+        None,
+        f"token_embedding{factor}{added}{norm}",
+        conventions,
+        status,
+        count,
+        count,
+        place,
+    )
+
+
+def _norm_parts(model: ModelReading, one: Layered, departures: Sequence[Departure]) -> Iterator[Part]:
+    for where, norm in norms_of(one.place):
+        path = path_of_norm(model.flow, norm) or one.path
+        understood = norm.kind != "norm"
+        status: Status = _status(one.path, one.layer, {"norm"}, departures) if understood else "unrecognised"
+        conventions: dict[str, str | float | int | bool] = {} if norm.eps is None else {"eps": norm.eps}
+        place = model.flow.maker(norm.value) or one.first_step
+        role = norm.kind if understood else "unrecognised"
+        words = f"{summary_of(norm)}, {where.replace('_', ' ')} {one.kind}"
+        yield Part(path, role, one.layer, words, conventions, status, int(understood), 1, place)
+
+
+def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) -> Part:
+    if one.attention is not None:
+        return _attention_part(model, one, one.attention, departures)
+    network = one.network
+    activation = network.activation if network is not None else None
+    understood = activation is not None
+    role = "gated_feed_forward" if network is not None and network.gated else "feed_forward"
+    explained = len(one.place.sublayer.entries) + 2 * int(understood) + int(one.place.residual != "none")
+    status = _sublayer_status(one, departures, understood=understood)
+    conventions: dict[str, str | float | int | bool] = {} if activation is None else {"activation": activation}
+    words = f"{role}, {activation or 'activation not recognised'}"
+    total = len(one.place.sublayer.entries) + 3
+    return Part(one.path, role, one.layer, words, conventions, status, explained, total, one.first_step)
+
+
+def _sublayer_status(one: Layered, departures: Sequence[Departure], *, understood: bool) -> Status:
+    if any(item.path == one.path and item.layer == one.layer for item in departures):
+        return "departs"
+    return "holds" if understood else "unrecognised"
+
+
+def _attention_part(
+    model: ModelReading, one: Layered, reading: AttentionReading, departures: Sequence[Departure]
+) -> Part:
+    operands = (reading.query, reading.key, reading.value)
+    understood = reading.setting is not None and all(operand.understood for operand in operands)
+    grouped = reading.group_count != reading.head_count
+    role = "grouped_query_attention" if grouped else "multi_head_attention"
+    conventions: dict[str, str | float | int | bool] = {"num_heads": reading.head_count}
+    words = [role, f"{reading.head_count} heads" + (f" on {reading.group_count}" if grouped else "")]
+    if one.kind == "cross_attention":
+        words.insert(1, "across")
+    if reading.setting is not None:
+        words.append(reading.setting.pattern)
+        conventions["visible_keys"] = reading.setting.pattern
+    if reading.query.rotation is not None:
+        words.append(describe_rotation(reading.query.rotation))
+        conventions["rotary_pairing"] = reading.query.rotation.pairing
+    fused = reading.sublayer.sites[0].weights is None
+    steps = [operand.understood for operand in operands]
+    steps += [reading.setting is not None] * (1 if fused else 3)
+    steps += [reading.merge is not None and reading.merge.rows_kept, one.place.residual != "none"]
+    status = _sublayer_status(one, departures, understood=understood)
+    return Part(
+        one.path, role, one.layer, ", ".join(words), conventions, status, sum(steps), len(steps), one.first_step
+    )
+
+
+def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departure]) -> Iterator[Part]:
+    read = model.reader.read(one.input)
+    if isinstance(read, Norm):
+        path = path_of_norm(model.flow, read)
+        status = _status(path, None, {"final_norm"}, departures)
+        place = model.flow.maker(read.value) or one.step
+        yield Part(path, read.kind, None, summary_of(read), {}, status, int(read.kind != "norm"), 1, place)
+    path = common_path(one.names).rpartition(".")[0] or common_path(one.names)
+    tables = {name for lookup in model.maps.lookups for name in lookup.names}
+    tied = ", tied to the embedding" if set(one.names) & tables else ""
+    status = _status(path, None, {"unembedding"}, departures)
+    yield Part(path, "unembedding", None, f"unembedding{tied}", {"tied": bool(tied)}, status, 1, 1, one.step)

@@ -1,0 +1,95 @@
+"""Layers that do otherwise than the other layers of their stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from veriformer.conformance_tests.recognition.aspects import Aspect, OddOne, Sibling, odd_ones
+from veriformer.conformance_tests.recognition.attention_aspects import attention_aspects
+from veriformer.conformance_tests.recognition.departing import departure
+from veriformer.conformance_tests.recognition.expressions import Norm
+from veriformer.conformance_tests.recognition.findings import Departure
+from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.networks import (
+    network_aspects,
+)
+from veriformer.conformance_tests.recognition.stream_parts import (
+    place_aspects,
+)
+from veriformer.conformance_tests.recognition.structure import relations
+from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
+
+
+def departures_of_siblings(model: ModelReading) -> Iterator[Departure]:
+    """Yield what a sublayer does otherwise than most of those that should be alike."""
+    for kind, siblings in _families(model):
+        by_path = {id(sibling): one for one, sibling in siblings}
+        for odd in odd_ones([sibling for _, sibling in siblings]):
+            one = by_path[id(odd.sibling)]
+            if _follows_from_others(model, one, odd.aspect):
+                continue
+            item = _suspicion_of(odd, len(siblings))
+            if item.step == "norm" and not item.path:
+                item = replace(item, path=_unused_norm_in(model, one))
+            yield departure(model, one.path, one.layer, kind, item)
+
+
+def _follows_from_others(model: ModelReading, one: Layered, aspect: Aspect) -> bool:
+    """Return whether a difference from the siblings is said already, by a mistake that was found."""
+    if any(item.step == aspect.step for item in one.suspicions):
+        return True
+    if aspect.name == "columns":
+        return any(item.step in ("query", "key", "value") for item in one.suspicions)
+    if aspect.name == "core" or aspect.name.endswith("understood"):
+        return bool(one.suspicions)
+    same = [other for other in model.readings if other.stack == one.stack]
+    after = same[same.index(one) + 1 : same.index(one) + 2]
+    if aspect.name.startswith("norm before"):
+        # A norm of the embedding takes the place of the first norm.
+        is_first = same[0] is one and isinstance(one.place.stream, Norm)
+        return is_first or _adds_to_the_normed(one)
+    return aspect.name.startswith("norm after") and any(_adds_to_the_normed(other) for other in after)
+
+
+def _families(model: ModelReading) -> Iterator[tuple[str, list[tuple[Layered, Sibling]]]]:
+    """Yield the sublayers that should be alike: those of one kind in one stack."""
+    groups: dict[tuple[int, str], list[Layered]] = {}
+    for one in model.readings:
+        groups.setdefault((one.stack, one.kind), []).append(one)
+    for (_, kind), members in groups.items():
+        yield kind, [(one, _sibling(model, one)) for one in members]
+
+
+def _sibling(model: ModelReading, one: Layered) -> Sibling:
+    aspects: list[Aspect] = list(place_aspects(model.flow, one.place, one.kind))
+    if model.is_last(one):
+        # After the last sublayer the final norm stands where the norm after would be.
+        aspects = [aspect for aspect in aspects if "norm after" not in aspect.name]
+    aspects.extend(relations(model.flow, model.reader, one, model.readings))
+    if one.attention is not None:
+        aspects.extend(attention_aspects(model.flow, one.attention))
+    if one.network is not None:
+        aspects.extend(network_aspects(one.network))
+    return Sibling(one.path, one.layer, {aspect.name: aspect for aspect in aspects})
+
+
+def _unused_norm_in(model: ModelReading, one: Layered) -> str:
+    """Return the module of the unused vectors beside a sublayer: the norm that it should have."""
+    around = one.path.rpartition(".")[0]
+    names = [name for name in model.unused() if model.is_vector(name) and around and name.startswith(f"{around}.")]
+    names = [name for name in names if not name.startswith(f"{one.path}.") and "bias" not in name]
+    return names[0].rpartition(".")[0] if names else ""
+
+
+def _suspicion_of(odd: OddOne, total: int) -> Suspicion:
+    sentence = f"{odd.aspect.words}; in {odd.count} of {total} layers it is otherwise: {odd.usual.words}"
+    slug = odd.mistake
+    suspects = (suspected(slug, 1.0 if total > 2 else 0.5),) if slug else ()
+    return Suspicion(odd.aspect.step, odd.aspect.place, sentence, suspects, odd.aspect.path)
+
+
+def _adds_to_the_normed(one: Layered) -> bool:
+    slugs = {suspect.name for item in one.suspicions for suspect in item.suspects}
+    return "prenorm_residual_after_norm" in slugs

@@ -1,0 +1,124 @@
+"""Parameters that no output depends on, though they should have an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from veriformer.conformance_tests.recognition.coverage import coverage
+from veriformer.conformance_tests.recognition.departing import departure
+from veriformer.conformance_tests.recognition.findings import Departure, StepName
+from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.paths import layer_in, step_by_name
+from veriformer.conformance_tests.recognition.sublayers import (
+    FeedForwardSublayer,
+)
+from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
+
+_LEAST_UNDERSTOOD = 0.8
+# What an unused vector of a part is called.
+_DROPPED = {"unembedding": "lm_head_bias_dropped", "feed_forward": "ffn_output_bias_dropped"}
+
+
+def unused_parameters(model: ModelReading) -> Iterator[Departure]:
+    """Yield the parameters that no output depends on, though their module runs or other layers use theirs."""
+    unused = model.unused()
+    captured, understood = coverage(model)
+    if understood < _LEAST_UNDERSTOOD * captured:
+        # What is not understood may have parameters for other inputs, or for training.
+        return
+    groups: dict[str, list[str]] = {}
+    for name in unused:
+        if "mask" not in name and _should_be_used(model, name, unused):
+            groups.setdefault(_group(model, name, unused), []).append(name)
+    for path, names in groups.items():
+        step, place = _step_of_unused(model, path, names)
+        sentence = f"the result does not depend on {', '.join(names[:4])}{' …' if len(names) > 4 else ''}"
+        slug = _DROPPED.get(step, "") if all(model.is_vector(name) for name in names) else ""
+        suspects = (suspected(slug, 0.9),) if slug else ()
+        yield departure(model, path, layer_in(path), "", Suspicion(step, place, sentence, suspects))
+
+
+def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bool:
+    used = [one for one in model.trace.parameters if one not in unused]
+    pattern, module = _pattern(name), name.rpartition(".")[0]
+    if pattern != name and any(_pattern(one) == pattern for one in used):
+        return True
+    if any(lookup.names == (name,) for lookup in model.maps.lookups):
+        return True
+    if _is_of_the_stream(model, name):
+        return True
+    beside = any(one.rpartition(".")[0] == module for one in used) if module else False
+    return beside or any(step.module == module for step in model.flow.steps if module)
+
+
+def _is_of_the_stream(model: ModelReading, name: str) -> bool:
+    """Return whether a parameter is a gain, a shift, or a table with a row for each position or token."""
+    array = model.flow.array(model.trace.parameters[name])
+    width = model.sublayers.width
+    if array.ndim == 1:
+        return array.size > 1
+    return bool(width) and array.shape[-1] == width and array.size > width and "mask" not in name
+
+
+def _group(model: ModelReading, name: str, unused: Sequence[str]) -> str:
+    """Return the module of an unused parameter: the whole layer where nothing of it is used."""
+    pieces = name.split(".")
+    for end, piece in enumerate(pieces, start=1):
+        layer = ".".join(pieces[:end])
+        if piece.isdigit() and all(one in unused for one in model.trace.parameters if one.startswith(f"{layer}.")):
+            return layer
+    return name.rpartition(".")[0] or name
+
+
+def _step_of_unused(model: ModelReading, path: str, names: Sequence[str]) -> tuple[StepName, int]:
+    """Return the step that unused parameters belong to, and where it is in the trace."""
+    for lookup in model.maps.lookups:
+        if set(lookup.names) & set(names):
+            return ("positions" if model.flow.is_fixed(lookup.rows) else "embedding"), lookup.step
+    tables = [model.flow.array(model.trace.parameters[name]) for name in names]
+    if layer_in(path) is None and all(table.ndim > 1 and table.shape[-1] == model.sublayers.width for table in tables):
+        rows = min(int(np.prod(table.shape[:-1])) for table in tables)
+        return ("positions" if rows >= model.length() else "embedding"), 0
+    running = [index for index, step in enumerate(model.flow.steps) if path and step.module == path]
+    place = running[0] if running else len(model.flow.steps) - 1
+    for one in model.readings:
+        for step, maps in _steps_of_maps(model, one):
+            if any(name.rpartition(".")[0] == path for map_ in maps for name in map_.names):
+                return step, maps[0].step
+    if any(name.rpartition(".")[0] == path for one in model.ends for name in one.names):
+        return "unembedding", place
+    named = step_by_name(names[0])
+    if named is not None:
+        return named, place
+    for one in model.readings:
+        if one.network is not None and one.path and path.startswith(f"{one.path}."):
+            return "hidden", place
+    if all(model.is_vector(name) for name in names):
+        return ("norm" if layer_in(path) is not None or _is_before_layers(model, names[0]) else "final_norm"), place
+    return "residual", place
+
+
+def _is_before_layers(model: ModelReading, name: str) -> bool:
+    """Return whether a parameter is declared before those of the layers."""
+    names = list(model.trace.parameters)
+    layers = [index for index, one in enumerate(names) if layer_in(one) is not None]
+    return bool(layers) and names.index(name) < layers[0]
+
+
+def _steps_of_maps(model: ModelReading, one: Layered) -> Iterator[tuple[StepName, tuple[LinearMap, ...]]]:
+    sublayer = one.place.sublayer
+    if isinstance(sublayer, FeedForwardSublayer):
+        yield "hidden", sublayer.inner
+        yield "feed_forward", (sublayer.exit,)
+        return
+    yield "query", sublayer.query
+    yield "key", sublayer.key
+    yield "value", sublayer.value
+    yield "attention_output", (sublayer.exit,)
+
+
+def _pattern(name: str) -> str:
+    return ".".join("#" if piece.isdigit() else piece for piece in name.split("."))

@@ -10,6 +10,7 @@ from typing import Any
 from veriformer.adapters.capture import random_state
 from veriformer.adapters.capture.handed_over import Arguments, arguments_in
 from veriformer.adapters.capture.inputs import (
+    HAND_OVER,
     Candidate,
     NoInputsFit,
     Shape,
@@ -23,10 +24,6 @@ from veriformer.adapters.errors import CaptureError, LoadError, describe
 from veriformer.adapters.import_errors import location
 from veriformer.adapters.isolation.memory import is_short
 
-_HAND_OVER = (
-    "write a function `inputs()` beside `build()` that returns the model's inputs, a tuple of arrays or a dictionary "
-    "of them by argument"
-)
 # What torch says where the CPU has no kernel for float16 or bfloat16.
 _HALF_PRECISION = ("not implemented for 'Half'", "not implemented for 'BFloat16'")
 
@@ -113,7 +110,7 @@ def _raised(found: Model, error: Exception, where: str) -> str:
     what = f"{found.name} raised {describe(error)}{location(error)} {where}"
     if any(words in str(error) for words in _HALF_PRECISION):
         return f"{what}: it computes in half precision, which the CPU cannot do; hand it over in float32 (`.float()`)"
-    return f"{what}; if it needs others, {_HAND_OVER}"
+    return f"{what}; if it needs others, {HAND_OVER}"
 
 
 def _described(given: Arguments) -> str:
@@ -190,7 +187,7 @@ def _jax_runner(found: Model, seed: int | None) -> _Runner:
         if found.framework == "keras" and not found.found.built:
             raise CaptureError(
                 f"{found.name} has no weights yet: Keras makes them when the model first runs; run it once in build(), "
-                f"or {_HAND_OVER}"
+                f"or {HAND_OVER}"
             )
         program = jax_models.program_of(found.found, (), {})
         shapes = {leaf.name: tuple(leaf.array.shape) for leaf in program.leaves if leaf.origin == "parameter"}

@@ -1,4 +1,4 @@
-"""The inputs that a user hands over, as arguments: `inputs()` beside `build()`, an array, a tuple, or a dictionary."""
+"""The inputs that a user hands over, as arguments: `inputs()` in its file, an array, a tuple, or a dictionary."""
 
 from __future__ import annotations
 

@@ -13,7 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.errors import LoadError, describe
+from veriformer.adapters.import_errors import location
 
+HAND_OVER = (
+    "write a function `inputs()` in its file, or give `inputs=` in Python: the model's inputs, as a tuple of arrays or "
+    "a dictionary of them by argument"
+)
 Result = TypeVar("Result")
 Shape = tuple[int, ...]
 
@@ -98,21 +103,30 @@ def _lengths_within(shapes: Mapping[str, Shape]) -> list[int]:
 
 def first_that_runs(candidates: Iterable[Candidate], run: Callable[[Candidate], Result]) -> tuple[Candidate, Result]:
     """Return the first candidate that `run` takes, with what it returned; NoInputsFit where none does."""
-    raised = []
+    raised: list[tuple[str, str]] = []
     for candidate in candidates:
         try:
             return candidate, run(candidate)
         except MemoryError:
             raise
         except Exception as error:
-            raised.append(f"{candidate.description}: {describe(error)}")
-    if len(raised) > _MOST_LISTED:
-        raised[_MOST_LISTED:] = [f"and {len(raised) - _MOST_LISTED} others"]
-    tried = "".join(f"\n  {line}" for line in raised)
-    raise NoInputsFit(
-        "the model runs on none of the inputs that were tried; write a function `inputs()` beside `build()` that "
-        f"returns its inputs, a tuple of arrays or a dictionary of them by argument. Tried:{tried}"
-    )
+            raised.append((candidate.description, f"{describe(error)}{location(error)}"))
+    raise NoInputsFit(_none_fits(raised))
+
+
+def _none_fits(raised: Sequence[tuple[str, str]]) -> str:
+    """Return what to do where no inputs fit; `raised` are the inputs that were tried, each with its exception."""
+    exceptions = dict.fromkeys(exception for _, exception in raised)
+    if len(raised) > 1 and len(exceptions) == 1:
+        return (
+            f"the model raised {next(iter(exceptions))} on each of the {len(raised)} inputs that were tried, such as "
+            f"{raised[0][0]}; if it needs others, {HAND_OVER}"
+        )
+    lines = [f"{description}: {exception}" for description, exception in raised]
+    if len(lines) > _MOST_LISTED:
+        lines[_MOST_LISTED:] = [f"and {len(lines) - _MOST_LISTED} others"]
+    tried = "".join(f"\n  {line}" for line in lines)
+    return f"the model runs on none of the inputs that were tried; {HAND_OVER}. Tried:{tried}"
 
 
 def candidates(
@@ -257,6 +271,11 @@ def _token_candidates(filled: _Filled, rows: int) -> Iterator[Candidate]:
         filled.with_arrays(f"tokens {shapes} below {rows}", one, other),
         # Sequences first, as torch.nn.Transformer has it.
         filled.with_arrays(f"tokens ({length}, {batch}) and ({other_length}, {batch}) below {rows}", one.T, other.T),
+        # A second input may be the number of a segment, a style, or a sample.
+        filled.with_arrays(f"tokens ({batch}, {length}) below {rows} and zeros of that shape", one, np.zeros_like(one)),
+        filled.with_arrays(
+            f"tokens ({batch}, {length}) below {rows} and zeros ({batch},)", one, np.zeros_like(one[:, 0])
+        ),
         filled.with_arrays(f"tokens ({length},) below {rows}", one[0]),
     ]
     if any("mask" in argument.name and argument.default is argument.empty for argument in filled.arguments):

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from veriformer.adapters.capture.torch_models import in_float64
 from veriformer.adapters.capture.torch_state import in_evaluation_mode, on_copies
 from veriformer.adapters.capture.trace import Kind, Origin, Step, Trace, Value
 
@@ -72,18 +73,11 @@ def capture(
     with in_evaluation_mode(model):
         try:
             with on_copies(model, seed, torch.float64):
-                return _recorded(model, _cast(inputs, torch.float64), _cast(dict(keywords or {}), torch.float64))
+                return _recorded(model, in_float64(inputs), in_float64(dict(keywords or {})))
         except Exception:
             # Some models make tensors of their own in float32, or ask for it; they are read in their own precision.
             with on_copies(model, seed, None):
                 return _recorded(model, inputs, dict(keywords or {}))
-
-
-def _cast(tree: Any, dtype: torch.dtype) -> Any:
-    def cast(leaf: Any) -> Any:
-        return leaf.to(dtype) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
-
-    return torch.utils._pytree.tree_map(cast, tree)
 
 
 def _recorded(model: nn.Module, inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Trace:

@@ -18,6 +18,7 @@ from veriformer.adapters.errors import CaptureError
 
 _QUANTISING = ("torch.ao.nn", "torch.nn.quantized", "torch.ao.quantization", "bitsandbytes", "torchao", "auto_gptq")
 _MOST_NAMES = 3
+_HALF = (torch.float16, torch.bfloat16)
 
 
 def unwrapped(model: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
@@ -120,9 +121,32 @@ def _own(model: nn.Module) -> Iterator[torch.Tensor]:
 
 
 def try_to_run(model: nn.Module, inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
-    """Run a model and record nothing: for inputs that are only guessed. Raises what the model raises."""
-    with in_evaluation_mode(model), on_copies(model, None, None), torch.no_grad():
-        model(*inputs, **keywords)
+    """Run a model and record nothing: for inputs that are only guessed. Raises what the model raises.
+
+    A model that cannot run in its own precision on the CPU, as some of half precision, is tried in float64, in which a
+    pass is recorded.
+    """
+    with in_evaluation_mode(model), torch.no_grad():
+        try:
+            with on_copies(model, None, None):
+                model(*inputs, **keywords)
+        except Exception as error:
+            if all(tensor.dtype not in _HALF for tensor in _own(model)):
+                raise
+            try:
+                with on_copies(model, None, torch.float64):
+                    model(*in_float64(inputs), **in_float64(dict(keywords)))
+            except Exception:
+                raise error from None
+
+
+def in_float64(tree: Any) -> Any:
+    """Return arguments with floating-point tensors in float64."""
+
+    def cast(leaf: Any) -> Any:
+        return leaf.to(torch.float64) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
+
+    return tree_map(cast, tree)
 
 
 def eagerly() -> AbstractContextManager[Any]:

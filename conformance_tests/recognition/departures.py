@@ -47,7 +47,7 @@ def departures_of(model: ModelReading) -> tuple[Departure, ...]:
     found.extend(departures_of_ends(model))
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
-    found.extend(one for one in unused_parameters(model) if not _explained_by(one, found))
+    found.extend([one for one in unused_parameters(model) if not _explained_by(one, found)])
     return _each_once(sorted(found, key=lambda one: (one.place, not one.suspects)))
 
 

@@ -35,7 +35,9 @@ def unused_parameters(model: ModelReading) -> Iterator[Departure]:
             groups.setdefault(_group(model, name, unused), []).append(name)
     for path, names in groups.items():
         step, place = _step_of_unused(model, path, names)
-        sentence = f"the result does not depend on {', '.join(names[:4])}{' …' if len(names) > 4 else ''}"
+        # Layers that have the same fault are one departure if their sentences are equal.
+        own = [name.removeprefix(f"{path}.") for name in names]
+        sentence = f"the result does not depend on its {', '.join(own[:4])}{' …' if len(own) > 4 else ''}"
         slug = _DROPPED.get(step, "") if all(model.is_vector(name) for name in names) else ""
         suspects = (suspected(slug, 0.9),) if slug else ()
         yield departure(model, path, layer_in(path), "", Suspicion(step, place, sentence, suspects))

@@ -100,7 +100,38 @@ def test_a_model_that_raises_on_every_guess():
             raise ValueError(f"not {tuple(tokens.shape)}")
 
     sentence = refusal(Picky())
-    assert "tokens (5, 11) below 17: ValueError: not (5, 11)" in sentence and "`inputs()` beside `build()`" in sentence
+    assert "tokens (5, 11) below 17: ValueError: not (5, 11)" in sentence and "`inputs()` in its file" in sentence
+
+
+def test_a_model_that_raises_the_same_on_every_guess_says_it_once():
+    class Broken(Tiny):
+        def forward(self, tokens):
+            raise ValueError("no such thing")
+
+    sentence = refusal(Broken())
+    assert sentence.count("no such thing") == 1 and "line " in sentence and "inputs that were tried" in sentence
+
+
+def test_half_precision_that_the_cpu_lacks_is_recorded_in_float64():
+    class Filled(Tiny):
+        def forward(self, tokens):
+            # The number is beyond float16.
+            return super().forward(tokens).masked_fill(tokens[..., None] < 0, -1e9)
+
+    assert capture_model(Filled().half(), seed=0).dtype == "float64"
+
+
+def test_a_second_input_of_few_numbers():
+    class Styled(Tiny):
+        def __init__(self):
+            super().__init__()
+            self.styles = nn.Embedding(3, WIDTH)
+
+        def forward(self, tokens, style):
+            return super().forward(tokens) + self.styles(style).mean()
+
+    trace = capture_model(Styled(), seed=0)
+    assert any("zeros of that shape" in note for note in trace.notes)
 
 
 def test_the_meta_device():

@@ -110,7 +110,7 @@ def test_the_error_has_every_attempt_and_what_to_do():
         first_that_runs([Candidate("tokens (2, 11)", (1,)), Candidate("images", (2,))], run)
     message = str(raised.value)
     assert "tokens (2, 11): ValueError: no 1" in message and "images: ValueError: no 2" in message
-    assert "write a function `inputs()` beside `build()`" in message
+    assert "write a function `inputs()` in its file" in message
 
 
 # --- with real models -------------------------------------------------------------------------------------------------

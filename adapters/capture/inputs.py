@@ -191,7 +191,7 @@ class _Filled:
         for place, argument in enumerate(self.arguments):
             required = argument.default is argument.empty
             is_target = _TARGET.search(argument.name) is not None
-            takes_array = place == 0 or ((required or is_target) and not _is_known(argument))
+            takes_array = place == 0 or ((required or is_target) and not self._is_known(argument))
             if argument.kind is argument.VAR_POSITIONAL:
                 positional += [given.pop(0) for _ in arrays if given]
             elif argument.kind is argument.VAR_KEYWORD or not (required or (takes_array and given)):
@@ -215,6 +215,15 @@ class _Filled:
     def tokens(self, rows: int, *shape: int) -> Array:
         """Return random tokens below `rows`."""
         return random_tokens(self.generator, rows, shape)
+
+    def _is_known(self, argument: inspect.Parameter) -> bool:
+        """Return whether an argument is known by its name and no input."""
+        if argument.name == "key" and any(one.name == "query" for one in self.arguments):
+            # The key of an attention, and no source of random numbers.
+            return False
+        return not _FLOATS.match(argument.name) and any(
+            names.search(argument.name) for names in (*(names for names, _ in _KNOWN), _POSITIONS)
+        )
 
     def _by_name(self, argument: inspect.Parameter) -> Any:
         """Return what an argument is handed that is no input."""
@@ -242,12 +251,6 @@ def _place(
 
 
 _KNOWN = ((_TRUE, True), (_FALSE, False), (_ZERO, 0), (_ABSENT, None))
-
-
-def _is_known(argument: inspect.Parameter) -> bool:
-    return not _FLOATS.match(argument.name) and any(
-        names.search(argument.name) for names in (*(names for names, _ in _KNOWN), _POSITIONS)
-    )
 
 
 def _mask(argument: inspect.Parameter, arrays: Sequence[Array]) -> Array | None:
@@ -292,6 +295,7 @@ def _token_candidates(filled: _Filled, rows: int) -> Iterator[Candidate]:
 def _float_candidates(filled: _Filled, shapes: Sequence[Shape], rows: int) -> Iterator[Candidate]:
     batch, length, other_length = astuple(filled.sizes)
     tokens = filled.tokens(rows, batch, other_length)
+    names = {argument.name for argument in filled.arguments}
     for width in _widths(shapes):
         one, other = filled.normal(batch, length, width), filled.normal(batch, other_length, width)
         possible = [
@@ -304,6 +308,10 @@ def _float_candidates(filled: _Filled, shapes: Sequence[Shape], rows: int) -> It
                 f"floats ({batch}, {length}, {width}) and tokens ({batch}, {other_length})", one, tokens
             ),
         ]
+        if {"query", "key", "value"} <= names or {"q", "k", "v"} <= names:
+            # Keys and values come from one source, as in attention across.
+            described = f"floats ({batch}, {length}, {width}) and twice ({batch}, {other_length}, {width})"
+            possible.append(filled.with_arrays(described, one, other, other))
         yield from (candidate for candidate in possible if candidate is not None)
 
 

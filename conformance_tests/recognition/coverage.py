@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from veriformer.adapters.capture.trace import Kind
+from veriformer.conformance_tests.recognition.attentions import AttentionReading
+from veriformer.conformance_tests.recognition.expressions import Norm
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.stream_parts import (
     norms_of,
@@ -23,6 +27,7 @@ def coverage(model: ModelReading) -> tuple[int, int]:
     for layered in model.readings:
         if layered.attention is not None and layered.attention.setting is not None:
             understood.update(_behind(model, layered.attention.sublayer.exit.input))
+            understood.update(_returned_weights(model, layered.attention))
         if layered.network is not None and layered.network.activation is not None:
             understood.update(_behind(model, layered.network.sublayer.exit.input))
         for _, norm in norms_of(layered.place):
@@ -30,6 +35,10 @@ def coverage(model: ModelReading) -> tuple[int, int]:
                 understood.update(_behind(model, norm.value))
         if layered.place.result is not None:
             understood.update(_behind(model, layered.place.result.value))
+    for output in model.trace.outputs:
+        read = model.at_root(model.reader.read(output))
+        if isinstance(read, Norm) and read.kind != "norm":
+            understood.update(_behind(model, read.value))
     for one in model.ends:
         understood.update(_behind(model, one.input))
     return len(computing), len(computing & understood)
@@ -41,3 +50,11 @@ def _behind(model: ModelReading, value: int) -> set[int]:
     near = model.flow.ancestors(value, stop=lambda one: one in model.maps.by_output)
     made = (model.flow.maker(one) for one in near if one == value or one not in model.maps.by_output)
     return {one for one in made if one is not None}
+
+
+def _returned_weights(model: ModelReading, attention: AttentionReading) -> Iterator[int]:
+    """Yield the steps between the weights of an attention and a further output, such as their mean over the heads."""
+    for site in attention.sublayer.sites:
+        for output in model.trace.outputs[1:]:
+            if site.weights_value is not None:
+                yield from model.flow.between(site.weights_value, output)

@@ -12,7 +12,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
     Embedding,
     embedding_mistakes,
 )
-from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Sum
+from veriformer.conformance_tests.recognition.expressions import Norm, Sum
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in
@@ -21,9 +21,6 @@ from veriformer.conformance_tests.recognition.stream_parts import (
     path_of_norm,
 )
 from veriformer.conformance_tests.recognition.streams import Place
-from veriformer.conformance_tests.recognition.sublayers import (
-    inner_expressions,
-)
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
 
@@ -40,7 +37,7 @@ def departures_of_beginnings(model: ModelReading) -> Iterator[Departure]:
 
 def _embedding_mistakes(model: ModelReading, embedding: Embedding) -> Iterator[Suspicion]:
     again = [item for one in model.readings for item in one.suspicions if _names(item, "pe_added_every_block")]
-    for item in embedding_mistakes(model.flow, embedding, model.sublayers.width, model._batch()):
+    for item in embedding_mistakes(model.flow, embedding, model.sublayers.width, model.batch):
         # Positions that are added before each layer are added twice before the first.
         yield replace(item, suspects=again[0].suspects) if again and _names(item, "pe_input_added_twice") else item
 
@@ -48,7 +45,7 @@ def _embedding_mistakes(model: ModelReading, embedding: Embedding) -> Iterator[S
 def departures_of_ends(model: ModelReading) -> Iterator[Departure]:
     """Yield the departures of final norms and of the outputs."""
     for path, value, place in _ends_of_stacks(model):
-        read = _at_root(model, model.reader.read(value))
+        read = model.at_root(model.reader.read(value))
         if isinstance(read, Norm):
             for item in norm_mistakes(model.flow, read, "final_norm"):
                 yield departure(model, path_of_norm(model.flow, read), None, read.kind, item)
@@ -68,14 +65,6 @@ def _ends_of_stacks(model: ModelReading) -> Iterator[tuple[str, int, int]]:
             key = layered.attention.sublayer.key[0]
             yield layered.path, key.input, key.step
             return
-
-
-def _at_root(model: ModelReading, expression: Expression) -> Expression:
-    """Return the norm or sum that is scaled, cut or pooled here; the expression itself where there is none."""
-    if isinstance(expression, Norm | Sum | Output):
-        return expression
-    inner = (_at_root(model, one) for one in inner_expressions(expression))
-    return next((one for one in inner if isinstance(one, Norm | Sum)), expression)
 
 
 def _is_pre_norm(model: ModelReading, total: Sum) -> bool:

@@ -32,6 +32,10 @@ StepName = Literal[
 ]
 
 
+# Parts that models of any kind have.
+_ANYWHERE = ("embedding", "token_embedding", "input_projection", "unembedding")
+
+
 @dataclass(frozen=True)
 class Suspected:
     """A mistake that would explain a departure: a slug of the catalogue, or words of its own in `name`.
@@ -101,6 +105,11 @@ class Recognition:
     framework: str = ""
     dtype: str = ""
     opaque: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def has_transformer_part(self) -> bool:
+        """Whether an attention, a feed-forward network or a norm was found, or what looks like one."""
+        return any(part.role not in _ANYWHERE for part in self.parts)
 
     @property
     def share_found(self) -> float:

@@ -11,7 +11,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
     Embedding,
     embedding_of,
 )
-from veriformer.conformance_tests.recognition.expressions import Expression, Norm
+from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Sum
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap, Maps
@@ -25,6 +25,7 @@ from veriformer.conformance_tests.recognition.streams import Place, Streams, lea
 from veriformer.conformance_tests.recognition.sublayers import (
     FeedForwardSublayer,
     Sublayers,
+    inner_expressions,
 )
 
 
@@ -35,12 +36,13 @@ class ModelReading:
         self.trace = trace
         self.flow = Flow(trace)
         self.maps = Maps(self.flow)
-        self.reader = Reader(self.flow, self.maps, find_sites(self.flow, self.maps, self._batch()))
+        self.reader = Reader(self.flow, self.maps, find_sites(self.flow, self.maps, self.batch))
         self.sublayers = Sublayers(self.flow, self.maps, self.reader)
         self.streams = Streams(self.reader, self.sublayers)
 
-    def _batch(self) -> int:
-        """Return the number of samples: that of a fused attention, else the first axis of the first input."""
+    @cached_property
+    def batch(self) -> int:
+        """The number of samples: that of a fused attention, else the first axis of the first input."""
         for step in self.trace.steps:
             if step.kind == Kind.ATTENTION and len(self.flow.shape(step.operands[0])) == len("BHLD"):
                 return int(self.flow.shape(step.operands[0])[0])
@@ -156,3 +158,13 @@ class ModelReading:
         return (
             int(self.readings[0].attention.heads.query.shape[2]) if self.readings and self.readings[0].attention else 1
         )
+
+    def at_root(self, expression: Expression) -> Expression:
+        """Return the norm or sum that is scaled, cut or pooled here; the expression itself where there is none."""
+        if isinstance(expression, Norm) and expression.kind == "norm" and isinstance(expression.of, Norm):
+            # What is done to a norm afterwards, such as hiding padding, is no norm again.
+            return expression.of
+        if isinstance(expression, Norm | Sum | Output):
+            return expression
+        inner = (self.at_root(one) for one in inner_expressions(expression))
+        return next((one for one in inner if isinstance(one, Norm | Sum)), expression)

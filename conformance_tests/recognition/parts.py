@@ -10,17 +10,18 @@ from veriformer.conformance_tests.recognition.embeddings import (
     Embedding,
     positions_of,
 )
-from veriformer.conformance_tests.recognition.expressions import Norm
+from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.paths import common_path
+from veriformer.conformance_tests.recognition.paths import common_path, path_of_maps
 from veriformer.conformance_tests.recognition.stream_parts import (
     norms_of,
     path_of_norm,
     summary_of,
 )
+from veriformer.conformance_tests.recognition.streams import leaves
 
 
 def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[Part]:
@@ -30,8 +31,11 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
     for one in model.readings:
         yield from _norm_parts(model, one, departures)
         yield _part(model, one, departures)
-    for map_ in model.ends:
+    # Without a sublayer, only the last map is known to be the end of anything.
+    for map_ in model.ends if model.readings else model.ends[-1:]:
         yield from _end_parts(model, map_, departures)
+    if not model.ends:
+        yield from _final_norms(model, departures)
 
 
 def _status(path: str, layer: int | None, steps: set[str], departures: Sequence[Departure]) -> Status:
@@ -39,29 +43,32 @@ def _status(path: str, layer: int | None, steps: set[str], departures: Sequence[
 
 
 def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequence[Departure]) -> Iterator[Part]:
-    path = model.path_of_embedding(embedding)
+    positions = positions_of(model.flow, embedding, model.sublayers.width, model.batch)
+    role, path, place = _beginning(model, embedding)
+    if not role and positions is None and embedding.norm is None:
+        # The model takes the vectors as they are.
+        return
     status = _status(path, None, {"embedding", "positions"}, departures)
-    place = min((one.lookup.step for one in embedding.tokens), default=0)
-    factor = "" if embedding.factor == 1.0 else f", times {embedding.factor:.4g}"
-    positions = positions_of(model.flow, embedding, model.sublayers.width, model._batch())
-    added = ""
     conventions: dict[str, str | float | int | bool] = {"factor": embedding.factor}
+    words = [] if not role else [role if embedding.factor == 1.0 else f"{role}, times {embedding.factor:.4g}"]
     if positions is not None:
-        added = f", {positions.kind} positions" + (f" ({positions.layout})" if positions.layout else "")
         conventions["positions"] = positions.kind
-    norm = f", {summary_of(embedding.norm)}" if embedding.norm is not None else ""
+        words.append(f"{positions.kind} positions" + (f" ({positions.layout})" if positions.layout else ""))
+    if embedding.norm is not None:
+        words.append(summary_of(embedding.norm))
     count = len(embedding.terms)
-    yield Part(
-        path,
-        "token_embedding",
-        None,
-        f"token_embedding{factor}{added}{norm}",
-        conventions,
-        status,
-        count,
-        count,
-        place,
-    )
+    yield Part(path, role or "embedding", None, ", ".join(words), conventions, status, count, count, place)
+
+
+def _beginning(model: ModelReading, embedding: Embedding) -> tuple[str, str, int]:
+    """Return what a stream begins with, its module, and its place; the role is "" where vectors are taken as given."""
+    if embedding.tokens:
+        place = min(one.lookup.step for one in embedding.tokens)
+        return "token_embedding", model.path_of_embedding(embedding), place
+    maps = [one.map for term in embedding.terms for one in leaves(term) if isinstance(one, Output)]
+    if maps:
+        return "input_projection", path_of_maps(model.flow, maps), maps[0].step
+    return "", "", 0
 
 
 def _norm_parts(model: ModelReading, one: Layered, departures: Sequence[Departure]) -> Iterator[Part]:
@@ -83,12 +90,19 @@ def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) ->
     activation = network.activation if network is not None else None
     understood = activation is not None
     role = "gated_feed_forward" if network is not None and network.gated else "feed_forward"
-    explained = len(one.place.sublayer.entries) + 2 * int(understood) + int(one.place.residual != "none")
+    residual = _residual(model, one)
+    explained = len(one.place.sublayer.entries) + 2 * int(understood) + sum(residual)
     status = _sublayer_status(one, departures, understood=understood)
     conventions: dict[str, str | float | int | bool] = {} if activation is None else {"activation": activation}
     words = f"{role}, {activation or 'activation not recognised'}"
-    total = len(one.place.sublayer.entries) + 3
+    total = len(one.place.sublayer.entries) + 2 + len(residual)
     return Part(one.path, role, one.layer, words, conventions, status, explained, total, one.first_step)
+
+
+def _residual(model: ModelReading, one: Layered) -> list[bool]:
+    """Return whether a sublayer is added to the stream; nothing where no sublayer of the model is."""
+    residuals = [other.place.residual != "none" for other in model.readings]
+    return [one.place.residual != "none"] if any(residuals) else []
 
 
 def _sublayer_status(one: Layered, departures: Sequence[Departure], *, understood: bool) -> Status:
@@ -117,7 +131,7 @@ def _attention_part(
     fused = reading.sublayer.sites[0].weights is None
     steps = [operand.understood for operand in operands]
     steps += [reading.setting is not None] * (1 if fused else 3)
-    steps += [reading.merge is not None and reading.merge.rows_kept, one.place.residual != "none"]
+    steps += [reading.merge is not None and reading.merge.rows_kept, *_residual(model, one)]
     status = _sublayer_status(one, departures, understood=understood)
     return Part(
         one.path, role, one.layer, ", ".join(words), conventions, status, sum(steps), len(steps), one.first_step
@@ -125,14 +139,31 @@ def _attention_part(
 
 
 def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departure]) -> Iterator[Part]:
-    read = model.reader.read(one.input)
-    if isinstance(read, Norm):
-        path = path_of_norm(model.flow, read)
-        status = _status(path, None, {"final_norm"}, departures)
-        place = model.flow.maker(read.value) or one.step
-        yield Part(path, read.kind, None, summary_of(read), {}, status, int(read.kind != "norm"), 1, place)
+    yield from _final_norm(model, model.at_root(model.reader.read(one.input)), departures)
     path = common_path(one.names).rpartition(".")[0] or common_path(one.names)
     tables = {name for lookup in model.maps.lookups for name in lookup.names}
     tied = ", tied to the embedding" if set(one.names) & tables else ""
     status = _status(path, None, {"unembedding"}, departures)
     yield Part(path, "unembedding", None, f"unembedding{tied}", {"tied": bool(tied)}, status, 1, 1, one.step)
+
+
+def _final_norms(model: ModelReading, departures: Sequence[Departure]) -> Iterator[Part]:
+    """Yield the norms of what the model returns, where no map comes after its last sublayer."""
+    for output in model.trace.outputs:
+        yield from _final_norm(model, model.at_root(model.reader.read(output)), departures)
+
+
+def _final_norm(model: ModelReading, read: Expression, departures: Sequence[Departure]) -> Iterator[Part]:
+    known = [norm.value for one in model.readings for _, norm in norms_of(one.place)]
+    if not isinstance(read, Norm) or read.value in known:
+        return
+    path = path_of_norm(model.flow, read)
+    status = _status(path, None, {"final_norm"}, departures)
+    place = model.flow.maker(read.value) or 0
+    layer, words = None, summary_of(read)
+    last = model.readings[-1] if model.readings else None
+    if last is not None and any(one.place.after is not None for one in model.readings):
+        # After the last sublayer of a post-norm model stands its own norm, and no further one.
+        layer, words = last.layer, f"{words}, after {last.kind}"
+    conventions: dict[str, str | float | int | bool] = {} if read.eps is None else {"eps": read.eps}
+    yield Part(path, read.kind, layer, words, conventions, status, int(read.kind != "norm"), 1, place)

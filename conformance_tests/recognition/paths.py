@@ -26,6 +26,9 @@ def common_path(paths: Iterable[str]) -> str:
 def path_of_maps(flow: Flow, maps: Sequence[LinearMap]) -> str:
     """Return the module that some maps are in: by their parameters, else by the modules that were running."""
     named = [name.rpartition(".")[0] for one in maps for name in one.names]
+    if "" in named and any(named):
+        # Some are the model's own, so that it is the part itself.
+        return ""
     return common_path(named) or common_path(one.module for one in maps)
 
 

@@ -85,7 +85,8 @@ def path_of_norm(flow: Flow, norm: Norm) -> str:
     for vector in (norm.gain, norm.shift):
         names = () if vector is None else flow.parameters_of(vector)
         if names:
-            return names[0].rpartition(".")[0] or names[0]
+            # Where there are no modules, the parameter's name is all that there is.
+            return names[0].rpartition(".")[0] or ("" if flow.trace.modules else names[0])
     step = flow.making(norm.value)
     return step.module if step is not None else ""
 
@@ -199,15 +200,18 @@ def _is_of_positions(flow: Flow, term: Expression) -> bool:
 
 
 def _is_last_without_use(place: Place, every: tuple[Place, ...]) -> bool:
-    """Return whether a model has no residuals at all: then it is an architecture of its own."""
-    return all(one.residual == "none" for one in every) and len(every) > 1 and place.before is None
+    """Return whether a model has no residuals at all: then it is an architecture of its own.
+
+    A sublayer that was handed over alone leaves the residual to the model that it is from.
+    """
+    return all(one.residual == "none" for one in every) and (len(every) == 1 or place.before is None)
 
 
 def summary_of(norm: Norm | None) -> str:
     """Return a norm in a few words."""
     if norm is None:
         return ""
-    eps = "" if norm.eps is None else f", eps {norm.eps:.3g}"
+    eps = f", eps {norm.eps:.3g}" if norm.eps else ""
     plus = ", gain 1 + γ" if norm.one_plus else ""
     return f"{norm.kind}{eps}{plus}"
 

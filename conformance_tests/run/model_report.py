@@ -34,8 +34,8 @@ class ModelReport(Report):
 
     @property
     def is_recognised(self) -> bool:
-        """Whether enough of the model belongs to parts that were understood."""
-        return self.recognition.share_understood >= ENOUGH
+        """Whether enough of the model belongs to parts that were understood, and some of them are a Transformer's."""
+        return self.recognition.share_understood >= ENOUGH and self.recognition.has_transformer_part
 
     @property
     def explained(self) -> int:
@@ -72,6 +72,8 @@ class ModelReport(Report):
         """Why the model could not be judged as a whole; empty where it could."""
         if self.is_recognised:
             return ""
+        if not self.recognition.has_transformer_part:
+            return "no attention, feed-forward network or norm was found in it, so that there is nothing to judge"
         share = self.recognition.share_understood
         return f"only {int(100 * share)} % of the model was recognised"
 

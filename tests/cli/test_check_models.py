@@ -87,7 +87,7 @@ def test_a_departure_is_status_one_and_names_part_line_and_mistake(run: Run) -> 
 def test_a_model_that_is_not_recognised_is_status_two(run: Run) -> None:
     status, out, _ = run("check", "right.py:Strange")
     assert status == 2
-    assert out.startswith("right.py:Strange: only ")
+    assert out.startswith("right.py:Strange: no attention, feed-forward network or norm was found in it")
     assert "% of the model was recognised" in out.splitlines()[0]
 
 

@@ -161,9 +161,6 @@ class ModelReading:
 
     def at_root(self, expression: Expression) -> Expression:
         """Return the norm or sum that is scaled, cut or pooled here; the expression itself where there is none."""
-        if isinstance(expression, Norm) and expression.kind == "norm" and isinstance(expression.of, Norm):
-            # What is done to a norm afterwards, such as hiding padding, is no norm again.
-            return expression.of
         if isinstance(expression, Norm | Sum | Output):
             return expression
         inner = (self.at_root(one) for one in inner_expressions(expression))

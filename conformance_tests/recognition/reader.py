@@ -186,6 +186,9 @@ class Reader:
             return None
         for start in reversed(list(self.candidates(value))):
             of = self.read(start)
+            if isinstance(of, Norm) and of.kind != "norm":
+                # What is done to a right norm afterwards, such as hiding padding, is no norm again.
+                return None
             if isinstance(of, Unknown) or (isinstance(of, Output) and self.flow.shape(start)[-1:] != shape[-1:]):
                 continue
             vectors = self.vectors_between(start, value)

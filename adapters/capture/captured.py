@@ -134,6 +134,8 @@ def _runner(found: Model, seed: int | None) -> _Runner:
         return _onnx_runner(found, seed)
     if found.framework == "torch" or _is_torch_module(found.found):
         return _torch_runner(found, seed)
+    if found.framework == "numpy":
+        return _numpy_runner(found, seed)
     if found.framework == "keras":
         _refuse_tensorflow(found.name)
     return _jax_runner(found, seed)
@@ -195,6 +197,24 @@ def _jax_runner(found: Model, seed: int | None) -> _Runner:
         return _guesses(shapes, others, program.called, program.first_input)
 
     return _Runner(record, attempt, guesses, jax.as_arrays)
+
+
+def _numpy_runner(found: Model, seed: int | None) -> _Runner:
+    from veriformer.adapters.capture import numpy, numpy_models
+
+    def record(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Trace:
+        return numpy.capture(found.found, inputs, keywords, seed=seed)
+
+    def attempt(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
+        numpy.try_to_run(found.found, inputs, keywords)
+
+    def guesses() -> Iterator[Candidate]:
+        program = numpy_models.program_of(found.found)
+        shapes = {one.names[0]: tuple(one.array.shape) for one in program.held if one.origin == "parameter"}
+        others = {one.names[0]: tuple(one.array.shape) for one in program.held if one.origin != "parameter"}
+        return _guesses(shapes, others, program.called, program.first_input)
+
+    return _Runner(record, attempt, guesses)
 
 
 def _onnx_runner(found: Model, seed: int | None) -> _Runner:

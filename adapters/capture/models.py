@@ -19,6 +19,7 @@ from typing import Any
 from veriformer.adapters import compilation_cache
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.built_in import BUILT_IN
+from veriformer.adapters.capture.numpy_models import is_numpy_class, is_numpy_model
 from veriformer.adapters.capture.random_state import seeded
 from veriformer.adapters.errors import CaptureError, LoadError, NotAModel, describe
 from veriformer.adapters.files import load_file
@@ -111,11 +112,16 @@ def find_model(
 
 
 def framework_of(found: object) -> str | None:
-    """Return the framework of a model that is ready to run; None for anything else. That of a pair is jax."""
+    """Return the framework of a model that is ready to run; None for anything else.
+
+    That of a pair is NumPy where the function's module uses no other, else JAX.
+    """
     for framework, module, kind in _CLASSES:
         known = _known_class(module, kind)
         if known is not None and isinstance(found, known):
             return framework
+    if is_numpy_model(found):
+        return "numpy"
     return "jax" if _is_pair(found) else None
 
 
@@ -218,7 +224,7 @@ def _instance(found: object, name: str) -> object:
     """Return the model that an object is or builds; anything else as it is."""
     if framework_of(found) is not None:
         return found
-    if _model_class(found) is not None:
+    if _model_class(found) is not None or is_numpy_class(found):
         return _called(found, name, found)
     if _is_function(found):
         required = _required(found)
@@ -293,7 +299,10 @@ def _needs_arguments(found: Any, name: str, required: list[str]) -> str:
 
 
 def _no_model(built: object, found: object, name: str) -> str:
-    kinds = "a torch.nn.Module, a Flax NNX, Equinox or Keras model, or a pair (function, parameters) of JAX"
+    kinds = (
+        "a torch.nn.Module, a Flax NNX, Equinox or Keras model, a pair (function, parameters) of JAX or NumPy, or an "
+        "object with arrays of NumPy and a method forward or __call__"
+    )
     linen = _known_class("flax.linen", "Module")
     if linen is not None and isinstance(built, linen):
         return f"{name} is a Flax Linen module, which has no parameters; return the pair (model, parameters)"

@@ -46,8 +46,11 @@ class ModelReading:
         for step in self.trace.steps:
             if step.kind == Kind.ATTENTION and len(self.flow.shape(step.operands[0])) == len("BHLD"):
                 return int(self.flow.shape(step.operands[0])[0])
-        shapes = [self.flow.shape(one) for one in self.trace.inputs if self.flow.shape(one)]
-        return int(shapes[0][0]) if shapes else 1
+        first = next((self.flow.array(one) for one in self.trace.inputs if self.flow.shape(one)), None)
+        # Tokens of one sequence have one axis, its vectors two.
+        if first is None or first.ndim == (2 if first.dtype.kind == "f" else 1):
+            return 1
+        return int(first.shape[0])
 
     @cached_property
     def layered(self) -> tuple[Layered, ...]:

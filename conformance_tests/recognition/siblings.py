@@ -54,12 +54,23 @@ def _follows_from_others(model: ModelReading, one: Layered, aspect: Aspect) -> b
 
 
 def _families(model: ModelReading) -> Iterator[tuple[str, list[tuple[Layered, Sibling]]]]:
-    """Yield the sublayers that should be alike: those of one kind in one stack."""
-    groups: dict[tuple[int, str], list[Layered]] = {}
+    """Yield the sublayers that should be alike: those of one kind in one stack, networks only with equal sizes.
+
+    What has other sizes than a feed-forward network is another thing, such as a mixer that was not recognised.
+    """
+    groups: dict[tuple[int, str, object], list[Layered]] = {}
     for one in model.readings:
-        groups.setdefault((one.stack, one.kind), []).append(one)
-    for (_, kind), members in groups.items():
+        groups.setdefault((one.stack, one.kind, _sizes(model, one)), []).append(one)
+    for (_, kind, _), members in groups.items():
         yield kind, [(one, _sibling(model, one)) for one in members]
+
+
+def _sizes(model: ModelReading, one: Layered) -> object:
+    """Return the sizes of a network's matrices, however they are stored; nothing of an attention."""
+    if one.network is None:
+        return None
+    sublayer = one.network.sublayer
+    return tuple(model.flow.array(map_.weight).size for map_ in (*sublayer.inner, sublayer.exit))
 
 
 def _sibling(model: ModelReading, one: Layered) -> Sibling:

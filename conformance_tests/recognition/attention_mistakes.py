@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.attention_aspects import (
-    describe_rotation,
     mask_mistake,
     same_for_all_queries,
     scale_mistake,
@@ -20,9 +18,9 @@ from veriformer.conformance_tests.recognition.core import Heads, Setting, masked
 from veriformer.conformance_tests.recognition.findings import StepName, Suspected
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.naming import Call, Named, named
-from veriformer.conformance_tests.recognition.operands import Operand
+from veriformer.conformance_tests.recognition.projection_mistakes import place_of_operand, projection_mistakes
+from veriformer.conformance_tests.recognition.rotation_mistakes import rotation_mistakes
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, of_named, suspected
-from veriformer.conformance_tests.recognition.turning import Turned, changed_width, mixes_pairs
 
 # The step of the specification that a decision of the attention's family belongs to.
 _STEPS: tuple[tuple[str, StepName], ...] = (
@@ -52,10 +50,8 @@ def attention_mistakes(
     `relative` says that some attention of the model adds relative positions to its logits; `d_model` is the width of
     the stream.
     """
-    yield from _of_splits(flow, reading)
-    yield from _of_shared_columns(flow, reading)
-    yield from _of_groups(flow, reading)
-    yield from _of_rotations(flow, reading)
+    yield from projection_mistakes(flow, reading)
+    yield from rotation_mistakes(flow, reading)
     yield from _of_core(flow, reading, others, relative=relative, d_model=d_model)
     yield from bias_mistakes(flow, reading)
     if reading.merge is not None and not reading.merge.rows_kept:
@@ -65,157 +61,6 @@ def attention_mistakes(
             "the heads' outputs are put side by side so that the numbers of several positions are mixed",
             (suspected("heads_merge_without_transpose"),),
         )
-
-
-def _of_splits(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
-    operands: tuple[tuple[StepName, Operand], ...] = (
-        ("query", reading.query),
-        ("key", reading.key),
-        ("value", reading.value),
-    )
-    for role, operand in operands:
-        if operand.split is None:
-            continue
-        place = flow.maker(operand.split.value) or reading.sublayer.first_step
-        if operand.split.columns is None:
-            sentence = f"the {role} is cut into heads so that a head holds numbers of several positions"
-            yield Suspicion(role, place, sentence, (suspected("split=without_transpose", sentence=sentence),))
-            return
-        if operand.split.layout == "component_major":
-            sentence = f"the columns of the {role} are read by components first, and by heads then"
-            yield Suspicion(role, place, sentence, (suspected("fused_qkv_layout"),))
-            return
-
-
-def _of_shared_columns(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
-    """Yield that two roles are read from the same columns of one projection."""
-    columns = {}
-    for role in ("query", "key", "value"):
-        split = getattr(reading, role).split
-        maps = getattr(reading.sublayer, role)
-        if split is None or split.columns is None or len(maps) > 1:
-            return
-        matrix = flow.array(maps[0].weight)
-        # One parameter may hold several matrices: these are the same where their numbers are.
-        columns[role] = (maps[0].names, matrix.shape, float(matrix.sum()), tuple(split.columns.ravel()))
-    if columns["value"] == columns["key"]:
-        sentence = "keys and values are the same columns of one projection"
-        yield Suspicion("value", _place(flow, reading, "value"), sentence, (suspected("value_uses_key_projection"),))
-    elif columns["query"] == columns["key"] or columns["query"] == columns["value"]:
-        role = "key" if columns["query"] == columns["key"] else "value"
-        sentence = f"the {role} is made of the columns of the query"
-        step: StepName = "key" if role == "key" else "value"
-        suspects = (suspected("projections=one_for_all", sentence=sentence),)
-        yield Suspicion(step, _place(flow, reading, step), sentence, suspects)
-
-
-def _of_groups(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
-    for role in ("key", "value"):
-        operand: Operand = getattr(reading, role)
-        groups = operand.groups.group_of_head
-        if len(groups) == reading.head_count and not operand.groups.repeated_in_order(reading.head_count):
-            end = getattr(reading.sublayer.sites[0], f"{role}_value")
-            read = ", ".join(map(str, groups))
-            sentence = f"the query heads read the {role} heads {read}; they should read each head so often in turn"
-            yield Suspicion(
-                "key" if role == "key" else "value",
-                flow.maker(end) or 0,
-                sentence,
-                (suspected("gqa_head_index_wrong"),),
-            )
-            return
-
-
-def _of_rotations(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
-    site = reading.sublayer.sites[0]
-    query, key = reading.query, reading.key
-    for operand, end in ((query, site.query_value), (key, site.key_value)):
-        place = flow.maker(end) or site.first_step
-        rotation = operand.rotation
-        if rotation is not None and abs(rotation.start) > 1e-3:
-            sentence = f"the first position is turned as position {rotation.start:g}, not as position 0"
-            yield Suspicion("rotary", place, sentence, (suspected("rope_positions_from_one"),))
-            return
-        if rotation is not None and rotation.direction < 0:
-            sentence = "pairs are turned backwards, by minus their angle"
-            yield Suspicion("rotary", place, sentence, (suspected("rope_sign_flipped"),))
-            return
-    if query.understood and key.understood and (query.rotation is None) != (key.rotation is None):
-        turned, not_turned = ("query", "key") if key.rotation is None else ("key", "query")
-        place = flow.maker(site.key_value if key.rotation is None else site.query_value) or site.first_step
-        sentence = f"the {turned} is turned by its position and the {not_turned} is not"
-        name = "turned_heads=queries_only" if turned == "query" else "turned_heads=keys_only"
-        yield Suspicion("rotary", place, sentence, (suspected(name, sentence=sentence),))
-        return
-    if query.rotation and key.rotation and not _alike(query.rotation, key.rotation):
-        both = "; ".join(describe_rotation(one.rotation) for one in (query, key))
-        sentence = f"queries and keys are turned differently: {both}"
-        same = query.rotation.pairing == key.rotation.pairing
-        slug = "rope_theta_ignored" if same else "rope_interleaved_vs_half"
-        yield Suspicion("rotary", flow.maker(site.key_value) or 0, sentence, (suspected(slug, 0.8),))
-        return
-    if reading.value.rotation is not None:
-        sentence = "the values are turned by their positions too"
-        place = flow.maker(site.value_value) or site.first_step
-        yield Suspicion("value", place, sentence, (suspected("turned_heads=values_too", sentence=sentence),))
-    if query.order != key.order and query.understood and key.understood and {*query.order} == {*key.order}:
-        sentence = (
-            f"queries are treated in the order {', '.join(query.order)}, keys in the order {', '.join(key.order)}"
-        )
-        yield Suspicion("query", flow.maker(site.query_value) or 0, sentence, ())
-        return
-    yield from _idle_rotations(flow, reading)
-    yield from _mistaken_rotations(flow, reading)
-
-
-def _idle_rotations(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
-    """Yield that tables act on queries and keys and change nothing: all positions are turned as position 0."""
-    site = reading.sublayer.sites[0]
-    for operand, end in ((reading.query, site.query_value), (reading.key, site.key_value)):
-        if not operand.understood or operand.order or operand.split is None:
-            continue
-        first = (reading.sublayer.query if operand is reading.query else reading.sublayer.key)[0].output
-        for index in flow.between(first, end):
-            step = flow.steps[index]
-            tables = [one for one in step.operands if flow.is_fixed(one) and flow.array(one).size > 1]
-            if step.kind == Kind.OTHER and any(flow.array(one).dtype.kind == "f" for one in tables):
-                sentence = "every position is turned as position 0: the rotation changes nothing"
-                suspects = (suspected("rope_window_constant_position"),)
-                yield Suspicion("rotary", index, sentence, suspects)
-                return
-
-
-def _alike(first: Turned, second: Turned) -> bool:
-    return (first.pairing, first.width) == (second.pairing, second.width) and bool(
-        np.allclose(first.frequencies, second.frequencies, rtol=1e-3, atol=1e-4)
-    )
-
-
-def _mistaken_rotations(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
-    """Yield the mistake in a rotation that is none of the known kinds, found by computing each."""
-    site = reading.sublayer.sites[0]
-    for operand, end in ((reading.query, site.query_value), (reading.key, site.key_value)):
-        before = operand.before if operand.middle is None else operand.middle
-        if operand.understood or before is None or before.shape != operand.heads.shape or before.shape[-1] % 2:
-            continue
-        found = named(_rotations(before, operand.heads))
-        if found or mixes_pairs(before, operand.heads):
-            sentence = "pairs are mixed by their positions, and not turned: their lengths change"
-            if found:
-                sentence = (
-                    found[0].sentence or "the rotation of queries and keys by their positions is none that is right"
-                )
-            yield Suspicion("rotary", flow.maker(end) or site.first_step, sentence, of_named(found))
-            return
-
-
-def _rotations(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> Iterator[Call]:
-    positions = np.arange(before.shape[2])
-    turned = changed_width(before, after)
-    for base in (10000.0, 500000.0, 1000000.0):
-        for pairing in ("half", "interleaved"):
-            arguments = {"x": before, "positions": positions, "base": base, "rotary_dim": turned}
-            yield Call("rotary_embedding", arguments, after, 2.0**-24 / 16, {"rotary_pairing": pairing})
 
 
 def _of_core(
@@ -308,9 +153,8 @@ def _step_of(found: Named) -> StepName:
 
 def _place(flow: Flow, reading: AttentionReading, step: StepName) -> int:
     site = reading.sublayer.sites[0]
-    ends = {"query": site.query_value, "key": site.key_value, "value": site.value_value}
-    if step in ends:
-        return flow.maker(ends[step]) or site.first_step
+    if step in ("query", "key", "value"):
+        return place_of_operand(flow, reading, step)
     if step == "logits":
         return site.steps[0]
     return site.steps[-1] if step == "heads_output" else min(site.steps[0] + 1, site.steps[-1])

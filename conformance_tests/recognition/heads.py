@@ -68,16 +68,16 @@ def columns_of(flow: Flow, one: LinearMap, batch: int, length: int) -> Array | N
     return array.reshape(rows, -1)
 
 
-def split_of(flow: Flow, one: LinearMap, heads: Array, end: int) -> Split | None:
-    """Return how the heads that an attention uses, or what they are turned from, were cut out of a projection.
+def splits_of(flow: Flow, one: LinearMap, heads: Array, end: int) -> Iterator[Split]:
+    """Yield how the heads that an attention uses, or what they are turned from, were cut out of a projection.
 
-    `heads` (B, H, L, D) are what `end` holds. None where no rearrangement of the projection lies on the way.
+    `heads` (B, H, L, D) are what `end` holds. Every rearrangement of the projection on the way is one, the last first.
     """
     batch, count, length, width = heads.shape
     counts = {count, grouped(heads).count}
     source = columns_of(flow, one, batch, length)
     if source is None:
-        return None
+        return
     on_the_way = flow.ancestors(end)
     ahead = flow.descendants(one.output)
     near = sorted((distance, value) for value, distance in on_the_way.items() if value in ahead)
@@ -87,8 +87,7 @@ def split_of(flow: Flow, one: LinearMap, heads: Array, end: int) -> Split | None
             continue
         found = _split(source, array, (batch, length, width), value)
         if found is not None and found.array.shape[1] in counts:
-            return found
-    return None
+            yield found
 
 
 def _split(source: Array, array: Array, sizes: tuple[int, int, int], value: int) -> Split | None:

@@ -10,7 +10,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import agree
 from veriformer.conformance_tests.recognition.elementwise import factor_of
 from veriformer.conformance_tests.recognition.flow import Flow
-from veriformer.conformance_tests.recognition.heads import Grouped, Split, grouped, split_of
+from veriformer.conformance_tests.recognition.heads import Grouped, Split, grouped, splits_of
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.norms import FoundNorm, norm_of
 from veriformer.conformance_tests.recognition.turning import Turned, turned
@@ -45,9 +45,25 @@ class Operand:
 def read_operand(flow: Flow, one: LinearMap, heads: Array, end: int) -> Operand:
     """Return what a model does between a projection and the operand (B, H, S, D) that `end` holds."""
     groups = grouped(heads)
-    split = split_of(flow, one, heads, end)
-    if split is None:
-        return Operand(groups.array, groups, None, understood=False)
+    first: Operand | None = None
+    orders: list[Array | None] = []
+    for split in splits_of(flow, one, heads, end):
+        if any(_same_order(split.columns, order) for order in orders):
+            continue
+        orders.append(split.columns)
+        found = _read_from(flow, split, groups, end)
+        if found.understood:
+            return found
+        first = first or found
+    return first or Operand(groups.array, groups, None, understood=False)
+
+
+def _same_order(columns: Array | None, others: Array | None) -> bool:
+    return columns is None if others is None else columns is not None and np.array_equal(columns, others)
+
+
+def _read_from(flow: Flow, split: Split, groups: Grouped, end: int) -> Operand:
+    """Return what a model does to heads that were cut out of a projection in one way."""
     if split.array.shape[1] > groups.array.shape[1]:
         # The projection's heads were repeated before they were turned.
         split = _without_repetitions(split)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,8 @@ from veriformer.conformance_tests.drawing.arrays import Array
 Pairing = Literal["interleaved", "half"]
 # Tables of sines are mostly made in float32, also where the model computes in float64.
 _CLOSE = 2e-5
+# Two numbers of each position are fitted to so many samples and heads at least.
+_LEAST_SAMPLES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +22,7 @@ class Turned:
 
     Pair i at position p is turned by `direction` · p · frequencies[i]. `base` is None where the frequencies are no
     geometric sequence from 1, as those stretched for long inputs are not. `start` is the position of the first row.
+    `moved` says that the components that are turned stand behind the others afterwards, though they were the first.
     """
 
     pairing: Pairing
@@ -30,6 +33,7 @@ class Turned:
     start: float
     direction: int
     factor: float
+    moved: bool = False
 
 
 def turned(before: Array, after: Array) -> Turned | None:
@@ -44,7 +48,18 @@ def turned(before: Array, after: Array) -> Turned | None:
         if found is not None:
             factor = 1.0 if abs(size - 1.0) < _CLOSE else size
             return Turned(pairing, width, at_end, *found, factor)
+    rest = _rest_in_front(before, after)
+    if rest:
+        back = turned(before, np.concatenate([after[..., rest:], after[..., :rest]], axis=-1))
+        return None if back is None else replace(back, moved=True)
     return None
+
+
+def _rest_in_front(before: Array, after: Array) -> int:
+    """Return how many components that were the last, and are not turned, are the first now; 0 for none."""
+    total = before.shape[-1]
+    widths = range(2, total, 2)
+    return next((total - one for one in widths if np.array_equal(after[..., : total - one], before[..., one:])), 0)
 
 
 def changed_width(before: Array, after: Array) -> int:
@@ -75,6 +90,34 @@ def mixes_pairs(before: Array, after: Array) -> bool:
         ):
             return True
     return False
+
+
+def partners(before: Array, after: Array) -> tuple[int, ...] | None:
+    """Return the component that each one is mixed with, by the cosine and the sine of an angle of each position.
+
+    y[i] = cos θ · x[i] ± sin θ · x[partner of i]. None where the components are made in another way, or there are too
+    few samples and heads to tell.
+    """
+    if before.shape != after.shape or before.shape[0] * before.shape[1] < _LEAST_SAMPLES:
+        return None
+    width = changed_width(before, after)
+    x = np.moveaxis(before[..., :width], 2, 0).reshape(before.shape[2], -1, width)[1:]
+    y = np.moveaxis(after[..., :width], 2, 0).reshape(before.shape[2], -1, width)[1:]
+    found = tuple(_partner(x, y[..., one], one) for one in range(width))
+    return None if -1 in found else found
+
+
+def _partner(x: Array, y: Array, own: int) -> int:
+    for other in range(x.shape[-1]):
+        if other == own:
+            continue
+        pair = x[..., [own, other]]
+        factors = np.linalg.pinv(pair) @ y[..., None]
+        rest = np.abs(pair @ factors - y[..., None]).max()
+        on_circle = np.abs((factors**2).sum(axis=-2) - 1.0).max()
+        if rest <= _CLOSE * float(np.abs(x).max()) and on_circle <= 50 * _CLOSE:
+            return other
+    return -1
 
 
 def _ways(before: Array, after: Array) -> Iterator[tuple[Pairing, int, bool]]:

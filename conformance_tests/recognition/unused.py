@@ -12,6 +12,7 @@ from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import layer_in, step_by_name
+from veriformer.conformance_tests.recognition.stream_parts import norms_of
 from veriformer.conformance_tests.recognition.sublayers import (
     FeedForwardSublayer,
 )
@@ -86,6 +87,13 @@ def _step_of_unused(model: ModelReading, path: str, names: Sequence[str]) -> tup
         return ("positions" if rows >= model.length() else "embedding"), 0
     running = [index for index, step in enumerate(model.flow.steps) if path and step.module == path]
     place = running[0] if running else len(model.flow.steps) - 1
+    if _is_whole_layer(model, path, names):
+        return "residual", place
+    inside = any(one.attention is not None and path.startswith(f"{one.path}.") for one in model.readings)
+    if inside and _has_every_role(names):
+        return "heads_output", place
+    if _pattern_of_norm(model, names):
+        return "norm", place
     for one in model.readings:
         for step, maps in _steps_of_maps(model, one):
             if any(name.rpartition(".")[0] == path for map_ in maps for name in map_.names):
@@ -101,6 +109,33 @@ def _step_of_unused(model: ModelReading, path: str, names: Sequence[str]) -> tup
     if all(model.is_vector(name) for name in names):
         return ("norm" if layer_in(path) is not None or _is_before_layers(model, names[0]) else "final_norm"), place
     return "residual", place
+
+
+def _is_whole_layer(model: ModelReading, path: str, names: Sequence[str]) -> bool:
+    """Return whether nothing of a layer is used, of which other layers have several parts that are."""
+    if not path.rpartition(".")[2].isdigit():
+        return False
+    alike = [one for one in model.readings if _pattern(one.path).startswith(_pattern(path))]
+    kinds = {one.kind for one in alike}
+    return len(kinds) > 1 and len(names) > len(kinds)
+
+
+def _has_every_role(names: Sequence[str]) -> bool:
+    """Return whether parameters of queries, keys and values are among those of an attention that are not used."""
+    return {"query", "key", "value"} <= {step_by_name(name) for name in names}
+
+
+def _pattern_of_norm(model: ModelReading, names: Sequence[str]) -> bool:
+    """Return whether parameters are called like the gains and shifts of norms in other layers."""
+    vectors = {
+        vector
+        for one in model.readings
+        for _, norm in norms_of(one.place)
+        for vector in (norm.gain, norm.shift)
+        if vector is not None
+    }
+    called = {_pattern(name) for vector in vectors for name in model.flow.parameters_of(vector)}
+    return all(_pattern(name) in called for name in names)
 
 
 def _is_before_layers(model: ModelReading, name: str) -> bool:

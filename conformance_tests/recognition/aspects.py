@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from veriformer.conformance_tests.recognition.findings import StepName
 
 _TURNS = 2
 # One layer among fewer others is an exception to them, and no turn.
-_LEAST_OTHERS = 3
+_LEAST_OTHERS = 2
+_LEAST_OTHERS_ALONE = 3
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,9 @@ class Aspect:
     `value` is how, comparable; `words` say it. `place` is the step of the trace where it is done. `mistake` is the slug
     of the catalogue for this way, or gives it from the siblings' value; "" where there is none. `alternates` names
     the group of ways that correct models take in turns, such as a window in every second layer; "" where there is none.
-    `rank` is higher for a way that is more usual.
+    `follows` names the aspect that the turns of this one go with, as rotations go with windows; "" where they go with
+    none. `seldom` says that one layer in several may do it so.
+    `rank` is higher for a way that is more usual. `from_first` says that all do it where the first does.
     `path` is the module that does it, where it is another than the part itself.
     """
 
@@ -30,7 +33,10 @@ class Aspect:
     place: int
     mistake: str | Callable[[Hashable], str] = ""
     alternates: str = ""
+    follows: str = ""
+    seldom: bool = False
     rank: int = 0
+    from_first: bool = False
     path: str = ""
 
 
@@ -45,12 +51,13 @@ class Sibling:
 
 @dataclass(frozen=True)
 class OddOne:
-    """A part that does one thing in another way than its siblings."""
+    """A part that does one thing in another way than its siblings, or `out_of_turn` where they take turns."""
 
     sibling: Sibling
     aspect: Aspect
     usual: Aspect
     count: int
+    out_of_turn: bool = False
 
     @property
     def mistake(self) -> str:
@@ -66,58 +73,87 @@ def odd_ones(siblings: Sequence[Sibling]) -> list[OddOne]:
     is named, if one does.
     """
     names = dict.fromkeys(name for sibling in siblings for name in sibling.aspects)
-    found: list[OddOne] = []
-    for name in names:
-        having = [sibling for sibling in siblings if name in sibling.aspects]
-        values = [sibling.aspects[name].value for sibling in having]
-        usual = _usual(having, name, values)
-        if usual is None:
-            continue
-        reference = next(one.aspects[name] for one in having if one.aspects[name].value == usual)
-        found.extend(
-            OddOne(one, one.aspects[name], reference, values.count(usual))
-            for one in having
-            if one.aspects[name].value != usual
-        )
-    return found
+    return [odd for name in names for odd in _odd_in(name, [one for one in siblings if name in one.aspects])]
 
 
-def _usual(having: Sequence[Sibling], name: str, values: Sequence[Hashable]) -> Hashable | None:
-    """Return the way that most parts do a thing; None where all do it alike, or no way is the usual one."""
-    different = set(values)
-    if len(different) < 2:
-        return None
-    groups = {one.aspects[name].alternates for one in having}
-    if len(groups) == 1 and "" not in groups and _in_turns(values):
-        return None
-    counted = sorted(different, key=values.count, reverse=True)
+def _odd_in(name: str, having: Sequence[Sibling]) -> Iterator[OddOne]:
+    """Yield the parts that do one thing otherwise."""
+    aspects = [one.aspects[name] for one in having]
+    values = [aspect.value for aspect in aspects]
+    if len(set(values)) < 2 or _take_turns(name, having):
+        return
+    usual = values[0] if aspects[0].from_first else _usual(aspects)
+    if usual is None:
+        return
+    expected = [usual] * len(values)
+    turns = _turns_behind(aspects, usual)
+    for one, aspect, wanted in zip(having, aspects, turns or expected, strict=True):
+        if aspect.value != wanted:
+            reference = aspects[values.index(wanted)]
+            yield OddOne(one, aspect, reference, values.count(wanted), out_of_turn=bool(turns))
+
+
+def _usual(aspects: Sequence[Aspect]) -> Hashable | None:
+    """Return the way that most parts do a thing; None where no way is the usual one."""
+    values = [aspect.value for aspect in aspects]
+    counted = sorted(set(values), key=lambda value: (-values.count(value), values.index(value)))
     if values.count(counted[0]) > values.count(counted[1]):
         return counted[0]
-    ranks = {
-        value: next(one.aspects[name].rank for one in having if one.aspects[name].value == value) for value in counted
-    }
+    ranks = {value: aspects[values.index(value)].rank for value in counted}
     best = sorted(counted, key=lambda value: ranks[value], reverse=True)
     return best[0] if ranks[best[0]] > ranks[best[1]] else None
 
 
-def _in_turns(values: Sequence[Hashable]) -> bool:
-    """Return whether two ways are taken in turns: with a period that is begun again, or one in every nth layer."""
-    if len(set(values)) > _TURNS:
+def _turns_behind(aspects: Sequence[Aspect], usual: Hashable) -> list[Hashable]:
+    """Return the turns that layers take with one exception; empty where they take none.
+
+    One window among layers without any is no architecture, but windows in every second layer are, one of them lost.
+    """
+    values = [aspect.value for aspect in aspects]
+    others = [value for value in values if value != usual]
+    seldom = aspects[values.index(usual)].seldom
+    if not seldom or len(others) != 1 or not all(aspect.alternates for aspect in aspects):
+        return []
+    phase = values.index(others[0]) % _TURNS
+    turns = [others[0] if i % _TURNS == phase else usual for i in range(len(values))]
+    return turns if sum(one != other for one, other in zip(values, turns, strict=True)) == 1 else []
+
+
+def _take_turns(name: str, having: Sequence[Sibling]) -> bool:
+    """Return whether correct models do a thing in two ways like these."""
+    aspects = [one.aspects[name] for one in having]
+    values = [aspect.value for aspect in aspects]
+    if len({aspect.alternates for aspect in aspects}) > 1 or not aspects[0].alternates or len(set(values)) > _TURNS:
         return False
+    if not aspects[0].follows:
+        return len(values) == _TURNS or _repeat(values) or _one_in_several(aspects, _LEAST_OTHERS)
+    return _go_with(name, having) or _one_in_several(aspects, _LEAST_OTHERS_ALONE)
+
+
+def _go_with(name: str, having: Sequence[Sibling]) -> bool:
+    """Return whether a thing is done in another way exactly where another thing is."""
+    follows = having[0].aspects[name].follows
+    if any(follows not in one.aspects for one in having):
+        return False
+    pairs = {(one.aspects[follows].value, one.aspects[name].value) for one in having}
+    leading = {first for first, _ in pairs}
+    return len(pairs) == len(leading) > 1
+
+
+def _repeat(values: Sequence[Hashable]) -> bool:
+    """Return whether ways come back with a period that is begun again."""
     count = len(values)
-    repeats = any(
-        all(values[i] == values[i - period] for i in range(period, count))
-        for period in range(2, count // 2 + 2)
-        if period < count
-    )
-    return repeats or any(_in_every(n, values) for n in range(3, count + 1))
+    periods = (period for period in range(2, count // 2 + 2) if period < count)
+    return any(all(values[i] == values[i - period] for i in range(period, count)) for period in periods)
 
 
-def _in_every(n: int, values: Sequence[Hashable]) -> bool:
-    """Return whether every nth layer, or the first of every n, does it in one way, and all others in another."""
-    for first in (n - 1, 0):
-        chosen = {value for i, value in enumerate(values) if i % n == first}
-        others = {value for i, value in enumerate(values) if i % n != first}
-        if len(chosen) == len(others) == 1 and len(values) > n - 1 >= _LEAST_OTHERS:
-            return True
+def _one_in_several(aspects: Sequence[Aspect], least_others: int) -> bool:
+    """Return whether every nth layer, or the first of every n, does a thing in a way that few layers may have."""
+    values = [aspect.value for aspect in aspects]
+    for n in range(least_others + 1, len(values) + 1):
+        for first in (n - 1, 0):
+            chosen = {aspect.value for i, aspect in enumerate(aspects) if i % n == first and aspect.seldom}
+            others = {value for i, value in enumerate(values) if i % n != first}
+            if len(chosen) == len(others) == 1 and chosen != others:
+                return True
     return False

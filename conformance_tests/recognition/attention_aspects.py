@@ -21,6 +21,7 @@ def attention_aspects(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]
     """Yield what an attention does, in the order in which it does it."""
     operands = {"query": reading.query, "key": reading.key, "value": reading.value}
     yield from _of_columns(flow, reading, operands)
+    yield from _of_width(reading)
     for role in _ROLES:
         operand = operands[role]
         maps = getattr(reading.sublayer, role)
@@ -58,30 +59,30 @@ def attention_aspects(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]
 
 def _seen_otherwise(setting: Setting, usual: Hashable) -> str:
     """Return the mistake that a pattern of visible keys is, where the other layers have the usual one."""
-    pattern = usual[0] if isinstance(usual, tuple) else ""
     if setting.pattern == "every key":
-        return "decoder_not_causal" if pattern == "causal" else "window_left_side_unlimited"
-    if pattern == "every key":
+        return "decoder_not_causal" if usual == "causal" else "window_left_side_unlimited"
+    if usual == "every key":
         return "encoder_made_causal" if setting.is_causal else ""
-    if setting.window is not None and pattern == "causal window":
-        return "sliding_window_off_by_one"
     if setting.mask is None:
         return ""
-    window = usual[1][0] if isinstance(usual, tuple) and isinstance(usual[1], tuple) else None
-    return mask_mistake(setting.mask) or _window_mistake(setting.mask, window)
+    return mask_mistake(setting.mask) or (_window_mistake(setting.mask) if usual == "causal window" else "")
 
 
-def _window_mistake(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], left: int | None) -> str:
-    """Return the mistake that a table of visible keys (…, L, S) is in place of a window of `left` keys before."""
-    if left is None:
-        return ""
+def _window_mistake(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> str:
+    """Return the mistake that a table of visible keys (…, L, S) is in place of a window of keys before."""
     seen = np.asarray(mask.reshape(-1, *mask.shape[-2:]).any(axis=0))
     distance = np.arange(seen.shape[0])[:, None] - np.arange(seen.shape[1])
+    left = int(distance[seen].max(initial=0))
     if np.array_equal(seen, (distance >= -1) & (distance <= left)):
         return "causal_diagonal_off_by_one"
     rows = slice(1, None)
     without_own = (distance >= 1) & (distance <= left)
     return "causal_mask_excludes_self" if np.array_equal(seen[rows], without_own[rows]) else ""
+
+
+def _other_window(own: int | None, usual: Hashable) -> str:
+    left = usual[0] if isinstance(usual, tuple) else None
+    return "sliding_window_off_by_one" if own is not None and left is not None and abs(own - left) == 1 else ""
 
 
 # Patterns of visible keys that correct models take in turns.
@@ -143,6 +144,8 @@ def _of_operand(flow: Flow, role: StepName, operand: Operand, reading: Attention
         place,
         mistake="rope_window_constant_position" if rotation is None else "rope_theta_ignored",
         alternates="" if role == "value" else "rotation",
+        follows="visible keys",
+        seldom=True,
         rank=int((rotation is not None) == (role != "value")),
     )
     norm = operand.norm
@@ -223,6 +226,14 @@ def describe_rotation(rotation: Turned | None) -> str:
     return f"rotary, {rotation.pairing} pairing, width {rotation.width}, {base}{start}{turn}"
 
 
+def _of_width(reading: AttentionReading) -> Iterator[Aspect]:
+    """Yield into how many heads of which width the queries are cut."""
+    width = reading.heads.query.shape[-1]
+    words = f"the queries are cut into {reading.head_count} heads of {width} columns"
+    place = reading.sublayer.query[0].step
+    yield Aspect("head width", "query", width, words, place, alternates="width", follows="visible keys", seldom=True)
+
+
 def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
     site, setting = reading.sublayer.sites[0], reading.setting
     first, last = site.steps[0], site.steps[-1]
@@ -236,7 +247,7 @@ def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
     yield Aspect(
         "scale",
         "logits",
-        float(f"{scale:.5g}"),
+        float(f"{scale * width**0.5:.5g}"),
         "the logits are divided by √D" if usual else f"the logits are multiplied by {scale:.4g}",
         first,
         rank=int(usual),
@@ -246,7 +257,7 @@ def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
     yield Aspect(
         "softcap", "logits", cap, "no cap" if cap is None else f"the logits are capped at ±{cap:g}", first, rank=1
     )
-    pattern = (setting.pattern, setting.window)
+    pattern = setting.pattern
     words = {"causal": "each query sees its own and earlier keys", "every key": "each query sees every key"}
     window = "" if setting.window is None else f"each query sees {setting.window[0]} keys before its own"
     yield Aspect(
@@ -256,9 +267,20 @@ def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
         window or words.get(setting.pattern, f"the keys are {setting.pattern}"),
         min(first + 1, last),
         alternates=_TURNS.get(setting.pattern, ""),
+        seldom=setting.window is None,
         rank={"causal": 3, "causal window": 2, "every key": 1}.get(setting.pattern, 0),
         mistake=lambda usual: _seen_otherwise(setting, usual),
     )
+    if setting.window is not None:
+        left = setting.window[0]
+        yield Aspect(
+            "window",
+            "mask",
+            setting.window,
+            window,
+            min(first + 1, last),
+            mistake=lambda usual: _other_window(left, usual),
+        )
     yield Aspect(
         "bias",
         "logits",
@@ -266,10 +288,19 @@ def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
         "a bias is added to the logits" if setting.bias is not None else "no bias is added to the logits",
         first,
         rank=int(setting.bias is not None),
+        from_first=setting.bias is not None,
     )
+    if setting.bias is not None:
+        yield Aspect("bias by head", "logits", _fingerprint(setting), "the bias that is added is one of its own", first)
     yield Aspect(
         "sinks", "weights", setting.sinks is not None, "sinks" if setting.sinks is not None else "no sinks", last
     )
+
+
+def _fingerprint(setting: Setting) -> float:
+    """Return a number that two biases share where they are the same."""
+    bias = setting.bias if setting.bias is not None else np.zeros(1)
+    return float(f"{float((bias.ravel() * np.cos(np.arange(bias.size))).sum()):.9g}")
 
 
 def same_for_all_queries(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> bool:

@@ -95,8 +95,13 @@ def _unused_norm_in(model: ModelReading, one: Layered) -> str:
 
 
 def _suspicion_of(odd: OddOne, total: int) -> Suspicion:
-    sentence = f"{odd.aspect.words}; in {odd.count} of {total} layers it is otherwise: {odd.usual.words}"
+    own, usual = odd.aspect.words, odd.usual.words
+    others = f"in {odd.count} of {total} layers it is otherwise"
+    sentence = f"{own}; {others}: {usual}" if own != usual else f"{own}; {others}"
     slug = odd.mistake
+    if odd.out_of_turn:
+        sentence = f"{own}; the layers take turns, and here it is the turn of another way: {usual}"
+        slug = "local_global_layer_parity"
     suspects = (suspected(slug, 1.0 if total > 2 else 0.5),) if slug else ()
     return Suspicion(odd.aspect.step, odd.aspect.place, sentence, suspects, odd.aspect.path)
 

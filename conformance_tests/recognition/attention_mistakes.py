@@ -20,7 +20,9 @@ from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.naming import Call, Named, named
 from veriformer.conformance_tests.recognition.projection_mistakes import place_of_operand, projection_mistakes
 from veriformer.conformance_tests.recognition.rotation_mistakes import rotation_mistakes
+from veriformer.conformance_tests.recognition.starting_points import starting_points
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, of_named, suspected
+from veriformer.conformance_tests.recognition.weights import weights_mistakes
 
 # The step of the specification that a decision of the attention's family belongs to.
 _STEPS: tuple[tuple[str, StepName], ...] = (
@@ -68,11 +70,14 @@ def _of_core(
 ) -> Iterator[Suspicion]:
     setting = reading.setting
     site = reading.sublayer.sites[0]
-    usual = _starting_points(reading, others)
     if setting is None:
         if not _can_be_named(reading):
             return
-        found = named(_calls(reading.heads, usual))
+        by_weights = list(weights_mistakes(reading))
+        if by_weights:
+            yield from by_weights
+            return
+        found = named(_calls(reading.heads, starting_points(flow, reading, others)))
         if found:
             step = _step_of(found[0])
             yield Suspicion(step, _place(flow, reading, step), _sentence(found[0]), of_named(found))
@@ -124,10 +129,6 @@ def _can_be_named(reading: AttentionReading) -> bool:
     return all(one.groups.repeated_in_order(count) for one in (reading.key, reading.value)) and (
         reading.key.heads.shape[1] == reading.value.heads.shape[1]
     )
-
-
-def _starting_points(reading: AttentionReading, others: Sequence[Setting]) -> list[Setting]:
-    return [*others, Setting(is_causal=True), Setting(), masked_causally(reading.heads)]
 
 
 def _calls(heads: Heads, settings: Sequence[Setting]) -> Iterator[Call]:

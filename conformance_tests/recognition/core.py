@@ -108,7 +108,7 @@ def _read(flow: Flow, site: Site, heads: Heads) -> Iterator[Setting]:
     if site.weights is None:
         yield from _of_fused(flow, site, heads)
     else:
-        yield from _of_weights(flow, site, heads)
+        yield from _of_explicit(flow, site, heads)
 
 
 def _of_fused(flow: Flow, site: Site, heads: Heads) -> Iterator[Setting]:
@@ -174,7 +174,7 @@ def _windows(visible: Array) -> Iterator[tuple[int | None, int | None]]:
         yield left, right
 
 
-def _of_weights(flow: Flow, site: Site, heads: Heads) -> Iterator[Setting]:
+def _of_explicit(flow: Flow, site: Site, heads: Heads) -> Iterator[Setting]:
     weights = site.weights
     if weights is None or (weights < 0).any():
         return
@@ -185,11 +185,9 @@ def _of_weights(flow: Flow, site: Site, heads: Heads) -> Iterator[Setting]:
         weights = np.where(np.isfinite(weights), weights, 0.0)
     repeated = np.repeat(heads.key, heads.query.shape[1] // heads.key.shape[1], axis=1)
     products = heads.query @ repeated.swapaxes(-1, -2)
-    # Where every key is hidden by the same finite number, a query sees all keys alike.
-    same_for_all = np.ptp(weights, axis=-1, keepdims=True) <= 1e-12
-    visible = (weights > 0.0) & ~(same_for_all & (weights.shape[-1] > 1))
+    visible = visible_in(weights)
     sinks = _sinks(flow, site, weights)
-    for bias, value in _biases(flow, site, products.shape):
+    for bias, value in biases(flow, site, products.shape):
         rest = np.where(visible, np.log(np.where(visible, weights, 1.0)) - (0.0 if bias is None else bias), 0.0)
         for scale, softcap in _scale_and_cap(products, rest, visible, heads, _factors(flow, site)):
             start = Setting(
@@ -203,6 +201,12 @@ def _of_weights(flow: Flow, site: Site, heads: Heads) -> Iterator[Setting]:
             yield from seeing(start, visible)
 
 
+def visible_in(weights: Array) -> Array:
+    """Return which keys get a weight. Where all are hidden by the same finite number, a query sees all keys alike."""
+    same_for_all = np.ptp(weights, axis=-1, keepdims=True) <= 1e-12
+    return np.asarray((weights > 0.0) & ~(same_for_all & (weights.shape[-1] > 1)))
+
+
 def _factors(flow: Flow, site: Site) -> list[float]:
     """Return the numbers that the products are multiplied by on the way to the weights."""
     if site.logits_value is None or site.weights_value is None:
@@ -214,7 +218,7 @@ def _factors(flow: Flow, site: Site) -> list[float]:
     return [factor for factor in found if factor is not None]
 
 
-def _biases(flow: Flow, site: Site, shape: tuple[int, ...]) -> Iterator[tuple[Array | None, int | None]]:
+def biases(flow: Flow, site: Site, shape: tuple[int, ...]) -> Iterator[tuple[Array | None, int | None]]:
     """Yield no bias, then every fixed table that is added to the logits on the way to the weights."""
     yield None, None
     if site.logits_value is None or site.weights_value is None:

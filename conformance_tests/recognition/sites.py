@@ -22,7 +22,8 @@ class Site:
     `query` (B, H, L, D), `key` (B, H or G, S, D), `value` (B, H or G, S, Dv) and `output` (B, H, L, Dv) are the numbers
     that the model multiplied; the fields that end in `_value` are the values of the trace that hold them. `weights`
     (B, H, L, S) is None where the operation is fused. `otherwise` is the other reading where one axis holds heads and
-    positions and their order is not known. `steps` are those from the first product to the last.
+    positions and their order is not known. `steps` are those from the first product to the last. `shifted` says that
+    some logits never become a weight, so that values are multiplied by the weights of other keys.
     """
 
     query: Array
@@ -39,6 +40,7 @@ class Site:
     weights_value: int | None = None
     attributes: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     otherwise: Site | None = None
+    shifted: bool = False
 
     @property
     def heads(self) -> int:
@@ -127,7 +129,10 @@ def _site_with(flow: Flow, first: int, last: int, weights_value: int, batch: int
     if query is None or key is None or value is None or table is None or value.shape[2] != keys:
         return None
     at = _inverse(weights_places, flow.array(logits_value).size)[table]
-    if (at < 0).any():
+    shifted = bool((at < 0).any())
+    if shifted:
+        at = _by_rows(at, weights_places.shape[-1])
+    if at is None:
         return None
     weights = ends[place].ravel()[at]
     # Hidden keys all have the weight 0, so that their places may be exchanged; the largest weight is where it says.
@@ -145,7 +150,17 @@ def _site_with(flow: Flow, first: int, last: int, weights_value: int, batch: int
         weights,
         logits_value,
         weights_value,
+        shifted=shifted,
     )
+
+
+def _by_rows(at: Array, keys: int) -> Array | None:
+    """Return the places of the weights by their rows alone; None where a row has none, or weights are not dropped."""
+    rows = at.max(axis=-1) // keys
+    dropped = (at < 0).sum(axis=-1)
+    if at.shape[-1] != keys or (rows < 0).any() or (dropped != dropped.flat[0]).any():
+        return None
+    return np.asarray(rows[..., None] * keys + np.arange(keys))
 
 
 def _logits_places(flow: Flow, similarity: Any, shapes: _Shapes, keys: int, *, keys_first: bool) -> Array | None:

@@ -11,6 +11,8 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import agree
 
 Function = Callable[[Array], Array]
+# So many numbers that are moved by the same amount are no accident.
+_SEVERAL = 4
 CONSTANTS = 2.0**-36
 """The precision of constants that people write into activations, in units as those of a precision."""
 
@@ -65,3 +67,28 @@ def factor_of(x: Array, y: Array, unit: float) -> float | None:
     if factor in (0.0, 1.0) or not agree(result, factor * flat, unit):
         return None
     return factor
+
+
+def shift_of(x: Array, y: Array, unit: float) -> float | None:
+    """Return c where y = x + c for all entries; None where there is no such number, or it is 0."""
+    if x.size != y.size or x.size < _SEVERAL or not np.isfinite(x).all() or not np.isfinite(y).all():
+        return None
+    flat, result = x.ravel(), y.ravel()
+    amount = float(np.median(result - flat))
+    return amount if amount and agree(result, flat + amount, unit) else None
+
+
+def limits_of(x: Array, y: Array) -> tuple[float | None, float | None] | None:
+    """Return the limits, low and high, where y is x cut off at them; None where it is not, or nothing is cut off.
+
+    A limit that no entry exceeds is None.
+    """
+    if x.size != y.size or not np.isfinite(x).all() or not np.isfinite(y).all():
+        return None
+    flat, result = x.ravel(), y.ravel()
+    raised, lowered = np.unique(result[result > flat]), np.unique(result[result < flat])
+    if (not raised.size and not lowered.size) or raised.size > 1 or lowered.size > 1:
+        return None
+    low = float(raised[0]) if raised.size else None
+    high = float(lowered[0]) if lowered.size else None
+    return (low, high) if np.array_equal(result, np.clip(flat, low, high)) else None

@@ -86,6 +86,23 @@ class Scaled(Expression):
 
 
 @dataclass(frozen=True)
+class Shifted(Expression):
+    """A value plus a number."""
+
+    of: Expression
+    amount: float
+
+
+@dataclass(frozen=True)
+class Limited(Expression):
+    """A value whose numbers are not less than `low` and not more than `high`; None where no number shows a limit."""
+
+    of: Expression
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
 class Taken(Expression):
     """Some of the rows of a value, or several values joined."""
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.aspects import Aspect
-from veriformer.conformance_tests.recognition.elementwise import CONSTANTS
-from veriformer.conformance_tests.recognition.expressions import Activated, Expression, Output, Product, Taken
+from veriformer.conformance_tests.recognition.elementwise import CONSTANTS, factor_of
+from veriformer.conformance_tests.recognition.expressions import (
+    Activated,
+    Expression,
+    Limited,
+    Output,
+    Product,
+    Shifted,
+    Taken,
+)
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import LinearMap, factors
@@ -18,20 +27,43 @@ from veriformer.conformance_tests.recognition.reader import Reader
 from veriformer.conformance_tests.recognition.sublayers import FeedForwardSublayer
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, of_named, suspected
 
+# 0.044715 and the root of 2/π, which occur in no other activation.
+_OF_GELU = (0.044715, math.sqrt(2.0 / math.pi))
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One of the two branches of a gated network: its map, the limits of its numbers, and what is added to them.
+
+    `start` is the value before the limits.
+    """
+
+    map: LinearMap
+    start: int
+    low: float | None = None
+    high: float | None = None
+    shift: float = 0.0
+
+    @property
+    def limited(self) -> bool:
+        """Whether its numbers were seen to be cut off."""
+        return self.low is not None or self.high is not None
+
 
 @dataclass(frozen=True, eq=False)
 class NetworkReading:
     """What a feed-forward network was found to be.
 
-    `activation` is "" where there is none and None where it was not recognised. `gated` says that a second map's output
-    multiplies what is activated; `gate` and `up` are those maps.
+    `activation` is "" where there is none and None where it was not recognised. `activated` is the value behind it.
+    `gated` says that a second map's output multiplies what is activated; `gate` and `up` are those branches.
     """
 
     sublayer: FeedForwardSublayer
     activation: str | None
     gated: bool
-    gate: LinearMap | None = None
-    up: LinearMap | None = None
+    activated: int | None = None
+    gate: Branch | None = None
+    up: Branch | None = None
 
     @property
     def place(self) -> int:
@@ -43,23 +75,36 @@ def read_network(reader: Reader, sublayer: FeedForwardSublayer) -> NetworkReadin
     """Return what a feed-forward network is."""
     inside = reader.read(sublayer.exit.input)
     if isinstance(inside, Activated) and isinstance(inside.of, Output | Taken):
-        return NetworkReading(sublayer, inside.name, gated=False)
+        return NetworkReading(sublayer, inside.name, gated=False, activated=inside.value)
     if isinstance(inside, Output):
         return NetworkReading(sublayer, "", gated=False)
     if isinstance(inside, Product):
         for gate, up in ((inside.first, inside.second), (inside.second, inside.first)):
-            if isinstance(gate, Activated) and _map_of(gate.of) is not None and _map_of(up) is not None:
-                return NetworkReading(sublayer, gate.name, True, _map_of(gate.of), _map_of(up))
+            if not isinstance(gate, Activated):
+                continue
+            branches = _branch_of(gate.of), _branch_of(up)
+            if branches[0] is not None and branches[1] is not None:
+                return NetworkReading(sublayer, gate.name, True, gate.value, *branches)
     return NetworkReading(sublayer, None, gated=len(sublayer.inner) > 1)
 
 
-def _map_of(expression: Expression) -> LinearMap | None:
+def _branch_of(expression: Expression) -> Branch | None:
+    """Return the branch that an expression is; None where it is none."""
+    shift = expression.amount if isinstance(expression, Shifted) else 0.0
+    expression = expression.of if isinstance(expression, Shifted) else expression
+    low: float | None = None
+    high: float | None = None
+    while isinstance(expression, Limited):
+        low = expression.low if low is None else low
+        high = expression.high if high is None else high
+        expression = expression.of
+    start = expression.value
     if isinstance(expression, Taken) and len(expression.of) == 1:
         expression = expression.of[0]
-    return expression.map if isinstance(expression, Output) else None
+    return Branch(expression.map, start, low, high, shift) if isinstance(expression, Output) else None
 
 
-def network_aspects(reading: NetworkReading) -> Iterator[Aspect]:
+def network_aspects(flow: Flow, reading: NetworkReading) -> Iterator[Aspect]:
     """Yield what a network does, in the order in which it does it."""
     inner, exit_map = reading.sublayer.inner[0], reading.sublayer.exit
     biased: tuple[tuple[str, StepName, LinearMap], ...] = (
@@ -71,16 +116,23 @@ def network_aspects(reading: NetworkReading) -> Iterator[Aspect]:
         yield Aspect(name, step, has, "a bias is added" if has else "no bias is added", one.step, rank=int(has))
     words = {"": "no activation", None: "an activation that is none of the known ones"}
     activation = words.get(reading.activation, reading.activation or "")
+    making = None if reading.activated is None else flow.maker(reading.activated)
+    place = reading.place if making is None else making
     yield Aspect(
         "activation",
         "activation",
         reading.activation,
         activation,
-        reading.place,
+        place,
         mistake=lambda usual: _exchanged(reading.activation, usual),
         rank=int(reading.activation in ("gelu", "relu", "silu", "gelu_tanh")),
+        path="" if making is None else flow.steps[making].module,
     )
     yield Aspect("gated", "hidden", reading.gated, "gated" if reading.gated else "not gated", reading.place, rank=0)
+    if reading.up is not None:
+        shift = float(f"{reading.up.shift:.4g}")
+        words_of_shift = f"{shift:g} is added to the linear branch"
+        yield Aspect("linear branch", "hidden", shift, words_of_shift, reading.place, rank=int(shift == 0.0))
 
 
 def _exchanged(activation: str | None, usual: Hashable) -> str:
@@ -98,14 +150,42 @@ def network_mistakes(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]
         yield Suspicion("activation", reading.place, sentence, (suspected("ffn_activation_misplaced", 0.8),))
         return
     if reading.activation is not None:
+        yield from _of_limits(flow, reading)
         return
     found = named(_calls(flow, reading.sublayer))
     if found:
-        step: StepName = (
-            "hidden" if found[0].decision.startswith(("hidden_bias", "mixing", "combination")) else "activation"
-        )
+        before = found[0].decision.startswith(("hidden_bias", "mixing", "combination"))
+        step: StepName = "hidden" if before and found[0].option != "product_activated" else "activation"
         sentence = found[0].sentence or f"the hidden layer is explained by {found[0].decision} = {found[0].option}"
         yield Suspicion(step, reading.place, sentence, of_named(found))
+    elif _has_constants_of_gelu(flow, reading.sublayer):
+        sentence = "the constants of GELU's approximation are there, and what they give is not GELU"
+        yield Suspicion("activation", reading.place, sentence, ())
+
+
+def _of_limits(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]:
+    """Yield that the linear branch beside a limited gate is limited on one side only."""
+    gate, up = reading.gate, reading.up
+    if gate is None or up is None or not gate.limited or (up.low is None) == (up.high is None):
+        return
+    numbers = flow.array(up.start)
+    beyond = numbers.min() < -up.high if up.high is not None else numbers.max() > -(up.low or 0.0)
+    if beyond:
+        side = "below" if up.low is None else "above"
+        yield Suspicion("hidden", reading.place, f"the linear branch is not limited from {side}", ())
+
+
+def _has_constants_of_gelu(flow: Flow, sublayer: FeedForwardSublayer) -> bool:
+    """Return whether a value is multiplied by a constant of GELU's approximation on the way through the network."""
+    if len(sublayer.inner) != 1:
+        return False
+    for index in flow.between(sublayer.inner[0].output, sublayer.exit.input):
+        for operand in flow.steps[index].operands:
+            for result in flow.steps[index].results:
+                factor = factor_of(flow.array(operand), flow.array(result), CONSTANTS)
+                if factor is not None and any(abs(factor - one) <= 1e-6 * one for one in _OF_GELU):
+                    return True
+    return False
 
 
 def matrix_of(flow: Flow, one: LinearMap) -> Array | None:

@@ -15,6 +15,7 @@ from veriformer.conformance_tests.recognition.findings import Departure, Part, S
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.networks import NetworkReading
 from veriformer.conformance_tests.recognition.paths import common_path, path_of_maps
 from veriformer.conformance_tests.recognition.stream_parts import (
     norms_of,
@@ -94,7 +95,7 @@ def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) ->
     explained = len(one.place.sublayer.entries) + 2 * int(understood) + sum(residual)
     status = _sublayer_status(one, departures, understood=understood)
     conventions: dict[str, str | float | int | bool] = {} if activation is None else {"activation": activation}
-    words = f"{role}, {activation or 'activation not recognised'}"
+    words = f"{role}, {_activation_in_words(network)}"
     total = len(one.place.sublayer.entries) + 2 + len(residual)
     return Part(one.path, role, one.layer, words, conventions, status, explained, total, one.first_step)
 
@@ -103,6 +104,15 @@ def _residual(model: ModelReading, one: Layered) -> list[bool]:
     """Return whether a sublayer is added to the stream; nothing where no sublayer of the model is."""
     residuals = [other.place.residual != "none" for other in model.readings]
     return [one.place.residual != "none"] if any(residuals) else []
+
+
+def _activation_in_words(network: NetworkReading | None) -> str:
+    if network is None or network.activation is None:
+        return "activation not recognised"
+    if network.gate is None or network.up is None or not network.gate.limited:
+        return network.activation
+    shift = "" if network.up.shift == 0.0 else f", linear branch + {network.up.shift:g}"
+    return f"clamped {network.activation}{shift}"
 
 
 def _sublayer_status(one: Layered, departures: Sequence[Departure], *, understood: bool) -> Status:

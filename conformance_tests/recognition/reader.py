@@ -8,17 +8,19 @@ from functools import cached_property
 import numpy as np
 from veriformer.adapters.capture.trace import Kind, Step
 from veriformer.conformance_tests.recognition.agreement import agree, unit_of
-from veriformer.conformance_tests.recognition.elementwise import activation_of, factor_of
+from veriformer.conformance_tests.recognition.elementwise import activation_of, factor_of, limits_of, shift_of
 from veriformer.conformance_tests.recognition.expressions import (
     Activated,
     Attended,
     Embedded,
     Expression,
     Fixed,
+    Limited,
     Norm,
     Output,
     Product,
     Scaled,
+    Shifted,
     Sum,
     Taken,
     Unknown,
@@ -81,6 +83,7 @@ class Reader:
             or self._scaled(value, step)
             or self._norm(value)
             or self._activation(value)
+            or self._moved(value, step)
             or self._product(value, step)
             or self._mistaken_norm(value)
             or self._sum(value, step)
@@ -248,6 +251,18 @@ class Reader:
             return None
         return Product(value, self.read(moving[0]), self.read(moving[1]))
 
+    def _moved(self, value: int, step: Step) -> Expression | None:
+        """Return a value that a number was added to, or that was cut off at limits."""
+        moving = self._moving(step)
+        if len(moving) != 1 or not self._same_size(moving, value):
+            return None
+        before, after = self.flow.array(moving[0]), self.flow.array(value)
+        limits = limits_of(before, after)
+        if limits is not None:
+            return Limited(value, self.read(moving[0]), *limits)
+        amount = shift_of(before, after, max(self.flow.unit(one) for one in (moving[0], value)))
+        return None if amount is None else Shifted(value, self.read(moving[0]), amount)
+
     def _scaled(self, value: int, step: Step) -> Expression | None:
         moving = self._moving(step)
         if len(moving) != 1:
@@ -282,6 +297,10 @@ def describe(expression: Expression) -> str:
             return f"{describe(first)}·{describe(second)}"
         case Scaled(of=of, factor=factor):
             return f"{factor:.4g}·{describe(of)}"
+        case Shifted(of=of, amount=amount):
+            return f"({describe(of)} + {amount:.4g})"
+        case Limited(of=of, low=low, high=high):
+            return f"limited[{low}, {high}]({describe(of)})"
         case Taken(of=parts):
             return f"some of {', '.join(map(describe, parts))}"
         case Attended(sites=sites):

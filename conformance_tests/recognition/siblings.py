@@ -82,7 +82,7 @@ def _sibling(model: ModelReading, one: Layered) -> Sibling:
     if one.attention is not None:
         aspects.extend(attention_aspects(model.flow, one.attention))
     if one.network is not None:
-        aspects.extend(network_aspects(one.network))
+        aspects.extend(network_aspects(model.flow, one.network))
     return Sibling(one.path, one.layer, {aspect.name: aspect for aspect in aspects})
 
 

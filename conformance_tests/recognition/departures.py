@@ -15,7 +15,7 @@ from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import (
     network_mistakes,
 )
-from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
+from veriformer.conformance_tests.recognition.paths import common_path, layer_in, module_around, path_of_maps
 from veriformer.conformance_tests.recognition.siblings import departures_of_siblings
 from veriformer.conformance_tests.recognition.sites import Site
 from veriformer.conformance_tests.recognition.stream_parts import (
@@ -66,9 +66,12 @@ def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
 
 
 def _path_of(model: ModelReading, one: Layered, item: Suspicion) -> str:
-    """Return the module that a mistake is in: a residual is where the sum is made."""
-    module = model.flow.steps[item.place].module if 0 <= item.place < len(model.flow.steps) else ""
-    return module if item.step == "residual" and module else one.path
+    """Return the module that a mistake is in: a residual is where the sum is made, or should be."""
+    if item.step != "residual" or not model.trace.modules or not 0 <= item.place < len(model.flow.steps):
+        return one.path
+    if one.place.residual == "none" and item.place == one.place.sublayer.exit.step:
+        return module_around(model.flow, one.path)
+    return model.flow.steps[item.place].module
 
 
 def _of_randomness(model: ModelReading) -> Iterator[Departure]:

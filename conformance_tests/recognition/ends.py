@@ -15,7 +15,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
 from veriformer.conformance_tests.recognition.expressions import Norm, Sum
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.paths import common_path, layer_in
+from veriformer.conformance_tests.recognition.paths import common_path, layer_in, without_lists
 from veriformer.conformance_tests.recognition.stream_parts import (
     norm_mistakes,
     path_of_norm,
@@ -52,7 +52,7 @@ def departures_of_ends(model: ModelReading) -> Iterator[Departure]:
         elif isinstance(read, Sum) and _is_pre_norm(model, read):
             sentence = "the stream ends without a norm, though every layer normalises what it reads"
             item = Suspicion("final_norm", place, sentence, (suspected("missing_final_norm_prenorm"),))
-            yield departure(model, _unused_norm(model) or path, None, "norm", item)
+            yield departure(model, _unused_norm(model) or _around_layers(model, read, path), None, "norm", item)
     yield from _of_output(model)
 
 
@@ -65,6 +65,15 @@ def _ends_of_stacks(model: ModelReading) -> Iterator[tuple[str, int, int]]:
             key = layered.attention.sublayer.key[0]
             yield layered.path, key.input, key.step
             return
+
+
+def _around_layers(model: ModelReading, total: Sum, path: str) -> str:
+    """Return the module that the layers of a stream are in, where the norm after them should run."""
+    values = {term.value for term in total.terms}
+    inside = [one.path for one in model.readings if _exit_in(model, one.place, values)]
+    if not model.trace.modules or not inside:
+        return path
+    return without_lists(model.flow, common_path(inside))
 
 
 def _is_pre_norm(model: ModelReading, total: Sum) -> bool:
@@ -99,7 +108,7 @@ def _of_output(model: ModelReading) -> Iterator[Departure]:
 
 def _unused_norm(model: ModelReading) -> str:
     """Return the module of the vectors of the stream's width that nothing uses, in no layer."""
-    names = [name for name in model.unused() if model.is_vector(name) and layer_in(name) is None]
+    names = [name for name in model.unused() if model.is_vector(name) and layer_in(name.rpartition(".")[0]) is None]
     return names[0].rpartition(".")[0] if names else ""
 
 

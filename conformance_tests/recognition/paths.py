@@ -9,6 +9,9 @@ from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import LinearMap
 
+# What frameworks call a list of modules, or a dictionary of them.
+_LISTS = ("ModuleList", "ModuleDict", "ParameterList", "List", "Dict")
+
 
 def common_path(paths: Iterable[str]) -> str:
     """Return the longest path of modules that all paths begin with."""
@@ -30,6 +33,21 @@ def path_of_maps(flow: Flow, maps: Sequence[LinearMap]) -> str:
         # Some are the model's own, so that it is the part itself.
         return ""
     return common_path(named) or common_path(one.module for one in maps)
+
+
+def without_lists(flow: Flow, path: str) -> str:
+    """Return the nearest module that a path is in and that can run by itself: a list of modules cannot."""
+    modules = flow.trace.modules
+    while path and modules and modules.get(path, _LISTS[0]) in _LISTS:
+        path = path.rpartition(".")[0]
+    return path
+
+
+def module_around(flow: Flow, path: str) -> str:
+    """Return the module that a sublayer stands in; a layer itself stays as it is."""
+    path = without_lists(flow, path)
+    outer, _, last = path.rpartition(".")
+    return path if last.isdigit() else without_lists(flow, outer)
 
 
 def layer_in(path: str) -> int | None:

@@ -106,6 +106,10 @@ class Reader:
         moving = self._moving(step)
         if step.kind != Kind.ADDITION or len(moving) != 2 or not self._same_size(moving, value):
             return None
+        for one, other in (moving, moving[::-1]):
+            if not self.flow.array(other).any():
+                # What was multiplied by zero is no term.
+                return self.read(one)
         terms = [self.read(one) for one in moving]
         if any(isinstance(term, Unknown) for term in terms):
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from veriformer.conformance_tests.recognition.aspects import Aspect, OddOne, Sibling, odd_ones
@@ -32,7 +32,8 @@ def departures_of_siblings(model: ModelReading) -> Iterator[Departure]:
                 continue
             item = _suspicion_of(odd, len(siblings))
             if item.step == "norm" and not item.path:
-                item = replace(item, path=_unused_norm_in(model, one))
+                path = _unused_norm_in(model, one) or _path_like(model, odd, [sibling for _, sibling in siblings])
+                item = replace(item, path=path)
             yield departure(model, one.path, one.layer, kind, item)
 
 
@@ -49,8 +50,9 @@ def _follows_from_others(model: ModelReading, one: Layered, aspect: Aspect) -> b
     if aspect.name.startswith("norm before"):
         # A norm of the embedding takes the place of the first norm.
         is_first = same[0] is one and isinstance(one.place.stream, Norm)
-        return is_first or _adds_to_the_normed(one)
-    return aspect.name.startswith("norm after") and any(_adds_to_the_normed(other) for other in after)
+        return is_first or _has(one, "prenorm_residual_after_norm") or _has(one, "postnorm_residual_before_norm")
+    slugs = ("prenorm_residual_after_norm", "postnorm_residual_before_norm")
+    return aspect.name.startswith("norm after") and any(_has(other, slug) for other in after for slug in slugs)
 
 
 def _families(model: ModelReading) -> Iterator[tuple[str, list[tuple[Layered, Sibling]]]]:
@@ -75,7 +77,7 @@ def _sizes(model: ModelReading, one: Layered) -> object:
 
 def _sibling(model: ModelReading, one: Layered) -> Sibling:
     aspects: list[Aspect] = list(place_aspects(model.flow, one.place, one.kind))
-    if model.is_last(one):
+    if model.is_last(one) and one.place.after is None:
         # After the last sublayer the final norm stands where the norm after would be.
         aspects = [aspect for aspect in aspects if "norm after" not in aspect.name]
     aspects.extend(relations(model.flow, model.reader, one, model.readings))
@@ -94,6 +96,18 @@ def _unused_norm_in(model: ModelReading, one: Layered) -> str:
     return names[0].rpartition(".")[0] if names else ""
 
 
+def _path_like(model: ModelReading, odd: OddOne, siblings: Sequence[Sibling]) -> str:
+    """Return the module that stands in a part as one stands in its siblings; "" where there is none."""
+    other = next(one for one in siblings if one.aspects.get(odd.usual.name) is odd.usual)
+    pieces, own, others = (path.split(".") for path in (odd.usual.path, odd.sibling.path, other.path))
+    different = [i for i, (one, another) in enumerate(zip(own, others, strict=False)) if one != another]
+    if not odd.usual.path or len(different) != 1 or pieces[: different[0] + 1] != others[: different[0] + 1]:
+        return ""
+    pieces[different[0]] = own[different[0]]
+    path = ".".join(pieces)
+    return path if path in model.trace.modules else ""
+
+
 def _suspicion_of(odd: OddOne, total: int) -> Suspicion:
     own, usual = odd.aspect.words, odd.usual.words
     others = f"in {odd.count} of {total} layers it is otherwise"
@@ -106,6 +120,6 @@ def _suspicion_of(odd: OddOne, total: int) -> Suspicion:
     return Suspicion(odd.aspect.step, odd.aspect.place, sentence, suspects, odd.aspect.path)
 
 
-def _adds_to_the_normed(one: Layered) -> bool:
-    slugs = {suspect.name for item in one.suspicions for suspect in item.suspects}
-    return "prenorm_residual_after_norm" in slugs
+def _has(one: Layered, slug: str) -> bool:
+    """Return whether a mistake was found in a sublayer."""
+    return any(suspect.name == slug for item in one.suspicions for suspect in item.suspects)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Norm, Sum, Unknown
 from veriformer.conformance_tests.recognition.findings import StepName
@@ -33,34 +34,46 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
         # Where nothing is normalised before, what is read is the stream.
         residual = "stream"
     yield from _standing(flow, place, kind, start)
-    words = {"none": "nothing is added to its output", "stream": "its output is added to the stream"}
+    of_residual = {"none": "nothing is added to its output", "stream": "its output is added to the stream"}
     place_of_sum = flow.maker(place.result.value) if place.result is not None else None
     yield Aspect(
         "residual",
         "residual",
         residual,
-        words.get(residual, f"its output is added to {residual}"),
+        of_residual.get(residual, f"its output is added to {residual}"),
         place_of_sum or exit_step,
         {"none": "residual_missing", "what it reads": "prenorm_residual_after_norm"}.get(residual, ""),
         rank=int(residual == "stream"),
     )
+    output: StepName = "feed_forward" if kind == "feed_forward" else "attention_output"
+    at_factor = _step_of_factor(flow, place)
     yield Aspect(
         "factor",
-        "residual",
+        output if at_factor is not None else "residual",
         float(f"{place.factor:.4g}"),
         f"its output is multiplied by {place.factor:.4g}" if place.factor != 1.0 else "its output is added as it is",
-        place_of_sum or exit_step,
+        at_factor or place_of_sum or exit_step,
         "residual_scaled",
         rank=int(place.factor == 1.0),
     )
-    output: StepName = "feed_forward" if kind == "feed_forward" else "attention_output"
     yield Aspect("output", output, place.on_the_way, "something else is done to its output", exit_step)
     known = not isinstance(place.stream, Unknown)
-    yield Aspect(
-        "stream", "residual", known, "what it is added to is no sum of the sublayers before", start, rank=int(known)
-    )
+    made = None if known or place.stream is None else flow.maker(place.stream.value)
+    words = "what it is added to is no sum of the sublayers before"
+    path = "" if made is None else flow.steps[made].module
+    yield Aspect("stream", "residual", known, words, start if made is None else made, rank=int(known), path=path)
     for where, norm in norms_of(place):
         yield from norm_aspects(flow, norm, f"norm {_WHERE[where]} {kind}", "norm")
+
+
+def _step_of_factor(flow: Flow, place: Place) -> int | None:
+    """Return the step that multiplies a sublayer's output, where another module makes the sum; None elsewhere."""
+    made = None if place.result is None else flow.maker(place.result.value)
+    if made is None or place.factor == 1.0:
+        return None
+    after = list(flow.between(place.sublayer.exit.output, flow.steps[made].results[0]))
+    scaling = [one for one in after if flow.steps[one].kind == Kind.OTHER]
+    return scaling[0] if scaling and flow.steps[scaling[0]].module != flow.steps[made].module else None
 
 
 def _standing(flow: Flow, place: Place, kind: str, start: int) -> Iterator[Aspect]:
@@ -74,7 +87,7 @@ def _standing(flow: Flow, place: Place, kind: str, start: int) -> Iterator[Aspec
         if where == "before" and norm is None:
             elsewhere = place.after is not None or place.on_output is not None
             slug = "norm_after_sublayer_no_residual_norm" if elsewhere else "norm_placement=norm_missing"
-        if where != "before" and norm is not None:
+        if (where != "before" or place.after is None) and norm is not None:
             slug = "norm_after_sublayer_no_residual_norm"
         rank = int((norm is None) == (place.before is not None)) if where == "after" else 0
         yield Aspect(f"norm {where}", "norm", norm is not None, words, at, slug, rank=rank, path=path)
@@ -143,6 +156,9 @@ def place_mistakes(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
     elif place.residual == "none" and not _is_last_without_use(place, every):
         sentence = "what the sublayer reads is not added to its output"
         yield Suspicion("residual", at, sentence, (suspected("residual_missing"),))
+    elif place.before is not None and place.after is not None and _is_mostly_post_norm(place, every):
+        sentence = "the sublayer's output is added to the stream as it was before the norm"
+        yield Suspicion("residual", at, sentence, (suspected("postnorm_residual_before_norm"),))
     elif place.residual == "what it reads" and _follows_a_pre_norm(place, every):
         sentence = "the sublayer's output is added to the normalised stream, not to the stream"
         yield Suspicion("residual", at, sentence, (suspected("prenorm_residual_after_norm"),))
@@ -158,7 +174,7 @@ def _reaches_the_end(flow: Flow, place: Place) -> bool:
 
 def _follows_a_pre_norm(place: Place, every: tuple[Place, ...]) -> bool:
     """Return whether the stream before was read through a norm: then a norm here belongs to what is read, too."""
-    if not isinstance(place.stream, Norm):
+    if not isinstance(place.stream, Norm) or 2 * sum(one.before is not None for one in every) < len(every):
         return False
     return any(
         one.before is not None
@@ -167,6 +183,13 @@ def _follows_a_pre_norm(place: Place, every: tuple[Place, ...]) -> bool:
         and one.after.value == place.stream.value
         for one in every
     )
+
+
+def _is_mostly_post_norm(place: Place, every: tuple[Place, ...]) -> bool:
+    """Return whether most other sublayers read the stream as it is, and are normalised after the sum."""
+    others = [one for one in every if one is not place]
+    after = [one for one in others if one.before is None and one.after is not None]
+    return 2 * len(after) > len(others)
 
 
 def _added_besides(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterator[Suspicion]:
@@ -188,7 +211,9 @@ def _added_besides(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
         yield Suspicion("positions", at, sentence, (suspected("pe_added_every_block"),))
     elif rest and all(values.count(one) > 1 for one in rest):
         sentence = "the stream is added to itself"
-        yield Suspicion("residual", at, sentence, ())
+        # Sums in sums are one, so that the stream may be a part of the sum that was made.
+        made = flow.maker(place.stream.value if place.stream.value >= 0 or place.result is None else place.result.value)
+        yield Suspicion("residual", at if made is None else made, sentence, ())
 
 
 def _holds(values: list[int], part: list[int]) -> bool:

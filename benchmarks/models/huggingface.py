@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from huggingface_families import FAMILIES
 
 BATCH, LENGTH, SOURCE_LENGTH = 2, 11, 13
 ATTENTIONS = ("eager", "sdpa")
@@ -32,6 +33,7 @@ class TinyModel:
     options: dict[str, Any]
     attentions: tuple[str, ...] = ATTENTIONS
     encoder_decoder: bool = False
+    takes: str = "tokens"
 
     def build(self, attention: str = "eager") -> Any:
         """Return the model, in the state a user has it in after construction."""
@@ -39,15 +41,22 @@ class TinyModel:
         torch.manual_seed(0)
         return getattr(transformers, self.builder)._from_config(config, attn_implementation=attention)
 
-    def inputs(self) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
-        """Return tokens for one forward pass."""
+    def inputs(self) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+        """Return tokens, images or spectra for one forward pass."""
         generator = np.random.default_rng(0)
+        if self.takes == "image":
+            size = self.options["image_size"]
+            return {"pixel_values": generator.normal(size=(BATCH, 3, size, size)).astype(np.float32)}
         vocabulary = self.options["vocab_size"]
 
         def tokens(length: int) -> np.ndarray[Any, np.dtype[np.int64]]:
             # Low numbers may be special tokens, such as padding.
             return generator.integers(5, vocabulary, (BATCH, length))
 
+        if self.takes == "spectrum":
+            # The first convolutions of a model of speech halve the length.
+            spectrum = generator.normal(size=(BATCH, self.options["num_mel_bins"], 2 * SOURCE_LENGTH))
+            return {"input_features": spectrum.astype(np.float32), "decoder_input_ids": tokens(LENGTH)}
         if self.encoder_decoder:
             return {"input_ids": tokens(SOURCE_LENGTH), "decoder_input_ids": tokens(LENGTH)}
         return {"input_ids": tokens(LENGTH)}
@@ -170,6 +179,7 @@ MODELS: dict[str, TinyModel] = {
         "PhiConfig",
         _llama_like(vocab_size=63, partial_rotary_factor=0.4, num_key_value_heads=4),
     ),
+    **{name: TinyModel(**family) for name, family in FAMILIES.items()},
 }
 
 
@@ -187,7 +197,8 @@ def outputs(model: TinyModel, attention: str) -> Any:
     """Return the logits of one forward pass, in evaluation mode."""
     network = model.build(attention).eval()
     with torch.no_grad():
-        return network(**{name: torch.as_tensor(array) for name, array in model.inputs().items()}).logits
+        found = network(**{name: torch.as_tensor(array) for name, array in model.inputs().items()})
+        return found.logits if hasattr(found, "logits") else found[0]
 
 
 def main(words: Sequence[str] | None = None) -> int:

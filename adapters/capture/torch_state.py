@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from veriformer.adapters.capture.weights import generator_of, perturbed
+from veriformer.adapters.capture.weights import generator_of, is_formula, perturbed
 
 # Containers in which a module may collect something, such as a cache.
 _CONTAINERS = (dict, list, set)
@@ -139,7 +139,11 @@ def _draw(model: nn.Module, seed: int) -> None:
     floating = (parameter for parameter in model.parameters() if parameter.is_floating_point())
     with torch.no_grad():
         for index, parameter in enumerate(floating):
-            array = perturbed(parameter.detach().double().cpu().numpy(), generator_of(seed, index))
+            before = parameter.detach().double().cpu().numpy()
+            if not parameter.requires_grad and is_formula(before):
+                # A frozen table of sines is a parameter in name alone.
+                continue
+            array = perturbed(before, generator_of(seed, index))
             parameter.data.copy_(torch.from_numpy(np.ascontiguousarray(array)).view(parameter.shape))
 
 

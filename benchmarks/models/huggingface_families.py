@@ -109,7 +109,6 @@ FAMILIES: dict[str, _Family] = {
             "bias": True,
             **_SPECIAL,
         },
-        "attentions": _EAGER,
     },
     "mpt": {
         "builder": "MptForCausalLM",
@@ -193,7 +192,9 @@ FAMILIES: dict[str, _Family] = {
         "attentions": _EAGER,
     },
     "stablelm": _llama_like("StableLm", 65, partial_rotary_factor=0.5),
-    "stablelm_parallel": _llama_like("StableLm", 65, partial_rotary_factor=0.5, use_parallel_residual=True, qk_layernorm=True),
+    "stablelm_parallel": _llama_like(
+        "StableLm", 65, partial_rotary_factor=0.5, use_parallel_residual=True, qk_layernorm=True
+    ),
     "cohere": _llama_like("Cohere", 67),
     "cohere_normed": _llama_like("Cohere", 67, use_qk_norm=True),
     "cohere2": _llama_like("Cohere2", 67, sliding_window=5, sliding_window_pattern=2),

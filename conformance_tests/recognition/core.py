@@ -211,11 +211,15 @@ def _factors(flow: Flow, site: Site) -> list[float]:
     """Return the numbers that the products are multiplied by on the way to the weights."""
     if site.logits_value is None or site.weights_value is None:
         return []
-    before = flow.array(site.logits_value)
-    after = [one for index in flow.between(site.logits_value, site.weights_value) for one in flow.steps[index].results]
-    same = (flow.array(one) for one in after if flow.array(one).size == before.size)
-    found = (factor_of(before, array, DOUBLE) for array in same if array.dtype.kind == "f")
-    return [factor for factor in found if factor is not None]
+    size = flow.array(site.logits_value).size
+    found = []
+    for index in flow.between(site.logits_value, site.weights_value):
+        step = flow.steps[index]
+        before = [flow.array(one) for one in step.operands if flow.depends_on_input(one)]
+        after = flow.array(step.results[0])
+        if len(before) == 1 and before[0].size == after.size == size and after.dtype.kind == "f":
+            found.append(factor_of(before[0], after, DOUBLE))
+    return list(dict.fromkeys(factor for factor in found if factor is not None))
 
 
 def biases(flow: Flow, site: Site, shape: tuple[int, ...]) -> Iterator[tuple[Array | None, int | None]]:
@@ -233,6 +237,8 @@ def biases(flow: Flow, site: Site, shape: tuple[int, ...]) -> Iterator[tuple[Arr
                 cleared = np.where(shaped > _HIDING, shaped, 0.0)
                 if np.any(cleared):
                     yield cleared, one
+                    # Products and bias are multiplied by the scale together.
+                    yield from ((factor * cleared, one) for factor in _factors(flow, site))
 
 
 def _shaped(array: Array, shape: tuple[int, ...]) -> Iterator[Array]:
@@ -264,7 +270,8 @@ def _scale_and_cap(
         return
     scale = float((of_products @ of_logits) / max(float(of_products @ of_products), 1e-300))
     if np.abs(scale * of_products - of_logits).max() <= 1e-6 * max(float(np.abs(of_logits).max()), 1e-300):
-        yield _rounded(scale, heads), None
+        # A factor that was read off a table of single precision leaves the scale a little beside the usual one.
+        yield from dict.fromkeys(((_rounded(scale, heads), None), (scale, None)))
         return
     base = np.take_along_axis(products, first, -1) + np.zeros_like(products)
     for candidate in dict.fromkeys((heads.scale_before, 1.0 / math.sqrt(heads.query.shape[-1]), 1.0, *factors)):
@@ -313,7 +320,7 @@ def masked_causally(heads: Heads) -> Setting:
 def _other_than_usual(scale: float | None, heads: Heads) -> float | None:
     """Return the scale, None where it is 1/√D, which the reference takes by itself."""
     usual = heads.query.shape[-1] ** -0.5
-    return None if scale is None or abs(scale - usual) <= 1e-9 * usual else float(scale)
+    return None if scale is None or abs(scale - usual) <= 1e-12 * usual else float(scale)
 
 
 def _sinks(flow: Flow, site: Site, weights: Array) -> Array | None:

@@ -24,7 +24,7 @@ from veriformer.conformance_tests.recognition.stream_parts import (
 from veriformer.conformance_tests.recognition.structure import structural_mistakes
 from veriformer.conformance_tests.recognition.sublayers import (
     AttentionSublayer,
-    inner_expressions,
+    each_inside,
 )
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 from veriformer.conformance_tests.recognition.unused import unused_parameters
@@ -136,8 +136,5 @@ def _each_once(departures: Sequence[Departure]) -> tuple[Departure, ...]:
 
 
 def _mentions(expression: Expression, site: Site) -> bool:
-    if isinstance(expression, Attended):
-        return site in expression.sites
-    if isinstance(expression, Output):
-        return False
-    return any(_mentions(inner, site) for inner in inner_expressions(expression))
+    every = each_inside(expression, lambda one: isinstance(one, Attended | Output))
+    return any(isinstance(one, Attended) and site in one.sites for one in every)

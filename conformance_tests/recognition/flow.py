@@ -11,6 +11,10 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import DOUBLE, unit_of
 
 
+# Steps that hand numbers on.
+_MOVING = (Kind.REARRANGEMENT, Kind.LOOKUP)
+
+
 class Flow:
     """The graph of a trace. Values and steps are named by their indices."""
 
@@ -23,7 +27,8 @@ class Flow:
         for index, step in enumerate(trace.steps):
             for operand in dict.fromkeys(step.operands):
                 self._used_by.setdefault(operand, []).append(index)
-            for result in step.results:
+            # A step that fills nothing in place gives back what it took, and made nothing.
+            for result in set(step.results).difference(step.operands):
                 self._made_by.setdefault(result, index)
 
     def array(self, value: int) -> Array:
@@ -140,11 +145,17 @@ class Flow:
         """Return the unit roundoff of the precision that a value was computed in, float64's for what was given."""
         if value not in self._units:
             step = self.making(value)
-            computed = step is not None and step.kind not in (Kind.REARRANGEMENT, Kind.LOOKUP)
+            computed = step is not None and (step.kind not in _MOVING or self._rounds(step))
             array = self.array(value)
             says = computed and array.dtype.kind == "f" and self.depends_on_input(value)
             self._units[value] = unit_of(array) if says else DOUBLE
         return self._units[value]
+
+    def _rounds(self, step: Step) -> bool:
+        """Return whether a step changes numbers and keeps their shape, as a cast to a coarser precision does."""
+        before, after = self.array(step.operands[0]), self.array(step.results[0])
+        both = before.dtype.kind == "f" and after.dtype.kind == "f" and before.shape == after.shape
+        return step.kind == Kind.REARRANGEMENT and both and bool(np.any(before.ravel()[:4096] != after.ravel()[:4096]))
 
     def unit_between(self, start: int, end: int) -> float:
         """Return the coarsest unit roundoff of what is computed on the ways from one value to another."""

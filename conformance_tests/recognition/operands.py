@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -117,13 +118,16 @@ def _ways(flow: Flow, split: Split, heads: Array, end: int) -> Iterator[_Way]:
 
 
 def _between(flow: Flow, split: Split, end: int) -> Iterator[tuple[int, Array]]:
-    """Yield the values of the shape of the projection's heads on the way to the product, the latest first."""
+    """Yield the values on the way to the product that hold the projection's heads, the latest first, as heads."""
     shape = flow.shape(split.value)
     behind, ahead = flow.ancestors(end), flow.descendants(split.value)
     for value in sorted((one for one in behind if one in ahead and one != split.value), key=lambda one: behind[one]):
         array = flow.array(value)
         if array.dtype.kind == "f" and array.shape == shape:
             yield value, split.arranged(array)
+        elif array.dtype.kind == "f" and array.shape == split.array.shape:
+            # The axes were exchanged after the heads had been cut out.
+            yield value, array
 
 
 def _one_step(flow: Flow, before: Array, after: Array, start: int, end: int) -> Iterator[_Way]:
@@ -146,18 +150,31 @@ def _one_step(flow: Flow, before: Array, after: Array, start: int, end: int) -> 
 def _norms(flow: Flow, before: Array, after: Array, start: int, end: int, unit: float) -> Iterator[FoundNorm]:
     """Yield the norm over each head, or over all heads of a position."""
     batch, heads, length, width = before.shape
-    for size in dict.fromkeys((width, heads * width)):
+    for size, own in ((width, False), (heads * width, False), (heads * width, True)):
         vectors = _vectors(flow, start, end, size)
-        if len(vectors) > 3:
+        if len(vectors) > 3 or (own and not vectors):
             continue
+        # A norm of each head with gains of its own is one of rows of the width of a head, like one with shared gains.
         rows = [
-            array.reshape(-1, width) if size == width else array.swapaxes(1, 2).reshape(batch * length, size)
+            array.swapaxes(1, 2).reshape(batch * length, size) if size != width else array.reshape(-1, width)
             for array in (before, after)
         ]
-        found = norm_of(rows[0], rows[1], vectors, unit)
+        found = _norm_of_heads(rows, vectors, width, unit) if own else norm_of(rows[0], rows[1], vectors, unit)
         if found is not None:
             yield found
             return
+
+
+def _norm_of_heads(rows: Sequence[Array], vectors: Sequence[Array], width: int, unit: float) -> FoundNorm | None:
+    """Return the norm over each head where gain and shift differ between the heads."""
+    for gain, shift in permutations((*range(len(vectors)), None), 2):
+        added = 0.0 if shift is None else vectors[shift]
+        with np.errstate(all="ignore"):
+            bare = (rows[1] - added) / (1.0 if gain is None else vectors[gain])
+        found = norm_of(rows[0].reshape(-1, width), bare.reshape(-1, width), (), unit)
+        if found is not None:
+            return replace(found, gain=gain, shift=shift)
+    return None
 
 
 def _vectors(flow: Flow, start: int, end: int, size: int) -> list[Array]:

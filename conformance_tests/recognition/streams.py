@@ -9,7 +9,13 @@ from functools import cached_property
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled, Sum, Taken, Unknown
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.reader import Reader
-from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer, Sublayer, Sublayers, inner_expressions
+from veriformer.conformance_tests.recognition.sublayers import (
+    AttentionSublayer,
+    Sublayer,
+    Sublayers,
+    each_inside,
+    inner_expressions,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +138,18 @@ class Streams:
 
 def _path(expression: Expression, one: LinearMap) -> list[Expression]:
     """Return the expressions from one down to a map's output; empty where it is not in it. Maps are not looked into."""
+    return _path_without(expression, one, set())
+
+
+def _path_without(expression: Expression, one: LinearMap, refuted: set[int]) -> list[Expression]:
+    """Return the same, without another look into what did not hold it."""
     if isinstance(expression, Output):
         return [expression] if expression.map.step == one.step else []
     for inner in inner_expressions(expression):
-        way = _path(inner, one)
+        way = [] if id(inner) in refuted else _path_without(inner, one, refuted)
         if way:
             return [expression, *way]
+        refuted.add(id(inner))
     return []
 
 
@@ -167,11 +179,9 @@ def _values(expression: Expression) -> list[int]:
 
 def leaves(expression: Expression) -> Iterator[Expression]:
     """Yield the terms that an expression ends in: outputs of maps, rows of tables, what is fixed or unknown."""
-    inner = () if isinstance(expression, Output) else tuple(inner_expressions(expression))
-    if not inner or isinstance(expression, Unknown | Taken):
-        yield expression
-    for one in inner:
-        yield from leaves(one)
+    for one in each_inside(expression, lambda one: isinstance(one, Output)):
+        if isinstance(one, Output | Unknown | Taken) or not any(True for _ in inner_expressions(one)):
+            yield one
 
 
 __all__ = ["AttentionSublayer", "Place", "Streams", "leaves"]

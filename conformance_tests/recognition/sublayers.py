@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -76,7 +76,7 @@ class Sublayers:
     @cached_property
     def all(self) -> tuple[Sublayer, ...]:
         """The sublayers, in the order of execution."""
-        return tuple(sorted((*self._attentions(), *self._networks()), key=lambda one: one.first_step))
+        return tuple(sorted((*self._attentions, *self._networks()), key=lambda one: one.first_step))
 
     @cached_property
     def others(self) -> tuple[LinearMap, ...]:
@@ -86,20 +86,26 @@ class Sublayers:
 
     @cached_property
     def width(self) -> int:
-        """The width of the stream: that of the tables of tokens, else the width that most maps read."""
+        """The width of the stream: what most attentions give to it, else that of the tables, else what most maps read."""
+        given = [self.flow.shape(one.output)[-1] for one, _ in self._leaving if self.flow.shape(one.output)]
+        if given:
+            return max(set(given), key=given.count)
         read = [self.flow.shape(one.input)[-1] for one in self.maps.linear if self.flow.shape(one.input)]
         tables = {self.flow.shape(one.output)[-1] for one in self.maps.lookups}
         common = [width for width in read if width in tables] or read
         return max(set(common), key=common.count) if common else 0
 
-    def _attentions(self) -> Iterator[AttentionSublayer]:
-        leaving = self._leaving()
-        for one, sites in leaving:
+    @cached_property
+    def _attentions(self) -> tuple[AttentionSublayer, ...]:
+        found = []
+        for one, sites in self._leaving:
             sources = [self._sources(site) for site in sites]
             query, key, value = (tuple(dict.fromkeys(m for source in sources for m in source[i])) for i in range(3))
             if query and key and value:
-                yield AttentionSublayer(sites, query, key, value, one)
+                found.append(AttentionSublayer(sites, query, key, value, one))
+        return tuple(found)
 
+    @cached_property
     def _leaving(self) -> list[tuple[LinearMap, tuple[Site, ...]]]:
         """Return the maps that read what attentions gave, each with its attentions."""
         found = []
@@ -124,14 +130,20 @@ class Sublayers:
         return list(dict.fromkeys(found))
 
     def _networks(self) -> Iterator[FeedForwardSublayer]:
-        taken = {m.step for attention in self._attentions() for m in (*attention.entries, attention.exit)}
+        taken = {m.step for attention in self._attentions for m in (*attention.entries, attention.exit)}
         for one in self.maps.linear:
-            if one.step in taken or any(_attended(self.reader.read(one.input))):
+            if one.step in taken or any(_attended(self.reader.read(one.input))) or self._mixes_positions(one.input):
                 continue
             inner = [m for m in self.nearest_maps(one.input) if m.step not in taken]
             hidden = [m for m in inner if self._is_hidden(m, one)]
             if hidden and len(hidden) == len(self.nearest_maps(one.input)):
                 yield FeedForwardSublayer(tuple(hidden), one)
+
+    def _mixes_positions(self, value: int) -> bool:
+        """Return whether two values of the pass are multiplied as matrices on the way from the maps behind a value."""
+        behind = self.flow.ancestors(value, stop=lambda one: one in self.maps.by_output)
+        makers = (self.flow.maker(one) for one in behind if one not in self.maps.by_output)
+        return not set(self.maps.products).isdisjoint(one for one in makers if one is not None)
 
     def _is_hidden(self, inner: LinearMap, outer: LinearMap) -> bool:
         """Return whether one map's output is the hidden layer before another: both lead from and to the stream."""
@@ -148,11 +160,26 @@ class Sublayers:
 
 def _attended(expression: Expression) -> Iterator[Site]:
     """Yield the attentions in an expression that no linear map has read yet."""
-    if isinstance(expression, Attended):
-        yield from expression.sites
-    elif not isinstance(expression, Output | Sum | Norm):
-        for inner in inner_expressions(expression):
-            yield from _attended(inner)
+    for one in each_inside(expression, lambda one: isinstance(one, Attended | Output | Sum | Norm)):
+        if isinstance(one, Attended):
+            yield from one.sites
+
+
+def each_inside(expression: Expression, stop: Callable[[Expression], bool] = lambda _: False) -> Iterator[Expression]:
+    """Yield an expression and all that it is made of, each once; one for which `stop` is true is not looked into.
+
+    Values are used more than once, so that there are far more ways into an expression than expressions in it.
+    """
+    seen: set[int] = set()
+    waiting = [expression]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        if not stop(one):
+            waiting.extend(reversed(list(inner_expressions(one))))
 
 
 def inner_expressions(expression: Expression) -> Iterator[Expression]:

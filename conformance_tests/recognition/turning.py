@@ -14,6 +14,8 @@ Pairing = Literal["interleaved", "half"]
 _CLOSE = 2e-5
 # Two numbers of each position are fitted to so many samples and heads at least.
 _LEAST_SAMPLES = 3
+# Numbers that were handed on differ by less, those that were turned by the least of angles by more.
+_EXACT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +45,11 @@ def turned(before: Array, after: Array) -> Turned | None:
     size = float(np.sqrt((after**2).sum() / max(float((before**2).sum()), 1e-300)))
     if not np.isfinite(size) or size == 0.0:
         return None
+    size = 1.0 if abs(size - 1.0) < _CLOSE else size
     for pairing, width, at_end in _ways(before, after / size):
         found = _read(before, after / size, pairing, width, at_end)
         if found is not None:
-            factor = 1.0 if abs(size - 1.0) < _CLOSE else size
-            return Turned(pairing, width, at_end, *found, factor)
+            return Turned(pairing, width, at_end, *found, size)
     rest = _rest_in_front(before, after)
     if rest:
         back = turned(before, np.concatenate([after[..., rest:], after[..., :rest]], axis=-1))
@@ -121,16 +123,15 @@ def _partner(x: Array, y: Array, own: int) -> int:
 
 
 def _ways(before: Array, after: Array) -> Iterator[tuple[Pairing, int, bool]]:
-    total = before.shape[-1]
-    scale = float(np.abs(before).max())
-    same = (np.abs(after - before) <= _CLOSE * scale).all(axis=(0, 1, 2))
+    total = int(before.shape[-1])
+    difference = np.abs(after - before).max(axis=(0, 1, 2)) / float(np.abs(before).max())
+    same = difference <= _CLOSE
     if same.all():
         return
+    # The last pairs of a large base turn so little that it looks like none; what is not turned is exactly the same.
+    widths = [_even(int(np.flatnonzero(difference > limit)[-1]) + 1) for limit in (_EXACT, _CLOSE)]
     changed = np.flatnonzero(~same)
-    widths = (
-        {total, _even(int(changed[-1]) + 1)} if not same[-1] or same[0] == same[-1] else {_even(int(changed[-1]) + 1)}
-    )
-    for width in sorted(widths):
+    for width in dict.fromkeys((*widths, total)):
         yield "half", width, False
         yield "interleaved", width, False
     if same[0]:

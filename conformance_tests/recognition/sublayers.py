@@ -86,7 +86,7 @@ class Sublayers:
 
     @cached_property
     def width(self) -> int:
-        """The width of the stream: what most attentions give to it, else that of the tables, else what most maps read."""
+        """The width of the stream: what most attentions give, else that of the tables, else what most maps read."""
         given = [self.flow.shape(one.output)[-1] for one, _ in self._leaving if self.flow.shape(one.output)]
         if given:
             return max(set(given), key=given.count)

@@ -168,7 +168,8 @@ def _sentence(found: Named) -> str:
 def _of_scale(reading: AttentionReading, *, relative: bool, d_model: int) -> Iterator[Suspicion]:
     """Yield the mistake that a scale is, where it is one that people make and nothing takes its place."""
     setting = reading.setting
-    if setting is None or setting.scale is None:
+    if setting is None or setting.scale is None or not (reading.query.understood and reading.key.understood):
+        # What happens to queries and keys on a way that is not known may hold the scale.
         return
     normed = reading.query.norm is not None or reading.key.norm is not None
     heads, _, width = reading.query.heads.shape[1:]

@@ -62,7 +62,8 @@ def _ends_of_stacks(model: ModelReading) -> Iterator[tuple[str, int, int]]:
         yield common_path(one.names).rpartition(".")[0], one.input, one.step
     for layered in model.readings:
         if layered.kind == "cross_attention" and layered.attention is not None:
-            key = layered.attention.sublayer.key[0]
+            sublayer = layered.attention.sublayer
+            key = sublayer.reading(sublayer.key[0])
             yield layered.path, key.input, key.step
             return
 

@@ -10,7 +10,6 @@ from veriformer.adapters.capture.trace import Kind, Step, Trace
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import DOUBLE, unit_of
 
-
 # Steps that hand numbers on.
 _MOVING = (Kind.REARRANGEMENT, Kind.LOOKUP)
 

@@ -58,17 +58,24 @@ class ModelReading:
         found = []
         stacks: list[frozenset[int]] = []
         layers: list[int] = []
+        networks: list[set[int]] = []
         for place in self.streams.places:
-            root = frozenset(one.value for one in leaves(place.input)) & self._beginnings
+            read = {one.value for one in leaves(place.input)}
+            root = frozenset(read & self._beginnings)
             if root not in stacks:
                 stacks.append(root)
                 layers.append(0)
+                networks.append(set())
             stack = stacks.index(root)
+            if read & networks[stack]:
+                # What reads the output of a layer's network is in the next layer; experts side by side are in one.
+                layers[stack] += 1
+                networks[stack].clear()
             sublayer = place.sublayer
             path = path_of_maps(self.flow, (*sublayer.entries, sublayer.exit))
             found.append(Layered(place, self._kind(place), path, stack, layers[stack]))
             if isinstance(sublayer, FeedForwardSublayer):
-                layers[stack] += 1
+                networks[stack].update((sublayer.exit.output, sublayer.exit.product))
         return tuple(found)
 
     @cached_property
@@ -82,7 +89,7 @@ class ModelReading:
         sublayer = place.sublayer
         if isinstance(sublayer, FeedForwardSublayer):
             return "feed_forward"
-        query, key = (self.reader.read(one.input) for one in (sublayer.query[0], sublayer.key[0]))
+        query, key = (self.reader.read(sublayer.reading(one).input) for one in (sublayer.query[0], sublayer.key[0]))
         return "self_attention" if query.value == key.value else "cross_attention"
 
     @cached_property

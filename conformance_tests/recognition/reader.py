@@ -85,6 +85,7 @@ class Reader:
             or self._activation(value)
             or self._moved(value, step)
             or self._product(value, step)
+            or self._sum_with_unknown(value, step)
             or self._mistaken_norm(value)
             or self._sum(value, step)
             or Unknown(value, tuple(self.read(one) for one in self._moving(step)))
@@ -114,6 +115,14 @@ class Reader:
         if any(isinstance(term, Unknown) for term in terms):
             return None
         return Sum(value, _flat(terms))
+
+    def _sum_with_unknown(self, value: int, step: Step) -> Expression | None:
+        """Return a sum of a part and something unknown, such as the stream and a mixture of experts."""
+        moving = self._moving(step)
+        if step.kind != Kind.ADDITION or len(moving) != 2 or not self._same_size(moving, value):
+            return None
+        terms = [self.read(one) for one in moving]
+        return None if all(isinstance(term, Unknown) for term in terms) else Sum(value, _flat(terms))
 
     def _sum(self, value: int, step: Step) -> Expression | None:
         if step.kind != Kind.ADDITION:

@@ -110,12 +110,19 @@ class Streams:
         rest = tuple(term for term in others if not any(_is_output(term, one) for one in beside))
         if not rest:
             return None, "none"
+        rest = self._without_unknown(rest, read)
         stream: Expression = rest[0] if len(rest) == 1 else Sum(-1, rest)
         if _same(stream, read):
             return stream, "what it reads"
         if isinstance(read, Norm) and _same(stream, read.of):
             return stream, "stream"
         return stream, "something else"
+
+    def _without_unknown(self, terms: tuple[Expression, ...], read: Expression) -> tuple[Expression, ...]:
+        """Return the terms of the stream that a sublayer reads, where all others are unknown: experts beside it."""
+        inner = _values(read.of if isinstance(read, Norm) else read)
+        known = tuple(term for term in terms if not (isinstance(term, Unknown) and term.value not in inner))
+        return known if sorted(term.value for term in known) == inner else terms
 
     def _reads_the_same(self, one: Sublayer, other: Sublayer) -> bool:
         first, second = (self.reader.read(sublayer.entry.input) for sublayer in (one, other))

@@ -39,8 +39,9 @@ def relations(flow: Flow, reader: Reader, one: Layered, readings: Sequence[Layer
         yield Aspect("parallel", "norm", parallel, words, one.first_step)
     sublayer = one.place.sublayer
     if isinstance(sublayer, AttentionSublayer) and one.kind == "cross_attention":
-        memory = reader.read(sublayer.key[0].input).value
-        own = _roots(reader, sublayer.key[0].input) == _roots(reader, sublayer.query[0].input)
+        queries, keys = (sublayer.reading(one[0]).input for one in (sublayer.query, sublayer.key))
+        memory = reader.read(keys).value
+        own = _roots(reader, keys) == _roots(reader, queries)
         slug = "cross_attn_uses_decoder_states" if own else ""
         yield Aspect("memory", "cross_attention", memory, "it reads another memory", sublayer.key[0].step, slug)
 
@@ -98,7 +99,8 @@ def _of_memories(flow: Flow, reader: Reader, readings: Sequence[Layered], decode
         sublayer = one.place.sublayer
         if not isinstance(sublayer, AttentionSublayer):
             continue
-        query, key, value = (_roots(reader, maps[0].input) for maps in (sublayer.query, sublayer.key, sublayer.value))
+        projections = (sublayer.query, sublayer.key, sublayer.value)
+        query, key, value = (_roots(reader, sublayer.reading(maps[0]).input) for maps in projections)
         if key != value and query in (key, value):
             role = "values" if query == value else "keys"
             sentence = f"the {role} come from the stream that the queries come from, the others from the memory"

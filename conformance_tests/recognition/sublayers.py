@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
-from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Norm, Output, Sum
+from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Fixed, Norm, Output, Sum, Taken
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import LinearMap, Maps
 from veriformer.conformance_tests.recognition.reader import Reader
@@ -15,23 +15,33 @@ from veriformer.conformance_tests.recognition.sites import Site
 
 @dataclass(frozen=True, eq=False)
 class AttentionSublayer:
-    """An attention with its projections. `sites` are several where each head is computed by itself."""
+    """An attention with its projections.
+
+    `sites` are several where each head is computed by itself. `narrowing` has the maps before a projection that narrow
+    the stream for it, the first first: low-rank queries, keys and values have them.
+    """
 
     sites: tuple[Site, ...]
     query: tuple[LinearMap, ...]
     key: tuple[LinearMap, ...]
     value: tuple[LinearMap, ...]
     exit: LinearMap
+    narrowing: Mapping[LinearMap, tuple[LinearMap, ...]] = field(default_factory=dict)
 
     @property
     def entries(self) -> tuple[LinearMap, ...]:
-        """The maps that read the stream, each once."""
-        return tuple(dict.fromkeys((*self.query, *self.key, *self.value)))
+        """The maps between the stream and the heads, each once."""
+        before = [one for maps in self.narrowing.values() for one in maps]
+        return tuple(dict.fromkeys((*before, *self.query, *self.key, *self.value)))
 
     @property
     def entry(self) -> LinearMap:
         """The map whose input is the sublayer's input."""
-        return self.query[0]
+        return self.reading(self.query[0])
+
+    def reading(self, one: LinearMap) -> LinearMap:
+        """Return the map that reads the stream for a projection: itself, or the first that narrows."""
+        return (*self.narrowing.get(one, ()), one)[0]
 
     @property
     def first_step(self) -> int:
@@ -102,8 +112,21 @@ class Sublayers:
             sources = [self._sources(site) for site in sites]
             query, key, value = (tuple(dict.fromkeys(m for source in sources for m in source[i])) for i in range(3))
             if query and key and value:
-                found.append(AttentionSublayer(sites, query, key, value, one))
+                narrowing = {each: self._narrowing(each) for each in (*query, *key, *value)}
+                found.append(AttentionSublayer(sites, query, key, value, one, narrowing))
         return tuple(found)
+
+    def _narrowing(self, one: LinearMap) -> tuple[LinearMap, ...]:
+        """Return the maps before a projection, the first first, whose outputs are another width than the stream."""
+        read = self.reader.read(one.input)
+        while isinstance(read, Norm | Taken):
+            inner = [read.of] if isinstance(read, Norm) else [part for part in read.of if not isinstance(part, Fixed)]
+            if len(inner) != 1:
+                return ()
+            read = inner[0]
+        if not isinstance(read, Output) or self.flow.shape(read.map.output)[-1] == self.width:
+            return ()
+        return (*self._narrowing(read.map), read.map)
 
     @cached_property
     def _leaving(self) -> list[tuple[LinearMap, tuple[Site, ...]]]:

@@ -19,19 +19,25 @@ ARCHITECTURES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 PROPERTIES = ("causal", "permutation_equivariant")
-_KEYS = ("vocabulary_size", "d_model", "max_length")
+_KEYS = ("vocabulary_size", "d_model", "max_length", "lowest_token", "products_per_token")
+# Of these 0 is a value too.
+_COUNTS = ("lowest_token", "products_per_token")
 
 
 @dataclass(frozen=True)
 class BlackBox:
     """The inputs of an implementation's `model`, and what it promises beyond the interface.
 
-    It takes tokens if `vocabulary_size` is given, vectors if `d_model` is; exactly one of the two is given.
+    It takes tokens if `vocabulary_size` is given, vectors if `d_model` is; exactly one of the two is given. Tokens
+    below `lowest_token` have a meaning of their own, such as padding. `products_per_token` bounds the work of its laws;
+    0 if it is unknown.
     """
 
     vocabulary_size: int | None = None
     d_model: int | None = None
     max_length: int | None = None
+    lowest_token: int = 0
+    products_per_token: int = 0
     properties: tuple[str, ...] = ()
 
 
@@ -64,8 +70,11 @@ def read_black_box(inputs: object, properties: object, name: str) -> BlackBox | 
     for key, value in inputs.items():
         if key not in _KEYS:
             raise _unknown(name, f"model_inputs has {key!r}", str(key), _KEYS)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise LoadError(f"{name}: model_inputs[{key!r}] is {value!r}; set it to a positive integer")
+        if not isinstance(value, int) or isinstance(value, bool) or value < (key not in _COUNTS):
+            kind = "an integer that is not negative" if key in _COUNTS else "a positive integer"
+            raise LoadError(f"{name}: model_inputs[{key!r}] is {value!r}; set it to {kind}")
+    if inputs.get("lowest_token", 0) >= inputs.get("vocabulary_size", 1) > 0:
+        raise LoadError(f"{name}: model_inputs has no token at or above its lowest_token {inputs['lowest_token']}")
     return BlackBox(**inputs, properties=_names(properties or (), PROPERTIES, f"{name}: model_properties"))
 
 

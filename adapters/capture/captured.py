@@ -39,6 +39,14 @@ class _Runner:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Pass:
+    """A recorded pass, and the arguments of the model's framework that it was recorded on."""
+
+    trace: Trace
+    arguments: Arguments
+
+
 def capture_model(
     model: object, inputs: Any = None, keywords: Mapping[str, Any] | None = None, *, seed: int | None
 ) -> Trace:
@@ -49,15 +57,22 @@ def capture_model(
 
     Raises NotAModel, LoadError as `load_model` does; CaptureError where the model cannot be recorded.
     """
-    found = load_model(model)
+    return recorded_pass(load_model(model), inputs, keywords, seed=seed).trace
+
+
+def recorded_pass(
+    found: Model, inputs: Any = None, keywords: Mapping[str, Any] | None = None, *, seed: int | None
+) -> Pass:
+    """Return the record of one forward pass, with the arguments; as `capture_model` otherwise."""
     with random_state.seeded(0), found.imports():
         runner = _runner(found, seed)
         given = _given(found, inputs, keywords)
-        trace, guessed = (_recorded(found, runner, given), "") if given else _on_guesses(found, runner)
+        recorded, guessed = (_recorded(found, runner, given), "") if given else _on_guesses(found, runner)
+    trace = recorded.trace
     if not trace.outputs:
         raise CaptureError(f"{found.name} returned no array; return the result of the model from its forward pass")
     inputs_note = (f"it was run on {guessed}, since no inputs were handed over",) if guessed else ()
-    return replace(trace, notes=(*trace.notes, *runner.notes, *inputs_note))
+    return replace(recorded, trace=replace(trace, notes=(*trace.notes, *runner.notes, *inputs_note)))
 
 
 def _given(found: Model, inputs: Any, keywords: Mapping[str, Any] | None) -> Arguments | None:
@@ -68,17 +83,17 @@ def _given(found: Model, inputs: Any, keywords: Mapping[str, Any] | None) -> Arg
     return positional, {**named, **(keywords or {})}
 
 
-def _recorded(found: Model, runner: _Runner, given: Arguments) -> Trace:
+def _recorded(found: Model, runner: _Runner, given: Arguments) -> Pass:
     positional, keywords = runner.converted(given)
     try:
-        return runner.record(positional, keywords)
+        return Pass(runner.record(positional, keywords), (positional, keywords))
     except LoadError:
         raise
     except Exception as error:
         raise CaptureError(_raised(found, error, f"on the inputs {_described(given)}")) from error
 
 
-def _on_guesses(found: Model, runner: _Runner) -> tuple[Trace, str]:
+def _on_guesses(found: Model, runner: _Runner) -> tuple[Pass, str]:
     """Return the record on the first guessed inputs that the model takes, and what they are."""
 
     def run(candidate: Candidate) -> Arguments:
@@ -99,7 +114,7 @@ def _on_guesses(found: Model, runner: _Runner) -> tuple[Trace, str]:
     except MemoryError as error:
         raise CaptureError(f"{found.name} needs more memory than there is; make the model smaller") from error
     try:
-        return runner.record(positional, keywords), chosen.description
+        return Pass(runner.record(positional, keywords), (positional, keywords)), chosen.description
     except LoadError:
         raise
     except Exception as error:
@@ -129,10 +144,18 @@ def _short(value: Any) -> str:
 # --- frameworks -------------------------------------------------------------------------------------------------------
 
 
-def _runner(found: Model, seed: int | None) -> _Runner:
+def framework_that_runs(found: Model) -> str:
+    """Return what runs a model: "torch", also for Keras on torch, "onnx", or "jax" for all others."""
     if found.framework == "onnx":
+        return "onnx"
+    return "torch" if found.framework == "torch" or _is_torch_module(found.found) else "jax"
+
+
+def _runner(found: Model, seed: int | None) -> _Runner:
+    by = framework_that_runs(found)
+    if by == "onnx":
         return _onnx_runner(found, seed)
-    if found.framework == "torch" or _is_torch_module(found.found):
+    if by == "torch":
         return _torch_runner(found, seed)
     if found.framework == "numpy":
         return _numpy_runner(found, seed)

@@ -16,7 +16,7 @@ from veriformer.adapters.isolation.frames import Frame, MalformedFrame, request
 from veriformer.adapters.isolation.limits import GIBIBYTE, ProcessLimits
 from veriformer.adapters.isolation.process import INTERFERED, WorkerLost, WorkerProcess
 
-_PROGRAM = "veriformer.adapters.capture.worker"
+PROGRAM = "veriformer.adapters.whole_models.worker"
 MODEL_LIMITS = ProcessLimits(seconds=120.0, memory=6 * GIBIBYTE, loading=120.0)
 """What a model may use: a language model of 124 million parameters needs half of it."""
 
@@ -38,27 +38,54 @@ def capture_isolated(
     Raises LoadError and its subclasses NotAModel and CaptureError as `capture_model` does, and CaptureError with one
     sentence where the model hangs, ends its process, or needs too much memory; `elsewhere` has the traceback.
     """
-    if os.name != "posix":
-        raise LoadError("isolation needs a POSIX system; run without it (--no-isolate)")
-    process = WorkerProcess(_PROGRAM)
+    model = IsolatedModel(source, limits)
     try:
+        model.build()
+        return model.record(seed)
+    finally:
+        printed(model.printed())
+        model.close()
+
+
+class IsolatedModel:
+    """The process of a model: it builds the model, records a pass of it, and may go on with it."""
+
+    def __init__(self, source: str, limits: ProcessLimits) -> None:
+        if os.name != "posix":
+            raise LoadError("isolation needs a POSIX system; run without it (--no-isolate)")
+        self._source = source
+        self._limits = limits
+        self.process = WorkerProcess(PROGRAM)
+
+    def build(self) -> None:
+        """Import and build the model; raises as `capture_isolated`."""
+        load = {"load": {"source": self._source, "memory": self._limits.memory}}
+        self.asked(load, _BUILDING, self._limits.loading)
+
+    def record(self, seed: int | None) -> Trace:
+        """Return the record of a pass; raises as `capture_isolated`."""
         with TemporaryDirectory(prefix="veriformer-") as folder:
             path = Path(folder) / "model.trace"
-            load = {"load": {"source": source, "memory": limits.memory}}
-            _answered(process, source, load, _BUILDING, limits.loading, limits.memory)
-            record = {"record": {"path": str(path), "seed": seed}}
-            _answered(process, source, record, _RUNNING, limits.seconds, limits.memory)
-            process.close()
+            self.asked({"record": {"path": str(path), "seed": seed}}, _RUNNING, self._limits.seconds)
             return read_trace(path)
-    finally:
-        printed(messages.visible(process.printed()))
-        process.close()
+
+    def asked(self, message: dict[str, Any], what: str, seconds: float) -> Frame:
+        """Return the reply to a request; `what` it is about begins the sentence of an error: "running it"."""
+        return _answered(self.process, self._source, message, what, seconds, self._limits.memory)
+
+    def printed(self) -> str:
+        """Return the beginning of what was printed since the last time."""
+        return messages.visible(self.process.printed())
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.close()
 
 
 def _answered(
     process: WorkerProcess, source: str, message: dict[str, Any], what: str, seconds: float, memory: int
-) -> None:
-    """Send a request and wait for its reply; raise the error in it, or that there was none."""
+) -> Frame:
+    """Send a request and return its reply; raise the error in it, or that there was none."""
     process.send(request({**message, "number": 0, "seconds": seconds}))
     try:
         frame = process.receive(seconds)
@@ -68,7 +95,7 @@ def _answered(
     except MalformedFrame as malformed:
         raise CaptureError(f"{source}: {what} {INTERFERED}; it must leave that alone") from malformed
     if error is None:
-        return
+        return frame
     if messages.is_of_shortage(frame):
         raise _with_traceback(_shortage(source, what, memory, frame), error.elsewhere)
     raise error if isinstance(error, LoadError) else _with_traceback(_ended_early(source, what, frame), error.elsewhere)

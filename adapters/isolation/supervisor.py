@@ -30,10 +30,10 @@ MOST_AFTER_FEW_CALLS = 3
 class Supervisor:
     """Keeps a worker for one target: starts it at once, and replaces it when it is lost.
 
-    LoadError where processes cannot be isolated here.
+    A `process` that has loaded the target already is taken over. LoadError where processes cannot be isolated here.
     """
 
-    def __init__(self, target: str, limits: ProcessLimits) -> None:
+    def __init__(self, target: str, limits: ProcessLimits, process: WorkerProcess | None = None) -> None:
         if os.name != "posix":
             raise LoadError("isolation needs a POSIX system; run without it (--no-isolate)")
         self.target = target
@@ -56,8 +56,11 @@ class Supervisor:
         self._after_few_calls: Counter[str] = Counter()
         self._unloadable: LoadError | None = None
         self._loading = False
-        self._process: WorkerProcess | None = None
-        self._started()
+        self._process = process
+        if process is None:
+            self._started()
+        else:
+            self.generation = 1
 
     def next_number(self) -> int:
         """Return a number that was not returned before."""
@@ -174,14 +177,20 @@ class Supervisor:
 
     def _started(self) -> WorkerProcess:
         if self._process is None:
-            self._process = WorkerProcess()
+            self._process = self._new_process()
             self.answered = 0
             self.met.clear()
             self.generation += 1
-            loading = {"target": self.target, "memory": self.limits.memory}
-            self._process.send(request({"load": loading, "number": 0, "seconds": self.limits.loading}))
+            self._process.send(request({"load": self._what_to_load(), "number": 0, "seconds": self.limits.loading}))
             self._loading = True
         return self._process
+
+    def _new_process(self) -> WorkerProcess:
+        return WorkerProcess()
+
+    def _what_to_load(self) -> dict[str, Any]:
+        """Return the arguments of the worker's request to load."""
+        return {"target": self.target, "memory": self.limits.memory}
 
     def _counted(self, operation: str, lost: WorkerLost, seconds: float) -> OperationLost:
         self._last_words[operation] = lost.last_words

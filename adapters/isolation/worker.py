@@ -45,16 +45,19 @@ class Server:
     def answer(self, request: dict[str, Any]) -> Frame:
         """Return the reply to a request; whatever goes wrong is a reply too."""
         try:
-            if "load" in request:
-                return self._loaded(**request["load"])
-            frame = self._called(request)
-            if self._watch.changed:
-                raise StateCorrupted(request["operation"], " and ".join(dict.fromkeys(self._watch.changed)))
+            return self._done(request)
         except BaseException as error:
             original = error.original if isinstance(error, OperationRaised) else error.__cause__ or error
             return messages.of_shortage(error) if is_short(original, self._memory) else messages.of_error(error)
-        else:
-            return frame
+
+    def _done(self, request: dict[str, Any]) -> Frame:
+        """Do what is requested and return the reply."""
+        if "load" in request:
+            return self._loaded(**request["load"])
+        frame = self._called(request)
+        if self._watch.changed:
+            raise StateCorrupted(request["operation"], " and ".join(dict.fromkeys(self._watch.changed)))
+        return frame
 
     def _loaded(self, target: str, memory: int) -> Frame:
         self._target = target

@@ -36,6 +36,10 @@ class KindOfInputs(Protocol[AnyCaseT, InputsT]):
         ...
 
 
+def _no_more(_: SpaceT, __: Limits) -> list[Any]:
+    return []
+
+
 def _as_it_is(case: CaseT, _: str, __: Limits) -> CaseT:
     return case
 
@@ -48,8 +52,9 @@ class Suite(Generic[SpaceT, CaseT, InputsT]):
     the choice among the cases of a space. `inputs` is the class of the inputs of a case (`draw`), which are also made
     from arguments; if these are not its members by name, `given` makes them, from a dtype and arrays that it can hold.
     `weight` is the time of a law, in milliseconds of `veriformer check numpy`: long ones start first, and no verdict
-    depends on it. `ordinary` is a case without anything rare, which `rarities` change. `suited` adapts it to a law, by
-    its key, and an implementation. `variants` locates the formula with its decisions: the module, imported when needed,
+    depends on it. `further` returns cases that a law of that space is tried on, whatever is drawn. `ordinary` is a case
+    without anything rare, which `rarities` change. `suited` adapts it to a law, by its key, and an implementation.
+    `variants` locates the formula with its decisions: the module, imported when needed,
     and the name in it.
     """
 
@@ -63,6 +68,7 @@ class Suite(Generic[SpaceT, CaseT, InputsT]):
     variants: tuple[str, str] | None = None
     given: Callable[[str, Mapping[str, Any]], InputsT] | None = None
     suited: Callable[[CaseT, str, Limits], CaseT] = _as_it_is
+    further: Callable[[SpaceT, Limits], list[CaseT]] = _no_more
 
     def given_inputs(self, dtype: str, arguments: Mapping[str, Any]) -> InputsT:
         """Return inputs made from given arguments: floats become arrays of values that the dtype can hold.

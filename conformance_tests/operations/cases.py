@@ -18,6 +18,11 @@ def cases(space: Space, limits: Limits) -> choices.Choice[Case]:
     return choice.map(lambda case: limits.fixed.applied(case, space)) if limits.fixed.offered else choice
 
 
+def further_cases(space: Space, limits: Limits) -> list[Case]:
+    """Return the cases that a law of a space is tried on whatever else is drawn."""
+    return list(suite_of(limits.operation).further(resolved(space, limits.operation), limits))
+
+
 def resolved(space: Space, operation: str) -> Space:
     """Return the space itself, or in place of `OwnSpace` the operation's own."""
     return own_space(operation, extras=space.extras) if isinstance(space, OwnSpace) else space

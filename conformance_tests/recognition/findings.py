@@ -94,7 +94,8 @@ class Recognition:
     """A model, recognised: its parts and departures in the order of execution.
 
     `captured` counts the steps of the pass that compute something, `understood` those that belong to a part.
-    `unused` are the parameters that no output depends on.
+    `unused` are the parameters that no output depends on. It is `causal` if every self-attention of the stream that
+    the results come from is.
     """
 
     parts: tuple[Part, ...]
@@ -105,6 +106,7 @@ class Recognition:
     framework: str = ""
     dtype: str = ""
     opaque: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    causal: bool = False
 
     @property
     def has_transformer_part(self) -> bool:

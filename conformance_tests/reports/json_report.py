@@ -47,6 +47,9 @@ def report_as_json(report: Report) -> dict[str, Any]:
     }
     if isinstance(report, ModelReport):
         written |= model_as_json(report)
+        written["laws"] = [
+            {**_law(one.report, result), "path": one.path} for one in report.laws for result in one.report.results
+        ]
     return {name: strict(value) for name, value in written.items()}
 
 

@@ -12,6 +12,7 @@ from veriformer.conformance_tests.recognition.findings import Departure, Part, S
 from veriformer.conformance_tests.reports.departures import departure_lines, gathered, place_of
 from veriformer.conformance_tests.reports.layers import Place, alike, layers_named, placed
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, paragraph
+from veriformer.conformance_tests.reports.model_laws import first_broken, law_sections
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.run.model_report import ModelReport
 
@@ -29,7 +30,12 @@ _MOST_UNUSED = 5
 def model_lines(report: ModelReport, options: Options = DEFAULTS) -> Lines:
     """Return a whole report; its first line is the verdict, its last has the counts."""
     lines = [*paragraph(verdict_sentence(report), options.width, style=_STYLES[report.verdict]), _facts(report)]
-    sections = [_tree(report, options), *_departures(report, options), _remarks(report, options)]
+    sections = [
+        _tree(report, options),
+        *_departures(report, options),
+        *law_sections(report, options),
+        _remarks(report, options),
+    ]
     for section in sections:
         lines += [blank(), *section] if section else []
     return [*lines, blank(), *paragraph(counts_sentence(report), options.width, style=_STYLES[report.verdict])]
@@ -39,7 +45,7 @@ def verdict_sentence(report: ModelReport) -> str:
     """Return what was found in one sentence."""
     name = plain(report.implementation)
     groups = gathered(report.departures)
-    departs = _departs(groups) if groups else ""
+    departs = " and ".join(filter(None, [_departs(groups) if groups else "", first_broken(report)]))
     if not report.is_recognised:
         return f"{name}: {report.reason}" + (f"; it {departs}" if departs else "")
     if departs:
@@ -56,6 +62,8 @@ def counts_sentence(report: ModelReport) -> str:
     parts = [
         f"{_found(report)} found",
         counted(counts["departures"], "departure"),
+        f"{counted(counts['passed'], 'law')} held" if report.laws else "",
+        f"{counts['failed']:,} violated" if counts["failed"] else "",
         f"{counted(counts['unrecognised'], 'part')} not recognised" if counts["unrecognised"] else "",
         understood,
     ]

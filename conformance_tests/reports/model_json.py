@@ -7,6 +7,7 @@ from typing import Any
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Suspected
 from veriformer.conformance_tests.reports.departures import citations_of
+from veriformer.conformance_tests.reports.diagnosis_json import diagnosis_as_json
 from veriformer.conformance_tests.run.model_report import ModelReport
 
 
@@ -15,6 +16,7 @@ def model_as_json(report: ModelReport) -> dict[str, Any]:
     recognition = report.recognition
     departures = [_departure(one) for one in report.departures]
     diagnosis = [{**entry, "laws": []} for departure in departures for entry in departure["diagnosis"]]
+    diagnosis += [entry for one in report.laws for entry in diagnosis_as_json(one.report)]
     return {
         "diagnosis": sorted(diagnosis, key=lambda entry: -entry["confidence"]),
         "dtype": recognition.dtype,

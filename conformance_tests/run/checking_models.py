@@ -1,24 +1,26 @@
-"""Checking a whole model as it is: its forward pass is recorded, recognised, and reported."""
+"""Checking a whole model as it is: its forward pass is recorded and recognised, and its laws are tried."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from veriformer.adapters.capture.captured import capture_model
 from veriformer.adapters.capture.models import Model, load_model
 from veriformer.adapters.capture.probable import is_probably_a_model
-from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.errors import LoadError, NoOperations, NotAModel
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.isolation.limits import ProcessLimits
+from veriformer.adapters.whole_models.session import opened
 from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.run.model_report import ModelReport, model_report
 from veriformer.conformance_tests.run.printing import first_line
 from veriformer.conformance_tests.run.report import Report
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.run.judged import Judged
 
 
 def check_model(
@@ -29,7 +31,7 @@ def check_model(
     seed: int = 0,
     isolation: ProcessLimits | None = None,
 ) -> ModelReport:
-    """Return the report on a model: one forward pass of it, with weights drawn from `seed`, recognised.
+    """Return the report on a model: one forward pass of it, with weights drawn from `seed`, recognised, and its laws.
 
     `target` is the model, or what names it: "model.py:GPT", "model.py:build", "package.module:build", "model.onnx".
     `inputs` are its positional arguments, a tuple of arrays or a single one, or a dictionary of arrays by argument;
@@ -40,19 +42,54 @@ def check_model(
     loaded. The model is left as it was.
     """
     started = time.monotonic()
-    trace, printed = _captured(target, inputs, keywords, seed, isolation)
-    # It imports the families of all operations, which a model that cannot be recorded does without.
-    from veriformer.conformance_tests.recognition.recognise import recognise
-
     name = _name_of(target)
+    if isolation is not None:
+        _refuse_objects(target, inputs, keywords)
+    with _quiet(isolation is None) as written, opened(target, inputs, keywords, seed=seed, limits=isolation) as session:
+        # They import the families and the laws of all operations, which a model that cannot be recorded does without.
+        from veriformer.conformance_tests.recognition.recognise import recognise
+        from veriformer.conformance_tests.run.model_laws import judged
+
+        recognition = recognise(session.trace)
+        printed = session.printed() or written.getvalue()
+        laws, refusal = _or_refusal(lambda: judged(session, recognition, name, seed))
+    notes = [f"{note[:1].upper()}{note[1:]}" for note in session.trace.notes]
     return model_report(
         name,
-        recognise(trace),
+        recognition,
+        laws,
         seed=seed,
-        notes=(*(f"{note[:1].upper()}{note[1:]}" for note in trace.notes), *_printed(name, printed)),
+        notes=(*notes, *refusal, *_printed(name, printed)),
         seconds=time.monotonic() - started,
         source=target if isinstance(target, str) else None,
     )
+
+
+def _or_refusal(laws: Callable[[], tuple[Judged, ...]]) -> tuple[tuple[Judged, ...], tuple[str, ...]]:
+    """Return the laws of a model, or the sentence that says why it cannot be called again."""
+    try:
+        return laws(), ()
+    except LoadError as error:
+        return (), (f"No laws of the model as a whole were tried: {error}",)
+
+
+def _refuse_objects(target: object, inputs: Any, keywords: Mapping[str, Any] | None) -> None:
+    if not isinstance(target, str):
+        kind = type(target).__name__
+        raise LoadError(f"a {kind} lives in this process; name its file or its import path to isolate it")
+    if inputs is not None or keywords:
+        raise LoadError(f"{target}: inputs of this process cannot go to another; write a function inputs() in its file")
+
+
+@contextmanager
+def _quiet(here: bool) -> Iterator[StringIO]:
+    """Keep back what a model prints in this process."""
+    written = StringIO()
+    if not here:
+        yield written
+        return
+    with redirect_stdout(written), redirect_stderr(written):
+        yield written
 
 
 class NotForModels(LoadError, ValueError):
@@ -125,25 +162,6 @@ def _not_for_models(options: Sequence[str], name: str) -> str:
         f"{names} {verb} about the laws of operations, and {plain(name)} declares no operation; a model is checked as "
         f"a whole, in one forward pass: leave {which} out"
     )
-
-
-def _captured(
-    target: object, inputs: Any, keywords: Mapping[str, Any] | None, seed: int, limits: ProcessLimits | None
-) -> tuple[Trace, str]:
-    """Return the record of a model, and what its code printed meanwhile."""
-    if limits is None:
-        with redirect_stdout(StringIO()) as written, redirect_stderr(written):
-            trace = capture_model(target, inputs, keywords, seed=seed)
-        return trace, written.getvalue()
-    if not isinstance(target, str):
-        kind = type(target).__name__
-        raise LoadError(f"a {kind} lives in this process; name its file or its import path to isolate it")
-    if inputs is not None or keywords:
-        raise LoadError(f"{target}: inputs of this process cannot go to another; write a function inputs() in its file")
-    from veriformer.adapters.capture.isolated import capture_isolated
-
-    printed: list[str] = []
-    return capture_isolated(target, seed=seed, limits=limits, printed=printed.append), "".join(printed)
 
 
 def _printed(name: str, text: str) -> tuple[str, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Recognition
+from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.report import Report, VerdictName
 
 # Below this share of the steps that were recorded, a model was not recognised, whatever was found in it.
@@ -16,11 +18,14 @@ ENOUGH = 0.75
 class ModelReport(Report):
     """The outcome for a model that was handed over as it is: its parts, and where it departs from what they are.
 
-    No law is tried, so `results` is empty. A departure violates; a model of which too little was recognised can
-    neither violate nor conform.
+    `laws` are those of what the model was wrapped as: of the whole model, and of its parts; `results` has all of them,
+    one after the other. A departure violates, and so does a law that fails; one that a call of the model ends in an
+    exception is not held against the model, which may refuse what it was not made for. A model of which too little
+    was recognised does not conform.
     """
 
     recognition: Recognition = field(default_factory=lambda: Recognition((), (), 0, 0))
+    laws: tuple[Judged, ...] = ()
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -31,6 +36,11 @@ class ModelReport(Report):
     def departures(self) -> tuple[Departure, ...]:
         """Where the model departs, in the order of execution."""
         return self.recognition.departures
+
+    @property
+    def broken(self) -> tuple[LawResult, ...]:
+        """The laws that fail, without those that correct models may break."""
+        return tuple(one for one in self.results if one.status == "failed" and one.law.obligation == "must")
 
     @property
     def is_recognised(self) -> bool:
@@ -62,8 +72,8 @@ class ModelReport(Report):
 
     @property
     def verdict(self) -> VerdictName:
-        """`violates` where the model departs, else `error` where too little was recognised, else `conforms`."""
-        if self.departures:
+        """`violates` where the model departs or breaks a law, else `error` where too little was recognised."""
+        if self.departures or self.broken:
             return "violates"
         return "conforms" if self.is_recognised else "error"
 
@@ -81,6 +91,7 @@ class ModelReport(Report):
 def model_report(
     name: str,
     recognition: Recognition,
+    laws: tuple[Judged, ...] = (),
     *,
     seed: int = 0,
     notes: tuple[str, ...] = (),
@@ -94,9 +105,11 @@ def model_report(
         seed=seed,
         # A model is run once; there are no more and no fewer calls to choose.
         tier="standard",
-        results=(),
-        notices=notes,
+        results=tuple(result for one in laws for result in one.report.results),
+        findings=tuple(finding for one in laws for finding in one.report.findings),
+        notices=(*notes, *dict.fromkeys(notice for one in laws for notice in one.report.notices)),
         seconds=seconds,
         source=source,
         recognition=recognition,
+        laws=laws,
     )

@@ -20,6 +20,7 @@ from veriformer.conformance_tests.diagnosis.diagnose import diagnose
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.space import NoSpace
+from veriformer.conformance_tests.operations.black_box.cases import affordable
 from veriformer.conformance_tests.operations.laws import laws, turns
 from veriformer.conformance_tests.refusals.known import KnownRefusals
 from veriformer.conformance_tests.refusals.reporting import described_once, unsaid, with_refusals, without_refusals
@@ -216,6 +217,8 @@ class Run:
         """Return the search for a case on which a law fails, under the conventions of a profile."""
         seed = self._seed(law)
         examples = self.selection.examples_of(law.statement.operation.name)
+        if law.statement.operation.is_black_box:
+            examples = affordable(self.implementation.black_box, examples)
         limits = replace(self._limits(profile, seed), turn=turns()[law.id])
         search = Search(law, profile.subject, limits, seed, examples, self.selection.batches)
         search.is_spent = self.pace.is_spent

@@ -9,6 +9,7 @@ found.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +31,7 @@ from veriformer.adapters.errors import (
 from veriformer.conformance_tests.core.counterexample import Counterexample
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law import Law
-from veriformer.conformance_tests.core.subject import CallRefused, Refused, Subject, WrongShape
+from veriformer.conformance_tests.core.subject import CallRecord, CallRefused, Refused, Subject, WrongShape
 from veriformer.conformance_tests.core.trial import NotOffered, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, words
 from veriformer.conformance_tests.core.work import RUNAWAY_SECONDS, products_in
@@ -41,7 +42,7 @@ from veriformer.conformance_tests.drawing.rarity import RareCase
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.attention.case import AttentionCase, AttentionSpace
 from veriformer.conformance_tests.operations.attention.sizes import AXES, SEPARATE_WIDTHS, plainer, shorter
-from veriformer.conformance_tests.operations.cases import cases, resolved
+from veriformer.conformance_tests.operations.cases import cases, further_cases, resolved
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.rarities import rare_cases
 
@@ -180,7 +181,8 @@ class Search:
                 return
 
     def _to_try(self) -> list[AnyCase]:
-        return [*self._ordinary(), *rare_cases(self.law.statement.claim.key, self.limits)]
+        further = further_cases(self.law.space, self.limits)
+        return [*self._ordinary(), *further, *rare_cases(self.law.statement.claim.key, self.limits)]
 
     def _ordinary(self) -> list[AnyCase]:
         drawn = self._drawn(self.limits, self.examples)
@@ -358,9 +360,15 @@ class Search:
 
     def _count_shrinking(self, outcome: Outcome) -> None:
         self._tried += 1
-        self._products += sum(products_in(record.arguments) for record in self.subject.calls)
+        self._products += sum(self._products_of(record) for record in self.subject.calls)
         # A smaller counterexample is not worth another process, or more seconds of waiting.
         self.gave_up = self.gave_up or not outcome.comes_back
+
+    def _products_of(self, record: CallRecord) -> int:
+        box = self.limits.black_box
+        tokens = record.arguments.get("inputs")
+        of_model = 0 if box is None or tokens is None else box.products_per_token * math.prod(tokens.shape[:2])
+        return products_in(record.arguments) + of_model
 
     def _count(self, outcome: Outcome) -> None:
         if outcome.refusal is not None:

@@ -10,6 +10,7 @@ from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.space import Space
 
 if TYPE_CHECKING:
+    from veriformer.adapters.model_declarations import BlackBox
     from veriformer.conformance_tests.drawing.limits import Limits
 
 _SEEDS = choices.integers(0, 2**16)
@@ -18,7 +19,7 @@ _POOL = ((2, 3), (3, 5), (1, 4), (2, 7), (3, 1), (2, 6))
 
 @dataclass(frozen=True)
 class BoxCase(Case):
-    """One call of `model`: tokens below `vocabulary`, or vectors of `width`; the other of the two is 0."""
+    """One call of `model`: tokens from `lowest` to below `vocabulary`, or vectors of `width`; the other is 0."""
 
     batch: int
     length: int
@@ -28,6 +29,7 @@ class BoxCase(Case):
     dtype: str = "float32"
     seed: int = 0
     side: Literal["right", "left"] = "right"
+    lowest: int = 0
 
     axes: ClassVar[tuple[str, ...]] = ("batch", "length", "padded")
 
@@ -46,9 +48,55 @@ class BoxSpace(Space):
     declared: str = ""
     least_batch: int = 1
     least_length: int = 1
+    # Whether the law is tried on the longest sequence that there is time for, whatever else is drawn.
+    long: bool = False
 
 
 _LONGEST = 33
+_LONGER = (34, 66, 100, 130, 260)
+# A law about a model whose calls have a known cost may take so many multiplications: a second, or a few.
+_PRODUCTS_OF_A_LAW = 8_000_000_000
+# About so many tokens go through the model in one case: two calls of two samples.
+_TOKENS_OF_A_CASE = 24
+_FEWEST = 2
+_CHEAP = 100
+
+
+def affordable(box: BlackBox | None, examples: int) -> int:
+    """Return how many of the cases of a law there is time for, by the cost of a model's calls."""
+    if box is None or not box.products_per_token:
+        return examples
+    return max(_FEWEST, min(examples, _PRODUCTS_OF_A_LAW // (_TOKENS_OF_A_CASE * box.products_per_token)))
+
+
+def _longer(box: BlackBox) -> tuple[int, ...]:
+    """Return lengths of which a model with cheap calls meets some too."""
+    if not box.products_per_token or affordable(box, _CHEAP) < _CHEAP:
+        return ()
+    return tuple(length for length in _LONGER if length < (box.max_length or 0))
+
+
+def long_cases(space: BoxSpace, limits: Limits) -> list[BoxCase]:
+    """Return the case of the longest sequence that a law about long ones has time for; none without a known cost."""
+    box = limits.black_box
+    if not space.long or box is None or not box.products_per_token or box.max_length is None:
+        return []
+    # Two calls of one sample.
+    length = min(box.max_length, _PRODUCTS_OF_A_LAW // (2 * box.products_per_token))
+    batch = max(space.least_batch, min(3, _PRODUCTS_OF_A_LAW // (2 * length * box.products_per_token)))
+    padded = space.padding == "always"
+    case = BoxCase(
+        batch,
+        length,
+        box.vocabulary_size or 0,
+        box.d_model or 0,
+        padded,
+        limits.dtypes[0],
+        limits.seed % 2**16,
+        space.sides[0],
+        box.lowest_token,
+    )
+    return [case] if length >= space.least_length else []
 
 
 def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
@@ -63,7 +111,9 @@ def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
     else:
         few = choices.integers(1, 3)
         # Most are small; the longest that the model takes is among the others, but no call of minutes.
-        lengths = choices.sampled_from((*range(1, 10), *range(1, 10), 12, 16, 17, min(longest, _LONGEST)))
+        lengths = choices.sampled_from(
+            (*range(1, 10), *range(1, 10), 12, 16, 17, min(longest, _LONGEST), *_longer(box))
+        )
         batches = choices.sampled_from((1, 2, 3, 1, 2, 3, 5))
         sizes = choices.tuples(few, few) if limits.small else choices.tuples(batches, lengths)
     paddings = {"never": (False,), "sometimes": (False, True), "always": (True,)}[space.padding]
@@ -78,6 +128,7 @@ def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
             dtype,
             seed,
             space.sides[seed % len(space.sides)],
+            box.lowest_token,
         ),
         sizes,
         padded,

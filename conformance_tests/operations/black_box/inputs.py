@@ -35,6 +35,7 @@ class BoxInputs(SampledInputs):
     inputs: Array
     vocabulary: int
     padding_mask: Array | None = None
+    lowest: int = 0
 
     @classmethod
     def draw(cls, operation: str, case: BoxCase) -> BoxInputs:
@@ -42,7 +43,7 @@ class BoxInputs(SampledInputs):
         generator = np.random.default_rng(case.seed)
         shape = (case.batch, case.length)
         if case.vocabulary:
-            inputs = generator.integers(0, case.vocabulary, shape)
+            inputs = generator.integers(case.lowest, case.vocabulary, shape)
         else:
             inputs = round_to_dtype(generator.normal(size=(*shape, case.width)), case.dtype)
         mask = None
@@ -51,7 +52,7 @@ class BoxInputs(SampledInputs):
             lengths[-1] = max(min(int(lengths[-1, 0]), case.length - 1), 1)
             mask = np.arange(case.length) < lengths
             mask = mask[:, ::-1].copy() if case.side == "left" else mask
-        return cls(case.dtype, inputs, case.vocabulary, mask)
+        return cls(case.dtype, inputs, case.vocabulary, mask, case.lowest)
 
     def arguments(self) -> dict[str, Any]:
         padding = {} if self.padding_mask is None else {"padding_mask": self.padding_mask}
@@ -84,7 +85,8 @@ class BoxInputs(SampledInputs):
     def changed_at(self, where: Array) -> BoxInputs:
         """Return inputs with other content at the positions `where`, bool (B, L)."""
         if self.vocabulary:
-            return replace(self, inputs=np.where(where, (self.inputs + 1) % self.vocabulary, self.inputs))
+            next_tokens = self.lowest + (self.inputs - self.lowest + 1) % (self.vocabulary - self.lowest)
+            return replace(self, inputs=np.where(where, next_tokens, self.inputs))
         return replace(self, inputs=np.where(where[..., None], -2.0 * self.inputs, self.inputs))
 
     def expected(self, conventions: Conventions) -> Expected:

@@ -82,7 +82,7 @@ def batch_permutation(trial: Trial[BoxInputs]) -> Verdict:
 
 
 @judges("padding.left", space=BoxSpace(padding="always", sides=("left",)), operations=_MODEL)
-@judges("padding.content", space=BoxSpace(padding="always"), operations=_MODEL)
+@judges("padding.content", space=BoxSpace(padding="always", long=True), operations=_MODEL)
 def padding_content(trial: Trial[BoxInputs]) -> Verdict:
     """Other content in the padding does not change the rest."""
     inputs = trial.inputs
@@ -106,17 +106,19 @@ def all_real(trial: Trial[BoxInputs]) -> Verdict:
     return _equal(trial, plain, replace(plain, padding_mask=np.ones_like(trial.inputs.padding_mask)))
 
 
-@judges("causal.no_future_leak", space=BoxSpace(declared="causal", least_length=2), operations=_MODEL)
+@judges("causal.no_future_leak", space=BoxSpace(declared="causal", least_length=2, long=True), operations=_MODEL)
 def no_future_leak(trial: Trial[BoxInputs]) -> Verdict:
-    """Other content in the later half does not change the earlier half."""
+    """Other content behind a cut does not change what is before it; each sample has a cut of its own."""
     inputs = trial.inputs
-    cut = inputs.length // 2
-    later = np.broadcast_to(np.arange(inputs.length) >= cut, inputs.inputs.shape[:2])
+    later = np.arange(inputs.length) >= _cuts(inputs, trial.case.seed if trial.case else 0)[:, None]
+    first, second = trial.output(inputs), trial.output(inputs.changed_at(later))
+    return _agree(trial, first, second, (~later & _real(inputs))[..., None])
 
-    def earlier(result: Array) -> Array:
-        return result[:, :cut]
 
-    return _equal(trial, inputs, inputs.changed_at(later), of_first=earlier, of_second=earlier)
+def _cuts(inputs: BoxInputs, seed: int) -> Array:
+    """Return for each sample the first position of other content: the middle, the last, the second, and so on."""
+    places = (inputs.length // 2, inputs.length - 1, 1)
+    return np.array([places[(seed + sample) % len(places)] for sample in range(inputs.batch)])
 
 
 @judges("tokens.permutation", space=BoxSpace(declared="permutation_equivariant", least_length=2), operations=_MODEL)

@@ -1,0 +1,67 @@
+"""Which of a model's arguments is the sequence that its results belong to, by what it was recorded on."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from veriformer.adapters.capture.handed_over import Arguments, is_array
+from veriformer.adapters.whole_models.outputs import result_of
+from veriformer.adapters.whole_models.stage import Stage
+from veriformer.adapters.whole_models.wrapping import NotWrapped
+
+# Where an argument stands: its place among the positional ones, or its keyword.
+Place = int | str
+_TARGET = re.compile(r"tgt|trg|target|decoder|caption|^y$|^dec", re.IGNORECASE)
+
+
+def parameters_of(stage: Stage) -> tuple[inspect.Parameter, ...]:
+    """Return the parameters of a model's inputs, without catch-alls; none where its signature cannot be read."""
+    try:
+        parameters = list(inspect.signature(stage.called).parameters.values())[stage.first_input :]
+    except (TypeError, ValueError):
+        return ()
+    return tuple(one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD))
+
+
+def by_place(arguments: Arguments) -> dict[Place, Any]:
+    """Return arguments by their place among the positional ones, or by keyword."""
+    positional, keywords = arguments
+    given: dict[Place, Any] = dict(enumerate(positional))
+    given.update(keywords)
+    return given
+
+
+def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -> Place:
+    """Return where the sequence is that the results belong to: of a source and a target it is the target.
+
+    NotWrapped where there is none, or where it cannot be told.
+    """
+    arrays = {place: value for place, value in given.items() if is_array(value)}
+    sequences = {place: array for place, array in arrays.items() if _is_sequence(stage, array)}
+    if not sequences:
+        raise NotWrapped("none of its inputs is a sequence of tokens or vectors, or an image")
+    if len(sequences) == 1:
+        found: Place = next(iter(sequences))
+        return found
+    names = [parameter.name for parameter in parameters_of(stage)]
+    by_name = [place for place in sequences if _TARGET.search(_name(place, names))]
+    result = result_of(returned, stage.framework.is_array, lambda _: False)
+    shape = () if result is None else tuple(result.shape[:2])
+    by_shape = [place for place, array in sequences.items() if tuple(array.shape[:2]) == shape]
+    for found in (by_name, by_shape):
+        if len(found) == 1:
+            return found[0]
+    raise NotWrapped("which of its inputs the results belong to cannot be told")
+
+
+def _name(place: Place, names: Sequence[str]) -> str:
+    return place if isinstance(place, str) else names[place] if place < len(names) else ""
+
+
+def _is_sequence(stage: Stage, array: Any) -> bool:
+    values = stage.framework.to_numpy(array)
+    ranks = (1, 2) if values.dtype.kind in "iu" else (2, 3, 4) if values.dtype.kind == "f" else ()
+    return values.ndim in ranks

@@ -1,0 +1,191 @@
+"""A model called on other sequences than the one that it was recorded on.
+
+The other arguments, such as a source or masks, are those of the recorded pass: of the first sample, for each sample,
+and as far as the sequence goes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.capture.handed_over import Arguments, is_array
+from veriformer.adapters.whole_models.arguments import Place, by_place, parameters_of, place_of_sequence
+from veriformer.adapters.whole_models.outputs import result_of
+from veriformer.adapters.whole_models.stage import Stage
+from veriformer.adapters.whole_models.wrapping import NotWrapped
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_NOTHING: Mapping[str, Any] = {}
+_IMAGE = 4
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """The arguments of a model, of which one is a batch of sequences, (B, L) or (B, L, E), or of images.
+
+    `axes` are those of samples and of positions in it; an axis that it lacks is None. Images are sequences of one
+    vector. `pooled` says that the result has no axis of positions, but one vector for each sample.
+    """
+
+    stage: Stage
+    place: Place
+    given: Mapping[Place, Any]
+    axes: tuple[int | None, int | None]
+    pooled: bool = False
+
+    @property
+    def recorded(self) -> Any:
+        """The sequence of the recorded pass, as it was handed over."""
+        return self.given[self.place]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The samples and positions of the recorded pass."""
+        size = [1 if axis is None else int(self.recorded.shape[axis]) for axis in self.axes]
+        return size[0], size[1]
+
+    @property
+    def width(self) -> int:
+        """How many numbers each position of a sequence of vectors has; all numbers of an image."""
+        shape = tuple(int(size) for size in self.recorded.shape)
+        return math.prod(shape[1:]) if len(shape) == _IMAGE else shape[-1]
+
+    @property
+    def others(self) -> Mapping[Place, Any]:
+        """The arrays among the other arguments."""
+        return {place: value for place, value in self.given.items() if place != self.place and is_array(value)}
+
+    @property
+    def grows(self) -> bool:
+        """Whether the other arguments serve sequences of any length."""
+        length = self.shape[1]
+        return not any(length in tuple(array.shape) for array in self.others.values())
+
+    def outputs(self, inputs: Any, extra: Mapping[str, Any] = _NOTHING) -> Any:
+        """Return the result (B, L, ·) for inputs (B, L) or (B, L, E), arrays of the framework.
+
+        `extra` are further arguments by name. A model of single sequences is called for each of them.
+        """
+        if self.axes[0] is None:
+            return self._stacked([self._one(inputs[place : place + 1], extra) for place in range(len(inputs))])
+        return self._one(inputs, extra)
+
+    def returned(self, inputs: Any, extra: Mapping[str, Any] = _NOTHING) -> Any:
+        """Return whatever the model returns for inputs."""
+        return self.stage.call(*self.arguments(inputs, extra))
+
+    def arguments(self, inputs: Any, extra: Mapping[str, Any] = _NOTHING) -> Arguments:
+        """Return the arguments of a call."""
+        batch, length = int(inputs.shape[0]), int(inputs.shape[1])
+        made = {place: self._other(place, batch, length) for place in self.given if place != self.place}
+        made[self.place] = self._own(inputs)
+        made |= {self.place_of(name): value for name, value in extra.items()}
+        count = 1 + max((place for place in made if isinstance(place, int)), default=-1)
+        positional = tuple(made.get(place) for place in range(count))
+        return positional, {place: value for place, value in made.items() if isinstance(place, str)}
+
+    def place_of(self, name: str) -> Place:
+        """Return where an argument stands that was handed over by position, else its name."""
+        names = [parameter.name for parameter in parameters_of(self.stage)]
+        index = names.index(name) if name in names else -1
+        return index if index in self.given else name
+
+    def result(self, returned: Any, batch: int, length: int) -> Any:
+        """Return the result (B, L, ·) among what the model returned."""
+        own = tuple(size for axis, size in self._in_order(batch, length) if axis is not None)
+        found = result_of(returned, self.stage.framework.is_array, lambda array: tuple(array.shape[: len(own)]) == own)
+        if found is None:
+            raise NotWrapped("it returns no array")
+        return self._arranged(found, batch, length)
+
+    def _one(self, inputs: Any, extra: Mapping[str, Any]) -> Any:
+        batch, length = int(inputs.shape[0]), int(inputs.shape[1])
+        return self.result(self.returned(inputs, extra), batch, length)
+
+    def _in_order(self, batch: int, length: int) -> list[tuple[int | None, int]]:
+        """Return the axes of samples and positions with their sizes, as the model has them."""
+        pairs = [(self.axes[0], batch), (self.axes[1], length)]
+        return sorted(pairs, key=lambda pair: -1 if pair[0] is None else pair[0])
+
+    def _arranged(self, found: Any, batch: int, length: int) -> Any:
+        if self.pooled:
+            rows = found.reshape(batch, -1)[:, None]
+            return rows + self.as_framework(np.zeros((1, length, 1)))
+        if self.axes == (1, 0):
+            return found.swapaxes(0, 1)
+        return found[None] if self.axes[0] is None else found
+
+    def _own(self, inputs: Any) -> Any:
+        if self.axes[1] is None:
+            return inputs.reshape(inputs.shape[0], *self.recorded.shape[1:])
+        if self.axes == (1, 0):
+            return inputs.swapaxes(0, 1)
+        return inputs[0] if self.axes[0] is None else inputs
+
+    def _other(self, place: Place, batch: int, length: int) -> Any:
+        if place not in self.others:
+            return self.given[place]
+        array, recorded = self.stage.framework.to_numpy(self.given[place]), self.shape
+        for axis, size in enumerate(array.shape):
+            if axis == self.axes[0] and size == recorded[0] > 1:
+                array = np.repeat(array.take([0], axis), batch, axis)
+            elif size == recorded[1] > 1:
+                array = array.take(range(length), axis)
+        return self.as_framework(array)
+
+    def _stacked(self, results: list[Any]) -> Any:
+        return self.as_framework(np.concatenate([self.stage.framework.to_numpy(one) for one in results]))
+
+    def as_framework(self, array: Array) -> Any:
+        """Return an array of the framework, floating-point numbers in the dtype of the stage."""
+        return self.stage.framework.from_numpy(array, self.stage.dtype)
+
+    def as_numpy(self, array: Any) -> Array:
+        """Return an array of NumPy."""
+        return self.stage.framework.to_numpy(array)
+
+
+def sequences_of(stage: Stage, arguments: Arguments) -> Sequences:
+    """Return how a model is called on sequences; NotWrapped where its recorded arguments do not tell."""
+    given, returned = by_place(arguments), stage.call(*arguments)
+    place = place_of_sequence(stage, given, returned)
+    array = given[place]
+    tokens = stage.framework.to_numpy(array).dtype.kind != "f"
+    rank = len(array.shape)
+    if rank == _IMAGE:
+        return Sequences(stage, place, given, (0, None), pooled=True)
+    if rank == (1 if tokens else 2):
+        return _judged(Sequences(stage, place, given, (None, 0)), returned)
+    straight = _judged(Sequences(stage, place, given, (0, 1)), returned)
+    turned = _judged(Sequences(stage, place, given, (1, 0)), returned)
+    return turned if _keeps_samples_apart(turned) and not _keeps_samples_apart(straight) else straight
+
+
+def _judged(sequences: Sequences, returned: Any) -> Sequences:
+    """Return the sequences, pooled if the result has no axis of positions."""
+    sizes = sequences._in_order(*sequences.shape)
+    own = tuple(size for axis, size in sizes if axis is not None)
+    found = result_of(returned, sequences.stage.framework.is_array, lambda array: tuple(array.shape[: len(own)]) == own)
+    if found is None:
+        raise NotWrapped("it returns no array")
+    return replace(sequences, pooled=tuple(found.shape[: len(own)]) != own)
+
+
+def _keeps_samples_apart(sequences: Sequences) -> bool:
+    """Return whether other content of the first sample changes the result of no other one, if there are several."""
+    inputs = sequences.as_numpy(sequences.recorded)
+    inputs = inputs.swapaxes(0, 1) if sequences.axes == (1, 0) else inputs
+    changed = inputs.copy()
+    changed[0] = np.roll(inputs[0], 1, axis=0) if len(inputs[0]) > 1 else inputs[-1]
+    try:
+        one, other = (
+            sequences.as_numpy(sequences.outputs(sequences.as_framework(array))) for array in (inputs, changed)
+        )
+    except Exception:
+        return False
+    apart = np.abs(one - other).reshape(len(one), -1).max(axis=1) > 1e-9 * np.abs(one).max()
+    return len(one) > 1 and not bool(apart[1:].any())

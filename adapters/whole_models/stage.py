@@ -1,0 +1,61 @@
+"""A model that is ready to be called again and again: in evaluation mode, on drawn weights, in float64 if it can."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.capture.captured import framework_that_runs
+from veriformer.adapters.capture.handed_over import Arguments
+from veriformer.adapters.capture.models import Model
+from veriformer.adapters.capture.random_state import kept
+from veriformer.adapters.errors import CaptureError
+
+
+class Stage(ABC):
+    """A model on drawn weights; arrays of its framework go in and come out.
+
+    `model` is the model itself, as its framework has it, whose modules may be called as well. `dtype` is that of its
+    parameters while it is staged, `size` how many numbers they have. `shapes` are those of its parameters by path,
+    `buffers` those of its other arrays. `called` is the object whose signature names the inputs, from the argument at
+    `first_input` on.
+    """
+
+    framework: ArrayFramework
+    model: Any
+    dtype: str
+    size: int
+    shapes: Mapping[str, tuple[int, ...]]
+    buffers: Mapping[str, tuple[int, ...]]
+    called: Any
+    first_input: int = 0
+
+    @abstractmethod
+    def call(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+        """Return whatever the model returns, without recording gradients."""
+
+    @abstractmethod
+    def scaled(self, factor: float) -> AbstractContextManager[None]:
+        """Return a context in which all parameters are multiplied by a factor."""
+
+
+@contextmanager
+def staged(found: Model, arguments: Arguments, seed: int) -> Iterator[Stage]:
+    """Put a model on its stage, and put everything back at the end; CaptureError where its framework has none.
+
+    `arguments` are such as the model runs on; they tell whether it runs in float64.
+    """
+    with kept(), found.imports(), _stage_of(found, arguments, seed) as stage:
+        yield stage
+
+
+def _stage_of(found: Model, arguments: Arguments, seed: int) -> Any:
+    framework = framework_that_runs(found)
+    if framework == "torch":
+        from veriformer.adapters.whole_models.torch_stage import torch_stage
+
+        return torch_stage(found.found, arguments, seed)
+    raise CaptureError(f"models of {framework} are not called again")

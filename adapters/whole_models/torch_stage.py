@@ -1,0 +1,88 @@
+"""A torch.nn.Module on its stage: the copies of its tensors that a recorded pass has, for many passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_map
+from veriformer.adapters.capture.handed_over import Arguments
+from veriformer.adapters.capture.torch_models import eagerly, shapes_of, shapes_of_others, unwrapped
+from veriformer.adapters.capture.torch_state import in_evaluation_mode, on_copies
+from veriformer.adapters.torch_arrays import TorchArrays
+from veriformer.adapters.whole_models.stage import Stage
+
+# More threads cost more than they bring below so many numbers.
+_LARGE = 5_000_000
+
+
+@contextmanager
+def torch_stage(model: nn.Module, arguments: Arguments, seed: int) -> Iterator[Stage]:
+    """Put a module on its stage, in float64 if it runs in it on these arguments."""
+    module, _ = unwrapped(model)
+    threads = torch.get_num_threads()
+    try:
+        for dtype in (torch.float64, None):
+            with in_evaluation_mode(module), on_copies(module, seed, dtype):
+                stage = TorchStage(module)
+                if dtype is None or _runs(stage, arguments):
+                    yield stage
+                    return
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _runs(stage: TorchStage, arguments: Arguments) -> bool:
+    try:
+        stage.call(*stage.cast(arguments))
+    except Exception:
+        return False
+    return True
+
+
+class TorchStage(Stage):
+    """A module in evaluation mode, on drawn weights."""
+
+    def __init__(self, model: nn.Module) -> None:
+        arrays = TorchArrays()
+        self.framework = arrays
+        self.model = model
+        self.called = model.forward
+        parameters = [one for one in model.parameters() if one.is_floating_point()]
+        self.dtype = str(parameters[0].dtype if parameters else torch.get_default_dtype()).removeprefix("torch.")
+        self.shapes = shapes_of(model)
+        self.buffers = shapes_of_others(model)
+        self.size = sum(parameter.numel() for parameter in parameters)
+        if self.size < _LARGE:
+            arrays.use_one_thread()
+
+    def cast(self, arguments: Arguments) -> Arguments:
+        """Return arguments with floating-point tensors in the dtype of the stage."""
+        dtype = getattr(torch, self.dtype)
+
+        def cast(leaf: Any) -> Any:
+            return leaf.to(dtype) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
+
+        positional, keywords = tree_map(cast, arguments)
+        return positional, keywords
+
+    def call(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+        """Return whatever the module returns."""
+        with eagerly(), torch.no_grad():
+            return self.model(*positional, **keywords)
+
+    @contextmanager
+    def scaled(self, factor: float) -> Iterator[None]:
+        """Multiply all floating-point parameters by a factor, and divide them by it afterwards."""
+        with torch.no_grad():
+            parameters = [one.data for one in self.model.parameters() if one.is_floating_point()]
+            for data in parameters:
+                data.mul_(factor)
+            try:
+                yield
+            finally:
+                for data in parameters:
+                    data.div_(factor)

@@ -1,0 +1,82 @@
+"""The program of the process in which a user's model is built, recorded, and called as an implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from veriformer.adapters.capture.captured import recorded_pass
+from veriformer.adapters.capture.handed_over import Arguments
+from veriformer.adapters.capture.models import Model, load_model
+from veriformer.adapters.capture.storage import write_trace
+from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.isolation.description import described
+from veriformer.adapters.isolation.frames import Frame
+from veriformer.adapters.isolation.memory import limit_data
+from veriformer.adapters.isolation.worker import Server, serve
+from veriformer.adapters.whole_models.stage import staged
+from veriformer.adapters.whole_models.wrapping import Wrapping, wrapped
+
+
+class ModelServer(Server):
+    """Builds a model, records a pass of it, and makes calls of what it was wrapped as."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._model: Model | None = None
+        self._arguments: Arguments | None = None
+        # The model stays on its stage as long as the process lasts.
+        self._stages = ExitStack()
+        self._wrapped: list[Implementation | None] = []
+
+    def _done(self, request: dict[str, Any]) -> Frame:
+        if "load" in request:
+            return self._load(**request["load"])
+        if "record" in request:
+            return self._record(**request["record"])
+        if "wrap" in request:
+            return self._wrap(**request["wrap"])
+        return super()._done(request)
+
+    def _load(self, source: str, memory: int, again: dict[str, Any] | None = None) -> Frame:
+        """Build a model; in a process that replaces another one, wrap it `again`."""
+        self._target, self._memory = source, memory
+        limit_data(memory)
+        self._model = load_model(source)
+        return Frame({}) if again is None else self._wrap(**again)
+
+    def _record(self, path: str, seed: int | None) -> Frame:
+        recorded = recorded_pass(self._found, seed=seed)
+        self._arguments = recorded.arguments
+        write_trace(recorded.trace, Path(path))
+        return Frame({})
+
+    def _wrap(self, seed: int, wrappings: Sequence[Wrapping]) -> Frame:
+        arguments = self._arguments or recorded_pass(self._found, seed=seed).arguments
+        stage = self._stages.enter_context(staged(self._found, arguments, seed))
+        made = wrapped(wrappings, stage, arguments, self._target)
+        self._wrapped = [None if one.implementation is None else self._watched(one.implementation) for one in made]
+        replies = [
+            {"reason": one.reason} if one.implementation is None else {"implementation": described(one.implementation)}
+            for one in made
+        ]
+        return Frame({"wrapped": replies, "compiles": stage.framework.compiles_per_shape})
+
+    @property
+    def _found(self) -> Model:
+        if self._model is None:
+            raise TypeError("no model was loaded")
+        return self._model
+
+    def _copy(self, number: int) -> Implementation:
+        made = self._wrapped[number]
+        if made is None:
+            raise TypeError(f"nothing was made of number {number}")
+        return made
+
+
+def main(requests: int, replies: int, parent: int | None) -> None:
+    """Answer requests to build a model, to record it, to wrap it, and to call it."""
+    serve(requests, replies, parent, ModelServer().answer)

@@ -1,0 +1,105 @@
+"""The laws of a whole model and of its parts, for people: those that hold in a line, the others as violations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.text import counted, plain
+from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
+from veriformer.conformance_tests.reports.layout import Lines, blank, entry, paragraph
+from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.ranking import most_telling_first
+from veriformer.conformance_tests.reports.violation import title, violation
+from veriformer.conformance_tests.run.judged import Judged
+from veriformer.conformance_tests.run.model_report import ModelReport
+
+_LABEL = 14
+_IN_FULL = 2
+_WHOLE = "Whole model"
+# What the laws about a model as a whole are called in a line, by the beginnings of their keys.
+_SUBJECTS = {
+    "causal": "causality",
+    "padding": "padding",
+    "batch": "batch",
+    "cache": "cache",
+    "gradients": "gradients",
+    "loss": "loss",
+    "same_call_same_answer": "same answer twice",
+    "history_independence": "no state between calls",
+    "inputs_unchanged": "inputs unchanged",
+}
+
+
+def law_sections(report: ModelReport, options: Options) -> Iterator[Lines]:
+    """Yield the laws of the model and of its parts that do not hold, and at the end a summary of all."""
+    for judged in report.laws:
+        yield from _broken(judged, options)
+    yield [line for judged in report.laws for line in _summary(judged, options)]
+
+
+def first_broken(report: ModelReport) -> str:
+    """Return what the first violated law says of the model, for the verdict; empty where none is violated."""
+    broken = most_telling_first(report.broken)
+    if not broken:
+        return ""
+    first, more = broken[0], len(broken) - 1
+    others = f", and {counted(more, 'other law')}" if more else ""
+    return f"breaks {first.law.id}{others}: {plain(first.law.statement).rstrip('.')}"
+
+
+def _broken(judged: Judged, options: Options) -> Iterator[Lines]:
+    failed = most_telling_first([one for one in judged.report.results if one.status == "failed"])
+    must = [one for one in failed if one.law.obligation == "must"]
+    shown = len(must) if options.verbose else _IN_FULL
+    for result in must[:shown]:
+        yield violation(judged.report, result, options)
+    if must and (explained := diagnosis_lines(judged.report, must[0].law.operation.name, options)):
+        yield explained
+    if brief := [line for result in must[shown:] for line in title(result, options.width)]:
+        yield [*brief, *paragraph("(--verbose shows their cases too)", options.width, 6, "dim")]
+    for result in failed:
+        if result.law.obligation == "should":
+            yield _may_differ(judged, result, options)
+
+
+def _may_differ(judged: Judged, result: LawResult, options: Options) -> Lines:
+    lines = title(result, options.width, "!", "bold yellow")
+    lines += paragraph("Correct models differ in this, so that it does not count.", options.width, 6)
+    return [*lines, blank(), *violation(judged.report, result, options)[len(lines) :]] if options.verbose else lines
+
+
+def _summary(judged: Judged, options: Options) -> Lines:
+    label = plain(judged.path) or _WHOLE
+    if judged.reason:
+        return _entry(label, f"no laws were tried: {plain(judged.reason)}", options, "yellow")
+    results = judged.report.results
+    passed = [one for one in results if one.status == "passed"]
+    absent = _subjects([one for one in results if one.status == "not_declared"], passed)
+    hold = f"{counted(len(passed), 'law')} {'holds' if len(passed) == 1 else 'hold'}"
+    said = [
+        f"{hold}: {', '.join(_subjects(passed))}" if passed else "",
+        f"not declared: {', '.join(absent)}" if absent else "",
+    ]
+    lines = _entry(label, "; ".join(filter(None, said)), options)
+    for result in results:
+        if result.status == "error":
+            lines += _entry("", f"{result.law.id} could not be judged: {plain(result.reason)}", options, "yellow")
+    return lines
+
+
+def _subjects(results: Sequence[LawResult], but: Sequence[LawResult] = ()) -> list[str]:
+    """Return what laws are about, each subject once; not those that the laws `but` are about."""
+    known = {_subject(one) for one in but}
+    return [one for one in dict.fromkeys(map(_subject, results)) if one and one not in known]
+
+
+def _subject(result: LawResult) -> str:
+    key = result.law.claim.key
+    if result.law.operation.is_black_box:
+        return next((name for beginning, name in _SUBJECTS.items() if key.startswith(beginning)), "")
+    return key
+
+
+def _entry(label: str, text: str, options: Options, style: str = "") -> Lines:
+    return entry(label, text, options.width, indent=0, label_width=_LABEL, style=style)

@@ -44,8 +44,8 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
     if not sequences:
         raise NotWrapped("none of its inputs is a sequence of tokens or vectors, or an image")
     if len(sequences) == 1:
-        found: Place = next(iter(sequences))
-        return found
+        (only,) = sequences
+        return only
     names = [parameter.name for parameter in parameters_of(stage)]
     by_name = [place for place in sequences if _TARGET.search(_name(place, names))]
     result = result_of(returned, stage.framework.is_array, lambda _: False)

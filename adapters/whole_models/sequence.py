@@ -120,6 +120,9 @@ class Sequences:
         return found[None] if self.axes[0] is None else found
 
     def _own(self, inputs: Any) -> Any:
+        name = self.stage.framework.dtype_name(inputs)
+        if "float" in name and name != self.stage.dtype:
+            inputs = self.as_framework(self.as_numpy(inputs))
         if self.axes[1] is None:
             return inputs.reshape(inputs.shape[0], *self.recorded.shape[1:])
         if self.axes == (1, 0):

@@ -38,6 +38,10 @@ class Stage(ABC):
         """Return whatever the model returns, without recording gradients."""
 
     @abstractmethod
+    def cast(self, arguments: Arguments) -> Arguments:
+        """Return arguments with floating-point arrays in the dtype of the stage."""
+
+    @abstractmethod
     def scaled(self, factor: float) -> AbstractContextManager[None]:
         """Return a context in which all parameters are multiplied by a factor."""
 

@@ -13,34 +13,41 @@ from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.torch_models import eagerly, shapes_of, shapes_of_others, unwrapped
 from veriformer.adapters.capture.torch_state import in_evaluation_mode, on_copies
 from veriformer.adapters.torch_arrays import TorchArrays
+from veriformer.adapters.whole_models.rounding import rounds_to_single
 from veriformer.adapters.whole_models.stage import Stage
 
 # More threads cost more than they bring below so many numbers.
 _LARGE = 5_000_000
+_SINGLE = 4
 
 
 @contextmanager
 def torch_stage(model: nn.Module, arguments: Arguments, seed: int) -> Iterator[Stage]:
-    """Put a module on its stage, in float64 if it runs in it on these arguments."""
+    """Put a module on its stage, in float64 if it runs in it on these arguments, and computes in it throughout."""
     module, _ = unwrapped(model)
     threads = torch.get_num_threads()
     try:
-        for dtype in (torch.float64, None):
+        for dtype in (torch.float64, _own_precision(module)):
             with in_evaluation_mode(module), on_copies(module, seed, dtype):
                 stage = TorchStage(module)
-                if dtype is None or _runs(stage, arguments):
+                if dtype is not torch.float64 or _serves(stage, arguments):
                     yield stage
                     return
     finally:
         torch.set_num_threads(threads)
 
 
-def _runs(stage: TorchStage, arguments: Arguments) -> bool:
+def _serves(stage: TorchStage, arguments: Arguments) -> bool:
     try:
-        stage.call(*stage.cast(arguments))
+        return not rounds_to_single(stage, stage.cast(arguments))
     except Exception:
         return False
-    return True
+
+
+def _own_precision(module: nn.Module) -> torch.dtype | None:
+    """Return float32 for a model of half precision, whose roundings hide everything; None for any other."""
+    narrow = any(one.is_floating_point() and one.element_size() < _SINGLE for one in module.parameters())
+    return torch.float32 if narrow else None
 
 
 class TorchStage(Stage):

@@ -44,7 +44,7 @@ class Wrapped:
 
 def wrapped(wrappings: Iterable[Wrapping], stage: Stage, arguments: Arguments, name: str) -> list[Wrapped]:
     """Return what each of the wrappings comes to; one that raises does not stand in the way of the others."""
-    return [_wrapped(wrapping, stage, arguments, name) for wrapping in wrappings]
+    return [_wrapped(wrapping, stage, stage.cast(arguments), name) for wrapping in wrappings]
 
 
 def _wrapped(wrapping: Wrapping, stage: Stage, arguments: Arguments, name: str) -> Wrapped:

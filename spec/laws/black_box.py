@@ -54,6 +54,23 @@ NO_PADDING = Property(
     reason="the meaning of the keyword: nothing is known of a black box",
     features=("padding_mask",),
 )
+TOKEN_BY_TOKEN = Property(
+    key="cache.tokens",
+    statement="A sequence that is continued token by token, with a cache, gives the results of the whole sequence.",
+    formula="model(inputs; parts = (l, 1, 1, …)) = model(inputs)",
+    source="docs/interface.md, parts",
+    reason="the meaning of the keyword: nothing is known of a black box",
+    features=("parts",),
+)
+IN_PARTS = Property(
+    key="cache.parts",
+    statement="A sequence that is continued by several tokens at once, with a cache, gives the results of the whole.",
+    formula="model(inputs; parts = (l, m)) = model(inputs), m > 1",
+    source="docs/interface.md, parts; a model may be made for one token at a time",
+    reason="the meaning of the keyword: nothing is known of a black box",
+    obligation="should",
+    features=("parts",),
+)
 
 LAWS = state(
     (
@@ -63,6 +80,8 @@ LAWS = state(
         BOX_REMOVED,
         BOX_LEFT,
         NO_PADDING,
+        TOKEN_BY_TOKEN,
+        IN_PARTS,
         DECLARED_CAUSAL,
         PERMUTED_POSITIONS,
     ),

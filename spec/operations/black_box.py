@@ -12,6 +12,9 @@ MODEL = Operation(
     parameters=(
         Parameter("inputs", "(B, L, E) or int (B, L)", "float", "positional", "vectors or numbers of tokens"),
         PADDING_MASK,
+        Parameter(
+            "parts", "int, the lengths of parts", "scalar", "feature", "feed the inputs in parts, each with the cache"
+        ),
     ),
     result="(B, L, ·)",
     formula=UNKNOWN,

@@ -36,6 +36,7 @@ class BoxInputs(SampledInputs):
     vocabulary: int
     padding_mask: Array | None = None
     lowest: int = 0
+    parts: tuple[int, ...] | None = None
 
     @classmethod
     def draw(cls, operation: str, case: BoxCase) -> BoxInputs:
@@ -56,7 +57,8 @@ class BoxInputs(SampledInputs):
 
     def arguments(self) -> dict[str, Any]:
         padding = {} if self.padding_mask is None else {"padding_mask": self.padding_mask}
-        return {"inputs": self.inputs, **padding}
+        parts = {} if self.parts is None else {"parts": self.parts}
+        return {"inputs": self.inputs, **padding, **parts}
 
     @property
     def batch(self) -> int:

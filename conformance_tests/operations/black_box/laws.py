@@ -23,6 +23,7 @@ from veriformer.conformance_tests.rounding.precision import UNIT_ROUNDOFF
 
 _MODEL = ("model",)
 _ANY = BoxSpace(padding="sometimes")
+_SINGLE_TOKENS = 3
 _SEVERAL = BoxSpace(padding="sometimes", least_batch=2)
 
 
@@ -119,6 +120,22 @@ def _cuts(inputs: BoxInputs, seed: int) -> Array:
     """Return for each sample the first position of other content: the middle, the last, the second, and so on."""
     places = (inputs.length // 2, inputs.length - 1, 1)
     return np.array([places[(seed + sample) % len(places)] for sample in range(inputs.batch)])
+
+
+@judges("cache.tokens", space=BoxSpace(least_length=3, long=True), operations=_MODEL)
+def token_by_token(trial: Trial[BoxInputs]) -> Verdict:
+    """A prompt, then up to three tokens one by one, give the results of the whole sequence."""
+    length = trial.inputs.length
+    single = min(_SINGLE_TOKENS, length - 1)
+    return _equal(trial, trial.inputs, replace(trial.inputs, parts=(length - single, *[1] * single)))
+
+
+@judges("cache.parts", space=BoxSpace(least_length=4), operations=_MODEL)
+def in_parts(trial: Trial[BoxInputs]) -> Verdict:
+    """A second part of several tokens gives the results of the whole sequence."""
+    length = trial.inputs.length
+    first = int(trial.generator.integers(1, length - 1))
+    return _equal(trial, trial.inputs, replace(trial.inputs, parts=(first, length - first)))
 
 
 @judges("tokens.permutation", space=BoxSpace(declared="permutation_equivariant", least_length=2), operations=_MODEL)

@@ -1,0 +1,126 @@
+"""Whether an argument of a model says which tokens are padding, and how: found by what it does, not by its name.
+
+Tokens in the middle are hidden, since even in a causal model they have an influence on those behind them. Under the
+right reading of the argument, other content there changes less behind it than without the argument, and much less than
+under the opposite reading, where nothing else is visible.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.whole_models.arguments import parameters_of
+from veriformer.adapters.whole_models.sequence import Array, Sequences
+
+_CANDIDATE = re.compile(r"mask|pad|valid", re.IGNORECASE)
+# They are about something else: a target's later tokens, single heads, tokens to be predicted, another sequence.
+_OTHER = re.compile(r"causal|head_mask|masked|mlm|loss|label|memory|cross|encoder_att|id$|idx$", re.IGNORECASE)
+# Under these names an argument has one meaning in the libraries, even if a model makes nothing of it.
+_STANDARD = re.compile(r"^(attention_mask|(\w+_)?(key_)?padding_mask|pad_mask)$")
+_TRUE_IS_PADDING = re.compile(r"key_padding_mask$")
+_BATCHES = (3, 5)
+_LENGTH = 9
+_HIDDEN = slice(1, 4)
+_BEHIND = slice(4, None)
+# The influence that is left under the right reading, of that under the opposite one and of that without the argument.
+_MUCH_LESS, _LESS, _NOTHING = 0.5, 0.95, 1e-9
+_SAME = 1e-3
+
+
+@dataclass(frozen=True)
+class Padding:
+    """An argument of a model that says which tokens are padding, of shape (B, L), (B, 1, L) or (B, 1, 1, L)."""
+
+    name: str
+    kind: str
+    rank: int
+    true_is_real: bool
+
+    def argument(self, sequences: Sequences, real: Array) -> Any:
+        """Return the argument for tokens of which `real` (B, L) are no padding."""
+        mask = real if self.true_is_real else ~real
+        shaped = mask.reshape(mask.shape[0], *[1] * (self.rank - 2), mask.shape[1])
+        if self.kind == "additive":
+            return sequences.as_framework(np.where(shaped, 0.0, np.finfo(np.float32).min))
+        return sequences.as_framework(shaped.astype({"bool": bool, "int": np.int64, "float": np.float64}[self.kind]))
+
+
+def padding_of(sequences: Sequences, draw: Any, longest: int) -> Padding | None:
+    """Return the argument that says which tokens are padding; None where there is none, or it cannot be told.
+
+    `draw(batch, length)` returns random sequences.
+    """
+    length = min(_LENGTH, longest)
+    if sequences.axes[0] is None or sequences.axes[1] is None or length <= _BEHIND.start:
+        return None
+    names = [one.name for one in parameters_of(sequences.stage)]
+    for name in names:
+        if _CANDIDATE.search(name) and not _OTHER.search(name) and sequences.place_of(name) != sequences.place:
+            found = _reading_of(name, sequences, [draw(batch, length) for batch in _BATCHES])
+            if found is not None:
+                return found
+    return None
+
+
+def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding | None:
+    """Return how an argument is to be read; None where no reading decides."""
+    without_effect = None
+    for rank, kind in product((2, 3, 4), ("bool", "int", "float", "additive")):
+        readings = [Padding(name, kind, rank, true_is_real) for true_is_real in (True, False)]
+        judged = [_decided(readings, sequences, inputs) for inputs in drawn]
+        if judged[0] is not None and judged[0] == judged[1]:
+            if judged[0] in readings:
+                return readings[readings.index(judged[0])]
+            without_effect = without_effect or readings[bool(_TRUE_IS_PADDING.search(name))]
+    return without_effect if without_effect is not None and _STANDARD.search(name) else None
+
+
+def _decided(readings: list[Padding], sequences: Sequences, inputs: Array) -> Padding | str | None:
+    """Return the reading under which hidden tokens have least influence, "none" if no reading has any effect.
+
+    None where the model does not take the argument, or where the readings do not differ enough.
+    """
+    try:
+        if not _STANDARD.search(readings[0].name) and not _may_hide_nothing(readings, sequences, inputs):
+            return None
+        plain = _influence(None, sequences, inputs)
+        found = [_influence(reading, sequences, inputs) for reading in readings]
+    except Exception:
+        return None
+    if all(abs(one - plain) <= _NOTHING * plain for one in found):
+        return "none"
+    order = np.argsort(found)
+    least, other = found[order[0]], found[order[1]]
+    if least < _MUCH_LESS * other and least < _LESS * plain:
+        return readings[int(order[0])]
+    return None
+
+
+def _may_hide_nothing(readings: list[Padding], sequences: Sequences, inputs: Array) -> bool:
+    """Return whether under one of the readings an argument that hides nothing changes nothing.
+
+    What takes the place of a mask that a model would make itself, such as a causal one, says more than what is padding.
+    """
+    framed, every = sequences.as_framework(inputs), np.ones(inputs.shape[:2], dtype=bool)
+    plain = sequences.as_numpy(sequences.outputs(framed))
+    extras = ({reading.name: reading.argument(sequences, every)} for reading in readings)
+    results = (sequences.as_numpy(sequences.outputs(framed, extra)) for extra in extras)
+    return any(np.abs(result - plain).max() <= _SAME * np.abs(plain).max() for result in results)
+
+
+def _influence(reading: Padding | None, sequences: Sequences, inputs: Array) -> float:
+    """Return how much other content of the hidden tokens changes behind them; infinite where that is no number."""
+    changed = inputs.copy()
+    changed[:, _HIDDEN] = np.roll(inputs, 1, axis=0)[:, _HIDDEN]
+    real = np.ones(inputs.shape[:2], dtype=bool)
+    real[:, _HIDDEN] = False
+    extra = {} if reading is None else {reading.name: reading.argument(sequences, real)}
+    one, other = (
+        sequences.as_numpy(sequences.outputs(sequences.as_framework(array), extra)) for array in (inputs, changed)
+    )
+    change = np.abs(one - other)[:, _BEHIND].max()
+    return float(change) if np.isfinite(change) else float("inf")

@@ -40,7 +40,7 @@ def capture(
     """
     with jax.default_device(jax.devices("cpu")[0]):
         program = program_of(model, inputs, keywords)
-        arrays = _arrays(program, seed)
+        arrays = drawn_arrays(program, seed)
         try:
             with jax.enable_x64(True), program.in_float64():
                 return _recorded(program, arrays, inputs, keywords, np.dtype(np.float64))
@@ -54,7 +54,7 @@ def try_to_run(model: Any, inputs: tuple[Any, ...], keywords: Mapping[str, Any] 
     with jax.default_device(jax.devices("cpu")[0]):
         program = program_of(model, inputs, keywords)
         run, fed, _ = _prepared(program, inputs, keywords, None)
-        jax.make_jaxpr(run)([_to_jax(array, None) for array in _arrays(program, None)], fed)
+        jax.make_jaxpr(run)([to_jax(array, None) for array in drawn_arrays(program, None)], fed)
 
 
 def as_arrays(tree: Any) -> Any:
@@ -66,7 +66,8 @@ def as_arrays(tree: Any) -> Any:
     return jax.tree_util.tree_map(converted, tree)
 
 
-def _arrays(program: Program, seed: int | None) -> list[Array]:
+def drawn_arrays(program: Program, seed: int | None) -> list[Array]:
+    """Return the arrays of a program, in place of each learned one a drawn one if there is a seed."""
     arrays = [as_numpy(leaf.array) for leaf in program.leaves]
     if seed is None:
         return arrays
@@ -83,7 +84,7 @@ def _recorded(
     keywords: Mapping[str, Any],
     precision: np.dtype[Any] | None,
 ) -> Trace:
-    parameters = [_to_jax(array, precision) for array in arrays]
+    parameters = [to_jax(array, precision) for array in arrays]
     run, fed, paths = _prepared(program, inputs, keywords, precision)
     closed = jax.make_jaxpr(run)(parameters, fed)
     recorder = Recorder()
@@ -108,7 +109,7 @@ def _prepared(
     """Return a function of a model's arrays and the arrays among its inputs, these inputs, and their paths."""
     given, structure = jax.tree_util.tree_flatten_with_path((inputs, dict(keywords)))
     traced = [place for place, (_, leaf) in enumerate(given) if _is_array(leaf)]
-    fed = [_to_jax(as_numpy(given[place][1]), precision) for place in traced]
+    fed = [to_jax(as_numpy(given[place][1]), precision) for place in traced]
 
     def run(parameters: Sequence[Any], fed: Sequence[Any]) -> list[Any]:
         leaves = [leaf for _, leaf in given]
@@ -126,7 +127,7 @@ def _own_precision(arrays: Sequence[Array]) -> np.dtype[Any]:
     return min(dtypes, key=lambda dtype: dtype.itemsize, default=np.dtype(np.float32))
 
 
-def _to_jax(array: Array, precision: np.dtype[Any] | None) -> Any:
+def to_jax(array: Array, precision: np.dtype[Any] | None) -> Any:
     """Return an array for JAX: floating-point numbers in `precision` if there is one, whole ones in 32 bits."""
     if is_floating(array.dtype):
         return jnp.asarray(array, dtype=precision)

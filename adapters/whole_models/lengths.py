@@ -30,6 +30,8 @@ def longest_that_runs(sequences: Sequences) -> int:
     affordable = _PRODUCTS // max(stage.size, 1)
     most = max(recorded, min(LONGEST, affordable, *_declared(stage.model), *_tables(sequences)))
     fits, fails = recorded, most + 1
+    if stage.framework.compiles_per_shape:
+        return most if _runs(sequences, most) else recorded
     while fails - fits > 1:
         # The longest first: most models run on it.
         length = most if fails == most + 1 else (fits + fails) // 2

@@ -62,4 +62,8 @@ def _stage_of(found: Model, arguments: Arguments, seed: int) -> Any:
         from veriformer.adapters.whole_models.torch_stage import torch_stage
 
         return torch_stage(found.found, arguments, seed)
+    if framework == "jax":
+        from veriformer.adapters.whole_models.jax_stage import jax_stage
+
+        return jax_stage(found.found, arguments, seed)
     raise CaptureError(f"models of {framework} are not called again")

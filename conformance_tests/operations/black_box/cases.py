@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.drawing.limits import Limits
 
 _SEEDS = choices.integers(0, 2**16)
+# A whole model takes a second to compile: its laws share these sizes.
+_COMPILED, _SMALL_COMPILED = ((3, 6), (2, 4)), ((1, 3), (2, 4))
 _POOL = ((2, 3), (3, 5), (1, 4), (2, 7), (3, 1), (2, 6))
 
 
@@ -106,7 +108,9 @@ def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
         raise ValueError("a model whose inputs are not declared has no cases")
     longest = box.max_length or 9
     sizes: choices.Choice[tuple[int, int]]
-    if limits.compiles_per_shape and not limits.small:
+    if limits.compiles_per_shape and box.products_per_token:
+        sizes = choices.sampled_from(_SMALL_COMPILED if limits.small else _COMPILED)
+    elif limits.compiles_per_shape and not limits.small:
         sizes = choices.sampled_from([_POOL[at % len(_POOL)] for at in limits.places])
     else:
         few = choices.integers(1, 3)

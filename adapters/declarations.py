@@ -49,13 +49,13 @@ def _on_device(arrays: ArrayFramework, device: object, name: str) -> ArrayFramew
 
 def read_declarations(found: object, name: str, arrays: ArrayFramework) -> Declarations:
     """Return what `found` declares, apart from its framework and operations; LoadError for unknown names."""
-    inputs, properties = (attribute(found, part, name, None) for part in ("model_inputs", "model_properties"))
+    of_model = {part: attribute(found, f"model_{part}", name, None) for part in ("inputs", "properties", "parameters")}
     return Declarations(
         conventions=_conventions(found, name),
         dtypes=_dtypes(found, name, arrays),
         limitations=_limitations(found, name),
         architectures=read_architectures(attribute(found, "architectures", name, None), name),
-        black_box=read_black_box(inputs, properties, name),
+        black_box=read_black_box(**of_model, name=name),
     )
 
 

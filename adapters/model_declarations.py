@@ -18,7 +18,7 @@ ARCHITECTURES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "decode_step": ("gpt", "llama"),
     }
 )
-PROPERTIES = ("causal", "permutation_equivariant")
+PROPERTIES = ("causal", "permutation_equivariant", "ignored_labels")
 _KEYS = ("vocabulary_size", "d_model", "max_length", "lowest_token", "products_per_token")
 # Of these 0 is a value too.
 _COUNTS = ("lowest_token", "products_per_token")
@@ -30,7 +30,7 @@ class BlackBox:
 
     It takes tokens if `vocabulary_size` is given, vectors if `d_model` is; exactly one of the two is given. Tokens
     below `lowest_token` have a meaning of their own, such as padding. `products_per_token` bounds the work of its laws;
-    0 if it is unknown.
+    0 if it is unknown. `parameters` are the names of those whose gradients it returns.
     """
 
     vocabulary_size: int | None = None
@@ -39,6 +39,7 @@ class BlackBox:
     lowest_token: int = 0
     products_per_token: int = 0
     properties: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
 
 
 def read_architectures(received: object, name: str) -> Mapping[str, tuple[str, ...]]:
@@ -58,8 +59,11 @@ def read_architectures(received: object, name: str) -> Mapping[str, tuple[str, .
     return MappingProxyType(declared)
 
 
-def read_black_box(inputs: object, properties: object, name: str) -> BlackBox | None:
-    """Return `model_inputs` and `model_properties`, None without the first; LoadError for unknown names."""
+def read_black_box(inputs: object, properties: object, parameters: object, name: str) -> BlackBox | None:
+    """Return `model_inputs`, `model_properties` and `model_parameters`, None without the first.
+
+    LoadError for unknown names.
+    """
     if inputs is None:
         return None
     if not isinstance(inputs, Mapping) or len({"vocabulary_size", "d_model"} & set(inputs)) != 1:
@@ -75,7 +79,10 @@ def read_black_box(inputs: object, properties: object, name: str) -> BlackBox | 
             raise LoadError(f"{name}: model_inputs[{key!r}] is {value!r}; set it to {kind}")
     if inputs.get("lowest_token", 0) >= inputs.get("vocabulary_size", 1) > 0:
         raise LoadError(f"{name}: model_inputs has no token at or above its lowest_token {inputs['lowest_token']}")
-    return BlackBox(**inputs, properties=_names(properties or (), PROPERTIES, f"{name}: model_properties"))
+    if not isinstance(parameters, tuple | list | None) or not all(isinstance(one, str) for one in parameters or ()):
+        raise LoadError(f"{name}: model_parameters is {parameters!r}; set it to a sequence of names")
+    declared = _names(properties or (), PROPERTIES, f"{name}: model_properties")
+    return BlackBox(**inputs, properties=declared, parameters=tuple(parameters or ()))
 
 
 def _names(received: Any, known: tuple[str, ...], where: str) -> tuple[str, ...]:

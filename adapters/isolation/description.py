@@ -17,6 +17,7 @@ from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.isolation.messages import visible
 from veriformer.spec.operations import OPERATIONS
 
+_NAMES_OF_MODELS = ("properties", "parameters")
 _KINDS = {kind.name: kind for kind in inspect._ParameterKind}
 
 
@@ -101,7 +102,7 @@ def described_implementation(description: Any, target: str) -> Implementation:
 def _implementation(description: dict[str, Any], target: str) -> Implementation:
     framework = _framework(description["framework"])
     box = description["black_box"] or {}
-    inputs = {name: value for name, value in box.items() if name != "properties" and value is not None}
+    inputs = {name: value for name, value in box.items() if name not in _NAMES_OF_MODELS and value is not None}
     # Read like the declarations of an object, so that they are checked in the same way.
     found = SimpleNamespace(
         conventions=description["conventions"],
@@ -110,6 +111,7 @@ def _implementation(description: dict[str, Any], target: str) -> Implementation:
         dtypes=description["dtypes"],
         model_inputs=inputs or None,
         model_properties=box.get("properties"),
+        model_parameters=box.get("parameters"),
     )
     return Implementation(
         name=target,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from veriformer.adapters.capture.handed_over import Arguments, is_array
 from veriformer.adapters.capture.jax import drawn_arrays, to_jax
 from veriformer.adapters.capture.jax_models import Program, program_of
 from veriformer.adapters.capture.weights import is_floating
+from veriformer.adapters.errors import NotDifferentiable
 from veriformer.adapters.jax_arrays import JaxArrays
 from veriformer.adapters.whole_models.rounding import rounds_to_single
 from veriformer.adapters.whole_models.stage import Stage
@@ -58,6 +59,7 @@ class JaxStage(Stage):
         self.shapes = {leaf.name: tuple(array.shape) for leaf, array in leaves if leaf.origin == "parameter"}
         self.buffers = {leaf.name: tuple(array.shape) for leaf, array in leaves if leaf.origin != "parameter"}
         learned = [self._arrays[place] for place in self._learned]
+        self.learned = tuple(program.leaves[place].name for place in self._learned)
         self.size = sum(int(array.size) for array in learned)
         self.dtype = str(learned[0].dtype.name) if learned else "float32"
         self._compiled: dict[Any, Any] = {}
@@ -98,10 +100,45 @@ class JaxStage(Stage):
     @contextmanager
     def scaled(self, factor: float) -> Iterator[None]:
         """Multiply all parameters by a factor, and have the former ones back afterwards."""
+        with self._holding([self._arrays[place] * factor for place in self._learned]):
+            yield
+
+    @contextmanager
+    def moved(self, places: Sequence[int], by: float) -> Iterator[None]:
+        """Move some parameters, and have the former ones back afterwards."""
+        learned = [self._arrays[place] for place in self._learned]
+        for place in places:
+            learned[place] = learned[place] + by * self._direction(place)
+        with self._holding(learned):
+            yield
+
+    def gradients(self, result: Callable[[], Any], cotangent: Any) -> list[float]:
+        """Go back with jax.grad."""
+
+        def value(learned: list[Any]) -> Any:
+            with self._holding(learned):
+                return (result() * cotangent).sum()
+
+        try:
+            found = jax.grad(value)([self._arrays[place] for place in self._learned])
+        except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
+            raise NotDifferentiable("jax cannot trace how its results are put together") from error
+        return [float((gradient * self._direction(place)).sum()) for place, gradient in enumerate(found)]
+
+    @contextmanager
+    def _holding(self, learned: Sequence[Any]) -> Iterator[None]:
+        """Let the program have these parameters."""
         before = list(self._arrays)
-        for place in self._learned:
-            self._arrays[place] = self._arrays[place] * factor
+        for place, array in zip(self._learned, learned, strict=True):
+            self._arrays[place] = array
         try:
             yield
         finally:
             self._arrays[:] = before
+
+    def _direction(self, place: int) -> Any:
+        """Return a random direction of a parameter, of its own size."""
+        array = np.asarray(self._arrays[self._learned[place]])
+        size = float(np.sqrt(np.square(array, dtype=np.float64).mean()))
+        drawn = np.random.default_rng(place).standard_normal(array.shape) * (size or 1.0)
+        return to_jax(drawn, array.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -32,10 +32,24 @@ class Stage(ABC):
     buffers: Mapping[str, tuple[int, ...]]
     called: Any
     first_input: int = 0
+    learned: tuple[str, ...] = ()
+    """The parameters that require a gradient."""
 
     @abstractmethod
     def call(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """Return whatever the model returns, without recording gradients."""
+
+    @abstractmethod
+    def moved(self, places: Sequence[int], by: float) -> AbstractContextManager[None]:
+        """Return a context in which some of the learned parameters are moved, each along a direction of its own."""
+
+    @abstractmethod
+    def gradients(self, result: Callable[[], Any], cotangent: Any) -> list[float]:
+        """Return the derivative of ⟨cotangent, result()⟩ by each learned parameter, along its direction.
+
+        `result` calls the model; its derivative is 0 where the framework finds no way to a parameter. NotDifferentiable
+        where it finds none to any of them.
+        """
 
     @abstractmethod
     def cast(self, arguments: Arguments) -> Arguments:

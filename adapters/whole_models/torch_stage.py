@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_map
 from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.torch_models import eagerly, shapes_of, shapes_of_others, unwrapped
 from veriformer.adapters.capture.torch_state import in_evaluation_mode, on_copies
+from veriformer.adapters.errors import NotDifferentiable
 from veriformer.adapters.torch_arrays import TorchArrays
 from veriformer.adapters.whole_models.rounding import rounds_to_single
 from veriformer.adapters.whole_models.stage import Stage
@@ -63,6 +64,10 @@ class TorchStage(Stage):
         self.shapes = shapes_of(model)
         self.buffers = shapes_of_others(model)
         self.size = sum(parameter.numel() for parameter in parameters)
+        learned = [(n, one) for n, one in model.named_parameters() if one.requires_grad and one.is_floating_point()]
+        self.learned = tuple(name for name, _ in learned)
+        self._learned = [one for _, one in learned]
+        self._recording = False
         if self.size < _LARGE:
             arrays.use_one_thread()
 
@@ -78,7 +83,7 @@ class TorchStage(Stage):
 
     def call(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """Return whatever the module returns."""
-        with eagerly(), torch.no_grad():
+        with eagerly(), torch.set_grad_enabled(self._recording):
             return self.model(*positional, **keywords)
 
     @contextmanager
@@ -93,3 +98,40 @@ class TorchStage(Stage):
             finally:
                 for data in parameters:
                     data.div_(factor)
+
+    @contextmanager
+    def moved(self, places: Sequence[int], by: float) -> Iterator[None]:
+        """Move some parameters, and put them back exactly afterwards."""
+        moving = [self._learned[place].data for place in places]
+        before = [data.clone() for data in moving]
+        for place, data in zip(places, moving, strict=True):
+            data.add_(self._direction(place), alpha=by)
+        try:
+            yield
+        finally:
+            for data, old in zip(moving, before, strict=True):
+                data.copy_(old)
+
+    def gradients(self, result: Callable[[], Any], cotangent: Any) -> list[float]:
+        """Go back with autograd, from a pass that records."""
+        self._recording = True
+        try:
+            with torch.enable_grad():
+                value = (result() * cotangent).sum()
+        finally:
+            self._recording = False
+        if not value.requires_grad:
+            raise NotDifferentiable("nothing leads from the result to a parameter: the model is made for inference")
+        found = torch.autograd.grad(value, self._learned, allow_unused=True)
+        return [
+            0.0 if gradient is None else float((gradient * self._direction(place)).sum())
+            for place, gradient in enumerate(found)
+        ]
+
+    def _direction(self, place: int) -> torch.Tensor:
+        """Return a random direction of a parameter, of its own size."""
+        data = self._learned[place].data
+        generator = torch.Generator().manual_seed(place)
+        drawn = torch.randn(data.shape, generator=generator, dtype=torch.float64).to(data)
+        size = data.square().mean().sqrt()
+        return drawn * (size if size > 0 else 1.0)

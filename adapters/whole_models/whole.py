@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from inspect import Parameter, Signature
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,12 @@ from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.inputs import vocabulary
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.model_declarations import BlackBox
-from veriformer.adapters.whole_models.caching import Caching, caching_of
+from veriformer.adapters.whole_models.caching import caching_of
+from veriformer.adapters.whole_models.gradients import gradients_of
 from veriformer.adapters.whole_models.lengths import longest_that_runs
-from veriformer.adapters.whole_models.padding import Padding, padding_of
+from veriformer.adapters.whole_models.losses import loss_of
+from veriformer.adapters.whole_models.operation import Features, ModelOperation
+from veriformer.adapters.whole_models.padding import padding_of
 from veriformer.adapters.whole_models.sequence import Array, Sequences, sequences_of
 from veriformer.adapters.whole_models.stage import Stage
 
@@ -32,16 +34,26 @@ class WholeModel:
     def implementation(self, stage: Stage, arguments: Arguments, name: str) -> Implementation:
         """Return the model as an implementation of `model`; see `Wrapping`."""
         sequences = sequences_of(stage, arguments)
-        properties = ("causal",) if self.causal and not sequences.pooled else ()
-        box = BlackBox(**_inputs(sequences), properties=properties)
+        box = BlackBox(**_inputs(sequences))
         draw, longest = drawing(sequences, box), box.max_length or 1
-        model = ModelOperation(sequences, padding_of(sequences, draw, longest), caching_of(sequences, draw, longest))
+        features = Features(
+            padding_of(sequences, draw, longest),
+            caching_of(sequences, draw, longest),
+            gradients_of(sequences, draw),
+            loss_of(sequences, draw, longest),
+        )
+        promised = {
+            "causal": self.causal and not sequences.pooled,
+            "ignored_labels": features.loss is not None and features.loss.ignored is not None,
+        }
+        names = features.gradients.names if features.gradients is not None else ()
+        properties = tuple(name for name, holds in promised.items() if holds)
         return Implementation(
             name=name,
             framework=stage.framework,
-            operations={"model": model},
+            operations={"model": ModelOperation(sequences, features)},
             dtypes=(stage.dtype,),
-            black_box=box,
+            black_box=replace(box, properties=properties, parameters=names),
         )
 
 
@@ -65,39 +77,3 @@ def _inputs(sequences: Sequences) -> dict[str, Any]:
         return {**common, "d_model": sequences.width}
     rows = max(vocabulary(stage.shapes), int(recorded.max()) + 1)
     return {**common, "vocabulary_size": rows, "lowest_token": _SPECIAL if rows > 4 * _SPECIAL else 0}
-
-
-class ModelOperation:
-    """The operation `model`, with those of its optional keywords that the model has."""
-
-    def __init__(self, sequences: Sequences, padding: Padding | None, caching: Caching | None) -> None:
-        self._sequences = sequences
-        self._padding = padding
-        self._caching = caching
-        has = {"padding_mask": padding, "parts": caching}
-        features = [name for name, way in has.items() if way is not None]
-        self.__signature__ = Signature(
-            [
-                Parameter("inputs", Parameter.POSITIONAL_ONLY),
-                *(Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in features),
-            ]
-        )
-
-    def __call__(self, inputs: Any, *, padding_mask: Any = None, parts: tuple[int, ...] | None = None) -> Any:
-        """Return the result, (B, L, ·)."""
-        extra = self._extra(inputs, padding_mask)
-        if parts is not None and self._caching is not None:
-            return self._caching.outputs(self._sequences, inputs, parts, extra)
-        return self._sequences.outputs(inputs, extra)
-
-    def _extra(self, inputs: Any, padding_mask: Any) -> dict[str, Any]:
-        """Return the argument for padding; without a mask only if the model was recorded with one, or needs one."""
-        padding, sequences = self._padding, self._sequences
-        if padding is None:
-            return {}
-        if padding_mask is None and sequences.place_of(padding.name) not in sequences.given:
-            return {}
-        real = (
-            np.ones(tuple(inputs.shape[:2]), dtype=bool) if padding_mask is None else sequences.as_numpy(padding_mask)
-        )
-        return {padding.name: padding.argument(sequences, real)}

@@ -218,7 +218,7 @@ class Run:
         seed = self._seed(law)
         examples = self.selection.examples_of(law.statement.operation.name)
         if law.statement.operation.is_black_box:
-            examples = affordable(self.implementation.black_box, examples)
+            examples = affordable(law.space, self.implementation.black_box, examples)
         limits = replace(self._limits(profile, seed), turn=turns()[law.id])
         search = Search(law, profile.subject, limits, seed, examples, self.selection.batches)
         search.is_spent = self.pace.is_spent

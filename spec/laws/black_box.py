@@ -71,6 +71,30 @@ IN_PARTS = Property(
     obligation="should",
     features=("parts",),
 )
+GRADIENTS = Property(
+    key="gradients.value",
+    statement="The gradient of each parameter is the derivative of the results by it.",
+    formula="⟨∇_θ ⟨c, model(inputs)⟩, d⟩ = (⟨c, model(inputs; θ + h d)⟩ − ⟨c, model(inputs; θ − h d)⟩) / 2h + O(h²)",
+    source="docs/interface.md, cotangent; training follows the gradient",
+    reason="the definition of a derivative: nothing is known of a black box",
+    features=("cotangent",),
+)
+LOSS = Property(
+    key="loss.value",
+    statement="The loss for labels is the mean cross-entropy of the logits, at their own labels or at the next ones.",
+    formula="model(inputs; labels) = mean_i (lse(z_i) − z_i[y_i]), z = model(inputs), y = labels or labels[:, 1:]",
+    source="docs/interface.md, labels; Hugging Face's causal models shift the labels, nanoGPT does not",
+    reason="the meaning of the keyword: the logits of a black box are known, and its loss follows from them",
+    features=("labels",),
+)
+IGNORED_LABELS = Property(
+    key="loss.ignored",
+    statement="Positions whose label is ignored have no part in the loss, nor in what it is divided by.",
+    formula="model(inputs; labels) = mean_{i: y_i ≠ −100} (lse(z_i) − z_i[y_i])",
+    source="docs/interface.md, labels",
+    reason="the meaning of the keyword: the logits of a black box are known, and its loss follows from them",
+    features=("labels",),
+)
 
 LAWS = state(
     (
@@ -82,6 +106,9 @@ LAWS = state(
         NO_PADDING,
         TOKEN_BY_TOKEN,
         IN_PARTS,
+        GRADIENTS,
+        LOSS,
+        IGNORED_LABELS,
         DECLARED_CAUSAL,
         PERMUTED_POSITIONS,
     ),

@@ -15,6 +15,10 @@ MODEL = Operation(
         Parameter(
             "parts", "int, the lengths of parts", "scalar", "feature", "feed the inputs in parts, each with the cache"
         ),
+        Parameter(
+            "cotangent", "(B, L, ·)", "float", "feature", "return derivatives of ⟨cotangent, result⟩ by each parameter"
+        ),
+        Parameter("labels", "int (B, L)", "int", "feature", "return the loss, a scalar; −100 marks what is ignored"),
     ),
     result="(B, L, ·)",
     formula=UNKNOWN,

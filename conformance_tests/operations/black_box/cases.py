@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from veriformer.conformance_tests.drawing import choices
 from veriformer.conformance_tests.drawing.case import Case
-from veriformer.conformance_tests.drawing.space import Space
+from veriformer.conformance_tests.drawing.space import NoSpace, Space
 
 if TYPE_CHECKING:
     from veriformer.adapters.model_declarations import BlackBox
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _SEEDS = choices.integers(0, 2**16)
 # A whole model takes a second to compile: its laws share these sizes.
 _COMPILED, _SMALL_COMPILED = ((3, 6), (2, 4)), ((1, 3), (2, 4))
+_SHORT = (1, 4)
 _POOL = ((2, 3), (3, 5), (1, 4), (2, 7), (3, 1), (2, 6))
 
 
@@ -52,6 +53,8 @@ class BoxSpace(Space):
     least_length: int = 1
     # Whether the law is tried on the longest sequence that there is time for, whatever else is drawn.
     long: bool = False
+    # Whether calls are so dear that sequences are short.
+    short: bool = False
 
 
 _LONGEST = 33
@@ -61,19 +64,22 @@ _PRODUCTS_OF_A_LAW = 8_000_000_000
 # About so many tokens go through the model in one case: two calls of two samples.
 _TOKENS_OF_A_CASE = 24
 _FEWEST = 2
+_LONG_BATCH = 2
 _CHEAP = 100
 
 
-def affordable(box: BlackBox | None, examples: int) -> int:
+def affordable(space: Space, box: BlackBox | None, examples: int) -> int:
     """Return how many of the cases of a law there is time for, by the cost of a model's calls."""
     if box is None or not box.products_per_token:
         return examples
+    if isinstance(space, BoxSpace) and space.short:
+        return _FEWEST
     return max(_FEWEST, min(examples, _PRODUCTS_OF_A_LAW // (_TOKENS_OF_A_CASE * box.products_per_token)))
 
 
 def _longer(box: BlackBox) -> tuple[int, ...]:
     """Return lengths of which a model with cheap calls meets some too."""
-    if not box.products_per_token or affordable(box, _CHEAP) < _CHEAP:
+    if not box.products_per_token or affordable(NoSpace(), box, _CHEAP) < _CHEAP:
         return ()
     return tuple(length for length in _LONGER if length < (box.max_length or 0))
 
@@ -85,7 +91,7 @@ def long_cases(space: BoxSpace, limits: Limits) -> list[BoxCase]:
         return []
     # Two calls of one sample.
     length = min(box.max_length, _PRODUCTS_OF_A_LAW // (2 * box.products_per_token))
-    batch = max(space.least_batch, min(3, _PRODUCTS_OF_A_LAW // (2 * length * box.products_per_token)))
+    batch = max(space.least_batch, min(_LONG_BATCH, _PRODUCTS_OF_A_LAW // (2 * length * box.products_per_token)))
     padded = space.padding == "always"
     case = BoxCase(
         batch,
@@ -108,7 +114,9 @@ def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
         raise ValueError("a model whose inputs are not declared has no cases")
     longest = box.max_length or 9
     sizes: choices.Choice[tuple[int, int]]
-    if limits.compiles_per_shape and box.products_per_token:
+    if space.short:
+        sizes = choices.sampled_from((_SHORT,))
+    elif limits.compiles_per_shape and box.products_per_token:
         sizes = choices.sampled_from(_SMALL_COMPILED if limits.small else _COMPILED)
     elif limits.compiles_per_shape and not limits.small:
         sizes = choices.sampled_from([_POOL[at % len(_POOL)] for at in limits.places])

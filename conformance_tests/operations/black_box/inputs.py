@@ -37,6 +37,8 @@ class BoxInputs(SampledInputs):
     padding_mask: Array | None = None
     lowest: int = 0
     parts: tuple[int, ...] | None = None
+    cotangent: Array | None = None
+    labels: Array | None = None
 
     @classmethod
     def draw(cls, operation: str, case: BoxCase) -> BoxInputs:
@@ -56,9 +58,8 @@ class BoxInputs(SampledInputs):
         return cls(case.dtype, inputs, case.vocabulary, mask, case.lowest)
 
     def arguments(self) -> dict[str, Any]:
-        padding = {} if self.padding_mask is None else {"padding_mask": self.padding_mask}
-        parts = {} if self.parts is None else {"parts": self.parts}
-        return {"inputs": self.inputs, **padding, **parts}
+        names = ("inputs", "padding_mask", "parts", "cotangent", "labels")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
     def batch(self) -> int:
@@ -73,6 +74,10 @@ class BoxInputs(SampledInputs):
     @property
     def result_shape(self) -> tuple[int, ...]:
         """The shape of a correct result, whose width is unknown."""
+        if self.labels is not None:
+            return ()
+        if self.cotangent is not None:
+            return (AnyLength(), 3)
         return (*self.inputs.shape[:2], AnyLength())
 
     def take_samples(self, index: Array) -> Self:

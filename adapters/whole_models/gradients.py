@@ -1,0 +1,82 @@
+"""The gradients of a model's parameters, and difference quotients beside them, along one direction of each group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.errors import DifferentiationRefused, NotDifferentiable
+from veriformer.adapters.whole_models.sequence import Array, Sequences
+
+# The step of a central difference whose truncation is about as small as its rounding: the cube root of the roundoff.
+_STEPS = {"float64": 6e-6, "float32": 5e-3}
+# Four results for each group, and differentiating costs about three.
+_CALLS = 4
+_PRODUCTS = 8_000_000_000
+_FEWEST, _MOST, _MOST_ALONE = 4, 8, 16
+# In the cases of gradients.
+_TOKENS = 4
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The parameters of a model that require a gradient, in groups, each moved along one direction."""
+
+    groups: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+    """What each group is called: a parameter, or the first and the last of several."""
+
+    def derivatives(self, sequences: Sequences, inputs: Any, cotangent: Any) -> Any:
+        """Return (groups, 3): the derivative of ⟨cotangent, result⟩ along a direction, by differentiation and by
+        difference quotients of a step and of twice that step.
+
+        DifferentiationRefused where nothing leads from the result to any parameter: the model is made for inference.
+        """
+        stage = sequences.stage
+        factors = sequences.as_numpy(cotangent)
+        try:
+            found = stage.gradients(lambda: sequences.outputs(inputs), cotangent)
+        except NotDifferentiable as error:
+            raise DifferentiationRefused(str(error)) from error
+        rows = [self._row(group, found, sequences, inputs, factors) for group in self.groups]
+        return sequences.as_framework(np.array(rows))
+
+    def _row(
+        self, group: Sequence[int], gradients: Sequence[float], sequences: Sequences, inputs: Any, factors: Array
+    ) -> tuple[float, float, float]:
+        step = _STEPS[sequences.stage.dtype]
+
+        def moved(by: float) -> float:
+            with sequences.stage.moved(group, by):
+                return float((factors * sequences.as_numpy(sequences.outputs(inputs))).sum())
+
+        quotients = [(moved(by) - moved(-by)) / (2 * by) for by in (step, 2 * step)]
+        return float(sum(gradients[place] for place in group)), quotients[0], quotients[1]
+
+
+def gradients_of(sequences: Sequences, draw: Callable[[int, int], Array]) -> Gradients | None:
+    """Return the parameters whose gradients are compared; None where none is learned, or none is reached.
+
+    One that a gradient does not reach is on its own, the others are together in a few groups.
+    """
+    stage, inputs = sequences.stage, sequences.as_framework(draw(1, _TOKENS if sequences.axes[1] is not None else 1))
+    if not stage.learned or stage.dtype not in _STEPS:
+        return None
+    try:
+        cotangent = np.random.default_rng(0).normal(size=tuple(sequences.outputs(inputs).shape))
+        found = stage.gradients(lambda: sequences.outputs(inputs), sequences.as_framework(cotangent))
+    except (NotDifferentiable, RuntimeError):
+        return None
+    alone = [place for place, one in enumerate(found) if one == 0.0 or not np.isfinite(one)][:_MOST_ALONE]
+    others = [place for place in range(len(found)) if place not in alone]
+    affordable = _PRODUCTS // (_CALLS * _TOKENS * max(stage.size, 1))
+    number = max(_FEWEST, min(_MOST, affordable))
+    parts = [part for part in np.array_split(np.array(others, dtype=int), number) if len(part)]
+    groups = (*((place,) for place in alone), *(tuple(int(place) for place in part) for part in parts))
+    return Gradients(groups, tuple(_name([stage.learned[place] for place in group]) for group in groups))
+
+
+def _name(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"

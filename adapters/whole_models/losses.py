@@ -1,0 +1,79 @@
+"""The loss that a model returns if it is given labels: which argument takes them, and which label is ignored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.whole_models.arguments import parameters_of
+from veriformer.adapters.whole_models.outputs import named_arrays
+from veriformer.adapters.whole_models.sequence import Array, Sequences
+
+LABELS = re.compile(r"^(lm_)?(labels?|targets?)$|^(target|label)_ids$|^y$")
+# The label that says so in the interface, and those that do in libraries.
+IGNORED = -100
+_IGNORING = (-100, -1)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The argument for labels, and the label that is ignored there, None if none is known to be."""
+
+    argument: str
+    ignored: int | None
+
+    def of(self, sequences: Sequences, inputs: Any, labels: Array) -> Any:
+        """Return the loss, a scalar; ValueError where the model returns none."""
+        own = labels if self.ignored is None else np.where(labels == IGNORED, self.ignored, labels)
+        arranged = own.swapaxes(0, 1) if sequences.axes == (1, 0) else own
+        returned = sequences.returned(inputs, {self.argument: sequences.as_framework(arranged.copy())})
+        found = _loss_in(returned, sequences)
+        if found is None:
+            raise ValueError("no loss was returned")
+        return found
+
+
+def _loss_in(returned: Any, sequences: Sequences) -> Any:
+    """Return the scalar among what a model returned: the one called loss, or the only one."""
+    arrays = list(named_arrays(returned, sequences.stage.framework.is_array))
+    scalars = [(name, one) for name, one in arrays if one.ndim == 0 and "float" in _dtype(sequences, one)]
+    named = [one for name, one in scalars if name == "loss"]
+    return named[0] if named else scalars[0][1] if len(scalars) == 1 else None
+
+
+def _dtype(sequences: Sequences, array: Any) -> str:
+    return sequences.stage.framework.dtype_name(array)
+
+
+def loss_of(sequences: Sequences, draw: Callable[[int, int], Array], longest: int) -> Loss | None:
+    """Return the loss of a model; None where it takes no labels for positions, or returns none."""
+    if None in sequences.axes or sequences.pooled or longest < 4:
+        return None
+    inputs = sequences.as_framework(draw(2, 4))
+    classes = int(sequences.outputs(inputs).shape[-1])
+    labels = np.arange(8).reshape(2, 4) % classes
+    for parameter in parameters_of(sequences.stage):
+        if LABELS.match(parameter.name) and sequences.place_of(parameter.name) != sequences.place:
+            loss = Loss(parameter.name, None)
+            if _is_finite(loss, sequences, inputs, labels):
+                return Loss(parameter.name, _ignored(parameter.name, sequences, inputs, labels))
+    return None
+
+
+def _ignored(argument: str, sequences: Sequences, inputs: Any, labels: Array) -> int | None:
+    """Return the label that is taken though it is that of no class; None where such an index raises nothing."""
+    if sequences.stage.framework.name == "jax":
+        return None
+    some = labels.copy()
+    some[0, 1] = IGNORED
+    return next((one for one in _IGNORING if _is_finite(Loss(argument, one), sequences, inputs, some)), None)
+
+
+def _is_finite(loss: Loss, sequences: Sequences, inputs: Any, labels: Array) -> bool:
+    try:
+        return bool(np.isfinite(sequences.as_numpy(loss.of(sequences, inputs, labels))))
+    except Exception:
+        return False

@@ -1,0 +1,1 @@
+"""Laws of a model of unknown formula."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from veriformer.adapters import signatures
 from veriformer.adapters.arrays import DTYPES, FRAMEWORKS, ArrayFramework, framework
 from veriformer.adapters.errors import LoadError, NoOperations, describe
+from veriformer.adapters.fixed_values import FixedValue, fixed_of, read_fixed_values, refuse_unlike
 from veriformer.adapters.implementation import LIMITATIONS, Callables, Declarations
 from veriformer.adapters.model_declarations import read_architectures, read_black_box
 from veriformer.adapters.notices import misspelt_operations
@@ -54,6 +56,7 @@ def read_declarations(found: object, name: str, arrays: ArrayFramework) -> Decla
         conventions=_conventions(found, name),
         dtypes=_dtypes(found, name, arrays),
         limitations=_limitations(found, name),
+        fixed_values=_fixed_values(found, name),
         architectures=read_architectures(attribute(found, "architectures", name, None), name),
         black_box=read_black_box(**of_model, name=name),
     )
@@ -101,6 +104,32 @@ def _limitations(found: object, name: str) -> tuple[str, ...]:
     for key in received:
         _qualified(key, LIMITATIONS, "limitations", name)
     return tuple(received)
+
+
+def _fixed_values(found: object, name: str) -> Mapping[str, FixedValue]:
+    """Return the sizes and settings that have one value; LoadError for those that cannot be."""
+    fixed = read_fixed_values(attribute(found, "fixed_values", name, {}), name, OPERATIONS)
+    for operation in OPERATIONS:
+        function = attribute(found, operation, name, None) if fixed else None
+        if function is not None:
+            its = fixed_of(operation, fixed)
+            refuse_unlike(name, operation, its)
+            _refuse_missing_keywords(name, operation, its, signatures.keyword_names(function))
+    return fixed
+
+
+def _refuse_missing_keywords(
+    name: str, operation: str, fixed: Mapping[str, FixedValue], keywords: Container[str]
+) -> None:
+    needed = {"is_causal"} if "is_causal" in fixed else set()
+    if fixed.get("num_kv_heads", fixed.get("num_heads")) != fixed.get("num_heads"):
+        needed.add("num_kv_heads")
+    for keyword in sorted(needed):
+        if keyword not in keywords:
+            raise LoadError(
+                f"{name}: fixed_values has {keyword} = {fixed[keyword]}, which every call passes, and {operation} has "
+                f"no such keyword; give it the keyword {keyword}"
+            )
 
 
 def read_operations(found: object, name: str) -> Callables:

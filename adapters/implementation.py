@@ -12,6 +12,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.arrays_taken import ArraysTaken
 from veriformer.adapters.errors import LoadError
+from veriformer.adapters.fixed_values import FixedValue, fixed_of
 from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
 from veriformer.adapters.siblings import SiblingImports
 from veriformer.adapters.stopwatch import Stopwatch
@@ -45,13 +46,14 @@ class Declarations:
     """What an implementation declares about its operations.
 
     `conventions` and `limitations` have keys that are general ("mask_polarity") or of one operation
-    ("multi_head_attention.mask_polarity"). `architectures` are those of each operation on whole models. `black_box` is
-    what its `model` takes.
+    ("multi_head_attention.mask_polarity"); so has `fixed_values`, the sizes and settings that have one value.
+    `architectures` are those of each operation on whole models. `black_box` is what its `model` takes.
     """
 
     conventions: Mapping[str, str] = field(default_factory=dict)
     dtypes: tuple[str, ...] = ("float32",)
     limitations: tuple[str, ...] = ()
+    fixed_values: Mapping[str, FixedValue] = field(default_factory=dict)
     architectures: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ARCHITECTURES)
     black_box: BlackBox | None = None
 
@@ -122,6 +124,10 @@ class Implementation(Declarations):
         """Return whether the operation refuses by design what `limitation` names (see LIMITATIONS)."""
         names = (operation, self.derived.get(operation, operation))
         return not {limitation, *(f"{name}.{limitation}" for name in names)}.isdisjoint(self.limitations)
+
+    def fixed_for(self, operation: str) -> dict[str, FixedValue]:
+        """Return the sizes and settings that an operation has one value of (see FIXABLE)."""
+        return fixed_of(operation, self.fixed_values)
 
     def forgive(self, operation: str) -> None:
         """Allow calls of an operation again that was given up for hanging or ending its worker."""

@@ -78,6 +78,7 @@ def described(implementation: Implementation) -> dict[str, Any]:
         "conventions": dict(implementation.conventions),
         "dtypes": implementation.dtypes,
         "limitations": implementation.limitations,
+        "fixed_values": dict(implementation.fixed_values),
         "architectures": {name: list(those) for name, those in implementation.architectures.items()},
         "black_box": asdict(implementation.black_box) if implementation.black_box else None,
         "source": implementation.source,
@@ -107,6 +108,7 @@ def _implementation(description: dict[str, Any], target: str) -> Implementation:
     found = SimpleNamespace(
         conventions=description["conventions"],
         limitations=description["limitations"],
+        fixed_values=description["fixed_values"],
         architectures=description["architectures"],
         dtypes=description["dtypes"],
         model_inputs=inputs or None,

@@ -11,7 +11,7 @@ from typing import TypeVar
 from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.space import Space
 
-Value = bool | str | float | Fraction
+Value = bool | str | int | float | Fraction
 ValueT = TypeVar("ValueT", bound=Value)
 StrT = TypeVar("StrT", bound=str)
 CaseT = TypeVar("CaseT", bound=Case)
@@ -20,8 +20,9 @@ Offered = Mapping[str, tuple[Value, ...]]
 
 @dataclass(frozen=True)
 class FixedChoices:
-    """The offered values of choices that an operation does not offer in full, by the limitation's name. `d_ff` is F /
-    E; `num_kv_heads` and `context` say whether they may differ from the heads, or from x.
+    """The offered values of choices that an operation does not offer in full, by the limitation's name. `num_kv_heads`
+    and `context` say whether they may differ from the heads, or from x. `d_ff` is F, or as a fraction F / E; other
+    sizes are numbers by their names in the interface, and lengths go up to `max_length`.
     """
 
     offered: Offered = field(default_factory=lambda: MappingProxyType({}))
@@ -48,10 +49,25 @@ class FixedChoices:
         chosen = self.one_of("activation", drawn, seed)
         return chosen if chosen in getattr(space, "activations", (chosen,)) else drawn
 
-    def hidden(self, drawn: int, width: int) -> int:
+    def size(self, name: str, drawn: int, least: int = 1) -> int:
+        """Return a size of a case: the one that is offered, unless a law needs a larger one, which is then refused."""
+        given = self.number(name)
+        return drawn if given is None or given < least else given
+
+    def number(self, name: str) -> int | None:
+        """Return the one value of a size; None where it is free."""
+        given = self.offered.get(name, (None,))[0]
+        return given if isinstance(given, int) and not isinstance(given, bool) else None
+
+    def length(self, drawn: int, least: int = 1) -> int:
+        """Return a length of a case, at most the largest."""
+        largest = self.number("max_length")
+        return drawn if largest is None else max(min(drawn, largest), least)
+
+    def hidden(self, drawn: int, width: int, least: int = 1) -> int:
         """Return F of a case whose network has the width E."""
-        ratios = self.offered.get("d_ff")
-        return hidden_units(ratios[0], width) if ratios and isinstance(ratios[0], Fraction) else drawn
+        ratio = self.offered.get("d_ff", (None,))[0]
+        return hidden_units(ratio, width) if isinstance(ratio, Fraction) else self.size("d_ff", drawn, least)
 
 
 def hidden_units(ratio: Fraction, width: int) -> int:

@@ -35,7 +35,8 @@ class VectorCase(BatchableCase):
         return self.rows * self.width * 2
 
     def offered(self, fixed: FixedChoices, space: Space | None) -> Self:
-        return replace(self, eps=fixed.one_of("eps", self.eps, self.seed))
+        width = fixed.size("d_model", self.width, getattr(space, "least_width", 1))
+        return replace(self, width=width, eps=fixed.one_of("eps", self.eps, self.seed))
 
     def describe(self) -> str:
         return f"batch {self.batch}, rows {self.rows}, width {self.width}, {self.dtype}"

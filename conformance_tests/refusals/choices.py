@@ -20,7 +20,14 @@ from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.layers.cases import LayerCase
 from veriformer.conformance_tests.operations.layers.inputs import LayerInputs
 from veriformer.conformance_tests.operations.normalisation.inputs import LayerNormInputs, RmsNormInputs
-from veriformer.conformance_tests.refusals.predicates import Given, Predicate, Proportion, SettingIs, SettingIsNot
+from veriformer.conformance_tests.refusals.predicates import (
+    Given,
+    Predicate,
+    Proportion,
+    SettingIs,
+    SettingIsNot,
+    Sized,
+)
 from veriformer.conformance_tests.refusals.refusal import Refusal
 from veriformer.spec.conventions import CONVENTIONS
 
@@ -45,6 +52,8 @@ CHOICES: Mapping[str, Mapping[str, tuple[Any, ...]]] = MappingProxyType(
 _AT_ITS_WORD: Mapping[str, tuple[Any, ...]] = MappingProxyType(
     {"biases": (False,), "num_kv_heads": (False,), "context": (False,)}
 )
+# What the interface calls the sizes that an implementation may have one of.
+_LETTERS = {"d_model": "E", "num_heads": "H", "num_kv_heads": "G", "d_ff": "F", "vocabulary_size": "N"}
 # Cases are drawn with the first so many values of a choice; programs fix the others instead.
 _DRAWN = 3
 _MOST_TRIED = 400
@@ -60,6 +69,15 @@ class Fixed:
     refusals: tuple[Refusal, ...] = ()
     notices: tuple[str, ...] = ()
 
+    def and_also(self, other: Fixed) -> Fixed:
+        """Return what is fixed here or there."""
+        offered = {**self.choices.offered, **other.choices.offered}
+        return Fixed(
+            FixedChoices(MappingProxyType(offered)),
+            (*self.refusals, *other.refusals),
+            (*self.notices, *other.notices),
+        )
+
 
 def fixed_choices(subject: Subject) -> Fixed:
     """Return which choices an operation lacks: where values raise, or are declared as lacking and give wrong results.
@@ -67,19 +85,21 @@ def fixed_choices(subject: Subject) -> Fixed:
     A declared choice has the values for which the reference gives the same; one that is offered all the same is drawn
     freely.
     """
-    asked = _Question(subject)
+    declared = declared_values(subject)
+    asked = _Question(subject, declared)
     if not asked.choices or asked.offers_all():
-        return Fixed()
+        return declared
     base = asked.first_offered()
     if base is None and asked.declared:
         # It is wrong in another way too, so that right results show nothing: its declaration is believed.
-        asked = _AnyAnswer(subject)
+        asked = _AnyAnswer(subject, declared)
         base = asked.first_offered()
     if base is None:
-        return Fixed()
+        return declared
     found = {name: asked.values_offered(base, name) for name in asked.choices}
     lacking = {name: values for name, values in found.items() if set(values) != set(asked.choices[name])}
-    return _fixed(subject, {name: _kept(name, values) for name, values in lacking.items()}, asked.choices)
+    offered = {name: _kept(name, values) for name, values in lacking.items()}
+    return declared.and_also(_fixed(subject, offered, asked.choices))
 
 
 def _kept(name: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -88,13 +108,14 @@ def _kept(name: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class _Question:
-    """Calls with one value of every choice."""
+    """Calls with one value of every choice that is not declared to have one value only."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, fixed: Fixed) -> None:
         name = subject.operation.name
         implementation = subject.implementation
         self._subject = replace(subject, calls=[])
-        self.choices = dict(CHOICES.get(name, {}))
+        self._fixed = fixed.choices
+        self.choices = {choice: v for choice, v in CHOICES.get(name, {}).items() if choice not in self._fixed.offered}
         if "num_kv_heads" not in subject.features:
             self.choices.pop("num_kv_heads", None)
         self.declared = [choice for choice in self.choices if implementation.limited(name, choice)]
@@ -123,16 +144,20 @@ class _Question:
 
     def offered(self, chosen: Chosen) -> bool:
         """Return whether a call is answered; where a limitation is declared, with what the reference gives."""
-        if not self._answered(_inputs(self._subject, chosen, 6)):
+        if not self._answered(self._inputs(chosen, 6)):
             return bool(chosen.get("context")) and self._takes_a_context_as_long_as_x(chosen)
         # A hidden width of one E may fit another ratio by chance.
-        return "d_ff" not in chosen or self._answered(_inputs(self._subject, chosen, 4))
+        return "d_ff" not in chosen or self._answered(self._inputs(chosen, 4))
+
+    def _inputs(self, chosen: Chosen, width: int) -> Any:
+        return _inputs(self._subject, self._fixed, chosen, width)
 
     def _takes_a_context_as_long_as_x(self, chosen: Chosen) -> bool:
         """Return whether another context than x gives what it should where both are as long."""
-        case = _case(self._subject.operation.name, self._subject.implementation.dtypes[0], chosen, 6)
+        name, dtype = self._subject.operation.name, self._subject.implementation.dtypes[0]
+        case = self._fixed.applied(_case(name, dtype, chosen, 6), None)
         # x is its own context in cases of odd seeds.
-        inputs = draw_inputs(self._subject.operation.name, replace(case, key_length=case.query_length, seed=8))
+        inputs = draw_inputs(name, replace(case, key_length=case.query_length, seed=8))
         try:
             return self._agrees(inputs, self._subject.call(inputs), self._subject.conventions["gelu_form"])
         except (AdapterError, WrongShape):
@@ -172,16 +197,18 @@ def _forms(subject: Subject) -> tuple[str, ...]:
     return CONVENTIONS["gelu_form"].value_names
 
 
-def _inputs(subject: Subject, chosen: Chosen, width: int) -> Any:
+def _inputs(subject: Subject, fixed: FixedChoices, chosen: Chosen, width: int) -> Any:
     """Return the inputs of a call with one value of each choice; networks and layers are twice as wide."""
     name, dtype = subject.operation.name, subject.implementation.dtypes[0]
-    inputs = draw_inputs(name, _case(name, dtype, chosen, width))
+    inputs = draw_inputs(name, fixed.applied(_case(name, dtype, chosen, width), None))
     if "eps" in chosen and isinstance(inputs, LayerNormInputs | RmsNormInputs | LayerInputs):
         return inputs.with_x(inputs.x * _SMALL)
     return inputs
 
 
 def _case(name: str, dtype: str, chosen: Chosen, width: int) -> Any:
+    # Of what is declared to have one value any value will do: that one takes its place.
+    chosen = {**{choice: values[0] for choice, values in CHOICES[name].items()}, **chosen}
     if name == "multi_head_attention":
         lengths = (3, 5) if chosen["context"] else (4, 4)
         kv_heads = 2 if chosen.get("num_kv_heads") else 4
@@ -195,6 +222,29 @@ def _case(name: str, dtype: str, chosen: Chosen, width: int) -> Any:
         return LayerCase(2, 2, 4, width, hidden, memory, dtype=dtype, palette="normal", seed=7, **settings)
     hidden = hidden_units(chosen["d_ff"], 2 * width)
     return FeedForwardCase(2, 3, 2 * width, hidden, dtype=dtype, palette="normal", seed=7, **settings)
+
+
+def declared_values(subject: Subject) -> Fixed:
+    """Return the sizes and settings that an operation is declared to have one value of."""
+    name = subject.operation.name
+    values = subject.implementation.fixed_for(name)
+    refusals = tuple(
+        Refusal(name, predicate, "is declared to have one value", declared=True)
+        for choice, value in values.items()
+        for predicate in _other_than(choice, value)
+    )
+    return Fixed(FixedChoices(MappingProxyType({choice: (value,) for choice, value in values.items()})), refusals)
+
+
+def _other_than(choice: str, value: Any) -> list[Predicate]:
+    """Return what is refused where a size or setting has one value."""
+    if choice in _LETTERS:
+        return [Sized(_LETTERS[choice], "other than", value)]
+    if choice == "max_length":
+        return [Sized("L", ">", value), Sized("S", ">", value)]
+    if choice == "is_causal":
+        return [Given("is_causal", there=False)]
+    return [SettingIsNot(choice, (value,))]
 
 
 def _fixed(subject: Subject, offered: dict[str, tuple[Any, ...]], choices: Mapping[str, tuple[Any, ...]]) -> Fixed:

@@ -190,7 +190,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Sized:
-    """A size of a kind: `odd`, `even`, `not divisible by n`, `not a power of two`, `= 1`, `> n`, `< n`."""
+    """A size of a kind: `odd`, `even`, `not divisible by n`, `not a power of two`, `= n`, `> n`, `other than n`, …"""
 
     name: str
     kind: str
@@ -221,6 +221,7 @@ class Sized:
             "=": size == self.number,
             ">": size > self.number,
             "<": size < self.number,
+            "other than": size != self.number,
             "not a power of two": size & (size - 1) != 0,
             "not divisible by": bool(self.number) and size % self.number != 0,
         }[self.kind]

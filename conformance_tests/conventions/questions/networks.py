@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.conventions.asking import LAYERS, Answer, Asking
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import round_to_dtype
+from veriformer.conformance_tests.drawing.vectors import VectorCase
 from veriformer.conformance_tests.operations.activations.inputs import ActivationInputs
 from veriformer.conformance_tests.operations.feed_forward.cases import FeedForwardCase
 from veriformer.conformance_tests.operations.feed_forward.inputs import (
@@ -50,6 +52,8 @@ def gelu_form(asking: Asking) -> Answer:
 
 def rms_norm_gain(asking: Asking) -> Answer:
     """Ask with gains that differ."""
+    if asking.fixed.choices.offered:
+        return asking.compared([_norm_of_its_size(asking)])
     x = np.array([[[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]], [[0.0, 4.0, 1.0], [-1.0, 2.0, -3.0]]])
     return asking.compared([RmsNormInputs(asking.dtype, x, np.array([1.0, 2.0, 3.0]), 1e-3)])
 
@@ -58,9 +62,17 @@ def layer_norm_eps(asking: Asking) -> Answer:
     """Ask with a large eps."""
     if asking.operation in LAYERS:
         return asking.compared([asking.layer(asking.dtype, eps=0.5)])
+    if asking.fixed.choices.offered:
+        return asking.compared([_norm_of_its_size(asking)])
     x = np.array([[[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]]])
     gamma, beta = np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, -1.0])
     return asking.compared([LayerNormInputs(asking.dtype, x, gamma, beta, 0.5)])
+
+
+def _norm_of_its_size(asking: Asking) -> Inputs:
+    """Return inputs of a norm of the width and the eps that are offered."""
+    case = VectorCase(2, 3, 6, asking.dtype, "normal", eps=0.5, seed=7)
+    return draw_inputs(asking.operation, asking.fixed.choices.applied(case, None))
 
 
 def telling_gelu(tree: Any, dtype: str) -> Any:

@@ -64,7 +64,25 @@ class AttentionCase(BatchableCase):
             longest = max(case.query_length, case.key_length)
             length = getattr(space, "queries", None) or getattr(space, "keys", None) or longest
             case = replace(case, query_length=length, key_length=length, itself=True)
-        return case
+        return case._of_fixed_sizes(fixed, space)
+
+    def _of_fixed_sizes(self, fixed: FixedChoices, space: Space | None) -> Self:
+        """Return the case with the sizes and the flag that are fixed."""
+        heads = fixed.number("num_heads") or self.heads
+        width = fixed.number("d_model")
+        changed = replace(
+            self,
+            heads=heads,
+            kv_heads=fixed.number("num_kv_heads") or (heads if self.kv_heads == self.heads else self.kv_heads),
+            head_width=self.head_width if width is None or width % heads else width // heads,
+            query_length=fixed.length(self.query_length),
+            key_length=fixed.length(self.key_length),
+            is_causal=self.is_causal or "is_causal" in fixed.offered,
+        )
+        if self.value_width == self.head_width:
+            changed = replace(changed, value_width=changed.head_width)
+        # Of a law that cannot do with these sizes the case stays as it is, and is refused.
+        return changed if not isinstance(space, AttentionSpace) or space.lacks(changed) <= space.lacks(self) else self
 
     def describe(self) -> str:
         sizes = [f"batch {self.batch}", f"heads {self.heads}"]
@@ -98,7 +116,9 @@ class AttentionSpace(Space):
     """Cases of attention. `sometimes` means: drawn either way if the implementation has the feature.
 
     `queries`, `keys` and `heads` fix a size; the `least_*` bound it from below. With `keys_suffice` there are at least
-    as many keys as queries. `grouped` requires several key/value heads with several query heads each.
+    as many keys as queries. `grouped` requires several key/value heads with several query heads each. `also_causal`
+    says that the law holds of causal attention too, though it is not about it: where every call is causal, it is tried.
+    `ungrouped` says that the law needs a key/value head for each query head, where these have a number of their own.
     """
 
     mask: How = "never"
@@ -125,6 +145,33 @@ class AttentionSpace(Space):
     least_queries: int = 1
     least_keys: int = 1
     least_width: int = 1
+    also_causal: bool = False
+    ungrouped: bool = False
+
+    def lacks(self, case: AttentionCase) -> set[str]:
+        """Return which of the demands a case does not meet."""
+        group = case.heads // case.kv_heads
+        met = {
+            "kv_heads": {"any": True, "one": case.kv_heads == 1 and group > 1, "all": group == 1}[self.kv_heads],
+            "lengths": _are(self.lengths, case.query_length, case.key_length),
+            "grouped": not self.grouped or (case.kv_heads > 1 and group > 1),
+            "ungrouped": not self.ungrouped or group == 1,
+            "heads": self.heads in (None, case.heads) and case.heads >= self.least_heads,
+            "queries": case.query_length >= self.least_queries,
+            "keys": case.key_length >= self.least_keys,
+            "width": case.head_width >= self.least_width,
+            "causal": not case.is_causal or self.causal != "never" or self.also_causal,
+        }
+        return {name for name, is_met in met.items() if not is_met}
+
+
+def _are(lengths: str, queries: int, keys: int) -> bool:
+    return {
+        "any": True,
+        "equal": queries == keys,
+        "unequal": queries != keys,
+        "keys_suffice": queries <= keys,
+    }[lengths]
 
 
 def suited(case: AttentionCase, _: str, limits: Limits) -> AttentionCase:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from veriformer.conformance_tests.drawing import choices
 from veriformer.conformance_tests.drawing.case import Case, Palette
+from veriformer.conformance_tests.drawing.fixed import FixedChoices
 from veriformer.conformance_tests.drawing.limits import SEEDS, Limits
 from veriformer.conformance_tests.drawing.space import EVERY_PALETTE, How, Space
 
@@ -26,6 +27,14 @@ class EmbeddingCase(Case):
     seed: int = 0
 
     axes: ClassVar[tuple[str, ...]] = ("batch", "length", "vocabulary", "width")
+
+    def offered(self, fixed: FixedChoices, space: Space | None) -> Self:
+        return replace(
+            self,
+            length=fixed.length(self.length),
+            vocabulary=fixed.size("vocabulary_size", self.vocabulary, getattr(space, "least_vocabulary", 1)),
+            width=fixed.size("d_model", self.width),
+        )
 
     def describe(self) -> str:
         sizes = f"batch {self.batch}, L = {self.length}, N = {self.vocabulary}, E = {self.width}, {self.dtype}"

@@ -39,11 +39,13 @@ class FeedForwardCase(BatchableCase):
         return self.rows * (self.width + self.hidden) * 2
 
     def offered(self, fixed: FixedChoices, space: Space | None) -> Self:
+        width = fixed.size("d_model", self.width)
         return replace(
             self,
+            width=width,
             activation=fixed.activation(self.activation, self.seed, space),
             biases=fixed.biases(self.biases, self.seed, space),
-            hidden=fixed.hidden(self.hidden, self.width),
+            hidden=fixed.hidden(self.hidden, width, getattr(space, "least_hidden", 1)),
         )
 
     def describe(self) -> str:

@@ -60,12 +60,19 @@ class LayerCase(BatchableCase):
 
     def offered(self, fixed: FixedChoices, space: Space | None) -> Self:
         free = getattr(space, "place", "any") == "any"
+        heads = fixed.size("num_heads", self.heads, getattr(space, "least_heads", 1))
+        d_model = fixed.number("d_model")
+        width = self.width if d_model is None or d_model % heads else d_model // heads
         return replace(
             self,
+            heads=heads,
+            width=width,
+            length=fixed.length(self.length, getattr(space, "least_length", 1)),
+            memory=fixed.length(self.memory, getattr(space, "least_memory", 1)) if self.memory else 0,
             norm_first=fixed.one_of("norm_first", self.norm_first, self.seed) if free else self.norm_first,
             activation=fixed.activation(self.activation, self.seed, space),
             biases=fixed.biases(self.biases, self.seed, space),
-            hidden=fixed.hidden(self.hidden, self.d_model),
+            hidden=fixed.hidden(self.hidden, heads * width),
             eps=fixed.one_of("eps", self.eps, self.seed),
         )
 

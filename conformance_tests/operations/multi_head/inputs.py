@@ -208,7 +208,10 @@ class MultiHeadInputs(SampledInputs):
         return replace(self, context=np.where(where[..., None], content, self.context))
 
     def take_samples(self, index: Array) -> Self:
-        return replace(self, x=self.x[index], context=self.context[index], mask=self._table(index, 0))
+        x = self.x[index]
+        # A context that is x itself stays that.
+        context = x if self.context is self.x else self.context[index]
+        return replace(self, x=x, context=context, mask=self._table(index, 0))
 
     def take_heads(self, index: Array) -> MultiHeadInputs:
         """Return inputs whose heads, with their weights, are in the order of `index`."""
@@ -224,7 +227,8 @@ class MultiHeadInputs(SampledInputs):
 
     def take_tokens(self, index: Array) -> MultiHeadInputs:
         """Return the positions at `index` of a self-attention."""
-        return self.take_queries(index).take_keys(index)
+        taken = self.take_queries(index).take_keys(index)
+        return replace(taken, context=taken.x) if self.context is self.x else taken
 
     def _table(self, index: Array, axis: int) -> Array | None:
         mask = self.mask

@@ -31,14 +31,17 @@ def repeated_heads(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("one_head_each", space=AttentionSpace(mask="sometimes", causal="sometimes", kv_heads="all", least_heads=2))
 @judges("shared_head", space=AttentionSpace(mask="sometimes", causal="sometimes", kv_heads="one"))
-@judges("biases", space=AttentionSpace(mask="sometimes", least_heads=2))
+@judges("biases", space=AttentionSpace(mask="sometimes", least_heads=2, also_causal=True))
 @judges("one_head", space=AttentionSpace(heads=1, mask="sometimes", causal="sometimes"))
 def agrees_with_formula(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()
 
 
-@judges("sum_of_heads", space=AttentionSpace(mask="sometimes", least_heads=2, least_queries=2))
+@judges(
+    "sum_of_heads",
+    space=AttentionSpace(mask="sometimes", least_heads=2, least_queries=2, also_causal=True, ungrouped=True),
+)
 def sum_of_heads(trial: Trial[MultiHeadInputs]) -> Verdict:
     """Each head's attention, projected by its own rows of W_O, sums to the result.
 
@@ -66,14 +69,18 @@ def _part_or_zero(bias: np.ndarray | None, head: int, heads: int) -> np.ndarray 
     return 0.0 if bias is None else _part(bias, head, heads)
 
 
-@judges("heads.permutation", space=AttentionSpace(mask="sometimes", least_heads=2), operations=_MULTI_HEAD)
+@judges(
+    "heads.permutation",
+    space=AttentionSpace(mask="sometimes", least_heads=2, also_causal=True, ungrouped=True),
+    operations=_MULTI_HEAD,
+)
 def head_order(trial: Trial[MultiHeadInputs]) -> Verdict:
     """Heads in another order, weights and all, give the same."""
     order = trial.permutation(trial.inputs.num_heads)
     return trial.equal(trial.inputs, trial.inputs.take_heads(order))
 
 
-@judges("grouped_heads", space=AttentionSpace(mask="sometimes", grouped=True))
+@judges("grouped_heads", space=AttentionSpace(mask="sometimes", grouped=True, also_causal=True))
 def grouped_heads(trial: Trial[MultiHeadInputs]) -> Verdict:
     """Key and value projections written out for every query head give the same."""
     inputs = trial.inputs

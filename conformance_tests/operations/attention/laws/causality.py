@@ -81,7 +81,10 @@ def prefix(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """
     inputs = trial.inputs
     queries, keys = inputs.query_length - 1, inputs.key_length - 1
-    short = inputs.take_queries(np.arange(queries)).take_keys(np.arange(keys))
+    if queries == keys:
+        short = inputs.take_tokens(np.arange(keys))
+    else:
+        short = inputs.take_queries(np.arange(queries)).take_keys(np.arange(keys))
     axis, weights = inputs.result_axis("queries"), inputs.operation == "attention_weights"
 
     def remaining(result: np.ndarray) -> np.ndarray:

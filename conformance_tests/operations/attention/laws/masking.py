@@ -18,8 +18,10 @@ _KEY_MASKS: tuple[MaskKind, ...] = ("padding", "left_padding")
 _SHARED: tuple[MaskShape, ...] = ("keys_only",)
 
 
-@judges("mask.value", space=AttentionSpace(mask="always", bias="sometimes", least_keys=2))
-@judges("mask.polarity", space=AttentionSpace(mask="always", mask_kinds=("one_visible",), least_keys=2))
+@judges("mask.value", space=AttentionSpace(mask="always", bias="sometimes", least_keys=2, also_causal=True))
+@judges(
+    "mask.polarity", space=AttentionSpace(mask="always", mask_kinds=("one_visible",), least_keys=2, also_causal=True)
+)
 def agrees_with_formula(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The result is that of a softmax over the visible keys."""
     return trial.agrees()
@@ -37,7 +39,9 @@ def masked_content(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 
 @judges(
     "mask.low_logits",
-    space=AttentionSpace(mask="always", least_keys=2, amplitudes=(100,), palettes=("integers", "normal", "offset")),
+    space=AttentionSpace(
+        mask="always", least_keys=2, amplitudes=(100,), palettes=("integers", "normal", "offset"), also_causal=True
+    ),
 )
 def low_logits(trial: Trial[AttentionInputs]) -> Verdict:
     """With opposite queries and keys the logits are as low as they can be, and the masked keys still hidden."""
@@ -129,6 +133,7 @@ def additive(trial: Trial[AttentionInputs]) -> Verdict:
         least_batch=2,
         least_heads=2,
         least_keys=2,
+        also_causal=True,
     ),
 )
 def broadcast(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
@@ -141,7 +146,12 @@ def broadcast(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 
 @judges(
     "mask.empty_row",
-    space=AttentionSpace(mask="always", mask_kinds=("empty_rows",), mask_shapes=("full", "lengths", "shared_by_heads")),
+    space=AttentionSpace(
+        mask="always",
+        mask_kinds=("empty_rows",),
+        mask_shapes=("full", "lengths", "shared_by_heads"),
+        also_causal=True,
+    ),
 )
 def empty_row(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """A query without a visible key gets the result that the convention specifies."""
@@ -157,6 +167,7 @@ def empty_row(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
         mask_shapes=("full", "lengths"),
         least_queries=2,
         least_keys=2,
+        also_causal=True,
     ),
 )
 def empty_row_is_local(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:

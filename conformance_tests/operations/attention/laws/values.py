@@ -19,12 +19,18 @@ from veriformer.conformance_tests.operations.multi_head.inputs import MultiHeadI
 _MULTI_HEAD = ("multi_head_attention",)
 
 
-@judges("scale", space=AttentionSpace(least_width=2, least_keys=2))
-@judges("explicit_scale", space=AttentionSpace(scale="always", least_keys=2))
-@judges("value_width", space=AttentionSpace(widths="unequal"))
-@judges("single_query", space=AttentionSpace(queries=1, least_keys=2))
-@judges("bias.value", space=AttentionSpace(bias="always", scale="sometimes", least_keys=2, least_width=2))
-@judges("large_logits", space=AttentionSpace(amplitudes=(10, 30), palettes=("integers", "normal", "offset")))
+@judges("scale", space=AttentionSpace(least_width=2, least_keys=2, also_causal=True))
+@judges("explicit_scale", space=AttentionSpace(scale="always", least_keys=2, also_causal=True))
+@judges("value_width", space=AttentionSpace(widths="unequal", also_causal=True))
+@judges("single_query", space=AttentionSpace(queries=1, least_keys=2, also_causal=True))
+@judges(
+    "bias.value",
+    space=AttentionSpace(bias="always", scale="sometimes", least_keys=2, least_width=2, also_causal=True),
+)
+@judges(
+    "large_logits",
+    space=AttentionSpace(amplitudes=(10, 30), palettes=("integers", "normal", "offset"), also_causal=True),
+)
 def agrees_with_formula(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
     """The result is the formula's."""
     return trial.agrees()

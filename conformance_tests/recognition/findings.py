@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from veriformer.adapters.whole_models.bound_part import BoundPart
+
 Status = Literal["holds", "departs", "unrecognised"]
 StepName = Literal[
     "embedding",
@@ -95,7 +97,7 @@ class Recognition:
 
     `captured` counts the steps of the pass that compute something, `understood` those that belong to a part.
     `unused` are the parameters that no output depends on. It is `causal` if every self-attention of the stream that
-    the results come from is.
+    the results come from is. `bound` are the modules that are one operation each, by what the pass shows.
     """
 
     parts: tuple[Part, ...]
@@ -107,6 +109,7 @@ class Recognition:
     dtype: str = ""
     opaque: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     causal: bool = False
+    bound: tuple[BoundPart, ...] = ()
 
     @property
     def has_transformer_part(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from veriformer.adapters.capture.trace import Trace
+from veriformer.conformance_tests.recognition.binding import bound_parts
 from veriformer.conformance_tests.recognition.causality import is_causal
 from veriformer.conformance_tests.recognition.coverage import coverage
 from veriformer.conformance_tests.recognition.departures import departures_of
@@ -31,4 +32,5 @@ def recognition_of(model: ModelReading) -> Recognition:
         model.trace.dtype,
         model.trace.opaque,
         is_causal(model),
+        bound_parts(model),
     )

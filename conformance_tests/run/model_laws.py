@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.whole_models.session import Session
 from veriformer.adapters.whole_models.whole import WholeModel
-from veriformer.adapters.whole_models.wrapping import Wrapped, Wrapping
+from veriformer.adapters.whole_models.wrapping import Wrapped
 from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.recognition.findings import Recognition
+from veriformer.conformance_tests.run.bound_parts import Bindable, bindable, bound
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.report import Report
@@ -16,17 +19,16 @@ from veriformer.spec.laws import LAWS
 
 # What is called stands between the laws and the model, and keeps these by itself.
 _KEPT_BY_THE_WRAPPING = ("signature", "dtype", "memory_layout")
-
-
-def wrappings_of(recognition: Recognition) -> tuple[Wrapping, ...]:
-    """Return what a model is to be wrapped as, by what it was recognised as."""
-    return (WholeModel(causal=recognition.causal),)
+# A module may overwrite what it is given where nothing else reads it, and the examples have sizes of their own.
+_NOT_OF_A_PART = ("inputs_unchanged", "result_kept", "worked_examples")
 
 
 def judged(session: Session, recognition: Recognition, name: str, seed: int) -> tuple[Judged, ...]:
     """Return the laws of what a recorded model is wrapped as; LoadError where it cannot be called again."""
-    made = session.wrapped(wrappings_of(recognition))
-    return tuple(_judged(one, name, seed) for one in made)
+    parts = [bindable(one) for one in recognition.bound]
+    ways = [way for one in parts for way in one.ways]
+    whole, *made = session.wrapped([WholeModel(causal=recognition.causal), *ways])
+    return (_judged(whole, name, seed), *_of_parts(parts, made, seed))
 
 
 def _judged(made: Wrapped, name: str, seed: int) -> Judged:
@@ -35,13 +37,14 @@ def _judged(made: Wrapped, name: str, seed: int) -> Judged:
     return Judged(made.path, laws_tried(made.implementation, seed))
 
 
-def laws_tried(implementation: Implementation, seed: int) -> Report:
-    """Return the report on an implementation that was made of a model."""
-    names = tuple(implementation.operations)
-    laws = tuple(law.id for law in LAWS.values() if law.operation.name in names and _is_of_the_model(law.claim.key))
+def _of_parts(parts: Sequence[Bindable], made: Sequence[Wrapped], seed: int) -> Iterator[Judged]:
+    for part, implementation in bound(parts, made):
+        yield Judged(part.path, laws_tried(implementation, seed, but=_NOT_OF_A_PART), operation=part.operation)
+
+
+def laws_tried(implementation: Implementation, seed: int, but: tuple[str, ...] = ()) -> Report:
+    """Return the report on an implementation that was made of a model, without the laws that are called `but` these."""
+    names, without = tuple(implementation.operations), (*_KEPT_BY_THE_WRAPPING, *but)
+    laws = tuple(law.id for law in LAWS.values() if law.operation.name in names and law.claim.key not in without)
     run = Run(implementation, RunOptions(Selection(names, laws, effort="quick", seed=seed)))
     return run.diagnosed(run.report())
-
-
-def _is_of_the_model(key: str) -> bool:
-    return key not in _KEPT_BY_THE_WRAPPING

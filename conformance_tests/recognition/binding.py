@@ -117,7 +117,7 @@ def _candidates(model: ModelReading) -> Iterator[_Candidate]:
 
 
 def _shape(model: ModelReading) -> tuple[int, int]:
-    return model._batch(), model.length()
+    return model.batch, model.length()
 
 
 # --- norms ------------------------------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def _longest(model: ModelReading, layered: Layered) -> int:
 def _rows_of_positions(model: ModelReading, embedding: Embedding) -> int | None:
     """Return how many learned positions there are; None where positions are not learned."""
     flow, width = model.flow, model.sublayers.width
-    found = positions_of(flow, embedding, width, model._batch())
+    found = positions_of(flow, embedding, width, model.batch)
     if found is None or found.kind != "learned":
         return None
     for term in embedding.terms:

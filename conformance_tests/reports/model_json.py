@@ -8,6 +8,7 @@ from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Suspected
 from veriformer.conformance_tests.reports.departures import citations_of
 from veriformer.conformance_tests.reports.diagnosis_json import diagnosis_as_json
+from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport
 
 
@@ -22,11 +23,23 @@ def model_as_json(report: ModelReport) -> dict[str, Any]:
         "dtype": recognition.dtype,
         "parts": [_part(part) for part in report.parts],
         "departures": departures,
+        "bound": [_bound(one) for one in report.laws if one.is_part],
         "share": {"found": recognition.share_found, "understood": recognition.share_understood},
         "unused": list(recognition.unused),
         "opaque": dict(recognition.opaque),
         # As for an implementation that could not be loaded: only where there is something to say.
         **({"reason": report.reason} if report.reason else {}),
+    }
+
+
+def _bound(judged: Judged) -> dict[str, Any]:
+    """Return a module that the laws of its operation were tried on; the results of these have its path."""
+    return {
+        "path": judged.path,
+        "operation": judged.operation,
+        "laws": [result.law.id for result in judged.report.results if result.status != "not_declared"],
+        "broken": [result.law.id for result in judged.broken],
+        "diagnosis": diagnosis_as_json(judged.report),
     }
 
 

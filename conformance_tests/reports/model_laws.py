@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from rich.text import Text
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.ranking import most_telling_first
+from veriformer.conformance_tests.reports.unjudged import unjudged
 from veriformer.conformance_tests.reports.violation import title, violation
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport
@@ -34,8 +38,12 @@ _SUBJECTS = {
 def law_sections(report: ModelReport, options: Options) -> Iterator[Lines]:
     """Yield the laws of the model and of its parts that do not hold, and at the end a summary of all."""
     for judged in report.laws:
-        yield from _broken(judged, options)
-    yield [line for judged in report.laws for line in _summary(judged, options)]
+        yield from _of_part(judged, options) if judged.is_part else _broken(judged, options)
+    parts = [judged for judged in report.laws if judged.is_part]
+    in_full = [judged for judged in report.laws if options.verbose or not judged.is_part]
+    yield [line for judged in in_full for line in _summary(judged, options)]
+    if parts and not options.verbose:
+        yield _entry("Parts", _parts_sentence(parts), options)
 
 
 def first_broken(report: ModelReport) -> str:
@@ -61,6 +69,33 @@ def _broken(judged: Judged, options: Options) -> Iterator[Lines]:
     for result in failed:
         if result.law.obligation == "should":
             yield _may_differ(judged, result, options)
+
+
+def _of_part(judged: Judged, options: Options) -> Iterator[Lines]:
+    """Yield what is broken in a module, under its path."""
+    if not judged.broken:
+        return
+    yield [Text(f"{plain(judged.path)}, {judged.operation}", style="bold")]
+    # There is no script that calls a module with other weights.
+    yield from _broken(judged, replace(options, verbose=False))
+    if errors := [one for one in judged.broken if one.status == "error"]:
+        lines = unjudged(judged.report, errors, replace(options, verbose=False))
+        yield lines[:-1]
+
+
+def _parts_sentence(parts: Sequence[Judged]) -> str:
+    """Return on which modules the laws of operations were tried, and what came of it."""
+    of_each = [f"{plain(one.path)} ({one.operation}, {_tally(one)})" for one in parts]
+    return f"laws of operations were tried on {counted(len(parts), 'module')}: {', '.join(of_each)}"
+
+
+def _tally(judged: Judged) -> str:
+    statuses = Counter(one.status for one in judged.report.results)
+    said = [
+        f"{statuses['passed']} hold",
+        f"{len(judged.broken)} broken" if judged.broken else "",
+    ]
+    return ", ".join(filter(None, said))
 
 
 def _may_differ(judged: Judged, result: LawResult, options: Options) -> Lines:

@@ -13,6 +13,7 @@ from veriformer.adapters.whole_models.wrapping import Wrapped
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.subject import Subject, WrongShape, standard_conventions
 from veriformer.conformance_tests.core.verdict import compare
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.vectors import VectorCase
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
@@ -49,6 +50,11 @@ def bindable(part: BoundPart) -> Bindable:
     )
 
 
+def ways_of(ones: Sequence[Bindable]) -> list[BoundPart]:
+    """Return the ways of all parts, one after the other."""
+    return [way for one in ones for way in one.ways]
+
+
 def bound(ones: Sequence[Bindable], made: Sequence[Wrapped]) -> Iterator[tuple[BoundPart, Implementation]]:
     """Yield the parts that are bound, each in the first way that is right; `made` is of all their ways, in order.
 
@@ -83,16 +89,33 @@ def _without(path: str, place: WeightPlace) -> tuple[Any, ...]:
 
 
 def _is_the_operation(implementation: Implementation, part: BoundPart) -> bool:
-    """Return whether a call like that of the recorded pass gives what the operation gives, on other numbers."""
+    """Return whether a call like that of the recorded pass gives what the operation gives, on other numbers.
+
+    A model may have been made for one length, which is then no fault of its attention.
+    """
     conventions = {**standard_conventions(), **part.conventions}
     subject = Subject(implementation, OPERATIONS[part.operation], conventions)
-    inputs: Inputs = draw_inputs(part.operation, _usual_case(part, implementation.dtypes[0]))
-    try:
-        output = subject.call(inputs)
-    except (AdapterError, WrongShape):
+    case = _usual_case(part, implementation.dtypes[0])
+    inputs: Inputs = draw_inputs(part.operation, case)
+    output = _answer(subject, inputs)
+    if output is None or (isinstance(case, AttentionCase) and not _takes_other_lengths(subject, case)):
         return False
     expected = inputs.expected(conventions)
     return compare(expected.value, output, expected.allowed, expected.judged).holds
+
+
+def _answer(subject: Subject, inputs: Inputs) -> Array | None:
+    try:
+        return subject.call(inputs)
+    except (AdapterError, WrongShape):
+        return None
+
+
+def _takes_other_lengths(subject: Subject, case: AttentionCase) -> bool:
+    """Return whether any other length than that of the recorded pass is answered."""
+    others = {max(length, 2) for length in (case.query_length - 1, case.query_length // 2)} - {case.query_length}
+    cases = (replace(case, query_length=length, key_length=length) for length in sorted(others, reverse=True))
+    return any(_answer(subject, draw_inputs(subject.operation.name, one)) is not None for one in cases)
 
 
 def _usual_case(part: BoundPart, dtype: str) -> Case:

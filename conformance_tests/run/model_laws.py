@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.whole_models.bound_part import BoundPart
 from veriformer.adapters.whole_models.session import Session
 from veriformer.adapters.whole_models.whole import WholeModel
 from veriformer.adapters.whole_models.wrapping import Wrapped
 from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.recognition.findings import Recognition
-from veriformer.conformance_tests.run.bound_parts import Bindable, bindable, bound
+from veriformer.conformance_tests.run.bound_parts import Bindable, bindable, bound, ways_of
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.report import Report
@@ -19,6 +20,8 @@ from veriformer.spec.laws import LAWS
 
 # What is called stands between the laws and the model, and keeps these by itself.
 _KEPT_BY_THE_WRAPPING = ("signature", "dtype", "memory_layout")
+# A mistake breaks many laws of a part, whose sizes are fixed: there is little to make smaller.
+_MOST_TRIED = 200
 # A module may overwrite what it is given where nothing else reads it, and the examples have sizes of their own.
 _NOT_OF_A_PART = ("inputs_unchanged", "result_kept", "worked_examples")
 
@@ -26,9 +29,14 @@ _NOT_OF_A_PART = ("inputs_unchanged", "result_kept", "worked_examples")
 def judged(session: Session, recognition: Recognition, name: str, seed: int) -> tuple[Judged, ...]:
     """Return the laws of what a recorded model is wrapped as; LoadError where it cannot be called again."""
     parts = [bindable(one) for one in recognition.bound]
-    ways = [way for one in parts for way in one.ways]
-    whole, *made = session.wrapped([WholeModel(causal=recognition.causal), *ways])
+    whole, *made = session.wrapped([WholeModel(causal=recognition.causal), *ways_of(parts)])
     return (_judged(whole, name, seed), *_of_parts(parts, made, seed))
+
+
+def parts_judged(session: Session, bound_parts: Sequence[BoundPart], seed: int) -> tuple[Judged, ...]:
+    """Return the laws of some parts of a recorded model alone; LoadError where it cannot be called again."""
+    parts = [bindable(one) for one in bound_parts]
+    return tuple(_of_parts(parts, session.wrapped(ways_of(parts)), seed))
 
 
 def _judged(made: Wrapped, name: str, seed: int) -> Judged:
@@ -39,12 +47,16 @@ def _judged(made: Wrapped, name: str, seed: int) -> Judged:
 
 def _of_parts(parts: Sequence[Bindable], made: Sequence[Wrapped], seed: int) -> Iterator[Judged]:
     for part, implementation in bound(parts, made):
-        yield Judged(part.path, laws_tried(implementation, seed, but=_NOT_OF_A_PART), operation=part.operation)
+        report = laws_tried(implementation, seed, but=_NOT_OF_A_PART, most_tried=_MOST_TRIED)
+        yield Judged(part.path, report, operation=part.operation)
 
 
-def laws_tried(implementation: Implementation, seed: int, but: tuple[str, ...] = ()) -> Report:
-    """Return the report on an implementation that was made of a model, without the laws that are called `but` these."""
+def laws_tried(
+    implementation: Implementation, seed: int, but: tuple[str, ...] = (), most_tried: int | None = None
+) -> Report:
+    """Return the report on an implementation that was made of a model, without the laws whose keys are `but` these."""
     names, without = tuple(implementation.operations), (*_KEPT_BY_THE_WRAPPING, *but)
     laws = tuple(law.id for law in LAWS.values() if law.operation.name in names and law.claim.key not in without)
-    run = Run(implementation, RunOptions(Selection(names, laws, effort="quick", seed=seed)))
+    selection = Selection(names, laws, effort="quick", seed=seed)
+    run = Run(implementation, RunOptions(selection, most_tried=most_tried))
     return run.diagnosed(run.report())

@@ -39,8 +39,8 @@ class ModelReport(Report):
 
     @property
     def broken(self) -> tuple[LawResult, ...]:
-        """The laws that fail, without those that correct models may break."""
-        return tuple(one for one in self.results if one.status == "failed" and one.law.obligation == "must")
+        """The laws that are broken, of the whole model first."""
+        return tuple(result for judged in self.laws for result in judged.broken)
 
     @property
     def is_recognised(self) -> bool:

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 class RunOptions:
     """The options of a run, as the keywords of `check` describe them; each function reads those that it needs.
 
-    `isolation` holds the limits of the implementation's own process, None to call it in this one.
+    `isolation` holds the limits of the implementation's own process, None to call it in this one. `most_tried` is how
+    many cases may be tried in order to find a smaller one, None for the usual number.
     """
 
     selection: Selection = field(default_factory=Selection)
     expected_failures: ExpectedFailures = field(default_factory=ExpectedFailures)
     fail_fast: bool = False
     shrink: bool = True
+    most_tried: int | None = None
     diagnosis: bool = True
     budget: float | None = None
     isolation: ProcessLimits | None = None

@@ -222,6 +222,7 @@ class Run:
         limits = replace(self._limits(profile, seed), turn=turns()[law.id])
         search = Search(law, profile.subject, limits, seed, examples, self.selection.batches)
         search.is_spent = self.pace.is_spent
+        search.most_tried = self.options.most_tried or search.most_tried
         return search
 
     def searched(self, law: Law, profile: Profile, *, shrink: bool = True) -> LawResult:

@@ -115,6 +115,8 @@ class Search:
     # Whether the search for a smaller case ended early: where a call did not come back, and (`cut_short`) by the clock.
     gave_up: bool = False
     cut_short: bool = False
+    # The cases that may be tried in order to find a smaller one.
+    most_tried: int = field(default_factory=lambda: MOST_TRIED)
     # Whether the user's budget, if there is one, is spent.
     is_spent: Callable[[], bool] = lambda: False
     _known: dict[AnyCase, Outcome] = field(default_factory=dict)
@@ -315,7 +317,7 @@ class Search:
     def example_of(self, refusal: Refused) -> Outcome:
         """Return the outcome of a small case that is refused, with its calls made all the same."""
         small, whole = self._drawn(replace(self.limits, small=True), _SWEPT_DRAWS), list(self._known)
-        for case in sorted(small, key=_length) + whole:
+        for case in sorted(small, key=_length)[: self.most_tried] + whole:
             if self.judge(case).refusal == refusal:
                 known, self.subject.refusals = self.subject.refusals, None
                 outcome = self.judge(case)
@@ -355,7 +357,7 @@ class Search:
             return False
         if not self.gave_up and time.monotonic() > self._deadline:
             self.gave_up = self.cut_short = True
-        most = MOST_TRIED_COMPILED if self.limits.compiles_per_shape else MOST_TRIED
+        most = MOST_TRIED_COMPILED if self.limits.compiles_per_shape else self.most_tried
         return self.is_spent() or self.gave_up or self._tried >= most or self._products >= _MOST_PRODUCTS
 
     def _count_shrinking(self, outcome: Outcome) -> None:

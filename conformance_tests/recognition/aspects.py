@@ -112,7 +112,8 @@ def _turns_behind(aspects: Sequence[Aspect], usual: Hashable) -> list[Hashable]:
     values = [aspect.value for aspect in aspects]
     others = [value for value in values if value != usual]
     seldom = aspects[values.index(usual)].seldom
-    if not seldom or len(others) != 1 or not all(aspect.alternates for aspect in aspects):
+    groups = {aspect.alternates for aspect in aspects}
+    if not seldom or len(others) != 1 or len(groups) != 1 or "" in groups or aspects[0].follows:
         return []
     phase = values.index(others[0]) % _TURNS
     turns = [others[0] if i % _TURNS == phase else usual for i in range(len(values))]

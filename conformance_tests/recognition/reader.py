@@ -202,7 +202,7 @@ class Reader:
             return None
         for start in reversed(list(self.candidates(value))):
             of = self.read(start)
-            if isinstance(of, Norm) and of.kind != "norm":
+            if isinstance(of, Norm) and of.kind != "norm" and of.mistake is None and not isinstance(of.of, Unknown):
                 # What is done to a right norm afterwards, such as hiding padding, is no norm again.
                 return None
             if isinstance(of, Unknown) or (isinstance(of, Output) and self.flow.shape(start)[-1:] != shape[-1:]):

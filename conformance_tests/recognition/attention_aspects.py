@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 import numpy as np
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
+from veriformer.conformance_tests.recognition.biases import fills
 from veriformer.conformance_tests.recognition.core import Setting
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
@@ -258,13 +259,13 @@ def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
         "softcap", "logits", cap, "no cap" if cap is None else f"the logits are capped at ±{cap:g}", first, rank=1
     )
     pattern = setting.pattern
-    words = {"causal": "each query sees its own and earlier keys", "every key": "each query sees every key"}
+    patterns = {"causal": "each query sees its own and earlier keys", "every key": "each query sees every key"}
     window = "" if setting.window is None else f"each query sees {setting.window[0]} keys before its own"
     yield Aspect(
         "visible keys",
         "mask",
         pattern,
-        window or words.get(setting.pattern, f"the keys are {setting.pattern}"),
+        window or patterns.get(setting.pattern, f"the keys are {setting.pattern}"),
         min(first + 1, last),
         alternates=_TURNS.get(setting.pattern, ""),
         seldom=setting.window is None,
@@ -281,17 +282,12 @@ def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
             min(first + 1, last),
             mistake=lambda usual: _other_window(left, usual),
         )
-    yield Aspect(
-        "bias",
-        "logits",
-        setting.bias is not None,
-        "a bias is added to the logits" if setting.bias is not None else "no bias is added to the logits",
-        first,
-        rank=int(setting.bias is not None),
-        from_first=setting.bias is not None,
-    )
-    if setting.bias is not None:
-        yield Aspect("bias by head", "logits", _fingerprint(setting), "the bias that is added is one of its own", first)
+    added = setting.bias is not None and not fills(setting.bias)
+    words = "a bias is added to the logits" if added else "no bias is added to the logits"
+    yield Aspect("bias", "logits", added, words, first, rank=int(added), from_first=added)
+    if added:
+        words = "the bias that is added is one of its own"
+        yield Aspect("bias by head", "logits", _fingerprint(setting), words, first)
     yield Aspect(
         "sinks", "weights", setting.sinks is not None, "sinks" if setting.sinks is not None else "no sinks", last
     )

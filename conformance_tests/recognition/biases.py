@@ -71,14 +71,41 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
         sentence = "a mask is added to the logits as zeros and ones"
         yield Suspicion("mask", place, sentence, (suspected("bool_mask_added_as_numbers"),))
         return
+    path = ""
+    if fills(setting.bias):
+        sentence = "what is added to hidden logits is too small to hide them"
+        yield Suspicion("mask", place, sentence, (suspected("finite_mask_beaten_by_logits"),))
+        return
+    if setting.bias_value is not None and flow.is_fixed(setting.bias_value) and _differs_by_sample(setting.bias):
+        sentence = "the same table is added to the logits of all samples, and it differs between them"
+        yield Suspicion("logits", place, sentence, (suspected("mask_head_repeat_order"),))
+        return
     if found.kind == "buckets":
         names = _of_buckets(flow, setting)
         sentence = "relative positions get the row of another bucket"
+        path = _path_of_table(flow, setting)
     else:
         names = tuple(_of_alibi(setting))
         sentence = "the bias by distance is none that is right"
     if names:
-        yield Suspicion("logits", place, names[0].sentence or sentence, of_named(names))
+        yield Suspicion("logits", place, names[0].sentence or sentence, of_named(names), path)
+
+
+def fills(bias: Array) -> bool:
+    """Return whether a bias is one number for all later keys and 0 for the others: a mask that does not hide."""
+    causal = reference.causal_mask(bias.shape[-2], bias.shape[-1])
+    later = bias[..., ~causal]
+    return bool(later.size and not bias[..., causal].any() and later.flat[0] < 0 and (later == later.flat[0]).all())
+
+
+def _differs_by_sample(bias: Array) -> bool:
+    return bool((bias != bias[:1]).any())
+
+
+def _path_of_table(flow: Flow, setting: Setting) -> str:
+    """Return the module of the table that a bias takes its rows from."""
+    names = () if setting.bias_value is None else flow.parameters_of(setting.bias_value)
+    return names[0].rpartition(".")[0] if names else ""
 
 
 def _of_alibi(setting: Setting) -> Iterator[Named]:

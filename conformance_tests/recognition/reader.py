@@ -164,6 +164,12 @@ class Reader:
         gain = None if norm.gain is None else vectors[norm.gain]
         shift = None if norm.shift is None else vectors[norm.shift]
         one_plus = gain is not None and self._is_one_plus(gain)
+        of = self.read(start)
+        if isinstance(of, Unknown) or (isinstance(of, Norm) and of.kind == "norm"):
+            # A norm of what is no part may be a mistaken norm of a part.
+            mistaken = self._mistaken_norm(value)
+            if mistaken is not None and mistaken.mistake is not None:
+                return mistaken
         return Norm(value, self.read(start), norm.kind, norm.eps, norm.placement, gain, shift, one_plus)
 
     def _likeliest(self, found: Sequence[_Start]) -> _Start:
@@ -195,23 +201,27 @@ class Reader:
             if norm is not None:
                 yield start, norm, vectors
 
-    def _mistaken_norm(self, value: int) -> Expression | None:
+    def _mistaken_norm(self, value: int) -> Norm | None:
         """Return a norm with a mistake in it: of a part, by a vector of parameters or a size taken of each row."""
         shape = self.flow.shape(value)
         if len(shape) < 2 or shape[-1] < 2:
             return None
+        unnamed: Norm | None = None
         for start in reversed(list(self.candidates(value))):
             of = self.read(start)
             if isinstance(of, Norm) and of.kind != "norm" and of.mistake is None and not isinstance(of.of, Unknown):
                 # What is done to a right norm afterwards, such as hiding padding, is no norm again.
-                return None
+                return unnamed
             if isinstance(of, Unknown) or (isinstance(of, Output) and self.flow.shape(start)[-1:] != shape[-1:]):
                 continue
             vectors = self.vectors_between(start, value)
             if len(vectors) > 2 or not self._takes_sizes(start, value):
                 continue
-            return self._with_mistake(value, start, of, vectors)
-        return None
+            found = self._with_mistake(value, start, of, vectors)
+            if found.mistake is not None:
+                return found
+            unnamed = unnamed or found
+        return unnamed
 
     def _takes_sizes(self, start: int, value: int) -> bool:
         """Return whether something smaller than the vectors is computed on the way, such as their sizes."""
@@ -223,7 +233,7 @@ class Reader:
                 return True
         return False
 
-    def _with_mistake(self, value: int, start: int, of: Expression, vectors: Sequence[int]) -> Expression:
+    def _with_mistake(self, value: int, start: int, of: Expression, vectors: Sequence[int]) -> Norm:
         before, after = self.flow.array(start), self.flow.array(value).reshape(self.flow.shape(start))
         arrays = [self.flow.array(one).ravel() for one in vectors]
         found = mistaken_norm(before, after, arrays, self.flow.unit_between(start, value), self._eps_seen())

@@ -136,7 +136,7 @@ class Streams:
             stream = later.stream
             if isinstance(stream, Norm) and _same(stream.of, place.result):
                 return Place(**{**vars(place), "after": stream})
-        for end in self.ends:
+        for end in (self.reader.read(one.input) for one in self.sublayers.others):
             # Before a final norm, the last sublayer may have one of its own.
             if isinstance(end, Norm) and isinstance(end.of, Norm) and _same(end.of.of, place.result):
                 return Place(**{**vars(place), "after": end.of})

@@ -130,6 +130,8 @@ def _sinusoids(length: int, width: int, layout: str) -> Array | None:
         return None
 
 
+# Tables that correct models have as well: those of tensor2tensor, fairseq and Whisper, of a larger base, and of diffusion.
+_OTHER_TABLES = ("frequencies=last_frequency_exact", "frequencies=base_100000", "functions=cosine_first")
 _WRONG_TABLES = {
     "by sample": ("the position that is added is that of the sample in the batch", "pe_indexed_by_batch"),
     "one for all": ("every token gets the same row of positions", "pe_single_row_not_slice"),
@@ -206,7 +208,7 @@ def _of_unknown_table(flow: Flow, embedding: Embedding, positions: Positions, wi
                 Call("sinusoidal_positions", arguments, table, _TABLE_UNIT, {"sinusoidal_layout": layout})
                 for layout in ("interleaved", "concatenated")
             ]
-            found = named(calls)
+            found = tuple(one for one in named(calls) if one.name not in _OTHER_TABLES)
             if found:
                 sentence = found[0].sentence or "the table of positions is none that is right"
                 yield Suspicion("positions", positions.place, sentence, of_named(found), positions.path)

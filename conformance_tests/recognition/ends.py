@@ -37,7 +37,7 @@ def departures_of_beginnings(model: ModelReading) -> Iterator[Departure]:
 
 def _embedding_mistakes(model: ModelReading, embedding: Embedding) -> Iterator[Suspicion]:
     again = [item for one in model.readings for item in one.suspicions if _names(item, "pe_added_every_block")]
-    for item in embedding_mistakes(model.flow, embedding, model.sublayers.width, model.batch):
+    for item in embedding_mistakes(model.flow, embedding, model.width_of(embedding), model.batch):
         # Positions that are added before each layer are added twice before the first.
         yield replace(item, suspects=again[0].suspects) if again and _names(item, "pe_input_added_twice") else item
 

@@ -143,6 +143,11 @@ class ModelReading:
         same = [other for other in self.layered if other.stack == one.stack]
         return same[-1] is one or same[-1].place.result is one.place.result is not None
 
+    def width_of(self, embedding: Embedding) -> int:
+        """Return the width of the stream that begins so; towers and stacks may have different ones."""
+        shapes = [self.flow.shape(term.value) for term in embedding.terms if term.value >= 0]
+        return max(shapes, key=len)[-1] if any(shapes) else self.sublayers.width
+
     def path_of_embedding(self, embedding: Embedding) -> str:
         """Return the module of the first table that a stream begins with, the name of the table outside of modules."""
         names = [name.rpartition(".")[0] or name for one in embedding.tokens for name in one.lookup.names]

@@ -99,7 +99,7 @@ def _branch_of(expression: Expression) -> Branch | None:
         high = expression.high if high is None else high
         expression = expression.of
     start = expression.value
-    if isinstance(expression, Taken) and len(expression.of) == 1:
+    while isinstance(expression, Taken) and len(expression.of) == 1:
         expression = expression.of[0]
     return Branch(expression.map, start, low, high, shift) if isinstance(expression, Output) else None
 

@@ -44,7 +44,7 @@ def _status(path: str, layer: int | None, steps: set[str], departures: Sequence[
 
 
 def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequence[Departure]) -> Iterator[Part]:
-    positions = positions_of(model.flow, embedding, model.sublayers.width, model.batch)
+    positions = positions_of(model.flow, embedding, model.width_of(embedding), model.batch)
     role, path, place = _beginning(model, embedding)
     if not role and positions is None and embedding.norm is None:
         # The model takes the vectors as they are.

@@ -97,13 +97,17 @@ class Sublayers:
     @cached_property
     def width(self) -> int:
         """The width of the stream: what most attentions give, else that of the tables, else what most maps read."""
-        given = [self.flow.shape(one.output)[-1] for one, _ in self._leaving if self.flow.shape(one.output)]
+        given = self._given_widths
         if given:
             return max(set(given), key=given.count)
         read = [self.flow.shape(one.input)[-1] for one in self.maps.linear if self.flow.shape(one.input)]
         tables = {self.flow.shape(one.output)[-1] for one in self.maps.lookups}
         common = [width for width in read if width in tables] or read
         return max(set(common), key=common.count) if common else 0
+
+    @cached_property
+    def _given_widths(self) -> list[int]:
+        return [self.flow.shape(one.output)[-1] for one, _ in self._leaving if self.flow.shape(one.output)]
 
     @cached_property
     def _attentions(self) -> tuple[AttentionSublayer, ...]:
@@ -154,10 +158,12 @@ class Sublayers:
 
     def _networks(self) -> Iterator[FeedForwardSublayer]:
         taken = {m.step for attention in self._attentions for m in (*attention.entries, attention.exit)}
+        exits = {attention.exit.step for attention in self._attentions}
         for one in self.maps.linear:
             if one.step in taken or any(_attended(self.reader.read(one.input))) or self._mixes_positions(one.input):
                 continue
-            inner = [m for m in self.nearest_maps(one.input) if m.step not in taken]
+            # One map may give queries, keys, values and the hidden layer of a network side by side.
+            inner = [m for m in self.nearest_maps(one.input) if m.step not in exits]
             hidden = [m for m in inner if self._is_hidden(m, one)]
             if hidden and len(hidden) == len(self.nearest_maps(one.input)):
                 yield FeedForwardSublayer(tuple(hidden), one)
@@ -172,7 +178,9 @@ class Sublayers:
         """Return whether one map's output is the hidden layer before another: both lead from and to the stream."""
         reads, gives = self.flow.shape(inner.input)[-1], self.flow.shape(outer.output)[-1]
         hidden = self.flow.shape(outer.input)[-1]
-        return reads == self.width and gives == self.width and (hidden != self.width or self._is_private(inner, outer))
+        # Towers and stacks of one model may have different widths.
+        is_stream = reads == gives and reads in {self.width, *self._given_widths}
+        return is_stream and (hidden != reads or self._is_private(inner, outer))
 
     def _is_private(self, inner: LinearMap, outer: LinearMap) -> bool:
         """Return whether nothing but one map makes use of another's output."""

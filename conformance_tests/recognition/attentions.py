@@ -10,6 +10,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.core import Heads, Setting, fits, settings_of
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.heads import Merge, grouped, merge_of
+from veriformer.conformance_tests.recognition.maps import canonical_factors, factors
 from veriformer.conformance_tests.recognition.operands import Operand, read_operand
 from veriformer.conformance_tests.recognition.sites import Site
 from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
@@ -118,4 +119,8 @@ def _side_by_side(parts: Sequence[Operand]) -> Operand:
 
 
 def _merge(flow: Flow, sublayer: AttentionSublayer, output: Array) -> Merge | None:
-    return merge_of(output, flow.array(sublayer.exit.input))
+    step = flow.steps[sublayer.exit.step]
+    sides = canonical_factors(flow, step)
+    # A product that sums over heads and components at once has them wherever its operand has them.
+    merged = flow.array(sublayer.exit.input) if sides is None else sides[factors(step).index(sublayer.exit.input)]
+    return merge_of(output, merged)

@@ -77,6 +77,22 @@ class Maps:
             if step.kind == Kind.CONTRACTION and all(self.flow.depends_on_input(one) for one in factors(step))
         )
 
+    def width_in(self, one: LinearMap) -> int:
+        """Return over how many components of its input a map sums."""
+        step, shape = self.flow.steps[one.step], self.flow.shape(one.input)
+        if "contracted" not in step.attributes:
+            return shape[-1] if shape else 0
+        summed = step.attributes["contracted"][factors(step).index(one.input)]
+        return int(np.prod([shape[axis] for axis in summed]))
+
+    def width_out(self, one: LinearMap) -> int:
+        """Return how many components a map gives for each vector, wherever their axes are."""
+        step, shape = self.flow.steps[one.step], self.flow.shape(one.output)
+        if "contracted" not in step.attributes:
+            return shape[-1] if shape else 0
+        size = max(self.flow.array(one.input).size, 1)
+        return int(np.prod(self.flow.shape(one.product))) * self.width_in(one) // size
+
     def _linear(self) -> Iterator[LinearMap]:
         for index, step in enumerate(self.flow.steps):
             if step.kind != Kind.CONTRACTION or len(step.operands) < 2:

@@ -107,7 +107,7 @@ class Sublayers:
 
     @cached_property
     def _given_widths(self) -> list[int]:
-        return [self.flow.shape(one.output)[-1] for one, _ in self._leaving if self.flow.shape(one.output)]
+        return [self.maps.width_out(one) for one, _ in self._leaving]
 
     @cached_property
     def _attentions(self) -> tuple[AttentionSublayer, ...]:
@@ -128,7 +128,7 @@ class Sublayers:
             if len(inner) != 1:
                 return ()
             read = inner[0]
-        if not isinstance(read, Output) or self.flow.shape(read.map.output)[-1] == self.width:
+        if not isinstance(read, Output) or self.maps.width_out(read.map) == self.width:
             return ()
         return (*self._narrowing(read.map), read.map)
 
@@ -176,8 +176,8 @@ class Sublayers:
 
     def _is_hidden(self, inner: LinearMap, outer: LinearMap) -> bool:
         """Return whether one map's output is the hidden layer before another: both lead from and to the stream."""
-        reads, gives = self.flow.shape(inner.input)[-1], self.flow.shape(outer.output)[-1]
-        hidden = self.flow.shape(outer.input)[-1]
+        reads, gives = self.maps.width_in(inner), self.maps.width_out(outer)
+        hidden = self.maps.width_in(outer)
         # Towers and stacks of one model may have different widths.
         is_stream = reads == gives and reads in {self.width, *self._given_widths}
         return is_stream and (hidden != reads or self._is_private(inner, outer))

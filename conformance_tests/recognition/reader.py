@@ -128,7 +128,18 @@ class Reader:
         if step.kind != Kind.ADDITION:
             return None
         terms = [self.read(one) for one in step.operands if self.flow.array(one).dtype.kind == "f"]
-        return Sum(value, _flat(terms)) if len(terms) == 2 else None
+        if len(terms) != 2:
+            return None
+        for total, added in (terms, terms[::-1]):
+            if isinstance(total, Sum) and self._is_late_bias(added, value) and isinstance(total.terms[-1], Output):
+                return Sum(value, total.terms)
+        return Sum(value, _flat(terms))
+
+    def _is_late_bias(self, added: Expression, value: int) -> bool:
+        """Return whether one vector of parameters is added to all positions: `x + h @ w + b` adds its bias last."""
+        vector, shape = self.flow.array(added.value), self.flow.shape(value)
+        one_row = isinstance(added, Fixed) and vector.ndim > 0 and vector.size == shape[-1]
+        return one_row and self.flow.depends_on_parameters(added.value)
 
     def _same_size(self, values: Sequence[int], value: int) -> bool:
         return all(self.flow.array(one).size == self.flow.array(value).size for one in values)

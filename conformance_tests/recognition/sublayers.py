@@ -152,6 +152,8 @@ class Sublayers:
 
     def nearest_maps(self, value: int) -> list[LinearMap]:
         """Return the maps that a value is made of without another map between."""
+        if value in self.maps.by_output:
+            return [self.maps.by_output[value]]
         behind = self.flow.ancestors(value, stop=lambda one: one in self.maps.by_output)
         found = [self.maps.by_output[one] for one in sorted(behind) if one in self.maps.by_output]
         return list(dict.fromkeys(found))

@@ -145,9 +145,9 @@ def _short(value: Any) -> str:
 
 
 def framework_that_runs(found: Model) -> str:
-    """Return what runs a model: "torch", also for Keras on torch, "onnx", or "jax" for all others."""
-    if found.framework == "onnx":
-        return "onnx"
+    """Return what runs a model: "torch", also for Keras on torch, "onnx", "numpy", or "jax" for all others."""
+    if found.framework in ("onnx", "numpy"):
+        return found.framework
     return "torch" if found.framework == "torch" or _is_torch_module(found.found) else "jax"
 
 
@@ -157,7 +157,7 @@ def _runner(found: Model, seed: int | None) -> _Runner:
         return _onnx_runner(found, seed)
     if by == "torch":
         return _torch_runner(found, seed)
-    if found.framework == "numpy":
+    if by == "numpy":
         return _numpy_runner(found, seed)
     if found.framework == "keras":
         _refuse_tensorflow(found.name)

@@ -28,11 +28,12 @@ def capture(
     program = program_of(model)
     recorder = Recorder()
     watch = Watch(recorder, program.path_of)
-    drawn = _drawn(program, seed)
+    drawn = drawn_arrays(program, seed)
     arrays = {id(one.array): watch.enter(drawn[id(one.array)], *_named(one)) for one in program.held}
     given, named = _watched_inputs(watch, (inputs, dict(keywords)), program)
     with constructors_keep_watched():
-        returned = program.run(arrays, given, named)
+        program.hold(arrays)
+        returned = program.run(given, named)
     taken = [watch.index_of(leaf) for leaf in arrays_in((given, named))]
     outputs = [watch.index_of(leaf) for leaf in arrays_in(returned)]
     if not any(value.origin == "step" and value.array.dtype.kind == "f" for value in recorder.values):
@@ -43,15 +44,15 @@ def capture(
 def try_to_run(model: Any, inputs: tuple[Any, ...], keywords: Mapping[str, Any] = NOTHING) -> None:
     """Run a copy of a model and record nothing, for inputs that are only guessed. Raises what the model raises."""
     with np.errstate(all="ignore"):
-        program_of(model).run({}, copy.deepcopy(inputs), copy.deepcopy(dict(keywords)))
+        program_of(model).run(copy.deepcopy(inputs), copy.deepcopy(dict(keywords)))
 
 
 def _named(one: Held) -> tuple[Any, str, tuple[str, ...]]:
     return one.origin, one.names[0], one.names[1:]
 
 
-def _drawn(program: Program, seed: int | None) -> dict[int, Array]:
-    """Return the arrays that the pass is made with, in float64, by the identity of the model's own."""
+def drawn_arrays(program: Program, seed: int | None) -> dict[int, Array]:
+    """Return, by the identity of the model's own, the arrays that a pass is made with, in float64."""
     arrays = {}
     for index, one in enumerate(program.held):
         array = one.array

@@ -65,10 +65,13 @@ class Program:
         found = self.objects.get(id(frame.f_locals.get("self")))
         return None if found is None else found[0]
 
-    def run(self, arrays: Mapping[int, Any], inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Return what the model returns with these arrays, given by the identities of its own."""
-        root = _exchanged(self._root[0], arrays, set())
-        return self._call(root, *inputs, **keywords)
+    def hold(self, arrays: Mapping[int, Any]) -> None:
+        """Let the copy hold other arrays from now on, given by the identities of those in `held`."""
+        self._root[0] = _exchanged(self._root[0], arrays, set())
+
+    def run(self, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """Return what the copy returns."""
+        return self._call(self._root[0], *inputs, **keywords)
 
 
 def _exchanged(node: Any, arrays: Mapping[int, Any], done: set[int]) -> Any:

@@ -80,4 +80,8 @@ def _stage_of(found: Model, arguments: Arguments, seed: int) -> Any:
         from veriformer.adapters.whole_models.jax_stage import jax_stage
 
         return jax_stage(found.found, arguments, seed)
+    if framework == "numpy":
+        from veriformer.adapters.whole_models.numpy_stage import numpy_stage
+
+        return numpy_stage(found.found, seed)
     raise CaptureError(f"models of {framework} are not called again")

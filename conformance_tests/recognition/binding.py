@@ -207,17 +207,19 @@ def _network_part(
 def _gated_part(
     model: ModelReading, layered: Layered, network: NetworkReading, width: int, hidden: int
 ) -> BoundPart | None:
-    if network.gate is None or network.up is None:
+    if network.gate is None or network.up is None or network.gate.limited or network.up.limited or network.up.shift:
+        # The operation has neither limits nor a shift.
         return None
+    maps = network.gate.map, network.up.map
     weights = _Weights(model.flow)
     product = model.reader.read(network.sublayer.exit.input)
     gate, up = _factors(product)
-    for name, one, factor in (("w_gate", network.gate, gate), ("w_up", network.up, up)):
+    for name, one, factor in (("w_gate", maps[0], gate), ("w_up", maps[1], up)):
         columns = None if factor is None else _columns_of(model.flow, one, factor.value, hidden)
         matrix = matrix_of(model.flow, one)
         weights.matrix(name, None if matrix is None or columns is None else matrix[:, columns], one.names)
     weights.matrix("w_down", matrix_of(model.flow, network.sublayer.exit), network.sublayer.exit.names)
-    biases = [one.bias for one in dict.fromkeys((network.gate, network.up, network.sublayer.exit))]
+    biases = [one.bias for one in dict.fromkeys((*maps, network.sublayer.exit))]
     for number, bias in enumerate(bias for bias in biases if bias is not None):
         weights.vector(f"b_{number}", bias)
     return None if weights.missing else _network(model, layered, network, weights, width, hidden, biases=False)

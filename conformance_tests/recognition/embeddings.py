@@ -130,7 +130,7 @@ def _sinusoids(length: int, width: int, layout: str) -> Array | None:
         return None
 
 
-# Tables that correct models have as well: those of tensor2tensor, fairseq and Whisper, of a larger base, and of diffusion.
+# Tables that correct models have as well: of tensor2tensor, fairseq and Whisper, of a larger base, and of diffusion.
 _OTHER_TABLES = ("frequencies=last_frequency_exact", "frequencies=base_100000", "functions=cosine_first")
 _WRONG_TABLES = {
     "by sample": ("the position that is added is that of the sample in the batch", "pe_indexed_by_batch"),

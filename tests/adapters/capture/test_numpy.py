@@ -242,3 +242,21 @@ def test_a_model_that_raises_is_a_sentence():
     Broken.__module__ = "a_model_of_numpy"
     with pytest.raises(CaptureError, match="the model raised ValueError: no such thing"):
         capture_model(Broken(), seed=0)
+
+
+def test_the_laws_of_whole_models_are_tried(model: Any):
+    report = check(model)
+    held = {result.law.id for result in report.results if result.status == "passed"}
+    assert "model.causal.no_future_leak" in held
+    assert not any(result.status == "failed" for result in report.results)
+
+
+def test_a_model_that_looks_ahead_breaks_a_law(model: Any):
+    def leaking(tokens: Any, tokens_table: Any, positions: Any, layers: Any):
+        result = language_model(tokens, tokens_table, positions, layers)
+        # Only longer sequences than the recorded one leak.
+        return result + result.mean(0) if len(tokens) > 16 else result
+
+    leaking.__module__ = "a_model_of_numpy"
+    broken = {result.law.id for result in check((leaking, model[1])).results if result.status == "failed"}
+    assert "model.causal.no_future_leak" in broken

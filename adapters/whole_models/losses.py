@@ -68,7 +68,7 @@ def _ignored(argument: str, sequences: Sequences, inputs: Any, labels: Array) ->
     if sequences.stage.framework.name == "jax":
         return None
     some = labels.copy()
-    some[0, 1] = IGNORED
+    some[0] = IGNORED
     return next((one for one in _IGNORING if _is_finite(Loss(argument, one), sequences, inputs, some)), None)
 
 

@@ -117,9 +117,11 @@ def no_future_leak(trial: Trial[BoxInputs]) -> Verdict:
 
 
 def _cuts(inputs: BoxInputs, seed: int) -> Array:
-    """Return for each sample the first position of other content: the middle, the last, the second, and so on."""
-    places = (inputs.length // 2, inputs.length - 1, 1)
-    return np.array([places[(seed + sample) % len(places)] for sample in range(inputs.batch)])
+    """Return for each sample the first position of other content: the last, the middle, the second, and so on."""
+    places = (inputs.length - 1, inputs.length // 2, 1)
+    # A single sample has one of them.
+    first = seed if inputs.batch == 1 else 0
+    return np.array([places[(first + sample) % len(places)] for sample in range(inputs.batch)])
 
 
 @judges("cache.tokens", space=BoxSpace(least_length=3, long=True), operations=_MODEL)

@@ -1,10 +1,10 @@
-"""Whether a correct model is ever accused of breaking a law of whole models, and how long its laws take.
+"""Whether a correct model is ever accused of breaking a law, as a whole or in a part, and how long its laws take.
 
-    python benchmarks/model_laws.py [MODEL GLOB ...] [--frameworks torch jax ...] [--seeds 0-2]
+    python benchmarks/model_laws.py [MODEL GLOB ...] [--frameworks torch jax ...] [--seeds 0-2] [--parts]
 
 Takes the correct models of `model_faults.py --correct`. Prints for each model the laws that hold, by their subjects,
-those that are not declared, those that could not be judged, and the seconds that they took on this machine. Exit status
-1 where a law fails that must hold.
+those that are not declared, those that could not be judged, and the seconds that they took on this machine. With
+`--parts` the laws of the parts are tried alone. Exit status 1 where a law is broken that must hold.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from veriformer.adapters.capture.models import find_model
 from veriformer.adapters.whole_models.session import opened
 from veriformer.conformance_tests.recognition.recognise import recognise
 from veriformer.conformance_tests.run.judged import Judged
-from veriformer.conformance_tests.run.model_laws import judged
+from veriformer.conformance_tests.run.model_laws import judged, parts_judged
 
 _STATUSES = ("passed", "failed", "error", "not_declared")
 
 
-def laws_of(model: Any, inputs: Any, name: str, seed: int) -> tuple[tuple[Judged, ...], float]:
-    """Return the laws of a model and of its parts, and the seconds that they took."""
-    found = find_model(model, name)
-    with opened(found, inputs, seed=seed) as session:
+def laws_of(model: Any, inputs: Any, name: str, seed: int, *, parts: bool) -> tuple[tuple[Judged, ...], float]:
+    """Return the laws of a model and of its parts, or of these alone, and the seconds that they took."""
+    with opened(find_model(model, name), inputs, seed=seed) as session:
         recognition = recognise(session.trace)
         started = time.monotonic()
-        return judged(session, recognition, name, seed), time.monotonic() - started
+        found = parts_judged(session, recognition.bound, seed) if parts else judged(session, recognition, name, seed)
+        return found, time.monotonic() - started
 
 
 def row(name: str, judged: Sequence[Judged], seconds: float) -> str:
@@ -50,6 +50,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("models", nargs="*", default=["*"], help="globs of the models' names")
     parser.add_argument("--frameworks", nargs="+", choices=model_faults.FRAMEWORKS, default=model_faults.FRAMEWORKS)
     parser.add_argument("--seeds", type=model_faults._seeds, default=[0], help="one seed, or a range such as 0-2")
+    parser.add_argument("--parts", action="store_true", help="try the laws of the parts alone")
     parser.add_argument("--verbose", action="store_true", help="list the laws that hold")
     options = parser.parse_args(words)
     warnings.simplefilter("ignore")
@@ -60,7 +61,7 @@ def main(words: Sequence[str] | None = None) -> int:
             continue
         for seed in options.seeds:
             try:
-                found, seconds = laws_of(*build(), name, seed)
+                found, seconds = laws_of(*build(), name, seed, parts=options.parts)
             except Exception as error:  # whatever a model raises belongs in the table
                 remarks.append(f"{name}: {type(error).__name__}: {error}")
                 continue
@@ -68,15 +69,18 @@ def main(words: Sequence[str] | None = None) -> int:
                 model_faults._forget_what_was_compiled()
             print(row(name, found, seconds), flush=True)
             for one in found:
+                failed += len(one.broken)
                 remarks += [f"{name}: no laws of `{one.path}`: {one.reason}"] if one.reason else []
+                if options.verbose and one.is_part:
+                    print(f"  {one.path}, {one.operation}")
                 for result in one.report.results:
                     if options.verbose and result.status == "passed":
                         print(f"    {result.law.id} ({result.cases})")
                     if result.status in ("failed", "error"):
-                        failed += result.status == "failed" and result.law.obligation == "must"
                         case = result.counterexample.case if result.counterexample else None
+                        where = f"{name}, seed {seed}, {one.path or 'whole'}"
                         remarks.append(
-                            f"{name}, seed {seed}: {result.law.id} {result.status}: {result.reason} "
+                            f"{where}: {result.law.id} {result.status}: {result.reason} "
                             f"{case.describe() if case else ''} (excess {result.largest_excess:.2g})"
                         )
     print("\n" + "\n".join(f"- {remark}" for remark in remarks))

@@ -47,6 +47,11 @@ class BoundPart:
     form: int = 0
     kind: str = ""
 
+    @property
+    def size(self) -> int:
+        """How many numbers its weights have."""
+        return sum(place.rows * len(place.columns) for place in self.weights.values())
+
     def implementation(self, stage: Stage, arguments: Arguments, name: str) -> Implementation:
         """Return the module as an implementation of its operation; NotWrapped where it cannot be called so."""
         if stage.framework.name != "torch":

@@ -143,21 +143,47 @@ class _Cells:
         if missing:
             raise NotWrapped(f"it has no parameter {missing[0]}")
         columns = torch.tensor(place.columns)
-        steps = torch.arange(place.rows)[:, None] * place.step
-        self._parts: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+        self._parts: list[tuple[torch.Tensor, torch.Tensor, _Grid]] = []
         start = 0
         for parameter in (parameters[name] for name in place.parameters):
             inside = torch.nonzero((columns >= start) & (columns < start + parameter.numel())).flatten()
-            self._parts.append((parameter, inside, (steps + columns[inside] - start).flatten()))
+            if len(inside):
+                self._parts.append((parameter, inside, _Grid(place.rows, place.step, columns[inside] - start)))
             start += parameter.numel()
 
     def fill(self, weight: torch.Tensor | None) -> None:
         """Write a weight into its cells, zeros in place of None."""
-        for parameter, inside, cells in self._parts:
+        for parameter, inside, grid in self._parts:
             flat = parameter.data.contiguous().view(-1)
-            flat[cells] = 0.0 if weight is None else weight[..., inside].reshape(-1)
+            grid.fill(flat, None if weight is None else weight if self._is_alone else weight[..., inside])
             if not parameter.data.is_contiguous():
                 parameter.data.copy_(flat.view(parameter.shape))
+
+    @property
+    def _is_alone(self) -> bool:
+        return len(self._parts) == 1
+
+
+class _Grid:
+    """Cells of a vector, as rows that are equally far apart and columns of which each has a place."""
+
+    def __init__(self, rows: int, step: int, columns: torch.Tensor) -> None:
+        steps = columns.diff()
+        self._is_even = bool((steps == steps[:1]).all()) and (len(steps) == 0 or int(steps[0]) > 0) and step >= 0
+        self._strided = ((rows, len(columns)), (step, int(steps[0]) if len(steps) else 1), int(columns[0]))
+        self._cells = None if self._is_even else (torch.arange(rows)[:, None] * step + columns).flatten()
+
+    def fill(self, flat: torch.Tensor, weight: torch.Tensor | None) -> None:
+        """Write a weight, or zeros, into the cells of a vector."""
+        if self._cells is not None:
+            flat[self._cells] = 0.0 if weight is None else weight.reshape(-1)
+            return
+        shape, strides, start = self._strided
+        cells = flat.as_strided(shape, strides, flat.storage_offset() + start)
+        if weight is None:
+            cells.zero_()
+        else:
+            cells.copy_(weight.reshape(shape))
 
 
 def _form(module: nn.Module, part: BoundPart) -> tuple[tuple[bool, ...], bool]:

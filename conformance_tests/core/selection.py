@@ -27,13 +27,14 @@ class UnknownName(ValueError):
 
 @dataclass(frozen=True)
 class Selection:
-    """The selected laws and operations; None means everything."""
+    """The selected laws and operations; None means everything. `cases` limits how many each law is tried on."""
 
     operations: tuple[str, ...] | None = None
     laws: tuple[str, ...] | None = None
     dtypes: tuple[str, ...] | None = None
     effort: Effort = "standard"
     seed: int = 0
+    cases: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.operations or ():
@@ -54,12 +55,12 @@ class Selection:
     @property
     def examples(self) -> int:
         """How many cases each law is tried on."""
-        return EXAMPLES[self.effort]
+        return min(EXAMPLES[self.effort], self.cases or EXAMPLES[self.effort])
 
     @property
     def batches(self) -> int:
         """How many calls each law has where a call is costly and can carry many cases."""
-        return BATCHES[self.effort]
+        return min(BATCHES[self.effort], self.cases or BATCHES[self.effort])
 
     def examples_of(self, operation: str) -> int:
         """Return how many cases each law of an operation is tried on: a whole model has half as many."""

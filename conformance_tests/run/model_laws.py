@@ -22,6 +22,8 @@ from veriformer.spec.laws import LAWS
 _KEPT_BY_THE_WRAPPING = ("signature", "dtype", "memory_layout")
 # A mistake breaks many laws of a part, whose sizes are fixed: there is little to make smaller.
 _MOST_TRIED = 200
+# Drawing weights of millions of numbers takes longer than all else: a law has fewer cases then.
+_NUMBERS, _FEWEST = 800_000, 2
 # A module may overwrite what it is given where nothing else reads it, and the examples have sizes of their own.
 _NOT_OF_A_PART = ("inputs_unchanged", "result_kept", "worked_examples")
 
@@ -47,16 +49,21 @@ def _judged(made: Wrapped, name: str, seed: int) -> Judged:
 
 def _of_parts(parts: Sequence[Bindable], made: Sequence[Wrapped], seed: int) -> Iterator[Judged]:
     for part, implementation in bound(parts, made):
-        report = laws_tried(implementation, seed, but=_NOT_OF_A_PART, most_tried=_MOST_TRIED)
+        cases = max(_NUMBERS // max(part.size, 1), _FEWEST)
+        report = laws_tried(implementation, seed, but=_NOT_OF_A_PART, cases=cases, most_tried=_MOST_TRIED)
         yield Judged(part.path, report, operation=part.operation)
 
 
 def laws_tried(
-    implementation: Implementation, seed: int, but: tuple[str, ...] = (), most_tried: int | None = None
+    implementation: Implementation,
+    seed: int,
+    but: tuple[str, ...] = (),
+    cases: int | None = None,
+    most_tried: int | None = None,
 ) -> Report:
     """Return the report on an implementation that was made of a model, without the laws whose keys are `but` these."""
     names, without = tuple(implementation.operations), (*_KEPT_BY_THE_WRAPPING, *but)
     laws = tuple(law.id for law in LAWS.values() if law.operation.name in names and law.claim.key not in without)
-    selection = Selection(names, laws, effort="quick", seed=seed)
+    selection = Selection(names, laws, effort="quick", seed=seed, cases=cases)
     run = Run(implementation, RunOptions(selection, most_tried=most_tried))
     return run.diagnosed(run.report())

@@ -4,7 +4,8 @@
 
 Takes the correct models of `model_faults.py --correct`. Prints for each model the laws that hold, by their subjects,
 those that are not declared, those that could not be judged, and the seconds that they took on this machine. With
-`--parts` the laws of the parts are tried alone. Exit status 1 where a law is broken that must hold.
+`--parts` the laws of the parts are tried alone. Exit status 1 where a law is broken that must hold, but for what
+docs/findings.md says of a library.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from veriformer.conformance_tests.recognition.recognise import recognise
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_laws import judged, parts_judged
 
+# Models with laws that they break, as docs/findings.md says.
+_FINDINGS = {"transformers openai_gpt *": ("multi_head.scale", "multi_head.large_logits")}
 _STATUSES = ("passed", "failed", "error", "not_declared")
 
 
@@ -69,7 +72,8 @@ def main(words: Sequence[str] | None = None) -> int:
                 model_faults._forget_what_was_compiled()
             print(row(name, found, seconds), flush=True)
             for one in found:
-                failed += len(one.broken)
+                known = {law for glob, laws in _FINDINGS.items() if fnmatchcase(name, glob) for law in laws}
+                failed += sum(result.law.id not in known for result in one.broken)
                 remarks += [f"{name}: no laws of `{one.path}`: {one.reason}"] if one.reason else []
                 if options.verbose and one.is_part:
                     print(f"  {one.path}, {one.operation}")

@@ -22,7 +22,7 @@ from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.locating import place_of_matrix, place_of_vector
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.networks import NetworkReading, matrix_of
+from veriformer.conformance_tests.recognition.networks import Branch, NetworkReading, matrix_of
 from veriformer.conformance_tests.recognition.operands import read_operand
 from veriformer.conformance_tests.recognition.stream_parts import norms_of, path_of_norm
 
@@ -207,32 +207,23 @@ def _network_part(
 def _gated_part(
     model: ModelReading, layered: Layered, network: NetworkReading, width: int, hidden: int
 ) -> BoundPart | None:
-    if network.gate is None or network.up is None or network.gate.limited or network.up.limited or network.up.shift:
-        # The operation has neither limits nor a shift.
+    if network.gate is None or network.up is None or any(map(_is_special, (network.gate, network.up))):
         return None
-    maps = network.gate.map, network.up.map
     weights = _Weights(model.flow)
-    product = model.reader.read(network.sublayer.exit.input)
-    gate, up = _factors(product)
-    for name, one, factor in (("w_gate", maps[0], gate), ("w_up", maps[1], up)):
-        columns = None if factor is None else _columns_of(model.flow, one, factor.value, hidden)
-        matrix = matrix_of(model.flow, one)
-        weights.matrix(name, None if matrix is None or columns is None else matrix[:, columns], one.names)
+    for name, branch in (("w_gate", network.gate), ("w_up", network.up)):
+        columns = _columns_of(model.flow, branch.map, branch.start, hidden)
+        matrix = matrix_of(model.flow, branch.map)
+        weights.matrix(name, None if matrix is None or columns is None else matrix[:, columns], branch.map.names)
     weights.matrix("w_down", matrix_of(model.flow, network.sublayer.exit), network.sublayer.exit.names)
-    biases = [one.bias for one in dict.fromkeys((*maps, network.sublayer.exit))]
-    for number, bias in enumerate(bias for bias in biases if bias is not None):
+    maps = dict.fromkeys((network.gate.map, network.up.map, network.sublayer.exit))
+    for number, bias in enumerate(one.bias for one in maps if one.bias is not None):
         weights.vector(f"b_{number}", bias)
     return None if weights.missing else _network(model, layered, network, weights, width, hidden, biases=False)
 
 
-def _factors(product: Expression) -> tuple[Expression | None, Expression | None]:
-    """Return what is activated in a product, and what it is multiplied by."""
-    if not isinstance(product, Product):
-        return None, None
-    first, second = product.first, product.second
-    if isinstance(first, Activated):
-        return first.of, second
-    return (second.of, first) if isinstance(second, Activated) else (None, None)
+def _is_special(branch: Branch) -> bool:
+    """Return whether something is done to a branch that the operation does not do."""
+    return branch.limited or branch.shift != 0.0
 
 
 def _columns_of(flow: Flow, one: LinearMap, value: int, hidden: int) -> Array | None:

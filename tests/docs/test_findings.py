@@ -54,7 +54,7 @@ def test_a_script_is_short_and_needs_the_library_only(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= MOST_LINES
     assert "assert " in text or "raise AssertionError" in text
-    assert imported_by(script) <= {"os", "numpy", "torch", "jax", "flax", "equinox", "keras"}
+    assert imported_by(script) <= {"os", "numpy", "torch", "jax", "flax", "equinox", "keras", "transformers"}
 
 
 def test_the_page_lists_exactly_the_scripts() -> None:

@@ -45,16 +45,15 @@ _STEPS: tuple[tuple[str, StepName], ...] = (
 
 
 def attention_mistakes(
-    flow: Flow, reading: AttentionReading, others: Sequence[Setting], *, relative: bool, d_model: int
+    flow: Flow, reading: AttentionReading, others: Sequence[Setting], *, unscaled: bool, d_model: int
 ) -> Iterator[Suspicion]:
     """Yield the mistakes of an attention; `others` are the settings that hold elsewhere in the model.
 
-    `relative` says that some attention of the model adds relative positions to its logits; `d_model` is the width of
-    the stream.
+    `unscaled` says that logits may go without a scale in such a model; `d_model` is the width of the stream.
     """
     yield from projection_mistakes(flow, reading)
     yield from rotation_mistakes(flow, reading)
-    yield from _of_core(flow, reading, others, relative=relative, d_model=d_model)
+    yield from _of_core(flow, reading, others, unscaled=unscaled, d_model=d_model)
     yield from bias_mistakes(flow, reading)
     if reading.merge is not None and not reading.merge.rows_kept:
         yield Suspicion(
@@ -66,7 +65,7 @@ def attention_mistakes(
 
 
 def _of_core(
-    flow: Flow, reading: AttentionReading, others: Sequence[Setting], *, relative: bool, d_model: int
+    flow: Flow, reading: AttentionReading, others: Sequence[Setting], *, unscaled: bool, d_model: int
 ) -> Iterator[Suspicion]:
     setting = reading.setting
     site = reading.sublayer.sites[0]
@@ -84,7 +83,7 @@ def _of_core(
         else:
             yield from _of_finite_fills(reading, others)
         return
-    yield from _of_scale(reading, relative=relative, d_model=d_model)
+    yield from _of_scale(reading, unscaled=unscaled, d_model=d_model)
     if setting.pattern == "masked" and setting.mask is not None and not same_for_all_queries(setting.mask):
         plain = replace(setting, mask=None)
         of_others = [replace(plain, window=one.window, is_causal=one.is_causal) for one in others]
@@ -165,7 +164,7 @@ def _sentence(found: Named) -> str:
     return found.sentence or f"what it gives is explained by {found.decision} = {found.option}"
 
 
-def _of_scale(reading: AttentionReading, *, relative: bool, d_model: int) -> Iterator[Suspicion]:
+def _of_scale(reading: AttentionReading, *, unscaled: bool, d_model: int) -> Iterator[Suspicion]:
     """Yield the mistake that a scale is, where it is one that people make and nothing takes its place."""
     setting = reading.setting
     if setting is None or setting.scale is None or not (reading.query.understood and reading.key.understood):
@@ -174,8 +173,8 @@ def _of_scale(reading: AttentionReading, *, relative: bool, d_model: int) -> Ite
     normed = reading.query.norm is not None or reading.key.norm is not None
     heads, _, width = reading.query.heads.shape[1:]
     name = scale_mistake(setting.scale, heads, width, d_model)
-    # T5 puts the scale into its initial weights; norms of queries and keys take its place.
-    if name and not (name == "scale_missing" and (relative or normed)):
+    # Norms of queries and keys take the place of the scale.
+    if name and not (name == "scale_missing" and (unscaled or normed)):
         sentence = f"the logits are multiplied by {setting.scale:.4g}, where 1/√D = {width**-0.5:.4g}"
         suspects: tuple[Suspected, ...] = (suspected(name, sentence=sentence),)
         yield Suspicion("logits", reading.sublayer.sites[0].first_step, sentence, suspects)

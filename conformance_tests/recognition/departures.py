@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from veriformer.conformance_tests.recognition.attention_mistakes import attention_mistakes
+from veriformer.conformance_tests.recognition.consistency import departures_of_consistency, departures_of_memories
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.ends import departures_of_beginnings, departures_of_ends
 from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Output
@@ -40,14 +41,16 @@ def departures_of(model: ModelReading) -> tuple[Departure, ...]:
         one.suspicions = list(_suspicions(model, one))
     for one, item in structural_mistakes(model.flow, model.reader, model.readings):
         one.suspicions.append(item)
+    found.extend(departures_of_memories(model))
     for one in model.readings:
         found.extend(departure(model, _path_of(model, one, item), one.layer, one.kind, item) for item in one.suspicions)
     found.extend(departures_of_siblings(model))
+    found.extend(departures_of_consistency(model))
     found.extend(departures_of_beginnings(model))
     found.extend(departures_of_ends(model))
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
-    found.extend([one for one in unused_parameters(model) if not _explained_by(one, found)])
+    found.extend([one for one in unused_parameters(model) if not _explained_by(model, one, found)])
     return _each_once(sorted(found, key=lambda one: (one.place, not one.suspects)))
 
 
@@ -58,7 +61,7 @@ def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
             model.flow,
             one.attention,
             model.settings(one),
-            relative=model.has_relative_positions,
+            unscaled=model.may_leave_out_scale,
             d_model=model.sublayers.width,
         )
     if one.network is not None:
@@ -114,13 +117,22 @@ def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
             yield departure(model, path, layer_in(path), "self_attention", item)
 
 
-def _explained_by(unused: Departure, found: Sequence[Departure]) -> bool:
+def _explained_by(model: ModelReading, unused: Departure, found: Sequence[Departure]) -> bool:
     """Return whether parameters are unused because of another departure, of the same layer or of the same step."""
+    if any(one.step == "cross_attention" for one in found) and _ran(model, unused.path):
+        # They belong to the encoder that nothing reads.
+        return True
     shared = [common_path((unused.path, one.path)) for one in found]
     return any(
         (layer_in(path) is not None and one.layer == unused.layer) or one.step == unused.step
         for path, one in zip(shared, found, strict=True)
     )
+
+
+def _ran(model: ModelReading, path: str) -> bool:
+    """Return whether parameters of a module were taken by a step, though no output depends on them."""
+    names = (name for name in model.unused() if name.startswith(f"{path}."))
+    return any(model.flow.users(model.trace.parameters[name]) for name in names)
 
 
 def _each_once(departures: Sequence[Departure]) -> tuple[Departure, ...]:

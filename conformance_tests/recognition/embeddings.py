@@ -10,16 +10,20 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import agree
-from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Scaled, Sum
+from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Output, Scaled, Sum
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.naming import Call, named
+from veriformer.conformance_tests.recognition.streams import leaves
 from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, of_named, suspected
+from veriformer.conformance_tests.recognition.tracking import places
 
 # Tables of sines are mostly made in float32.
 _TABLE_UNIT = 2.0**-24 / 16
 
 
 _TWICE = 2.0
+# Samples, channels and two axes of positions.
+_IMAGE_AXES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +146,13 @@ def embedding_mistakes(flow: Flow, embedding: Embedding, width: int, batch: int)
     """Yield the mistakes in the beginning of a stream."""
     for one in embedding.tokens:
         yield from _of_rows(flow, one, batch)
+    yield from _of_patches(flow, embedding, width)
     values = [term.value for term in embedding.terms]
     if len(set(values)) < len(values) or embedding.factor == _TWICE:
         sentence = "a term of the embedding is added twice"
-        yield Suspicion("positions", flow.maker(embedding.value) or 0, sentence, (suspected("pe_input_added_twice"),))
+        made = flow.maker(embedding.value) or 0
+        path = flow.steps[made].module
+        yield Suspicion("positions", made, sentence, (suspected("pe_input_added_twice"),), path)
     factor = embedding.factor
     place = flow.maker(embedding.value) or 0
     if width > 1 and abs(factor - width) < 1e-6 * width:
@@ -166,6 +173,27 @@ def embedding_mistakes(flow: Flow, embedding: Embedding, width: int, batch: int)
         yield Suspicion("positions", positions.place, sentence, (suspected(slug, LIKELY, sentence),), positions.path)
     if positions.kind == "fixed":
         yield from _of_unknown_table(flow, embedding, positions, width)
+
+
+def _of_patches(flow: Flow, embedding: Embedding, width: int) -> Iterator[Suspicion]:
+    """Yield that a convolution's channels, which come before its positions, are cut into vectors of both."""
+    maps = [leaf.map for term in embedding.terms for leaf in leaves(term) if isinstance(leaf, Output)]
+    behind = {value for term in embedding.terms if term.value >= 0 for value in flow.ancestors(term.value)}
+    for one in maps:
+        shape = flow.shape(one.output)
+        if len(shape) < _IMAGE_AXES or shape[1] != width or shape[-1] == width:
+            continue
+        for value in flow.descendants(one.output):
+            array = flow.array(value)
+            if value not in behind or array.shape != (shape[0], int(np.prod(shape[2:])), width):
+                continue
+            found = places(flow.array(one.output), array)
+            if found is not None and np.ptp(found % array.shape[1], axis=-1).any():
+                place = flow.maker(value) or one.step
+                path = one.names[0].rpartition(".")[0].rpartition(".")[0] if one.names else ""
+                sentence = "the channels of several patches are mixed in each vector: axes are not exchanged"
+                yield Suspicion("embedding", place, sentence, (), path)
+                return
 
 
 def _of_rows(flow: Flow, one: Embedded, batch: int) -> Iterator[Suspicion]:

@@ -15,7 +15,7 @@ class Layered:
     """A sublayer in its place.
 
     `kind` is "self_attention", "cross_attention" or "feed_forward"; `stack` counts streams, such as those of encoder
-    and decoder, and `layer` the layers in each.
+    and decoder, and `layer` the layers in each. `idle` says that nothing reads its stream, which is said elsewhere.
     """
 
     place: Place
@@ -26,6 +26,7 @@ class Layered:
     attention: AttentionReading | None = None
     network: NetworkReading | None = None
     suspicions: list[Suspicion] = field(default_factory=list)
+    idle: bool = False
 
     @property
     def first_step(self) -> int:

@@ -23,6 +23,7 @@ from veriformer.conformance_tests.recognition.reader import Reader
 from veriformer.conformance_tests.recognition.sites import find_sites
 from veriformer.conformance_tests.recognition.streams import Place, Streams, leaves
 from veriformer.conformance_tests.recognition.sublayers import (
+    AttentionSublayer,
     FeedForwardSublayer,
     Sublayers,
     inner_expressions,
@@ -116,6 +117,20 @@ class ModelReading:
         """Whether any attention adds a bias to its logits."""
         settings = [one.attention.setting for one in self.readings if one.attention is not None]
         return any(setting is not None and setting.bias is not None for setting in settings)
+
+    @property
+    def may_leave_out_scale(self) -> bool:
+        """Whether logits without a scale are those of a published model, which has it in its initial weights.
+
+        T5 has relative positions. GPT-Neo has query, key and value without biases, the output with one, and the
+        approximation of GELU, in all layers.
+        """
+        attentions = [one.place.sublayer for one in self.readings if isinstance(one.place.sublayer, AttentionSublayer)]
+        networks = [one.network for one in self.readings if one.network is not None]
+        of_neo = all(one.exit.bias is not None and all(m.bias is None for m in one.entries) for one in attentions)
+        separate = all(len(one.entries) == len(("query", "key", "value")) for one in attentions)
+        approximated = bool(networks) and all(one.activation == "gelu_tanh" for one in networks)
+        return self.has_relative_positions or (of_neo and separate and approximated)
 
     @cached_property
     def embeddings(self) -> tuple[tuple[int, Embedding], ...]:

@@ -28,7 +28,7 @@ def departures_of_siblings(model: ModelReading) -> Iterator[Departure]:
         by_path = {id(sibling): one for one, sibling in siblings}
         for odd in odd_ones([sibling for _, sibling in siblings]):
             one = by_path[id(odd.sibling)]
-            if _follows_from_others(model, one, odd.aspect):
+            if one.idle or _follows_from_others(model, one, odd.aspect):
                 continue
             item = _suspicion_of(odd, len(siblings))
             if item.step == "norm" and not item.path:

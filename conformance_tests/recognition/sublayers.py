@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
+import numpy as np
 from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Fixed, Norm, Output, Sum, Taken
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import LinearMap, Maps
@@ -144,11 +145,26 @@ class Sublayers:
 
     def _sources(self, site: Site) -> tuple[list[LinearMap], list[LinearMap], list[LinearMap]]:
         """Return the maps that query, key and value come from."""
-        return (
-            self.nearest_maps(site.query_value),
-            self.nearest_maps(site.key_value),
-            self.nearest_maps(site.value_value),
-        )
+        query, key, value = (self._cut_from(one) for one in (site.query_value, site.key_value, site.value_value))
+        return query, key, value
+
+    def _cut_from(self, value: int) -> list[LinearMap]:
+        """Return the maps that a value is made of: where several were joined and cut again, the one it is cut from."""
+        maps = self.nearest_maps(value)
+        if len(maps) < 2:
+            return maps
+        for one in self.flow.ancestors(value, stop=lambda one: one in self.maps.by_output):
+            if one not in self.maps.by_output and self._goes_through(value, one):
+                array = self.flow.array(one)
+                sources = [each for each in maps if np.isin(array, self.flow.array(each.output)).all()]
+                if len(sources) == 1:
+                    return sources
+        return maps
+
+    def _goes_through(self, value: int, middle: int) -> bool:
+        """Return whether no map is behind a value but through another."""
+        near = self.flow.ancestors(value, stop=lambda one: one == middle or one in self.maps.by_output)
+        return value == middle or not any(one in self.maps.by_output for one in near)
 
     def nearest_maps(self, value: int) -> list[LinearMap]:
         """Return the maps that a value is made of without another map between."""

@@ -60,6 +60,7 @@ class JaxStage(Stage):
         self.buffers = {leaf.name: tuple(array.shape) for leaf, array in leaves if leaf.origin != "parameter"}
         learned = [self._arrays[place] for place in self._learned]
         self.learned = tuple(program.leaves[place].name for place in self._learned)
+        self._drawn = [np.asarray(array) for array in learned]
         self.size = sum(int(array.size) for array in learned)
         self.dtype = str(learned[0].dtype.name) if learned else "float32"
         self._compiled: dict[Any, Any] = {}
@@ -137,8 +138,7 @@ class JaxStage(Stage):
             self._arrays[:] = before
 
     def _direction(self, place: int) -> Any:
-        """Return a random direction of a parameter, of its own size."""
-        array = np.asarray(self._arrays[self._learned[place]])
-        size = float(np.sqrt(np.square(array, dtype=np.float64).mean()))
-        drawn = np.random.default_rng(place).standard_normal(array.shape) * (size or 1.0)
-        return to_jax(drawn, array.dtype)
+        """Return a direction of a parameter: its numbers, which were drawn, in reverse; ones where all are zero."""
+        array = self._drawn[place]
+        reverse = array.reshape(-1)[::-1].reshape(array.shape)
+        return to_jax(reverse if reverse.any() else np.ones_like(reverse), array.dtype)

@@ -10,8 +10,8 @@ import numpy as np
 from veriformer.adapters.whole_models.sequence import Sequences
 
 LONGEST = 512
-# A call of so many multiplications takes some seconds.
-_PRODUCTS = 15_000_000_000
+# A call of so many multiplications takes about a second.
+_PRODUCTS = 5_000_000_000
 _DECLARED = re.compile(
     r"^(max_position_embeddings|max_(seq|sequence|context|pos|input)_?(len|length|size)?|n_positions|n_ctx|"
     r"block_size|context_(len|length|size|window)|ctx_len|seq_len|sequence_length|max_len)$"

@@ -22,10 +22,11 @@ _OTHER = re.compile(r"causal|head_mask|masked|mlm|loss|label|memory|cross|encode
 # Under these names an argument has one meaning in the libraries, even if a model makes nothing of it.
 _STANDARD = re.compile(r"^(attention_mask|(\w+_)?(key_)?padding_mask|pad_mask)$")
 _TRUE_IS_PADDING = re.compile(r"key_padding_mask$")
-_BATCHES = (3, 5)
-_LENGTH = 9
-_HIDDEN = slice(1, 4)
-_BEHIND = slice(4, None)
+# No number of heads equals both.
+_BATCHES = (2, 3)
+_LENGTH = 6
+_HIDDEN = slice(1, 3)
+_BEHIND = slice(3, None)
 # The influence that is left under the right reading, of that under the opposite one and of that without the argument.
 _MUCH_LESS, _LESS, _NOTHING = 0.5, 0.95, 1e-9
 _SAME = 1e-3

@@ -129,9 +129,7 @@ class TorchStage(Stage):
         ]
 
     def _direction(self, place: int) -> torch.Tensor:
-        """Return a random direction of a parameter, of its own size."""
+        """Return a direction of a parameter: its numbers, which were drawn, in reverse; ones where all are zero."""
         data = self._learned[place].data
-        generator = torch.Generator().manual_seed(place)
-        drawn = torch.randn(data.shape, generator=generator, dtype=torch.float64).to(data)
-        size = data.square().mean().sqrt()
-        return drawn * (size if size > 0 else 1.0)
+        reverse = data.reshape(-1).flip(0).reshape(data.shape)
+        return reverse if bool(reverse.any()) else torch.ones_like(data)

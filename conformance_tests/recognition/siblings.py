@@ -41,6 +41,8 @@ def _follows_from_others(model: ModelReading, one: Layered, aspect: Aspect) -> b
     """Return whether a difference from the siblings is said already, by a mistake that was found."""
     if any(item.step == aspect.step for item in one.suspicions):
         return True
+    if aspect.name == "parallel" and _has(one, "sublayer_output_discarded"):
+        return True
     if aspect.name == "columns":
         return any(item.step in ("query", "key", "value") for item in one.suspicions)
     if aspect.name == "core" or aspect.name.endswith("understood"):

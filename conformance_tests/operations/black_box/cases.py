@@ -65,6 +65,7 @@ _PRODUCTS_OF_A_LAW = 8_000_000_000
 _TOKENS_OF_A_CASE = 24
 _FEWEST = 2
 _LONG_BATCH = 2
+_LARGE = 20_000_000
 _CHEAP = 100
 
 
@@ -72,9 +73,16 @@ def affordable(space: Space, box: BlackBox | None, examples: int) -> int:
     """Return how many of the cases of a law there is time for, by the cost of a model's calls."""
     if box is None or not box.products_per_token:
         return examples
+    if _is_large(box):
+        return 1
     if isinstance(space, BoxSpace) and space.short:
         return _FEWEST
     return max(_FEWEST, min(examples, _PRODUCTS_OF_A_LAW // (_TOKENS_OF_A_CASE * box.products_per_token)))
+
+
+def _is_large(box: BlackBox) -> bool:
+    """Return whether a call of a few tokens takes a tenth of a second or more."""
+    return box.products_per_token > _LARGE
 
 
 def _longer(box: BlackBox) -> tuple[int, ...]:
@@ -118,6 +126,8 @@ def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
         sizes = choices.sampled_from((_SHORT,))
     elif limits.compiles_per_shape and box.products_per_token:
         sizes = choices.sampled_from(_SMALL_COMPILED if limits.small else _COMPILED)
+    elif _is_large(box):
+        sizes = choices.tuples(choices.integers(1, 2), choices.integers(1, 5))
     elif limits.compiles_per_shape and not limits.small:
         sizes = choices.sampled_from([_POOL[at % len(_POOL)] for at in limits.places])
     else:

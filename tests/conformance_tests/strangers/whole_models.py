@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 VOCABULARY, WIDTH, HEADS, LENGTH = 37, 16, 2, 100
 
@@ -75,7 +75,7 @@ class GPT(nn.Module):
         return self.ln_f(x)
 
     def loss(self, logits, targets):
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
+        return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
 
     def forward(self, idx, targets=None):
         logits = self.head(self.hidden(idx))
@@ -126,7 +126,7 @@ class KeepsState(GPT):
 
 class DropsInEvaluation(GPT):
     def embedded(self, idx):
-        return F.dropout(super().embedded(idx), 0.1)
+        return functional.dropout(super().embedded(idx), 0.1)
 
 
 class ShiftsTwice(GPT):
@@ -141,12 +141,12 @@ class ShiftsOnce(GPT):
 
 class SumsLoss(GPT):
     def loss(self, logits, targets):
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1, reduction="sum")
+        return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1, reduction="sum")
 
 
 class CountsIgnored(GPT):
     def loss(self, logits, targets):
-        each = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1, reduction="none")
+        each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1, reduction="none")
         return each.mean()
 
 

@@ -16,6 +16,9 @@ LABELS = re.compile(r"^(lm_)?(labels?|targets?)$|^(target|label)_ids$|^y$")
 # The label that says so in the interface, and those that do in libraries.
 IGNORED = -100
 _IGNORING = (-100, -1)
+# The label of a position, of the next one, of the one after that (shifted twice), and of the one before.
+_SHIFTS = (0, 1, 2, -1)
+_EQUAL = 1e-5
 
 
 @dataclass(frozen=True)
@@ -49,18 +52,37 @@ def _dtype(sequences: Sequences, array: Any) -> str:
 
 
 def loss_of(sequences: Sequences, draw: Callable[[int, int], Array], longest: int) -> Loss | None:
-    """Return the loss of a model; None where it takes no labels for positions, or returns none."""
+    """Return the loss of a model; None where it takes no labels for positions, or returns no cross-entropy.
+
+    A loss of another kind (of one number for each position, smoothed, or with a further term) is nobody's mistake.
+    """
     if None in sequences.axes or sequences.pooled or longest < 4:
         return None
     inputs = sequences.as_framework(draw(2, 4))
-    classes = int(sequences.outputs(inputs).shape[-1])
-    labels = np.arange(8).reshape(2, 4) % classes
+    logits = sequences.as_numpy(sequences.outputs(inputs)).astype(np.float64)
+    labels = np.arange(8).reshape(2, 4) % logits.shape[-1]
     for parameter in parameters_of(sequences.stage):
         if LABELS.match(parameter.name) and sequences.place_of(parameter.name) != sequences.place:
             loss = Loss(parameter.name, None)
-            if _is_finite(loss, sequences, inputs, labels):
+            if _is_a_cross_entropy(loss, sequences, inputs, labels, logits):
                 return Loss(parameter.name, _ignored(parameter.name, sequences, inputs, labels))
     return None
+
+
+def _is_a_cross_entropy(loss: Loss, sequences: Sequences, inputs: Any, labels: Array, logits: Array) -> bool:
+    """Return whether a loss is a sum or mean of cross-entropies at some shift of the labels, right or wrong."""
+    if logits.shape[-1] < 2 or not _is_finite(loss, sequences, inputs, labels):
+        return False
+    received = float(sequences.as_numpy(loss.of(sequences, inputs, labels)))
+    largest = logits.max(axis=-1, keepdims=True)
+    logs = logits - largest - np.log(np.exp(logits - largest).sum(axis=-1, keepdims=True))
+    for shift in _SHIFTS:
+        own, wanted = (logs[:, : -shift or None], labels[:, shift:]) if shift >= 0 else (logs[:, 1:], labels[:, :-1])
+        total = -np.take_along_axis(own, wanted[..., None], axis=-1).sum()
+        for count in (1, len(labels), wanted.size, labels.size):
+            if abs(received - total / count) <= _EQUAL * abs(received):
+                return True
+    return False
 
 
 def _ignored(argument: str, sequences: Sequences, inputs: Any, labels: Array) -> int | None:

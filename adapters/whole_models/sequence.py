@@ -115,6 +115,9 @@ class Sequences:
         if self.pooled:
             rows = found.reshape(batch, -1)[:, None]
             return rows + self.as_framework(np.zeros((1, length, 1)))
+        if found.ndim == sum(axis is not None for axis in self.axes):
+            # One number for each position.
+            found = found[..., None]
         if self.axes == (1, 0):
             return found.swapaxes(0, 1)
         return found[None] if self.axes[0] is None else found

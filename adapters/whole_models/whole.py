@@ -38,7 +38,8 @@ class WholeModel:
         draw, longest = drawing(sequences, box), box.max_length or 1
         features = Features(
             padding_of(sequences, draw, longest),
-            caching_of(sequences, draw, longest),
+            # What looks ahead cannot be continued: its earlier results would change.
+            caching_of(sequences, draw, longest) if self.causal else None,
             gradients_of(sequences, draw),
             loss_of(sequences, draw, longest),
         )

@@ -26,7 +26,7 @@ from veriformer.conformance_tests.recognition.sublayers import (
     AttentionSublayer,
     FeedForwardSublayer,
     Sublayers,
-    inner_expressions,
+    each_inside,
 )
 
 
@@ -191,7 +191,5 @@ class ModelReading:
 
     def at_root(self, expression: Expression) -> Expression:
         """Return the norm or sum that is scaled, cut or pooled here; the expression itself where there is none."""
-        if isinstance(expression, Norm | Sum | Output):
-            return expression
-        inner = (self.at_root(one) for one in inner_expressions(expression))
-        return next((one for one in inner if isinstance(one, Norm | Sum)), expression)
+        inside = each_inside(expression, lambda one: isinstance(one, Norm | Sum | Output))
+        return next((one for one in inside if isinstance(one, Norm | Sum)), expression)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,32 +22,12 @@ MODEL_LIMITS = ProcessLimits(seconds=120.0, memory=6 * GIBIBYTE, loading=120.0)
 _BUILDING, _RUNNING = "importing and building it", "running it"
 
 
-def _ignore(_printed: str) -> None:
-    """Do nothing."""
-
-
-def capture_isolated(
-    source: str, *, seed: int | None, limits: ProcessLimits = MODEL_LIMITS, printed: Callable[[str], None] = _ignore
-) -> Trace:
-    """Return the record of the model that `source` names, built and run in a process of its own.
+class IsolatedModel:
+    """The process of a model: it builds the model, records a pass of it, and may go on with it.
 
     `limits.loading` is for importing and building the model, `limits.seconds` for running and recording it, and
-    `limits.memory` for the whole process. `printed` is handed the beginning of what the user's code printed.
-
-    Raises LoadError and its subclasses NotAModel and CaptureError as `capture_model` does, and CaptureError with one
-    sentence where the model hangs, ends its process, or needs too much memory; `elsewhere` has the traceback.
+    `limits.memory` for the whole process. What goes wrong is one sentence, and `elsewhere` has the traceback.
     """
-    model = IsolatedModel(source, limits)
-    try:
-        model.build()
-        return model.record(seed)
-    finally:
-        printed(model.printed())
-        model.close()
-
-
-class IsolatedModel:
-    """The process of a model: it builds the model, records a pass of it, and may go on with it."""
 
     def __init__(self, source: str, limits: ProcessLimits) -> None:
         if os.name != "posix":
@@ -58,12 +37,16 @@ class IsolatedModel:
         self.process = WorkerProcess(PROGRAM)
 
     def build(self) -> None:
-        """Import and build the model; raises as `capture_isolated`."""
+        """Import and build the model.
+
+        Raises NotAModel and LoadError as `load_model` does, and CaptureError where the model hangs, ends its process,
+        or needs too much memory.
+        """
         load = {"load": {"source": self._source, "memory": self._limits.memory}}
         self.asked(load, _BUILDING, self._limits.loading)
 
     def record(self, seed: int | None) -> Trace:
-        """Return the record of a pass; raises as `capture_isolated`."""
+        """Return the record of a pass; CaptureError as in `build`, and where the model cannot be recorded."""
         with TemporaryDirectory(prefix="veriformer-") as folder:
             path = Path(folder) / "model.trace"
             self.asked({"record": {"path": str(path), "seed": seed}}, _RUNNING, self._limits.seconds)

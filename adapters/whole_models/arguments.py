@@ -37,7 +37,7 @@ def by_place(arguments: Arguments) -> dict[Place, Any]:
 def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -> Place:
     """Return where the sequence is that the results belong to: of a source and a target it is the target.
 
-    NotWrapped where there is none, or where it cannot be told.
+    NotWrapped where there is none, or where it cannot be known.
     """
     arrays = {place: value for place, value in given.items() if is_array(value)}
     sequences = {place: array for place, array in arrays.items() if _is_sequence(stage, array)}
@@ -54,7 +54,7 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
     for found in (by_name, by_shape):
         if len(found) == 1:
             return found[0]
-    raise NotWrapped("which of its inputs the results belong to cannot be told")
+    raise NotWrapped("which of its inputs the results belong to cannot be known")
 
 
 def _name(place: Place, names: Sequence[str]) -> str:

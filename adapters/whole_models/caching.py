@@ -73,7 +73,7 @@ class Caching:
 
 
 def _cache_in(returned: Any, name: str, sequences: Sequences) -> Any:
-    """Return the cache among what a model returned; None where there is none, or where it cannot be told."""
+    """Return the cache among what a model returned; None where there is none, or where it cannot be known."""
     if isinstance(returned, Mapping):
         names = [name, *(key for key in returned if _CACHE.match(str(key)))]
         return next((returned[key] for key in names if returned.get(key) is not None), None)
@@ -121,7 +121,7 @@ def _ways(sequences: Sequences) -> Iterator[Caching]:
     starts = [(name, "start") for name in names if _START.match(name)]
     each = [(name, shape) for name in names if _EACH.match(name) for shape in ("each", "batch")]
     caches = [name for name in names if _CACHE.match(name)]
-    # A model that is told where a part begins need not know it from its cache.
+    # A model that takes the place where a part begins need not know it from its cache.
     known = [*positions, *starts, *each] if "past_key_values" in caches else [*starts, *each, *positions]
     for cache in caches:
         for start in (None, dict, list):

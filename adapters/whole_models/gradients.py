@@ -1,4 +1,4 @@
-"""The gradients of a model's parameters, and difference quotients beside them, along one direction of each group."""
+"""The gradients of a model's parameters, and difference quotients to compare them with, along one direction of each group."""
 
 from __future__ import annotations
 

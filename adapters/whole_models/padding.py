@@ -51,7 +51,7 @@ class Padding:
 
 
 def padding_of(sequences: Sequences, draw: Any, longest: int) -> Padding | None:
-    """Return the argument that says which tokens are padding; None where there is none, or it cannot be told.
+    """Return the argument that says which tokens are padding; None where there is none, or it cannot be known.
 
     `draw(batch, length)` returns random sequences.
     """

@@ -50,7 +50,7 @@ def opened(
     """Record a model, and yield the session, at whose end the model is left as it was, or its process is ended.
 
     With `limits` the model that `target` names is built and run in a process of its own. Raises as `capture_model` and
-    `capture_isolated` do.
+    `IsolatedModel` do.
     """
     if limits is None:
         found = load_model(target)

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from veriformer.adapters.capture.captured import capture_model
-from veriformer.adapters.capture.isolated import MODEL_LIMITS, capture_isolated
+from veriformer.adapters.capture.isolated import MODEL_LIMITS, IsolatedModel
 from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.errors import CaptureError, LoadError, NotAModel
 from veriformer.adapters.isolation.limits import GIBIBYTE, ProcessLimits
+
+
+def capture_isolated(
+    source: str, *, seed: int, limits: ProcessLimits = MODEL_LIMITS, printed: Callable[[str], None] = str
+) -> Trace:
+    model = IsolatedModel(source, limits)
+    try:
+        model.build()
+        return model.record(seed)
+    finally:
+        printed(model.printed())
+        model.close()
+
 
 SOURCE = """
 import os

@@ -1,4 +1,4 @@
-"""The gradients of a model's parameters, and difference quotients to compare them with, along one direction of each group."""
+"""The gradients of a model's parameters along one direction of each group, with difference quotients."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _answered(
         frame = process.receive(seconds)
         error = messages.error_in(frame, source)
     except WorkerLost as lost:
-        raise _lost(source, what, seconds, lost) from None
+        raise _lost(source, what, seconds, memory, lost) from None
     except MalformedFrame as malformed:
         raise CaptureError(f"{source}: {what} {INTERFERED}; it must leave that alone") from malformed
     if error is None:
@@ -84,11 +84,15 @@ def _answered(
     raise error if isinstance(error, LoadError) else _with_traceback(_ended_early(source, what, frame), error.elsewhere)
 
 
-def _lost(source: str, what: str, seconds: float, lost: WorkerLost) -> CaptureError:
+def _lost(source: str, what: str, seconds: float, memory: int, lost: WorkerLost) -> CaptureError:
     if lost.kind == "hang":
         sentence = f"{source}: {what} did not end within {seconds:g} s; make the model smaller, or allow more time"
     else:
-        sentence = f"{source}: {what} {lost.how}; it must return, or raise an exception"
+        # Libraries end the process where memory lacks, in ways of their own.
+        sentence = (
+            f"{source}: {what} {lost.how}; it must return, or raise an exception; if it needs more than the "
+            f"{memory / GIBIBYTE:g} GiB of memory that it may take, allow more (--memory-limit)"
+        )
     return _with_traceback(CaptureError(sentence), lost.last_words)
 
 

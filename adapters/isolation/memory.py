@@ -14,7 +14,10 @@ _SIZES = Path("/proc/self/statm")
 # A process is short of memory when less than this part of its limit is left.
 _LAST_PART = 4
 # The words of frameworks that raise other exceptions than MemoryError.
-_SHORTAGE = ("bad_alloc", "out of memory", "not enough memory", "cannot allocate memory", "can't allocate memory")
+_SHORTAGE = (
+    *("bad_alloc", "out of memory", "not enough memory", "cannot allocate memory", "can't allocate memory"),
+    "failed to map segment",
+)
 
 
 def is_short(error: BaseException, more: int) -> bool:

@@ -67,6 +67,8 @@ def test_the_mistakes_are_those_of_the_catalogue(planting: ModuleType) -> None:
 def test_faults_in_one_layer_name_it_in_their_part(planting: ModuleType) -> None:
     # The layers that lax.scan runs over have one path.
     entries = [one for one in planting.faults() if one.layer != "all" and one.model != "jax_llama_scan"]
+    # The final norm is in no layer, also where a layer calls it.
+    entries = [one for one in entries if one.part != "decoder.norm"]
     unnamed = [str(one) for one in entries if str(one.layer) not in one.part.replace("_", ".").split(".")]
     assert unnamed == []
 

@@ -104,6 +104,11 @@ def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
         "positions.shared": {"positions"},
         "padding.positions": {"positions"},
         "padding.all_real": {"padding_mask"},
+        "cache.tokens": {"parts"},
+        "cache.parts": {"parts"},
+        "gradients.value": {"cotangent"},
+        "loss.value": {"labels"},
+        "loss.ignored": {"labels"},
     }
 
     def has(law: Law) -> bool:

@@ -112,7 +112,9 @@ def test_feed_forward_networks_have_the_attributes_of_the_page() -> None:
 
 
 def test_what_a_model_takes_and_promises_is_on_the_page() -> None:
-    assert names(cells("`model_inputs`")[1]) == [item.name for item in fields(BlackBox) if item.name != "properties"]
+    assert names(cells("`model_inputs`")[1]) == [
+        item.name for item in fields(BlackBox) if item.name not in ("properties", "parameters")
+    ]
     assert re.findall(r'`"(\w+)"`', cells("`model_properties`")[1]) == list(PROPERTIES)
 
 

@@ -19,6 +19,7 @@ from veriformer.adapters.processes import Ending, lasting_parent
 LONGEST_OUTPUT = 10_000
 INTERFERED = "wrote into the pipe through which its process answers"
 _PIECE = 2**16
+_WIDE = 2**20
 _BETWEEN_LOOKS = 0.05
 # Output that arrives after its reply is read, but the suite does not wait for an endless flood.
 _MOST_LATE_PIECES = 64
@@ -64,9 +65,10 @@ class WorkerProcess:
         )
         for end in (requests, replies, output):
             os.close(end)
+        _widen(self._requests)
         os.set_blocking(self._requests, False)
         os.set_blocking(self._output, False)
-        self._unsent = b""
+        self._unsent = memoryview(b"")
         self._printed = b""
         self._recent = b""
         self._selector = selectors.DefaultSelector()
@@ -83,7 +85,7 @@ class WorkerProcess:
 
     def send(self, request: bytes) -> None:
         """Begin to send a request; what does not fit into the pipe is sent while waiting for the reply."""
-        self._unsent, self._recent = request, b""
+        self._unsent, self._recent = memoryview(request), b""
         self._send_some()
 
     def receive(self, seconds: float) -> Frame:
@@ -126,13 +128,14 @@ class WorkerProcess:
             raise WorkerLost("end", INTERFERED) from error
 
     def _send_some(self) -> None:
+        # A slice of a memoryview copies nothing: requests with the weights of a large model have tens of megabytes.
         try:
             self._unsent = self._unsent[os.write(self._requests, self._unsent) :]
         except BlockingIOError:
             pass
         except BrokenPipeError:
             # The process has ended, or closed its side; waiting for its reply will show which.
-            self._unsent = b""
+            self._unsent = memoryview(b"")
 
     def _read_output(self) -> bool:
         """Read some of the output, keep its beginning and its end, and return whether more may follow."""
@@ -182,6 +185,14 @@ class WorkerProcess:
         kept = self._printed.rfind(beginning.encode())
         self._printed = self._printed[:kept] if kept >= 0 else self._printed
         return _OUR_FRAMES.sub("", text[start:])
+
+
+def _widen(pipe: int) -> None:
+    """Let a pipe hold more where the system can: a request with large arrays then takes fewer turns."""
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _WIDE)
 
 
 def _end(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, ends: tuple[int, ...]) -> None:

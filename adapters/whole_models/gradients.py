@@ -14,8 +14,8 @@ from veriformer.adapters.whole_models.sequence import Array, Sequences
 _STEPS = {"float64": 6e-6, "float32": 5e-3}
 # Two results for each group.
 _CALLS = 2
-_PRODUCTS = 8_000_000_000
-_FEWEST, _MOST, _MOST_ALONE = 4, 8, 16
+_PRODUCTS = 2_000_000_000
+_FEWEST, _MOST, _MOST_ALONE = 2, 8, 16
 # In the cases of gradients.
 _TOKENS = 4
 

@@ -12,18 +12,28 @@ from veriformer.conformance_tests.drawing.regimes import samples_of
 
 _EXACT = ("bits", "integers")
 _MANTISSA_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_LARGEST_SINGLE = float(np.finfo(np.float32).max)
 _SMALLEST_EXPONENT = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
 
 
 def round_to_dtype(values: Array, dtype: str) -> Array:
     """Return float64 values rounded to nearest-even in `dtype`, so that converting them loses nothing.
 
-    NumPy has no bfloat16: the rounding is done on mantissas, for every dtype in the same way.
+    NumPy has no bfloat16: the rounding is done on mantissas, where a conversion does not do it faster.
     """
+    if dtype == "float64":
+        return values
+    if dtype == "float32" and _stays_finite(values):
+        return values.astype(np.float32).astype(np.float64)
     mantissa, exponent = np.frexp(values)
     digits = _MANTISSA_BITS[dtype] - np.maximum(_SMALLEST_EXPONENT[dtype] - (exponent - 1), 0)
     rounded: Array = np.ldexp(np.rint(np.ldexp(mantissa, digits)), exponent - digits)
     return np.where(np.isfinite(values), rounded, values)
+
+
+def _stays_finite(values: Array) -> bool:
+    """Return whether no value leaves the range of float32, beyond which a conversion gives infinity."""
+    return bool(np.abs(values).max(initial=0.0) <= _LARGEST_SINGLE)
 
 
 def smallest_normal(dtype: str) -> float:

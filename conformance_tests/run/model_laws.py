@@ -26,6 +26,8 @@ _MOST_TRIED = 200
 _NUMBERS, _FEWEST = 800_000, 2
 # A module may overwrite what it is given where nothing else reads it, and the examples have sizes of their own.
 _NOT_OF_A_PART = ("inputs_unchanged", "result_kept", "worked_examples")
+# Laws of the whole model say these too; in a part of so many numbers, each call of them takes a tenth of a second.
+_OF_THE_WHOLE, _LARGE = ("history_independence", "same_call_same_answer"), 1_000_000
 
 
 def judged(session: Session, recognition: Recognition, name: str, seed: int) -> tuple[Judged, ...]:
@@ -50,7 +52,8 @@ def _judged(made: Wrapped, name: str, seed: int) -> Judged:
 def _of_parts(parts: Sequence[Bindable], made: Sequence[Wrapped], seed: int) -> Iterator[Judged]:
     for part, implementation in bound(parts, made):
         cases = max(_NUMBERS // max(part.size, 1), _FEWEST)
-        report = laws_tried(implementation, seed, but=_NOT_OF_A_PART, cases=cases, most_tried=_MOST_TRIED)
+        but = (*_NOT_OF_A_PART, *(_OF_THE_WHOLE if part.size > _LARGE else ()))
+        report = laws_tried(implementation, seed, but=but, cases=cases, most_tried=_MOST_TRIED)
         yield Judged(part.path, report, operation=part.operation)
 
 

@@ -60,6 +60,7 @@ _TRIED_ALIKE = 8
 _DRAWS_PER_CASE = 3
 # So many times as many cases are drawn to replace those that are refused, some of which are refused as well.
 _DRAWS_FOR_REFUSED = 8
+_REFUSED_IN_VAIN = 8
 # Of the first seeds at least one has values that fail, where values at all decide.
 _PLAIN_SEEDS = 8
 
@@ -175,11 +176,15 @@ class Search:
         refused = sum(self._known[case].kind == "refused" for case in tried)
         if not refused:
             return
+        # Where nothing was answered at all, so many more refusals settle it.
+        in_vain = max(_REFUSED_IN_VAIN, len(tried)) if refused == len(tried) else math.inf
         for case in self._drawn(self.limits, _DRAWS_FOR_REFUSED * len(tried)):
             if case not in self._known:
                 yield case
-                refused -= self._known[case].kind != "refused"
-            if not refused:
+                answered = self._known[case].kind != "refused"
+                refused -= answered
+                in_vain = math.inf if answered else in_vain - 1
+            if not refused or not in_vain:
                 return
 
     def _to_try(self) -> list[AnyCase]:
@@ -188,7 +193,8 @@ class Search:
 
     def _ordinary(self) -> list[AnyCase]:
         drawn = self._drawn(self.limits, self.examples)
-        if not (self.batches and self.law.batched):
+        # Where there is time for one case only, it is not repeated with other values.
+        if not (self.batches and self.law.batched) or self.examples == 1:
             return sorted(drawn, key=_length)
         calls = self.batches if isinstance(drawn[0], BatchableCase) and drawn[0].is_costly else len(drawn)
         to_try = [batched(case, drawn) for case in sorted(drawn[:calls], key=_length)]

@@ -25,7 +25,7 @@ _LOST = 100.0
 _BENT = 2.0
 
 
-@judges("gradients.value", space=BoxSpace(short=True), operations=("model",))
+@judges("gradients.value", space=BoxSpace(short=True), operations=("model",), batched=False)
 def gradients(trial: Trial[BoxInputs]) -> Verdict:
     """Each parameter's gradient, along a direction, is the derivative that difference quotients show."""
     result = trial.output(trial.inputs)

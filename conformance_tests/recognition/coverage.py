@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.expressions import Norm
+from veriformer.conformance_tests.recognition.findings import Departure
+from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.stream_parts import (
-    norms_of,
-)
+from veriformer.conformance_tests.recognition.stream_parts import norms_of
 
 
-def coverage(model: ModelReading) -> tuple[int, int]:
-    """Return how many steps compute something, and how many of them lie behind a value that was understood."""
+def coverage(model: ModelReading, departures: Sequence[Departure]) -> tuple[int, int]:
+    """Return how many steps compute something, and how many of them lie behind a value that was understood.
+
+    What departs by a known mistake was understood too.
+    """
     computing = {
         index
         for index, step in enumerate(model.flow.steps)
@@ -25,10 +28,11 @@ def coverage(model: ModelReading) -> tuple[int, int]:
         understood.add(one.step)
     understood.update(one.step for one in model.maps.lookups)
     for layered in model.readings:
-        if layered.attention is not None and layered.attention.setting is not None:
+        known = _departs_knowingly(layered, departures)
+        if layered.attention is not None and (layered.attention.setting is not None or known):
             understood.update(_behind(model, layered.attention.sublayer.exit.input))
             understood.update(_returned_weights(model, layered.attention))
-        if layered.network is not None and layered.network.activation is not None:
+        if layered.network is not None and (layered.network.activation is not None or known):
             understood.update(_behind(model, layered.network.sublayer.exit.input))
         for _, norm in norms_of(layered.place):
             if norm.kind != "norm":
@@ -42,6 +46,10 @@ def coverage(model: ModelReading) -> tuple[int, int]:
     for one in model.ends:
         understood.update(_behind(model, one.input))
     return len(computing), len(computing & understood)
+
+
+def _departs_knowingly(layered: Layered, departures: Sequence[Departure]) -> bool:
+    return any(one.path == layered.path and one.layer == layered.layer and one.suspects for one in departures)
 
 
 def _behind(model: ModelReading, value: int) -> set[int]:

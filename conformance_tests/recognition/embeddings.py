@@ -93,9 +93,21 @@ def positions_of(flow: Flow, embedding: Embedding, width: int, batch: int) -> Po
     return None
 
 
+def _table_of_row(flow: Flow, term: Fixed, width: int) -> str:
+    """Return the table of parameters of which a vector is one row of several; empty where there is none."""
+    row = flow.array(term.value).ravel()
+    for name in flow.parameters_of(term.value):
+        parameter = flow.array(flow.trace.parameters[name])
+        table = parameter.reshape(-1, width)
+        if parameter.shape[-1:] == (width,) and len(table) > 1 and (table == row).all(axis=-1).any():
+            return name
+    return ""
+
+
 def _length(flow: Flow, embedding: Embedding, width: int, batch: int) -> int:
     """Return the number of positions of a stream."""
-    return flow.array(embedding.value).size // max(width * batch, 1) if embedding.value >= 0 else 0
+    values = [one for one in (embedding.value, *(term.value for term in embedding.terms)) if one >= 0]
+    return max((flow.array(one).size for one in values), default=0) // max(width * batch, 1)
 
 
 def _of_table(flow: Flow, term: Fixed, width: int, batch: int, length: int) -> Positions | None:
@@ -105,6 +117,8 @@ def _of_table(flow: Flow, term: Fixed, width: int, batch: int, length: int) -> P
         return Positions("by sample", "", 0, place)
     if len(table) == 1 and not flow.depends_on_parameters(term.value):
         return Positions("one for all", "", 0, place)
+    if len(table) == 1 and length > 1 and (name := _table_of_row(flow, term, width)):
+        return Positions("one for all", "", 0, place, name)
     for name in flow.parameters_of(term.value):
         parameter = flow.array(flow.trace.parameters[name])
         if parameter.size % width == 0:
@@ -197,7 +211,7 @@ def _of_patches(flow: Flow, embedding: Embedding, width: int) -> Iterator[Suspic
 
 
 def _of_rows(flow: Flow, one: Embedded, batch: int) -> Iterator[Suspicion]:
-    rows = flow.array(one.lookup.rows)
+    rows = _one_for_each(flow, one)
     if not flow.is_fixed(one.lookup.rows):
         given = [flow.array(value) for value in flow.trace.inputs if flow.array(value).dtype.kind == "i"]
         same = [tokens for tokens in given if tokens.size == rows.size]
@@ -225,6 +239,14 @@ def _of_rows(flow: Flow, one: Embedded, batch: int) -> Iterator[Suspicion]:
             (suspected("pe_single_row_not_slice"),),
             one.lookup.names[0].rpartition(".")[0],
         )
+
+
+def _one_for_each(flow: Flow, one: Embedded) -> Array:
+    """Return the rows that a lookup reads; a gather has an axis more, for the index along each axis of the table."""
+    rows, shape = flow.array(one.lookup.rows), flow.shape(one.lookup.output)[:-1]
+    if rows.ndim < 2 or shape[: rows.ndim] == rows.shape or shape[: rows.ndim - 1] != rows.shape[:-1]:
+        return rows
+    return rows[..., 0]
 
 
 def _of_unknown_table(flow: Flow, embedding: Embedding, positions: Positions, width: int) -> Iterator[Suspicion]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
@@ -90,8 +90,8 @@ def _of_groups(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
         groups = operand.groups.group_of_head
         if len(groups) == reading.head_count and not operand.groups.repeated_in_order(reading.head_count):
             end = getattr(reading.sublayer.sites[0], f"{role}_value")
-            read = ", ".join(map(str, groups))
-            sentence = f"the query heads read the {role} heads {read}; they should read each head so often in turn"
+            read, right = (", ".join(map(str, one)) for one in (groups, _in_turn(groups)))
+            sentence = f"the query heads read the {role} heads {read}; each should serve as many in turn: {right}"
             yield Suspicion(
                 "key" if role == "key" else "value",
                 flow.maker(end) or 0,
@@ -99,6 +99,12 @@ def _of_groups(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
                 (suspected("gqa_head_index_wrong"),),
             )
             return
+
+
+def _in_turn(groups: Sequence[int]) -> list[int]:
+    """Return which key or value head each query head reads where each of those that are read serves as many."""
+    count = len(set(groups))
+    return [head * count // len(groups) for head in range(len(groups))]
 
 
 def place_of_operand(flow: Flow, reading: AttentionReading, role: StepName) -> int:

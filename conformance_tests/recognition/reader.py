@@ -114,7 +114,9 @@ class Reader:
         terms = [self.read(one) for one in moving]
         if any(isinstance(term, Unknown) for term in terms):
             return None
-        return Sum(value, _flat(terms))
+        # A norm may be written as x · s + (shift − mean · s), whose terms are no norms by themselves.
+        norm = self._norm(value) if any(isinstance(term, Norm) and term.kind == "norm" for term in terms) else None
+        return norm or Sum(value, _flat(terms))
 
     def _sum_with_unknown(self, value: int, step: Step) -> Expression | None:
         """Return a sum of a part and something unknown, such as the stream and a mixture of experts."""

@@ -21,7 +21,7 @@ def recognition_of(model: ModelReading) -> Recognition:
     """Return what a model was read as."""
     departures = departures_of(model)
     parts = tuple(sorted(parts_of(model, departures), key=lambda part: part.place))
-    captured, understood = coverage(model)
+    captured, understood = coverage(model, departures)
     return Recognition(
         parts,
         departures,

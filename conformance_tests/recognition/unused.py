@@ -26,7 +26,7 @@ _DROPPED = {"unembedding": "lm_head_bias_dropped", "feed_forward": "ffn_output_b
 def unused_parameters(model: ModelReading) -> Iterator[Departure]:
     """Yield the parameters that no output depends on, though their module runs or other layers use theirs."""
     unused = model.unused()
-    captured, understood = coverage(model)
+    captured, understood = coverage(model, ())
     if understood < _LEAST_UNDERSTOOD * captured:
         # What is not understood may have parameters for other inputs, or for training.
         return

@@ -64,6 +64,7 @@ class JaxStage(Stage):
         self.size = sum(int(array.size) for array in learned)
         self.dtype = str(learned[0].dtype.name) if learned else "float32"
         self._compiled: dict[Any, Any] = {}
+        self._is_differentiated = False
 
     def call(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """Return whatever the program returns."""
@@ -75,7 +76,7 @@ class JaxStage(Stage):
 
     def _run(self, structure: Any, traced: tuple[int, ...], others: tuple[Any, ...]) -> Any:
         """Return the compiled function of the arrays among the inputs, the other ones being as they are."""
-        key = (structure, traced, repr(others))
+        key = (structure, traced, repr(others), self._is_differentiated)
         if key not in self._compiled:
 
             def run(arrays: Sequence[Any], fed: Sequence[Any]) -> Any:
@@ -85,8 +86,10 @@ class JaxStage(Stage):
                 positional, keywords = jax.tree_util.tree_unflatten(structure, filled)
                 return self.model.call(arrays, positional, keywords)
 
-            # Optimised machine code takes twice as long to make, for sequences that are short.
-            self._compiled[key] = jax.jit(run, compiler_options={"xla_backend_optimization_level": 0})
+            # Optimised machine code takes twice as long to make, for sequences that are short. What is differentiated
+            # is part of a larger program, whose parts have no options.
+            options = None if self._is_differentiated else {"xla_backend_optimization_level": 0}
+            self._compiled[key] = jax.jit(run, compiler_options=options)
         return self._compiled[key]
 
     def cast(self, arguments: Arguments) -> Arguments:
@@ -120,10 +123,13 @@ class JaxStage(Stage):
             with self._holding(learned):
                 return (result() * cotangent).sum()
 
+        self._is_differentiated = True
         try:
             found = jax.grad(value)([self._arrays[place] for place in self._learned])
         except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
             raise NotDifferentiable("jax cannot trace how its results are put together") from error
+        finally:
+            self._is_differentiated = False
         return [float((gradient * self._direction(place)).sum()) for place, gradient in enumerate(found)]
 
     @contextmanager

@@ -70,7 +70,7 @@ class Sequences:
 
         `extra` are further arguments by name. A model of single sequences is called for each of them.
         """
-        if self.axes[0] is None:
+        if self.axes[0] is None and len(inputs) > 1:
             return self._stacked([self._one(inputs[place : place + 1], extra) for place in range(len(inputs))])
         return self._one(inputs, extra)
 

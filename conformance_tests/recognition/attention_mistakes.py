@@ -44,6 +44,15 @@ _STEPS: tuple[tuple[str, StepName], ...] = (
 )
 
 
+# What a query sees by each wrong table of `mask_mistake`.
+_WRONG_TABLES = {
+    "causal_diagonal_off_by_one": "each query sees the key after its own position too",
+    "causal_mask_excludes_self": "no query sees the key at its own position",
+    "causal_mask_transposed": "each query sees the later keys, and none of the earlier ones",
+    "mask_polarity_inverted": "each query sees just the keys that should be hidden from it",
+}
+
+
 def attention_mistakes(
     flow: Flow, reading: AttentionReading, others: Sequence[Setting], *, unscaled: bool, d_model: int
 ) -> Iterator[Suspicion]:
@@ -91,8 +100,7 @@ def _of_core(
         slug = mask_mistake(setting.mask)
         if slug:
             place = min(site.steps[0] + 1, site.steps[-1])
-            sentence = "which keys a query sees is wrong by its table"
-            yield Suspicion("mask", place, sentence, (suspected(slug),))
+            yield Suspicion("mask", place, _WRONG_TABLES[slug], (suspected(slug),))
             return
         found = named(_calls(reading.heads, starts))
         if found:

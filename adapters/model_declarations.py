@@ -19,7 +19,7 @@ ARCHITECTURES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 PROPERTIES = ("causal", "permutation_equivariant", "ignored_labels")
-_KEYS = ("vocabulary_size", "d_model", "max_length", "lowest_token", "products_per_token")
+_KEYS = ("vocabulary_size", "d_model", "max_length", "min_length", "lowest_token", "products_per_token")
 # Of these 0 is a value too.
 _COUNTS = ("lowest_token", "products_per_token")
 
@@ -30,12 +30,14 @@ class BlackBox:
 
     It takes tokens if `vocabulary_size` is given, vectors if `d_model` is; exactly one of the two is given. Tokens
     below `lowest_token` have a meaning of their own, such as padding. `products_per_token` bounds the work of its laws;
-    0 if it is unknown. `parameters` are the names of those whose gradients it returns.
+    0 if it is unknown. `parameters` are the names of those whose gradients it returns. A model that was built for
+    sequences of one length has it as `min_length` too.
     """
 
     vocabulary_size: int | None = None
     d_model: int | None = None
     max_length: int | None = None
+    min_length: int = 1
     lowest_token: int = 0
     products_per_token: int = 0
     properties: tuple[str, ...] = ()
@@ -79,6 +81,11 @@ def read_black_box(inputs: object, properties: object, parameters: object, name:
             raise LoadError(f"{name}: model_inputs[{key!r}] is {value!r}; set it to {kind}")
     if inputs.get("lowest_token", 0) >= inputs.get("vocabulary_size", 1) > 0:
         raise LoadError(f"{name}: model_inputs has no token at or above its lowest_token {inputs['lowest_token']}")
+    least, most = inputs.get("min_length", 1), inputs.get("max_length", inputs.get("min_length", 1))
+    if least > most:
+        raise LoadError(
+            f"{name}: model_inputs has min_length {least} and max_length {most}; set it to no more than that"
+        )
     if not isinstance(parameters, tuple | list | None) or not all(isinstance(one, str) for one in parameters or ()):
         raise LoadError(f"{name}: model_parameters is {parameters!r}; set it to a sequence of names")
     declared = _names(properties or (), PROPERTIES, f"{name}: model_properties")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from veriformer.adapters.capture import random_state
@@ -217,7 +218,12 @@ def _jax_runner(found: Model, seed: int | None) -> _Runner:
         program = jax_models.program_of(found.found, (), {})
         shapes = {leaf.name: tuple(leaf.array.shape) for leaf in program.leaves if leaf.origin == "parameter"}
         others = {leaf.name: tuple(leaf.array.shape) for leaf in program.leaves if leaf.origin != "parameter"}
-        return _guesses(shapes, others, program.called, program.first_input)
+        guessed = _guesses(shapes, others, program.called, program.first_input)
+        if found.framework != "keras":
+            return guessed
+        from veriformer.adapters.capture.keras_inputs import declared_inputs
+
+        return chain(declared_inputs(found.found, shapes, sizes_for({**shapes, **others})), guessed)
 
     return _Runner(record, attempt, guesses, jax.as_arrays)
 

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
-from veriformer.adapters.capture.weights import Array
+from veriformer.adapters.capture.weights import Array, is_floating
 from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.import_errors import location
 
@@ -171,6 +171,19 @@ def random_tokens(generator: np.random.Generator, rows: int, shape: Shape) -> Ar
     if math.prod(shape) <= rows:
         return generator.permutation(rows)[: math.prod(shape)].reshape(shape)
     return generator.integers(0, rows, shape)
+
+
+def filled_by_name(name: str, shape: Shape, dtype: np.dtype[Any], rows: int, generator: np.random.Generator) -> Array:
+    """Return an array for an input whose name, shape and dtype are declared; tokens are below `rows`."""
+    if "mask" in name or dtype.kind == "b":
+        return np.ones(shape, dtype)
+    if is_floating(dtype):
+        return generator.normal(size=shape).astype(dtype)
+    if "position" in name:
+        return np.broadcast_to(np.arange(shape[-1] if shape else 0, dtype=dtype), shape).copy()
+    if "type" in name or "segment" in name:
+        return np.zeros(shape, dtype)
+    return random_tokens(generator, rows, shape).astype(dtype)
 
 
 @dataclass(frozen=True)

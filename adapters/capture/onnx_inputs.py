@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-from veriformer.adapters.capture.inputs import Sizes, random_tokens, sizes_for
-from veriformer.adapters.capture.weights import Array, is_floating
+from veriformer.adapters.capture.inputs import Sizes, filled_by_name, sizes_for
+from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.errors import LoadError
 
 # An index of the input goes through these before it reaches the table.
@@ -44,18 +44,7 @@ def _cast(array: Any, elem_type: int) -> Array:
 
 def _guessed(name: str, kind: Any, rows: int, sizes: Sizes, generator: np.random.Generator) -> Array:
     shape = [_size(dimension, place, name, sizes) for place, dimension in enumerate(kind.shape.dim)]
-    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-    if "mask" in name:
-        return np.ones(shape, dtype)
-    if dtype.kind == "b":
-        return np.ones(shape, dtype)
-    if is_floating(dtype):
-        return generator.normal(size=shape).astype(dtype)
-    if "position" in name:
-        return np.broadcast_to(np.arange(shape[-1] if shape else 0, dtype=dtype), shape).copy()
-    if "type" in name or "segment" in name:
-        return np.zeros(shape, dtype)
-    return random_tokens(generator, rows, tuple(shape)).astype(dtype)
+    return filled_by_name(name, tuple(shape), onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type), rows, generator)
 
 
 def _size(dimension: Any, place: int, name: str, sizes: Sizes) -> int:

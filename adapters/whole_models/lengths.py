@@ -24,7 +24,7 @@ def longest_that_runs(sequences: Sequences) -> int:
     if sequences.axes[1] is None:
         return 1
     recorded = sequences.shape[1]
-    if not sequences.grows:
+    if not sequences.grows or sequences.is_fixed:
         return recorded
     stage = sequences.stage
     affordable = _PRODUCTS // max(stage.size, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ def loss_of(sequences: Sequences, draw: Callable[[int, int], Array], longest: in
         return None
     inputs = sequences.as_framework(draw(2, 4))
     logits = sequences.as_numpy(sequences.outputs(inputs)).astype(np.float64)
-    labels = np.arange(8).reshape(2, 4) % logits.shape[-1]
+    labels = np.arange(math.prod(inputs.shape)).reshape(tuple(inputs.shape)) % logits.shape[-1]
     for parameter in parameters_of(sequences.stage):
         if LABELS.match(parameter.name) and sequences.place_of(parameter.name) != sequences.place:
             loss = Loss(parameter.name, None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from veriformer.adapters.whole_models.wrapping import NotWrapped
 Array = np.ndarray[Any, np.dtype[Any]]
 _NOTHING: Mapping[str, Any] = {}
 _IMAGE = 4
+# A length that most models run on.
+_SHORT = 4
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,20 @@ class Sequences:
         """How many numbers each position of a sequence of vectors has; all numbers of an image."""
         shape = tuple(int(size) for size in self.recorded.shape)
         return math.prod(shape[1:]) if len(shape) == _IMAGE else shape[-1]
+
+    @cached_property
+    def is_fixed(self) -> bool:
+        """Whether the model was built for sequences of one length: it runs on those of the recorded pass alone."""
+        length = self.shape[1]
+        if self.axes[1] is None or length <= _SHORT:
+            return False
+        own = self.as_numpy(self.recorded)
+        own = own.swapaxes(0, 1) if self.axes == (1, 0) else own if self.axes[0] is not None else own[None]
+        try:
+            self.outputs(self.as_framework(own[:1, :_SHORT]))
+        except Exception:
+            return True
+        return False
 
     @property
     def others(self) -> Mapping[Place, Any]:

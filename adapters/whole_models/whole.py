@@ -37,9 +37,9 @@ class WholeModel:
         box = BlackBox(**_inputs(sequences))
         draw, longest = drawing(sequences, box), box.max_length or 1
         features = Features(
-            padding_of(sequences, draw, longest),
+            None if sequences.is_fixed else padding_of(sequences, draw, longest),
             # What looks ahead cannot be continued: its earlier results would change.
-            caching_of(sequences, draw, longest) if self.causal else None,
+            caching_of(sequences, draw, longest) if self.causal and not sequences.is_fixed else None,
             gradients_of(sequences, draw),
             loss_of(sequences, draw, longest),
         )
@@ -59,10 +59,14 @@ class WholeModel:
 
 
 def drawing(sequences: Sequences, box: BlackBox) -> Callable[[int, int], Array]:
-    """Return what draws a number of sequences of a length, of such tokens or vectors as the model takes."""
+    """Return what draws a number of sequences of a length, of such tokens or vectors as the model takes.
+
+    They are as long as they must be at least.
+    """
     generator = np.random.default_rng(0)
 
     def draw(batch: int, length: int) -> Array:
+        length = max(length, box.min_length)
         if box.vocabulary_size is not None:
             return generator.integers(box.lowest_token, box.vocabulary_size, (batch, length))
         return generator.normal(size=(batch, length, sequences.width))
@@ -72,7 +76,10 @@ def drawing(sequences: Sequences, box: BlackBox) -> Callable[[int, int], Array]:
 
 def _inputs(sequences: Sequences) -> dict[str, Any]:
     stage = sequences.stage
-    common = {"products_per_token": stage.size, "max_length": longest_that_runs(sequences)}
+    longest = longest_that_runs(sequences)
+    common = {"products_per_token": stage.size, "max_length": longest}
+    if sequences.is_fixed:
+        common["min_length"] = longest
     recorded = sequences.as_numpy(sequences.recorded)
     if recorded.dtype.kind == "f":
         return {**common, "d_model": sequences.width}

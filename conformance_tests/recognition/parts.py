@@ -116,7 +116,10 @@ def _activation_in_words(network: NetworkReading | None) -> str:
 
 
 def _sublayer_status(one: Layered, departures: Sequence[Departure], *, understood: bool) -> Status:
-    if any(item.path == one.path and item.layer == one.layer for item in departures):
+    # Where several parts have one path, as without modules, what departs is told by its operation.
+    if any(
+        (item.path, item.layer) == (one.path, one.layer) and item.operation in ("", one.kind) for item in departures
+    ):
         return "departs"
     return "holds" if understood else "unrecognised"
 

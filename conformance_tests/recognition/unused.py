@@ -53,6 +53,9 @@ def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bo
         return True
     if _is_of_the_stream(model, name):
         return True
+    if _is_one_vector_of_the_stream(model, name):
+        # What stands for hidden patches has work in training alone.
+        return False
     beside = any(one.rpartition(".")[0] == module for one in used) if module else False
     return beside or any(step.module == module for step in model.flow.steps if module)
 
@@ -64,6 +67,11 @@ def _is_of_the_stream(model: ModelReading, name: str) -> bool:
     if array.ndim == 1:
         return array.size > 1
     return bool(width) and array.shape[-1] == width and array.size > width and "mask" not in name
+
+
+def _is_one_vector_of_the_stream(model: ModelReading, name: str) -> bool:
+    array = model.flow.array(model.trace.parameters[name])
+    return array.ndim > 1 and array.size == array.shape[-1] == model.sublayers.width
 
 
 def _group(model: ModelReading, name: str, unused: Sequence[str]) -> str:

@@ -98,7 +98,7 @@ def long_cases(space: BoxSpace, limits: Limits) -> list[BoxCase]:
     if not space.long or box is None or not box.products_per_token or box.max_length is None:
         return []
     # Two calls of one sample.
-    length = min(box.max_length, _PRODUCTS_OF_A_LAW // (2 * box.products_per_token))
+    length = max(min(box.max_length, _PRODUCTS_OF_A_LAW // (2 * box.products_per_token)), box.min_length)
     batch = max(space.least_batch, min(_LONG_BATCH, _PRODUCTS_OF_A_LAW // (2 * length * box.products_per_token)))
     padded = space.padding == "always"
     case = BoxCase(
@@ -143,7 +143,7 @@ def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
     return choices.builds(
         lambda size, with_padding, dtype, seed: BoxCase(
             max(size[0], space.least_batch),
-            min(max(size[1], space.least_length, 2 if with_padding else 1), longest),
+            min(max(size[1], space.least_length, 2 if with_padding else 1, box.min_length), longest),
             box.vocabulary_size or 0,
             box.d_model or 0,
             with_padding,

@@ -1,0 +1,73 @@
+"""Models of other frameworks as strangers hand them over: by the name of a file, without inputs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from veriformer.adapters.whole_models.session import Session, opened
+from veriformer.adapters.whole_models.whole import WholeModel
+from veriformer.conformance_tests import check
+from veriformer.conformance_tests.recognition.findings import Recognition
+from veriformer.conformance_tests.recognition.recognise import recognise
+from veriformer.conformance_tests.run.model_laws import laws_tried
+from veriformer.conformance_tests.run.model_report import ModelReport
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+HERE = Path(__file__).with_name("strangers")
+
+
+@contextmanager
+def found_in(target: str) -> Iterator[tuple[Session, Recognition]]:
+    with opened(f"{HERE}/{target}", seed=0) as session:
+        yield session, recognise(session.trace)
+
+
+def test_norms_of_keras_and_declared_inputs() -> None:
+    pytest.importorskip("keras")
+    with found_in("keras_classifier.py:build") as (session, found):
+        assert not found.departures
+        norms = [part for part in found.parts if part.role == "layer_norm"]
+        assert [part.conventions["eps"] for part in norms] == [1e-6] * 4
+        assert any("as the model declares them, tokens (" in note for note in session.trace.notes)
+
+
+def test_a_model_of_single_sequences_has_gradients_and_a_mask_in_words() -> None:
+    pytest.importorskip("equinox")
+    with found_in("equinox_gpt.py:GPT") as (session, found):
+        assert {one.suspects[0].name for one in found.departures} == {"causal_diagonal_off_by_one"}
+        assert found.departures[0].sentence == "each query sees the key after its own position too"
+        (whole,) = session.wrapped([WholeModel()])
+        assert whole.implementation is not None, whole.reason
+        box = whole.implementation.black_box
+        assert box is not None
+        assert any("attention" in name for name in box.parameters)
+
+
+def test_a_model_of_one_length_is_called_with_sequences_of_that_length() -> None:
+    pytest.importorskip("torch")
+    with found_in("torch_of_one_length.py:Classifier") as (session, _):
+        (whole,) = session.wrapped([WholeModel()])
+        assert whole.implementation is not None, whole.reason
+        box = whole.implementation.black_box
+        assert box is not None
+        assert (box.min_length, box.max_length) == (11, 11)
+        results = {one.law.claim.key: one.status for one in laws_tried(whole.implementation, 0).results}
+    assert "error" not in results.values()
+    assert {key for key, status in results.items() if status == "passed"} >= {
+        "shape", "batch.independence", "batch.permutation", "history_independence", "gradients.value"
+    }  # fmt: skip
+
+
+def test_parts_without_modules_do_not_share_a_departure() -> None:
+    report = check(f"{HERE}/numpy_gpt.py:Tiny")
+    assert isinstance(report, ModelReport)
+    assert {one.suspects[0].name for one in report.departures} == {"scale_by_d_model_not_head_dim"}
+    statuses = {part.role: part.status for part in report.parts if part.layer == 0}
+    assert statuses["multi_head_attention"] == "departs"
+    assert statuses["feed_forward"] == "holds"
+    # What departs by a known mistake was understood.
+    assert report.is_recognised

@@ -19,6 +19,7 @@ from veriformer.conformance_tests.recognition.networks import (
     read_network,
 )
 from veriformer.conformance_tests.recognition.paths import path_of_maps
+from veriformer.conformance_tests.recognition.products_by_head import with_whole_products
 from veriformer.conformance_tests.recognition.reader import Reader
 from veriformer.conformance_tests.recognition.sites import find_sites
 from veriformer.conformance_tests.recognition.streams import Place, Streams, leaves
@@ -34,8 +35,8 @@ class ModelReading:
     """The reading of one trace."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self.flow = Flow(trace)
+        self.trace = with_whole_products(trace)
+        self.flow = Flow(self.trace)
         self.maps = Maps(self.flow)
         self.reader = Reader(self.flow, self.maps, find_sites(self.flow, self.maps, self.batch))
         self.sublayers = Sublayers(self.flow, self.maps, self.reader)

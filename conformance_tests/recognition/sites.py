@@ -12,6 +12,7 @@ from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import Maps, canonical_factors, factors
+from veriformer.conformance_tests.recognition.samples import samples_are_last
 from veriformer.conformance_tests.recognition.tracking import carried
 
 
@@ -90,22 +91,32 @@ def _of_two_products(flow: Flow, maps: Maps, batch: int) -> Iterator[Site]:
             behind = flow.ancestors(value, stop=lambda one: one in outcomes or one in maps.by_output)
             before = [outcomes[one] for one in behind if one in outcomes and outcomes[one] != last]
             if before:
-                site = _site(flow, max(before), last, value, batch)
+                first = max(before)
+                order = _Order(samples_last=samples_are_last(flow, maps, first, batch))
+                site = _site(flow, first, last, value, batch, order)
                 if site is not None:
                     yield site
                 break
 
 
-def _site(flow: Flow, first: int, last: int, weights_value: int, batch: int) -> Site | None:
+@dataclass(frozen=True)
+class _Order:
+    """In which order axes are counted that hold two things: heads and positions, and heads and samples."""
+
+    heads_first: bool = True
+    samples_last: bool = False
+
+
+def _site(flow: Flow, first: int, last: int, weights_value: int, batch: int, order: _Order) -> Site | None:
     """Return the attention between two products; None where their axes cannot be told."""
-    one = _site_with(flow, first, last, weights_value, batch, heads_first=True)
+    one = _site_with(flow, first, last, weights_value, batch, order)
     if one is None or one.query.shape[1] == one.key.shape[1]:
         return one
-    other = _site_with(flow, first, last, weights_value, batch, heads_first=False)
+    other = _site_with(flow, first, last, weights_value, batch, replace(order, heads_first=False))
     return one if other is None else replace(one, otherwise=other)
 
 
-def _site_with(flow: Flow, first: int, last: int, weights_value: int, batch: int, *, heads_first: bool) -> Site | None:
+def _site_with(flow: Flow, first: int, last: int, weights_value: int, batch: int, order: _Order) -> Site | None:
     """Return the attention where one axis of queries counts heads and positions, either of them first."""
     similarity, average = flow.steps[first], flow.steps[last]
     one, other = factors(similarity)
@@ -121,7 +132,7 @@ def _site_with(flow: Flow, first: int, last: int, weights_value: int, batch: int
     query_side, key_side = (sides[1], sides[0]) if keys_first else sides
     query_value, key_value = (other, one) if keys_first else (one, other)
     keys = int(np.prod(key_side.shape[parallel:-1]))
-    shapes = _Shapes(batch, _length(query_side, similarity, keys), heads_first)
+    shapes = _Shapes(batch, _length(query_side, similarity, keys), order)
     query = shapes.heads(query_side, parallel, shapes.length)
     key = shapes.heads(key_side, parallel, keys)
     value = shapes.heads(np.moveaxis(ends[1 - place], -1, -2), len(average.attributes["parallel"][0]), keys)
@@ -233,7 +244,7 @@ class _Shapes:
 
     batch: int
     length: int
-    heads_first: bool
+    order: _Order
 
     def heads(self, array: Array, parallel: int, length: int) -> Array | None:
         own = array.shape[parallel:-1]
@@ -252,16 +263,18 @@ class _Shapes:
             rows = np.moveaxis(rows, at, -1)
         elif own and own[-1] % length == 0:
             others = own[-1] // length
-            joined = (others, length) if self.heads_first else (length, others)
+            joined = (others, length) if self.order.heads_first else (length, others)
             rows = rows.reshape(*rows.shape[:-1], *joined)
-            rows = rows if self.heads_first else rows.swapaxes(-1, -2)
+            rows = rows if self.order.heads_first else rows.swapaxes(-1, -2)
         else:
             return None
         front = rows.shape[:-1]
-        samples = next((axis for axis, size in enumerate(front[: len(outer)]) if size == self.batch), None)
-        if samples is not None:
-            rows = np.moveaxis(rows, samples, 0)
+        of_batch = [axis for axis, size in enumerate(front[: len(outer)]) if size == self.batch]
         total = int(np.prod(front)) if front else 1
         if total % self.batch:
             return None
+        if of_batch:
+            rows = np.moveaxis(rows, of_batch[-1 if self.order.samples_last else 0], 0)
+        elif self.order.samples_last:
+            return rows.reshape(total // self.batch, self.batch, length).swapaxes(0, 1)
         return rows.reshape(self.batch, total // self.batch, length)

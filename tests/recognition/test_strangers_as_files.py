@@ -62,6 +62,23 @@ def test_a_model_of_one_length_is_called_with_sequences_of_that_length() -> None
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "target",
+    (
+        "heads_in_every_way.py:by_head",
+        "heads_in_every_way.py:heads_first",
+        "heads_in_every_way.py:joined",
+        "jax_by_head.py:build",
+    ),
+)
+def test_heads_in_axes_of_their_own_are_read(target: str) -> None:
+    pytest.importorskip("jax" if "jax" in target else "torch")
+    with found_in(target) as (_, found):
+        assert not found.departures
+        assert found.share_found == 1.0
+        assert found.causal
+
+
 def test_parts_without_modules_do_not_share_a_departure() -> None:
     report = check(f"{HERE}/numpy_gpt.py:Tiny")
     assert isinstance(report, ModelReport)

@@ -64,7 +64,7 @@ def attention_mistakes(
     yield from rotation_mistakes(flow, reading)
     yield from _of_core(flow, reading, others, unscaled=unscaled, d_model=d_model)
     yield from bias_mistakes(flow, reading)
-    if reading.merge is not None and not reading.merge.rows_kept:
+    if reading.merge is not None and not reading.merge.rows_kept and reading.setting is not None:
         yield Suspicion(
             "heads_output",
             reading.sublayer.exit.step,

@@ -47,9 +47,13 @@ class AttentionReading:
 
 def read_attention(flow: Flow, sublayer: AttentionSublayer, others: Sequence[Setting]) -> AttentionReading:
     """Return what an attention is; `others` are the settings of the model's other attentions."""
+    is_whole = len({(site.query.shape[2:], site.key.shape[2:]) for site in sublayer.sites}) == 1
+    if not is_whole:
+        # Pieces of several sizes, such as one for each query, are not put together.
+        sublayer = replace(sublayer, sites=sublayer.sites[:1])
     query, key, value = (_operand(flow, sublayer, role) for role in ("query", "key", "value"))
     otherwise = sublayer.sites[0].otherwise
-    if not query.understood and otherwise is not None and len(sublayer.sites) == 1:
+    if not query.understood and otherwise is not None and len(sublayer.sites) == 1 and is_whole:
         other = replace(sublayer, sites=(otherwise,))
         if _operand(flow, other, "query").understood:
             return read_attention(flow, other, others)
@@ -58,7 +62,7 @@ def read_attention(flow: Flow, sublayer: AttentionSublayer, others: Sequence[Set
     unit = max(flow.unit(one) for index in site.steps for one in flow.steps[index].results)
     heads = Heads(query.heads, key.heads, value.heads, output, query.factor * key.factor, unit)
     setting = None
-    if _groups_fit(query, key, value):
+    if is_whole and _groups_fit(query, key, value):
         setting = next((one for one in settings_of(flow, site, heads, others) if fits(heads, one)), None)
     return AttentionReading(sublayer, query, key, value, heads, setting, _merge(flow, sublayer, output), site.weights)
 

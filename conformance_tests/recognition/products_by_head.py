@@ -29,7 +29,9 @@ def with_whole_products(trace: Trace) -> Trace:
     rewriting = _Rewriting(flow)
     for index in range(len(trace.steps)):
         stack = _stack(flow, index)
-        if stack is None:
+        if _is_pointwise(flow, index):
+            rewriting.turn(index)
+        elif stack is None:
             rewriting.add_bias_first(index)
         elif stack.is_repeated:
             rewriting.deal_out(index, stack)
@@ -111,6 +113,21 @@ def _labels(stack: Array) -> Array:
     return np.array([numbers.setdefault(one.tobytes(), len(numbers)) for one in stack])
 
 
+def _is_pointwise(flow: Flow, index: int) -> bool:
+    """Return whether a step is a convolution of width one over (samples, channels, positions): a product for each."""
+    step = flow.steps[index]
+    if step.kind != Kind.CONTRACTION or "contracted" in step.attributes or not 2 <= len(step.operands) <= 3:
+        return False
+    inputs, kernel, *bias = (flow.array(one) for one in step.operands)
+    result = flow.array(step.results[0])
+    if inputs.ndim != 3 or kernel.ndim != 3 or kernel.shape[2] != 1 or kernel.shape[1] != inputs.shape[1]:
+        return False
+    if flow.is_fixed(step.operands[0]) or not flow.is_fixed(step.operands[1]):
+        return False
+    expected = kernel[..., 0] @ inputs + (bias[0].reshape(-1, 1) if bias else 0.0)
+    return expected.shape == result.shape and agree(result, expected)
+
+
 class _Rewriting:
     """New steps in place of some of a record."""
 
@@ -177,6 +194,18 @@ class _Rewriting:
         bias, moved = self._rearranged(step, other, by_head[0, 0])
         total = self._added(self.values[product].array + self.values[bias].array)
         return where, [moved, replace(step, operands=(product, bias), results=(total,))], total
+
+    def turn(self, index: int) -> None:
+        """Put the channels of a convolution of width one last, as those of any other projection are."""
+        step = self.flow.steps[index]
+        moving, kernel, *bias = step.operands
+        turned, moved = self._rearranged(step, moving, self.flow.array(moving).swapaxes(1, 2))
+        matrix, cut = self._rearranged(step, kernel, self.flow.array(kernel)[..., 0].T)
+        result = np.ascontiguousarray(self.flow.array(step.results[0]).swapaxes(1, 2))
+        axes = MappingProxyType({"factors": (0, 1), "contracted": ((2,), (0,)), "parallel": ((), ())})
+        product = self._added(result)
+        whole = replace(step, operands=(turned, matrix, *bias), results=(product,), attributes=axes)
+        self.instead[index] = [moved, cut, whole, _moving(step, product, step.results[0])]
 
     def add_bias_first(self, index: int) -> None:
         """Add the bias of a projection before its result is rearranged, where the model adds it afterwards."""

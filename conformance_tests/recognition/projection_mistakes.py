@@ -28,15 +28,18 @@ def _of_splits(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
         ("key", reading.key),
         ("value", reading.value),
     )
+    layouts = {operand.split.layout for _, operand in operands if operand.split is not None}
     for role, operand in operands:
         if operand.split is None:
             continue
         place = flow.maker(operand.split.value) or reading.sublayer.first_step
-        if operand.split.columns is None:
+        if operand.split.columns is None and reading.setting is not None:
+            # Where nothing attends to these heads as it should, they are perhaps none.
             sentence = f"the {role} is cut into heads so that a head holds numbers of several positions"
             yield Suspicion(role, place, sentence, (suspected("split=without_transpose", sentence=sentence),))
             return
-        if operand.split.layout == "component_major":
+        if operand.split.layout == "component_major" and len(layouts) > 1:
+            # Where all three are cut so, it is the model's own order.
             sentence = f"the columns of the {role} are read by components first, and by heads then"
             yield Suspicion(role, place, sentence, (suspected("fused_qkv_layout"),))
             return

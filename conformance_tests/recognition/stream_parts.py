@@ -30,7 +30,7 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
     start = place.sublayer.first_step
     exit_step = place.sublayer.exit.step
     residual = place.residual
-    if residual == "what it reads" and place.before is None:
+    if residual.startswith("what it reads") and place.before is None:
         # Where nothing is normalised before, what is read is the stream.
         residual = "stream"
     yield from _standing(flow, place, kind, start)
@@ -43,7 +43,7 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
         of_residual.get(residual, f"its output is added to {residual}"),
         place_of_sum or exit_step,
         {"none": "residual_missing", "what it reads": "prenorm_residual_after_norm"}.get(residual, ""),
-        rank=int(residual == "stream"),
+        rank=int(residual.startswith("stream")),
     )
     output: StepName = "feed_forward" if kind == "feed_forward" else "attention_output"
     at_factor = _step_of_factor(flow, place)
@@ -159,7 +159,7 @@ def place_mistakes(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
     elif place.before is not None and place.after is not None and _is_mostly_post_norm(place, every):
         sentence = "the sublayer's output is added to the stream as it was before the norm"
         yield Suspicion("residual", at, sentence, (suspected("postnorm_residual_before_norm"),))
-    elif place.residual == "what it reads" and _follows_a_pre_norm(place, every):
+    elif place.residual.startswith("what it reads") and _follows_a_pre_norm(place, every):
         sentence = "the sublayer's output is added to the normalised stream, not to the stream"
         yield Suspicion("residual", at, sentence, (suspected("prenorm_residual_after_norm"),))
     yield from _added_besides(flow, place, every)

@@ -112,10 +112,11 @@ class Streams:
             return None, "none"
         rest = self._without_unknown(rest, read)
         stream: Expression = rest[0] if len(rest) == 1 else Sum(-1, rest)
-        if _same(stream, read):
-            return stream, "what it reads"
-        if isinstance(read, Norm) and _same(stream, read.of):
-            return stream, "stream"
+        if (word := _as_read(stream, read)) is not None:
+            return stream, word
+        plain, factor = _without_factor(stream)
+        if factor != 1.0 and (word := _as_read(plain, read)) is not None:
+            return plain, f"{word}, times {factor:.4g}"
         return stream, "something else"
 
     def _without_unknown(self, terms: tuple[Expression, ...], read: Expression) -> tuple[Expression, ...]:
@@ -141,6 +142,22 @@ class Streams:
             if isinstance(end, Norm) and isinstance(end.of, Norm) and _same(end.of.of, place.result):
                 return Place(**{**vars(place), "after": end.of})
         return place
+
+
+def _as_read(stream: Expression, read: Expression) -> str | None:
+    """Return what a sublayer's output is added to, if that is what it reads, or normalises."""
+    if _same(stream, read):
+        return "what it reads"
+    return "stream" if isinstance(read, Norm) and _same(stream, read.of) else None
+
+
+def _without_factor(expression: Expression) -> tuple[Expression, float]:
+    """Return an expression without a number that it is multiplied by, as a residual of DeepNorm is, and the number."""
+    factor = 1.0
+    while isinstance(expression, Scaled):
+        factor *= expression.factor
+        expression = expression.of
+    return expression, factor
 
 
 def _path(expression: Expression, one: LinearMap) -> list[Expression]:

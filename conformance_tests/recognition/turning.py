@@ -172,7 +172,7 @@ def _read(
 def _pairs(array: Array, pairing: Pairing, width: int, at_end: bool) -> Array | None:
     part = array[..., -width:] if at_end else array[..., :width]
     rest = array[..., :-width] if at_end else array[..., width:]
-    if width > array.shape[-1] or (rest.size and width == array.shape[-1]):
+    if width % 2 or width > array.shape[-1] or (rest.size and width == array.shape[-1]):
         return None
     if pairing == "half":
         return np.asarray(part[..., : width // 2] + 1j * part[..., width // 2 :])

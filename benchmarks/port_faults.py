@@ -69,8 +69,7 @@ class Outcome:
     @property
     def in_right_part(self) -> bool:
         """Whether the path of the right part is named, on either side."""
-        paths = [normal(path) for path in (self.answer.path_a, self.answer.path_b)]
-        return self.seen and any(normal(part) in path for part in self.fault.part for path in paths)
+        return self.seen and is_in(self.fault, (self.answer.path_a, self.answer.path_b))
 
     @property
     def at_right_step(self) -> bool:
@@ -102,6 +101,16 @@ class Outcome:
 def normal(path: str) -> str:
     """Return a path with dots only: those of JAX have brackets and quotes, those of Keras slashes."""
     return re.sub(r"[\[\]'\"/.]+", ".", path).strip(".")
+
+
+def is_in(fault: port_planting.Fault, paths: Sequence[str]) -> bool:
+    """Return whether one of some paths is that of the right part."""
+    found = [normal(path) for path in paths]
+    return any(_names(part, path) for part in fault.part for path in found)
+
+
+def _names(part: str, path: str) -> bool:
+    return path == normal(part[1:]) if part.startswith("=") else normal(part) in path
 
 
 def compared(source: Path, port: Path) -> Answer:

@@ -313,8 +313,7 @@ def is_of_torch(pair: str) -> bool:
 
 def located(fault: port_planting.Fault, verdict: Verdict) -> bool:
     """Return whether the right part is named."""
-    paths = [port_faults.normal(path) for path in verdict.paths or ()]
-    return verdict.seen and any(port_faults.normal(part) in path for part in fault.part for path in paths)
+    return verdict.seen and port_faults.is_in(fault, verdict.paths or ())
 
 
 def row(name: str, rival: Rival, pairs: Sequence[str], faults: Sequence[port_planting.Fault], seed: int) -> str:

@@ -71,9 +71,10 @@ class Fault:
     """One mistake in one port: what is replaced by what, and what a comparison with the source should say of it.
 
     `where` is "code" or "converter". `occurrence` counts from 1; 0 stands for a text that must occur once. `part` lists
-    texts, one of which occurs in the path of the right part on either side. `step` lists the steps of the specification
-    that count as right, `cause` the kinds of cause, and `names` the names: slugs of the catalogue of mistakes,
-    conventions, or words for what happened to a weight. `visible` is "inside" where the outputs stay what they are.
+    texts, one of which occurs in the path of the right part on either side, or is all of it after "=". `step` lists the
+    steps of the specification that count as right, `cause` the kinds of cause, and `names` the names: slugs of the
+    catalogue of mistakes, conventions, or words for what happened to a weight. `visible` is "inside" where the outputs
+    stay what they are.
     """
 
     pair: str

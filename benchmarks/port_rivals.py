@@ -224,7 +224,8 @@ def logged(torch_model: Torch) -> list[Any]:
 
 def hashes(logs: Sequence[Any]) -> list[tuple[str, float]]:
     """Return the norms in a log, each with the innermost module that was running."""
-    found, modules = [], []
+    found: list[tuple[str, float]] = []
+    modules: list[tuple[int, str]] = []
     for call in logs:
         # A module ends without an entry of its own; what follows is less deep.
         modules = [module for module in modules if module[0] < call.call_depth]

@@ -309,7 +309,7 @@ INSIDE: dict[str, Rival] = {
 
 def is_of_torch(pair: str) -> bool:
     """Return whether both models of a pair are PyTorch's."""
-    return pair.endswith("_torch") and not port_planting.PAIRS[pair].endswith("_jax")
+    return pair.endswith("_torch") and port_planting.PAIRS[pair].endswith("_hf")
 
 
 def located(fault: port_planting.Fault, verdict: Verdict) -> bool:

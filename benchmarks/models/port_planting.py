@@ -56,6 +56,7 @@ PAIRS = {
     "llama_scan": "llama_hf",
     "llama_torch": "llama_hf",
     "neox_jax": "neox_hf",
+    "sinusoid_torch": "sinusoid_keras",
     "small_gpt_onnx": "small_gpt",
     "t5_torch": "t5_hf",
     "vit_keras": "vit_hf",

@@ -142,8 +142,8 @@ def candidates(
     argument at `first_input`. Tried are tokens, two sequences of tokens, floats of the model's width, and images; what
     the first argument is called, or a convolution in front, puts the last two first.
     """
-    signature = _arguments(called)[first_input:]
-    filled = _Filled(signature, np.random.default_rng(seed), sizes or Sizes())
+    signature = arguments_of(called)[first_input:]
+    filled = Filled(signature, np.random.default_rng(seed), sizes or Sizes())
     rows = vocabulary(shapes)
     # Made one by one, since each may be large.
     tokens = _token_candidates(filled, rows)
@@ -174,7 +174,7 @@ def random_tokens(generator: np.random.Generator, rows: int, shape: Shape) -> Ar
 
 
 @dataclass(frozen=True)
-class _Filled:
+class Filled:
     """A signature whose arguments other than the first ones are known by their names."""
 
     arguments: Sequence[inspect.Parameter]
@@ -231,7 +231,8 @@ class _Filled:
         return next(value for names, value in known if names.search(argument.name))
 
 
-def _arguments(called: Callable[..., Any] | None) -> list[inspect.Parameter]:
+def arguments_of(called: Callable[..., Any] | None) -> list[inspect.Parameter]:
+    """Return the parameters of a function; none where it is not known or has no signature."""
     if called is None:
         return []
     try:
@@ -263,7 +264,7 @@ def _mask(argument: inspect.Parameter, arrays: Sequence[Array]) -> Array | None:
     return np.tril(np.ones((length, length), dtype=bool))
 
 
-def _token_candidates(filled: _Filled, rows: int) -> Iterator[Candidate]:
+def _token_candidates(filled: Filled, rows: int) -> Iterator[Candidate]:
     batch, length, other_length = astuple(filled.sizes)
     one = filled.tokens(rows, batch, length)
     other = filled.tokens(rows, batch, other_length)
@@ -292,7 +293,7 @@ def _token_candidates(filled: _Filled, rows: int) -> Iterator[Candidate]:
     yield from (candidate for candidate in possible if candidate is not None)
 
 
-def _float_candidates(filled: _Filled, shapes: Sequence[Shape], rows: int) -> Iterator[Candidate]:
+def _float_candidates(filled: Filled, shapes: Sequence[Shape], rows: int) -> Iterator[Candidate]:
     batch, length, other_length = astuple(filled.sizes)
     tokens = filled.tokens(rows, batch, other_length)
     names = {argument.name for argument in filled.arguments}
@@ -324,7 +325,7 @@ def _widths(shapes: Sequence[Shape]) -> list[int]:
     return [width for width in dict.fromkeys(found) if width > 1]
 
 
-def _image_candidates(filled: _Filled, shapes: Sequence[Shape]) -> Iterator[Candidate]:
+def _image_candidates(filled: Filled, shapes: Sequence[Shape]) -> Iterator[Candidate]:
     batch = filled.sizes.batch
     for channels, patch, channels_last in _patches(shapes):
         usual = [(side, side) for side in _SIDES if side % patch == 0]

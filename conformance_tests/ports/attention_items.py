@@ -1,0 +1,137 @@
+"""What is compared of an attention: its projections by head, what is done to them, its keys, its output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.ports.items import Choice, Cut, Item, Weight
+from veriformer.conformance_tests.ports.stream_items import choices, cut
+from veriformer.conformance_tests.recognition.attention_aspects import attention_aspects
+from veriformer.conformance_tests.recognition.attentions import AttentionReading
+from veriformer.conformance_tests.recognition.findings import StepName
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.heads import Split
+from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.networks import matrix_of
+from veriformer.conformance_tests.recognition.operands import Operand, read_operand
+from veriformer.conformance_tests.recognition.turning import Turned
+
+_ROLES: tuple[StepName, ...] = ("query", "key", "value")
+_OF_ROLE = ("rotation", "base", "norm", "order")
+_OF_CORE = ("head width", "scale", "softcap", "visible keys", "window", "bias", "sinks")
+
+
+def attention_items(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
+    """Yield what is compared of an attention, in the order in which it happens."""
+    found = {one.key: one for one in choices(attention_aspects(flow, reading), path)}
+    for role in _ROLES:
+        yield from _projected(flow, reading, role, path)
+    yield from (found[f"{role} {name}"] for role in _ROLES for name in _OF_ROLE if f"{role} {name}" in found)
+    for role in _ROLES:
+        yield _heads(flow, reading, role, path)
+    yield from (found[name] for name in _OF_CORE if name in found)
+    yield from _masked(flow, reading, path)
+    site = reading.sublayer.sites[0]
+    yield Cut("heads output", "heads_output", site.steps[-1], path, reading.heads.output, reading.heads.unit, 1)
+    yield from (found[name] for name in ("merge",) if name in found)
+    yield from _output(flow, reading, path)
+
+
+def _projected(flow: Flow, reading: AttentionReading, role: StepName, path: str) -> Iterator[Weight]:
+    """Yield a projection as (E, heads, components) and its bias (heads, components)."""
+    maps: tuple[LinearMap, ...] = getattr(reading.sublayer, role)
+    operand: Operand = getattr(reading, role)
+    names = tuple(dict.fromkeys(name for one in maps for name in one.names))
+    matrices, biases = [], []
+    for one, split in _splits(flow, reading, role, maps, operand):
+        matrix = matrix_of(flow, one)
+        columns = None if split is None else split.columns
+        if matrix is None or columns is None or columns.max() >= matrix.shape[1]:
+            # Its heads cannot be told; the matrix is compared as it is.
+            yield Weight(f"{role} weight", role, maps[0].step, path, matrix, names)
+            return
+        matrices.append(matrix[:, columns])
+        biases.append(_bias(flow, one, columns))
+    turn = _order(operand.rotation, matrices[0].shape[-1])
+    whole = np.concatenate(matrices, axis=1)[..., turn]
+    yield Weight(f"{role} weight", role, maps[0].step, path, whole, names, None, 1, 2)
+    bias = None if any(one is None for one in biases) else np.concatenate([one for one in biases if one is not None])
+    of_bias = [name for one in maps if one.bias is not None for name in flow.parameters_of(one.bias)]
+    bias = None if bias is None else bias[..., turn]
+    yield Weight(f"{role} bias", role, maps[0].step, path, bias, tuple(dict.fromkeys(of_bias)), 0.0, 0, 1)
+
+
+def _splits(
+    flow: Flow, reading: AttentionReading, role: StepName, maps: tuple[LinearMap, ...], operand: Operand
+) -> Iterator[tuple[LinearMap, Split | None]]:
+    """Yield the maps of a projection, each with how its heads were cut out."""
+    sites = reading.sublayer.sites
+    if len(maps) == 1:
+        yield maps[0], operand.split
+        return
+    for one, site in zip(maps, sites, strict=False):
+        yield one, read_operand(flow, one, getattr(site, role), getattr(site, f"{role}_value")).split
+
+
+def _bias(flow: Flow, one: LinearMap, columns: Array) -> Array | None:
+    if one.bias is None:
+        return None
+    bias = flow.array(one.bias).ravel()
+    return bias[columns] if bias.size > columns.max() else None
+
+
+def _order(rotation: Turned | None, width: int) -> Array:
+    """Return the components so that those that are turned together stand half a width apart, as in the half pairing."""
+    order = np.arange(width)
+    if rotation is None or rotation.pairing == "half":
+        return order
+    start = width - rotation.width if rotation.at_end else 0
+    pairs = order[start : start + rotation.width]
+    order[start : start + rotation.width] = np.concatenate([pairs[0::2], pairs[1::2]])
+    return order
+
+
+def raw_order(pairing: str, rotary_width: int, width: int) -> Array:
+    """Return where components stood before they were put into the half pairing."""
+    turned = Turned(pairing, rotary_width, False, None, np.empty(0), 0.0, 1, 1.0)  # type: ignore[arg-type]
+    return np.argsort(_order(turned, width))
+
+
+def _heads(flow: Flow, reading: AttentionReading, role: StepName, path: str) -> Cut:
+    operand: Operand = getattr(reading, role)
+    site = reading.sublayer.sites[0]
+    value = getattr(site, f"{role}_value")
+    step: StepName = role if operand.rotation is None else "rotary"
+    turn = _order(operand.rotation, operand.heads.shape[-1])
+    place = flow.maker(value) or reading.sublayer.first_step
+    return Cut(f"{role} heads", step, place, path, operand.heads[..., turn], flow.unit(value), 1)
+
+
+def _masked(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
+    """Yield which keys are seen, where no word says it, and the bias of the logits."""
+    setting, site = reading.setting, reading.sublayer.sites[0]
+    if setting is None:
+        return
+    at = min(site.steps[0] + 1, site.steps[-1])
+    if setting.mask is not None:
+        table = np.ascontiguousarray(setting.mask.any(axis=1) if setting.mask.ndim > 3 else setting.mask)
+        words = f"{int(table.sum())} of {table.size} pairs of a query and a key are seen"
+        yield Choice("mask", "mask", at, path, (table.shape, table.tobytes()), words)
+    if setting.bias is not None:
+        yield Cut("bias", "logits", at, path, np.asarray(setting.bias), flow.unit(site.query_value), 1)
+
+
+def _output(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
+    exit_map = reading.sublayer.exit
+    matrix = matrix_of(flow, exit_map)
+    heads, width = reading.heads.output.shape[1], reading.heads.output.shape[3]
+    cut_by_heads = matrix is not None and len(matrix) == heads * width
+    array = matrix.reshape(heads, width, -1) if matrix is not None and cut_by_heads else matrix
+    step: StepName = "attention_output"
+    yield Weight("output weight", step, exit_map.step, path, array, exit_map.names, None, 0 if cut_by_heads else None)
+    bias = None if exit_map.bias is None else flow.array(exit_map.bias).ravel()
+    names = () if exit_map.bias is None else flow.parameters_of(exit_map.bias)
+    yield Weight("output bias", step, exit_map.step, path, bias, names, 0.0)
+    yield cut(flow, "attention output", step, exit_map.output, path)

@@ -1,0 +1,260 @@
+"""Comparing two recorded models: their parts in pairs, what differs in each, and where the values part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from veriformer.adapters.capture.trace import Trace
+from veriformer.conformance_tests.ports.alignment import Pair, aligned
+from veriformer.conformance_tests.ports.causes import cause_of
+from veriformer.conformance_tests.ports.findings import (
+    Cause,
+    Difference,
+    PairStatus,
+    PartPair,
+    PortComparison,
+    PortVerdict,
+    WeightPair,
+)
+from veriformer.conformance_tests.ports.items import Cut, Item, PortPart, Weight
+from veriformer.conformance_tests.ports.pairing import TIGHT, Finding, apart, cuts_of, findings_of, last_cut
+from veriformer.conformance_tests.ports.precision import coarsest, loose
+from veriformer.conformance_tests.ports.side import Side
+from veriformer.conformance_tests.recognition.findings import Departure, StepName
+from veriformer.conformance_tests.recognition.paths import code_of
+
+
+def compared(name_a: str, trace_a: Trace, name_b: str, trace_b: Trace) -> PortComparison:
+    """Return what two models that were recorded on the same inputs have in common, and where and why they differ."""
+    with np.errstate(all="ignore"):
+        return _Comparing(Side(name_a, trace_a), Side(name_b, trace_b)).result()
+
+
+@dataclass
+class _Judged:
+    """A pair of parts with what was found of it."""
+
+    pair: Pair
+    findings: list[Finding] = field(default_factory=list)
+    own: list[Departure] = field(default_factory=list)
+    parted: bool = False
+    unknown: tuple[Cut, Cut] | None = None
+
+
+class _Comparing:
+    def __init__(self, first: Side, second: Side) -> None:
+        self.first, self.second = first, second
+        self.bound = loose(max(coarsest(first.flow), coarsest(second.flow)))
+        self.pairs = aligned(first.parts, second.parts)
+
+    def result(self) -> PortComparison:
+        distance = self._outputs_apart()
+        judged = self._judged()
+        differences, inside = self._told(judged, equal=distance <= TIGHT)
+        if distance > self.bound and not differences:
+            differences = [self._of_nothing_known()]
+        verdict: PortVerdict = "differ" if differences else "inside" if inside else "agree"
+        return PortComparison(
+            self.first.name,
+            self.second.name,
+            (self.first.trace.framework, self.second.trace.framework),
+            (self.first.trace.dtype, self.second.trace.dtype),
+            verdict,
+            distance,
+            tuple(self._part_pair(one) for one in judged),
+            tuple(differences),
+            tuple(inside),
+            tuple(self._weights(judged)),
+        )
+
+    def _outputs_apart(self) -> float:
+        first, second = self.first.outputs, self.second.outputs
+        if not first or not second:
+            return float("inf")
+        return apart(first[0], second[0])
+
+    # --- pairs ---
+
+    def _judged(self) -> list[_Judged]:
+        every = [weight for part in self.first.parts for weight in part.weights()]
+        found = []
+        for pair in self.pairs:
+            one = _Judged(pair)
+            found.append(one)
+            first, second = pair
+            if first is None or second is None:
+                one.parted = True
+                continue
+            one.findings = findings_of(first, second, every)
+            one.own = self._own_departures(first, second)
+            cuts = [(cut, other, apart(cut.array, other.array, cut.heads)) for cut, other in cuts_of(first, second)]
+            # Without a value behind them, differences are taken to have an effect.
+            one.parted = not cuts or cuts[-1][0] is not last_cut(first) or not cuts[-1][2] <= TIGHT
+            one.unknown = next(((cut, other) for cut, other, far in cuts if not far <= self.bound), None)
+        return found
+
+    def _own_departures(self, first: PortPart, second: PortPart) -> list[Departure]:
+        """Return what the second model departs in within a part, and the first one does not."""
+        known = {(one.step, _slugs(one)) for one in self._within(self.first, first)}
+        return [one for one in self._within(self.second, second) if (one.step, _slugs(one)) not in known]
+
+    def _within(self, side: Side, part: PortPart) -> list[Departure]:
+        items = [item.place for item in part.items]
+        low, high = min(items, default=part.place), max(items, default=part.place)
+        return [one for one in side.departures if low <= one.place <= high]
+
+    # --- differences ---
+
+    def _told(self, judged: Sequence[_Judged], *, equal: bool) -> tuple[list[Difference], list[Difference]]:
+        """Return the differences that the results show, and those that they do not."""
+        differences: list[Difference] = []
+        inside: list[Difference] = []
+        parted = False
+        for one in judged:
+            first, second = one.pair
+            if first is None or second is None:
+                (inside if equal else differences).append(self._unmatched(one.pair))
+                parted = True
+                continue
+            # As long as the values before are the same, those behind say whether what differs has an effect.
+            effect = not equal and (parted or one.parted)
+            for finding in one.findings:
+                shown = effect and not finding.harmless
+                (differences if shown else inside).append(self._difference(one, finding))
+            if effect and not any(not finding.harmless for finding in one.findings):
+                differences += [self._of_departure(one, item) for item in one.own]
+                if not parted and not one.own and one.unknown is not None:
+                    differences.append(self._of_values(one, *one.unknown))
+            parted = parted or one.parted
+        return differences, inside
+
+    def _difference(self, one: _Judged, finding: Finding) -> Difference:
+        cause = cause_of(finding)
+        if finding.harmless:
+            cause = Cause(cause.kind, cause.name, f"{cause.sentence}; {finding.harmless}", cause.confidence)
+        step = finding.item.step
+        own = next((item for item in one.own if item.step == step), None)
+        return self._placed(one.pair, finding.first, finding.second, step, cause, own)
+
+    def _of_departure(self, one: _Judged, item: Departure) -> Difference:
+        name = item.suspects[0].name if item.suspects else "none that is known"
+        confidence = item.suspects[0].confidence if item.suspects else 0.0
+        kind = "mistake" if item.suspects else "unknown"
+        cause = Cause(kind, name, f"B: {item.sentence}", confidence, f"{item.path}: {item.sentence}")  # type: ignore[arg-type]
+        first, second = one.pair
+        found = self._placed(one.pair, None, None, item.step, cause, item)
+        assert first is not None
+        assert second is not None
+        return Difference(**{**vars(found), "path_b": item.path, "file_b": item.file, "line_b": item.line})
+
+    def _of_values(self, one: _Judged, first: Cut, second: Cut) -> Difference:
+        far = apart(first.array, second.array, first.heads)
+        words = f"by {far:.1e} of their largest entry" if far < float("inf") else "in their sizes, or in what is finite"
+        sentence = (
+            f"what is computed up to here is the same, and the {first.key} differ {words}; the cause is none that is "
+            "known"
+        )
+        return self._placed(
+            one.pair, first, second, first.step, Cause("unknown", "none that is known", sentence, 0.0), None
+        )
+
+    def _of_nothing_known(self) -> Difference:
+        sentence = "the results differ, and no part that was recognised in both does"
+        place_a, place_b = (side.flow.maker(side.trace.outputs[0]) or 0 for side in (self.first, self.second))
+        return self._at(
+            "", place_a, "", place_b, None, "unembedding", "", Cause("unknown", "none that is known", sentence, 0.0)
+        )
+
+    def _unmatched(self, pair: Pair) -> Difference:
+        first, second = pair
+        part = first or second
+        assert part is not None
+        if second is None:
+            sentence = f"A has a part that B has not: {part.role} in {part.path or 'the model'}"
+        else:
+            sentence = f"B has a part that A has not: {part.role} in {part.path or 'the model'}"
+        kind = "unmatched"
+        cause = Cause("mistake", kind, sentence, 1.0, sentence)
+        step: StepName = {"feed_forward": "feed_forward", "embedding": "embedding"}.get(part.role, "attention_output")  # type: ignore[assignment]
+        return self._placed(pair, None, None, step, cause, None)
+
+    def _placed(
+        self,
+        pair: Pair,
+        item_a: Item | None,
+        item_b: Item | None,
+        step: StepName,
+        cause: Cause,
+        own: Departure | None,
+    ) -> Difference:
+        first, second = pair
+        part = first or second
+        assert part is not None
+        path_a, place_a = _where(first, item_a)
+        path_b, place_b = _where(second, item_b)
+        return self._at(path_a, place_a, path_b, place_b, part.layer, step, part.role, cause, own)
+
+    def _at(
+        self,
+        path_a: str,
+        place_a: int,
+        path_b: str,
+        place_b: int,
+        layer: int | None,
+        step: StepName,
+        role: str,
+        cause: Cause,
+        own: Departure | None = None,
+    ) -> Difference:
+        file_a, line_a = code_of(self.first.flow, place_a)
+        file_b, line_b = code_of(self.second.flow, place_b)
+        return Difference(path_a, path_b, layer, step, role, file_a, line_a, file_b, line_b, cause, own)
+
+    # --- tables ---
+
+    def _part_pair(self, one: _Judged) -> PartPair:
+        first, second = one.pair
+        part = first or second
+        assert part is not None
+        path_a, path_b = ("" if each is None else each.path for each in one.pair)
+        if first is None or second is None:
+            return PartPair(part.role, part.layer, path_a, path_b, "unmatched")
+        harmful = [finding for finding in one.findings if not finding.harmless] or one.own
+        status: PairStatus = "differs" if harmful else "inside" if one.findings else "same"
+        summary = ", ".join(dict.fromkeys(finding.key for finding in one.findings))
+        return PartPair(part.role, part.layer, path_a, path_b, status, summary)
+
+    def _weights(self, judged: Sequence[_Judged]) -> list[WeightPair]:
+        found = []
+        for one in judged:
+            first, second = one.pair
+            if first is None or second is None:
+                continue
+            differing = {finding.key: finding for finding in one.findings if finding.relation is not None}
+            for weight in first.weights():
+                other = second.by_key(weight.key)
+                names = other.names if isinstance(other, Weight) else ()
+                finding = differing.get(weight.key)
+                if finding is None:
+                    if weight.array is not None:
+                        found.append(WeightPair(weight.names, names, "same", weight.key))
+                elif finding.relation is not None:
+                    relation = "elsewhere" if finding.elsewhere is not None else finding.relation.name
+                    sentence = cause_of(finding).sentence
+                    found.append(WeightPair(weight.names, names, relation, sentence, bool(finding.harmless)))
+        return found
+
+
+def _where(part: PortPart | None, item: Item | None) -> tuple[str, int]:
+    if item is not None:
+        path = item.path
+        if isinstance(item, Weight) and not path and item.names:
+            path = item.names[0]
+        return path, item.place
+    return ("", 0) if part is None else (part.path, part.place)
+
+
+def _slugs(one: Departure) -> tuple[str, ...]:
+    return tuple(suspect.name for suspect in one.suspects)

@@ -1,0 +1,269 @@
+"""What differs between two parts that belong together: choices, weights, and values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.ports.arrangements import Relation, relation
+from veriformer.conformance_tests.ports.items import Choice, Cut, Item, PortPart, Weight
+from veriformer.conformance_tests.recognition.agreement import agree, distance
+
+TIGHT = 1e-10
+"""Two programs that do the same in float64 differ by less, as a part of the largest entry."""
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """One thing that differs between two parts; an item is None where a model does not have it.
+
+    `relation` is about weights. `harmless` says that something else in the part makes up for it. `elsewhere` is the
+    weight of the first model that the second one has here.
+    """
+
+    first: Item | None
+    second: Item | None
+    relation: Relation | None = None
+    elsewhere: Weight | None = None
+    harmless: str = ""
+
+    @property
+    def item(self) -> Item:
+        """The item of the second model, of the first where it has none."""
+        found = self.second or self.first
+        assert found is not None
+        return found
+
+    @property
+    def key(self) -> str:
+        """What differs."""
+        return self.item.key
+
+
+def findings_of(first: PortPart, second: PortPart, every: Sequence[Weight]) -> list[Finding]:
+    """Return what differs between two parts, in the order in which it happens; `every` are the first model's weights.
+
+    Values are left out: they differ behind whatever differs.
+    """
+    found = [one for pair in _side_by_side(first, second) if (one := _differing(*pair, every)) is not None]
+    return _without_what_is_made_up_for(found, first, second)
+
+
+def _side_by_side(first: PortPart, second: PortPart) -> Iterator[tuple[Item | None, Item | None]]:
+    """Yield the items of two parts in pairs, in the order of the first."""
+    others = {item.key: item for item in second.items}
+    own = {item.key for item in first.items}
+    waiting = [item for item in second.items if item.key not in own]
+    for item in first.items:
+        yield item, others.get(item.key)
+    yield from ((None, item) for item in waiting)
+
+
+def _differing(first: Item | None, second: Item | None, every: Sequence[Weight]) -> Finding | None:
+    if isinstance(first, Weight) or isinstance(second, Weight):
+        return _of_weights(first, second, every)
+    if isinstance(first, Choice) and isinstance(second, Choice) and first.value != second.value:
+        return Finding(first, second)
+    return None
+
+
+def _of_weights(first: Item | None, second: Item | None, every: Sequence[Weight]) -> Finding | None:
+    if not isinstance(first, Weight) or not isinstance(second, Weight):
+        # A choice says that one of them has no such norm, table or branch.
+        return None
+    one, other = _filled(first.array, second), _filled(second.array, first)
+    if one is None or other is None or (first.heads is None) != (second.heads is None):
+        # A matrix whose axes, or whose heads, are not known.
+        return None
+    found = relation(one, other, first.heads, first.component)
+    if found.is_same:
+        return None
+    if second.array is None:
+        found = Relation("missing", "missing")
+    elif first.array is None:
+        found = Relation("additional", "there, and the first model has none")
+    elsewhere = None
+    if found.name in ("other numbers", "other shape", "permuted", "in part"):
+        elsewhere = _elsewhere(other, every)
+    return Finding(first, second, found, elsewhere)
+
+
+def _filled(array: Array | None, like: Weight) -> Array | None:
+    """Return an array, or one of neutral numbers like the other weight where there is none."""
+    if array is not None or like.array is None or like.neutral is None:
+        return array
+    return np.full(like.array.shape, like.neutral)
+
+
+def _elsewhere(array: Array, every: Sequence[Weight]) -> Weight | None:
+    """Return the weight of the first model that has these numbers."""
+    flat = array.reshape(array.shape[0], -1) if array.ndim > 1 else array
+    for weight in every:
+        if weight.array is None or weight.array.size != array.size:
+            continue
+        whole = weight.array.reshape(flat.shape) if weight.array.ndim else weight.array
+        if agree(flat, whole) and not _is_constant(flat):
+            return weight
+    return None
+
+
+def _is_constant(array: Array) -> bool:
+    return array.size == 0 or bool((array == array.flat[0]).all())
+
+
+# --- what makes up for what -------------------------------------------------------------------------------------------
+
+_OF_HEADS = ("query weight", "query bias", "key weight", "key bias", "value weight", "value bias", "output weight")
+
+
+def _without_what_is_made_up_for(found: list[Finding], first: PortPart, second: PortPart) -> list[Finding]:
+    found = _without_order_of_pairs(found)
+    found = _with_heads_permuted_alike(found, first)
+    found = _with_scale_in_weights(found, first, second)
+    found = _with_positions_moved(found)
+    harmless = ("longer", "rounded to float32")
+    return [
+        replace(one, harmless="no token needs the rows that it has in addition")
+        if one.relation is not None and one.relation.name in harmless
+        else one
+        for one in found
+    ]
+
+
+def _without_order_of_pairs(found: list[Finding]) -> list[Finding]:
+    """Leave out what an other pairing of rotary embeddings says twice, and mark it where the weights go with it."""
+    kept = []
+    by_key = {one.key: one for one in found}
+    for one in found:
+        role, _, rest = one.key.partition(" ")
+        turned = by_key.get(f"{role} rotation")
+        if rest in ("weight", "bias") and turned is not None and _pairings_differ(turned) and _is_rotary(one):
+            # The numbers stand where they stood in the first model, which pairs them otherwise.
+            continue
+        if (
+            rest == "rotation"
+            and _pairings_differ(one)
+            and not any(_is_rotary(by_key[key]) for key in (f"{role} weight", f"{role} bias") if key in by_key)
+        ):
+            words = "its weights are in the order of its own pairs"
+            kept.append(replace(one, harmless=words) if _only_pairings_differ(one) else one)
+            continue
+        kept.append(one)
+    return kept
+
+
+def _is_rotary(one: Finding) -> bool:
+    return one.relation is not None and one.relation.name == "rotary order"
+
+
+def _values(one: Finding) -> tuple[tuple[object, ...], tuple[object, ...]] | None:
+    first, second = one.first, one.second
+    if not isinstance(first, Choice) or not isinstance(second, Choice):
+        return None
+    if not isinstance(first.value, tuple) or not isinstance(second.value, tuple):
+        return None
+    return first.value, second.value
+
+
+def _pairings_differ(one: Finding) -> bool:
+    values = _values(one)
+    return values is not None and values[0][:1] != values[1][:1]
+
+
+def _only_pairings_differ(one: Finding) -> bool:
+    values = _values(one)
+    return values is not None and values[0][1:] == values[1][1:]
+
+
+def _with_positions_moved(found: list[Finding]) -> list[Finding]:
+    """Mark rotations whose positions begin elsewhere in queries and keys alike: only their difference matters."""
+    moved = [one for one in found if one.key in ("query rotation", "key rotation")]
+    values = [_values(one) for one in moved]
+    if len(moved) != 2 or any(pair is None or pair[0][:3] != pair[1][:3] for pair in values):
+        return found
+    starts = {pair[1][3:] for pair in values if pair is not None}
+    ends = {pair[0][3:] for pair in values if pair is not None}
+    if len(starts) > 1 or len(ends) > 1:
+        return found
+    words = "queries and keys are turned alike, and only the difference of their positions matters"
+    return [replace(one, harmless=words) if one in moved else one for one in found]
+
+
+def _with_heads_permuted_alike(found: list[Finding], first: PortPart) -> list[Finding]:
+    """Mark heads that are permuted in all weights of an attention alike."""
+    by_key = {one.key: one for one in found}
+    weights = [item for item in first.weights() if item.key in _OF_HEADS and item.array is not None]
+    groups = {item.array.shape[item.heads or 0] for item in weights if item.array is not None}
+    orders = [by_key[item.key].relation for item in weights if item.key in by_key]
+    names = {one.name for one in orders if one is not None}
+    permuted = {one.order for one in orders if one is not None}
+    if len(groups) != 1 or len(orders) < len(weights) or names != {"heads permuted"} or len(permuted) != 1:
+        return found
+    words = "the heads are in another order in all weights alike"
+    return [replace(one, harmless=words) if one.key in _OF_HEADS else one for one in found]
+
+
+def _with_scale_in_weights(found: list[Finding], first: PortPart, second: PortPart) -> list[Finding]:
+    """Mark factors of queries and keys that the scale of the logits takes back."""
+    by_key = {one.key: one for one in found}
+    factor = 1.0
+    concerned = []
+    for role in ("query", "key"):
+        own = [by_key[key] for key in (f"{role} weight", f"{role} bias") if key in by_key]
+        factors = {one.relation.factor for one in own if one.relation is not None and one.relation.name == "scaled"}
+        if own and len(factors) == 1 and all(one.relation is not None and one.relation.name == "scaled" for one in own):
+            factor *= next(iter(factors))
+            concerned += own
+    scales = [part.by_key("scale") for part in (first, second)]
+    values = [float(one.value) for one in scales if isinstance(one, Choice) and isinstance(one.value, float)]
+    if not concerned or len(values) != 2 or abs(factor * values[1] / values[0] - 1.0) > 1e-4:
+        return found
+    marked = [*concerned, *(by_key[key] for key in ("scale",) if key in by_key)]
+    words = "the scale of the logits stands in the weights of queries and keys"
+    return [replace(one, harmless=words) if one in marked else one for one in found]
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def cuts_of(first: PortPart, second: PortPart) -> Iterator[tuple[Cut, Cut]]:
+    """Yield the values that both parts have, in order."""
+    for item in first.items:
+        other = second.by_key(item.key)
+        if isinstance(item, Cut) and isinstance(other, Cut):
+            yield item, other
+
+
+def last_cut(part: PortPart) -> Cut | None:
+    """Return the last value of a part."""
+    return next((item for item in reversed(part.items) if isinstance(item, Cut)), None)
+
+
+def apart(first: Array, second: Array, heads: int | None = None) -> float:
+    """Return the largest difference of two values as a part of the largest entry, whatever their leading axes are.
+
+    Heads in another order are the same, as are samples and positions that were exchanged; infinite for other sizes.
+    """
+    if first.size != second.size:
+        return float("inf")
+    ways = [second.reshape(first.shape)] if heads is None or first.shape == second.shape else []
+    if second.ndim > 2 and second.swapaxes(0, 1).shape == first.shape:
+        ways.append(second.swapaxes(0, 1))
+    if heads is not None and first.shape == second.shape:
+        order = _heads_in_order(first, second, heads)
+        ways.append(np.take(second, order, axis=heads))
+    return min((distance(way, first) for way in ways), default=float("inf"))
+
+
+def _heads_in_order(first: Array, second: Array, axis: int) -> list[int]:
+    """Return the order of the second's heads that is nearest to the first's."""
+    one, other = (np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) for array in (first, second))
+    left = list(range(len(other)))
+    order = []
+    for head in one:
+        nearest = min(left, key=lambda place: float(np.abs(other[place] - head).max()))
+        order.append(nearest)
+        left.remove(nearest)
+    return order

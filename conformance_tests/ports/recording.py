@@ -1,0 +1,116 @@
+"""Recording two models on the same inputs, each with its own weights, each in a process of its own if asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from veriformer.adapters.capture.captured import recorded_pass
+from veriformer.adapters.capture.handed_over import Arguments
+from veriformer.adapters.capture.isolated import IsolatedModel
+from veriformer.adapters.capture.models import load_model
+from veriformer.adapters.capture.trace import Kind, Trace
+from veriformer.adapters.errors import CaptureError
+from veriformer.adapters.isolation.limits import ProcessLimits
+from veriformer.conformance_tests.drawing.arrays import Array
+
+
+class Recordable(Protocol):
+    """A model that can be recorded again and again."""
+
+    def record(
+        self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
+    ) -> Trace:
+        """Return the record of a pass, with the model's own weights where there is no seed."""
+
+
+@dataclass(frozen=True)
+class _Here:
+    """A model in this process."""
+
+    target: object
+
+    def record(
+        self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
+    ) -> Trace:
+        positional, keywords = inputs or ((), {})
+        found = load_model(self.target)
+        return recorded_pass(found, positional or None, keywords or None, seed=seed, offered=offered).trace
+
+
+@contextmanager
+def recordable(target: object, limits: ProcessLimits | None) -> Iterator[Recordable]:
+    """Yield a model that can be recorded; with limits, in a process of its own that ends with the context."""
+    if limits is None or not isinstance(target, str):
+        yield _Here(target)
+        return
+    model = IsolatedModel(target, limits)
+    try:
+        model.build()
+        yield model
+    finally:
+        model.close()
+
+
+def both_recorded(first: Recordable, second: Recordable, inputs: Arguments | None = None) -> tuple[Trace, Trace]:
+    """Return the records of two models on the same inputs: those given, else those of the first model.
+
+    Where the second takes no batch, both get one sample; where it has fewer rows for tokens, both get smaller tokens.
+    """
+    one = first.record(None, inputs)
+    arrays = inputs_of(one)
+    rows = None
+    try:
+        other = second.record(None, offered=arrays)
+    except CaptureError:
+        alone = _first_sample(arrays)
+        if alone is None:
+            raise
+        other = second.record(None, offered=alone)
+        one = _again(first, one, alone)
+        arrays = alone
+    rows = _rows_of_tokens(other, arrays)
+    if rows is not None:
+        smaller = [array % rows if array.dtype.kind == "i" else array for array in arrays]
+        note = f"tokens are below {rows}, since the second model has no more rows for them"
+        one, other = _again(first, one, smaller), second.record(None, offered=smaller)
+        one = replace(one, notes=(*one.notes, note))
+    return one, other
+
+
+def _again(model: Recordable, before: Trace, arrays: Sequence[Array]) -> Trace:
+    again = model.record(None, offered=arrays)
+    return replace(again, notes=before.notes)
+
+
+def inputs_of(trace: Trace) -> list[Array]:
+    """Return the arrays that a model was run on."""
+    return [trace.values[index].array for index in trace.inputs]
+
+
+def _first_sample(arrays: Sequence[Array]) -> list[Array] | None:
+    """Return the first sample of inputs that have several; None where they have one, or none that is known."""
+    batches = {array.shape[0] for array in arrays if array.ndim > 1}
+    if len(batches) != 1 or batches == {1} or any(array.ndim < 2 for array in arrays):
+        return None
+    return [np.ascontiguousarray(array[:1]) for array in arrays]
+
+
+def _rows_of_tokens(trace: Trace, arrays: Sequence[Array]) -> int | None:
+    """Return how many rows a table has that tokens of the inputs are too large for; None where there is none."""
+    tokens = [array for array in arrays if array.dtype.kind == "i" and array.size]
+    if not tokens:
+        return None
+    largest = max(int(array.max()) for array in tokens)
+    for step in trace.steps:
+        if step.kind != Kind.LOOKUP or len(step.operands) < 2:
+            continue
+        table = trace.values[step.operands[0]]
+        indices = [trace.values[one].array for one in step.operands[1:]]
+        of_tokens = any(index.dtype.kind == "i" and index.size and int(index.max()) == largest for index in indices)
+        if table.origin == "parameter" and of_tokens and table.array.shape[0] <= largest:
+            return int(table.array.shape[0])
+    return None

@@ -1,0 +1,74 @@
+"""What is compared of how a part stands in the stream: its norms, its residual, and the values between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from veriformer.conformance_tests.ports.items import Choice, Cut, Item, Weight
+from veriformer.conformance_tests.recognition.aspects import Aspect
+from veriformer.conformance_tests.recognition.expressions import Norm
+from veriformer.conformance_tests.recognition.findings import StepName
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.stream_parts import norm_aspects, path_of_norm, place_aspects
+
+# What weights show better: a gain of ones is none.
+_OF_WEIGHTS = ("gain", "shift", "one")
+
+
+def choices(aspects: Iterable[Aspect], path: str) -> Iterator[Choice]:
+    """Yield aspects as choices of the part at `path`."""
+    for one in aspects:
+        yield Choice(one.name, one.step, one.place, one.path or path, one.value, one.words, one.mistake)
+
+
+def cut(flow: Flow, key: str, step: StepName, value: int, path: str) -> Cut:
+    """Return a value of the pass as a cut."""
+    made = flow.maker(value)
+    return Cut(key, step, made if made is not None else 0, path, flow.array(value), flow.unit(value))
+
+
+def norm_items(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[Item]:
+    """Yield what is compared of a norm; `name` tells it from the other norms of its part."""
+    path, at = path_of_norm(flow, norm), flow.maker(norm.value) or 0
+    aspects = (one for one in norm_aspects(flow, norm, name, step) if one.name.rpartition(": ")[2] not in _OF_WEIGHTS)
+    yield from choices(aspects, path)
+    for role, vector, neutral in (("gain", norm.gain, 1.0), ("shift", norm.shift, 0.0)):
+        array = None if vector is None else flow.array(vector).ravel()
+        names = () if vector is None else flow.parameters_of(vector)
+        yield Weight(f"{name}: {role}", step, at, path, array, names, neutral)
+    yield cut(flow, name, step, norm.value, path)
+
+
+def standing(model: ModelReading, one: Layered) -> dict[str, Choice]:
+    """Return how a sublayer stands in the stream, by the names of the aspects; those of its norms are left out."""
+    aspects = (aspect for aspect in place_aspects(model.flow, one.place, one.kind) if ": " not in aspect.name)
+    found = {choice.key: choice for choice in choices(aspects, one.path)}
+    post_norm = any(place.after is not None for place in model.streams.places)
+    if model.is_last(one) and one.place.after is None and not post_norm:
+        # After the last sublayer the final norm stands where the norm after would be.
+        found.pop("norm after", None)
+    return found
+
+
+def before(model: ModelReading, one: Layered, found: dict[str, Choice]) -> Iterator[Item]:
+    """Yield what is compared before a sublayer: the norm of what it reads."""
+    yield from (found[name] for name in ("norm before",) if name in found)
+    norm = one.place.before
+    if norm is not None:
+        yield from norm_items(model.flow, norm, "norm before", "norm")
+
+
+def behind(model: ModelReading, one: Layered, found: dict[str, Choice]) -> Iterator[Item]:
+    """Yield what is compared behind a sublayer: the norm of its output, factor and sum, the norm after it."""
+    place = one.place
+    yield from (found[name] for name in ("norm on_output",) if name in found)
+    if place.on_output is not None:
+        yield from norm_items(model.flow, place.on_output, "norm on_output", "norm")
+    yield from (found[name] for name in ("factor", "residual") if name in found)
+    if place.result is not None and place.result.value >= 0:
+        yield cut(model.flow, "result", "residual", place.result.value, one.path)
+    yield from (found[name] for name in ("norm after",) if name in found)
+    if place.after is not None:
+        yield from norm_items(model.flow, place.after, "norm after", "norm")

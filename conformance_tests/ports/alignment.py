@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from veriformer.conformance_tests.ports.items import PortPart
 from veriformer.conformance_tests.recognition.agreement import agree
@@ -18,7 +17,7 @@ def aligned(first: Sequence[PortPart], second: Sequence[PortPart]) -> list[Pair]
     Where both models have the same kinds of parts in the same order, these are the pairs, whatever their weights: two
     layers that were exchanged are then found. Otherwise those belong together that share most weights.
     """
-    if [one.role for one in first] == [one.role for one in second]:
+    if [_family(one) for one in first] == [_family(one) for one in second]:
         return list(zip(first, second, strict=True))
     return _best(first, second)
 
@@ -49,7 +48,7 @@ def _best(first: Sequence[PortPart], second: Sequence[PortPart]) -> list[Pair]:
 
 def _likeness(one: PortPart, other: PortPart) -> float:
     """Return how much two parts have in common; 0 where they are of different kinds."""
-    if one.role != other.role:
+    if _family(one) != _family(other):
         return 0.0
     arrays = [(weight.array, other.by_key(weight.key)) for weight in one.weights() if weight.array is not None]
     shared = [
@@ -57,10 +56,10 @@ def _likeness(one: PortPart, other: PortPart) -> float:
         for first, item in arrays
         if (second := getattr(item, "array", None)) is not None and second.shape == first.shape
     ]
-    return _KIND + (_WEIGHTS * sum(shared) / len(arrays) if arrays else 0.0)
+    kind = _KIND if one.role == other.role else _KIND / 2
+    return kind + (_WEIGHTS * sum(shared) / len(arrays) if arrays else 0.0)
 
 
-def in_order(pairs: Sequence[Pair]) -> bool:
-    """Return whether the second model's parts come in the order of the first's."""
-    places = [second.place for _, second in pairs if second is not None]
-    return all(one <= other for one, other in pairwise(places))
+def _family(part: PortPart) -> str:
+    """Return what a part is, whatever an attention reads."""
+    return "attention" if part.role.endswith("attention") else part.role

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -13,9 +14,10 @@ from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.heads import Split
-from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.maps import LinearMap, canonical_factors, factors
 from veriformer.conformance_tests.recognition.networks import matrix_of
 from veriformer.conformance_tests.recognition.operands import Operand, read_operand
+from veriformer.conformance_tests.recognition.tracking import places
 from veriformer.conformance_tests.recognition.turning import Turned
 
 _ROLES: tuple[StepName, ...] = ("query", "key", "value")
@@ -35,7 +37,12 @@ def attention_items(flow: Flow, reading: AttentionReading, path: str) -> Iterato
     yield from _masked(flow, reading, path)
     site = reading.sublayer.sites[0]
     yield Cut("heads output", "heads_output", site.steps[-1], path, reading.heads.output, reading.heads.unit, 1)
-    yield from (found[name] for name in ("merge",) if name in found)
+    merge = found.get("merge")
+    if merge is not None:
+        # Another order that the rows of the output matrix have too is none.
+        kept = reading.merge is not None and reading.merge.rows_kept
+        words = merge.words if kept else "the heads' outputs of several positions are mixed"
+        yield replace(merge, value=kept, words=words)
     yield from _output(flow, reading, path)
 
 
@@ -50,13 +57,14 @@ def _projected(flow: Flow, reading: AttentionReading, role: StepName, path: str)
         columns = None if split is None else split.columns
         if matrix is None or columns is None or columns.max() >= matrix.shape[1]:
             # Its heads cannot be told; the matrix is compared as it is.
-            yield Weight(f"{role} weight", role, maps[0].step, path, matrix, names)
+            yield Weight(f"{role} weight", role, maps[0].step, path, matrix, names, stored=matrix)
             return
         matrices.append(matrix[:, columns])
         biases.append(_bias(flow, one, columns))
     turn = _order(operand.rotation, matrices[0].shape[-1])
     whole = np.concatenate(matrices, axis=1)[..., turn]
-    yield Weight(f"{role} weight", role, maps[0].step, path, whole, names, None, 1, 2)
+    stored = matrix_of(flow, maps[0]) if len(maps) == 1 else None
+    yield Weight(f"{role} weight", role, maps[0].step, path, whole, names, None, 1, 2, stored)
     bias = None if any(one is None for one in biases) else np.concatenate([one for one in biases if one is not None])
     of_bias = [name for one in maps if one.bias is not None for name in flow.parameters_of(one.bias)]
     bias = None if bias is None else bias[..., turn]
@@ -93,12 +101,6 @@ def _order(rotation: Turned | None, width: int) -> Array:
     return order
 
 
-def raw_order(pairing: str, rotary_width: int, width: int) -> Array:
-    """Return where components stood before they were put into the half pairing."""
-    turned = Turned(pairing, rotary_width, False, None, np.empty(0), 0.0, 1, 1.0)  # type: ignore[arg-type]
-    return np.argsort(_order(turned, width))
-
-
 def _heads(flow: Flow, reading: AttentionReading, role: StepName, path: str) -> Cut:
     operand: Operand = getattr(reading, role)
     site = reading.sublayer.sites[0]
@@ -126,12 +128,47 @@ def _masked(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
 def _output(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
     exit_map = reading.sublayer.exit
     matrix = matrix_of(flow, exit_map)
-    heads, width = reading.heads.output.shape[1], reading.heads.output.shape[3]
-    cut_by_heads = matrix is not None and len(matrix) == heads * width
-    array = matrix.reshape(heads, width, -1) if matrix is not None and cut_by_heads else matrix
+    rows = None if matrix is None else _rows(flow, reading, len(matrix))
+    array = matrix if matrix is None or rows is None else matrix[rows]
     step: StepName = "attention_output"
-    yield Weight("output weight", step, exit_map.step, path, array, exit_map.names, None, 0 if cut_by_heads else None)
+    heads = None if rows is None else (0, 1)
+    yield Weight(
+        "output weight",
+        step,
+        exit_map.step,
+        path,
+        array,
+        exit_map.names,
+        None,
+        None if heads is None else heads[0],
+        None if heads is None else heads[1],
+        matrix,
+    )
     bias = None if exit_map.bias is None else flow.array(exit_map.bias).ravel()
     names = () if exit_map.bias is None else flow.parameters_of(exit_map.bias)
     yield Weight("output bias", step, exit_map.step, path, bias, names, 0.0)
     yield cut(flow, "attention output", step, exit_map.output, path)
+
+
+def _rows(flow: Flow, reading: AttentionReading, count: int) -> Array | None:
+    """Return which row of the output matrix each component of each head meets, (H, Dv); None where rows are mixed."""
+    output = reading.heads.output
+    batch, heads, length, width = output.shape
+    exit_map = reading.sublayer.exit
+    step = flow.steps[exit_map.step]
+    sides = canonical_factors(flow, step)
+    merged = flow.array(exit_map.input) if sides is None else sides[factors(step).index(exit_map.input)]
+    if count != heads * width or merged.size != output.size:
+        return None
+    plain = output.swapaxes(1, 2)
+    if any(np.array_equal(array.ravel(), merged.ravel()) for array in (plain, plain.swapaxes(0, 1))):
+        return np.arange(count).reshape(heads, width)
+    moved = places(output, merged)
+    if moved is None:
+        return None
+    sample, head, position, component = np.unravel_index(moved.reshape(-1, count), output.shape)
+    row = sample * length + position
+    columns = head * width + component
+    if (row != row[:, :1]).any() or len(np.unique(row[:, 0])) != batch * length or (columns != columns[:1]).any():
+        return None
+    return np.argsort(columns[0]).reshape(heads, width)

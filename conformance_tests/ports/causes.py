@@ -71,6 +71,12 @@ def _of_weight(finding: Finding) -> Cause:
     if finding.elsewhere is not None:
         return _of_elsewhere(finding, finding.elsewhere)
     label_a, label_b = _label(finding.first), _label(finding.second)
+    if finding.cut_otherwise:
+        words = (
+            f"{item.key}: the numbers of {label_b} are those of {label_a}, and B takes them in another order: it has "
+            f"{found.words}"
+        )
+        return Cause("mistake", found.name, words, 1.0, f"{_where(item)}: take the columns of {label_b} in A's order")
     if found.name == "missing":
         sentence = f"A has {label_a} ({item.key}), and B has nothing in its place"
         return Cause("weight", "missing", sentence, 1.0, f"{_where(item)}: add {label_a} ({item.key})")

@@ -39,7 +39,7 @@ class _Judged:
     pair: Pair
     findings: list[Finding] = field(default_factory=list)
     own: list[Departure] = field(default_factory=list)
-    parted: bool = False
+    far: float = 0.0
     unknown: tuple[Cut, Cut] | None = None
 
 
@@ -85,13 +85,18 @@ class _Comparing:
             found.append(one)
             first, second = pair
             if first is None or second is None:
-                one.parted = True
+                one.far = float("inf")
                 continue
             one.findings = findings_of(first, second, every)
             one.own = self._own_departures(first, second)
             cuts = [(cut, other, apart(cut.array, other.array, cut.heads)) for cut, other in cuts_of(first, second)]
             # Without a value behind them, differences are taken to have an effect.
-            one.parted = not cuts or cuts[-1][0] is not last_cut(first) or not cuts[-1][2] <= TIGHT
+            known = bool(cuts) and cuts[-1][0] is last_cut(first)
+            one.far = cuts[-1][2] if known else float("inf")
+            # Values of other sizes are of parts that were read otherwise.
+            alike = (far for cut, other, far in cuts if cut.array.size == other.array.size)
+            if known and all(far <= self.bound for far in alike):
+                one.findings = [finding for finding in one.findings if not finding.may_be_misread]
             one.unknown = next(((cut, other) for cut, other, far in cuts if not far <= self.bound), None)
         return found
 
@@ -115,20 +120,38 @@ class _Comparing:
         for one in judged:
             first, second = one.pair
             if first is None or second is None:
-                (inside if equal else differences).append(self._unmatched(one.pair))
-                parted = True
+                (inside if equal or (not parted and self._joins(one, judged)) else differences).append(
+                    self._unmatched(one.pair)
+                )
                 continue
-            # As long as the values before are the same, those behind say whether what differs has an effect.
-            effect = not equal and (parted or one.parted)
+            shown = [] if equal else [finding for finding in one.findings if self._shows(one, finding, parted=parted)]
             for finding in one.findings:
-                shown = effect and not finding.harmless
-                (differences if shown else inside).append(self._difference(one, finding))
-            if effect and not any(not finding.harmless for finding in one.findings):
+                if finding in shown:
+                    differences.append(self._difference(one, finding))
+                elif not finding.is_layout:
+                    inside.append(self._difference(one, finding))
+            has_effect = not equal and (parted or not one.far <= self.bound)
+            if has_effect and not shown:
                 differences += [self._of_departure(one, item) for item in one.own]
                 if not parted and not one.own and one.unknown is not None:
                     differences.append(self._of_values(one, *one.unknown))
-            parted = parted or one.parted
+            parted = parted or not one.far <= self.bound
         return differences, inside
+
+    def _shows(self, one: _Judged, finding: Finding, *, parted: bool) -> bool:
+        """Return whether what differs has an effect.
+
+        As long as the values before are the same, those behind say it; behind the first place where they part, what
+        nothing makes up for is taken to have one.
+        """
+        if finding.harmless:
+            return False
+        return parted or not one.far <= self.bound or (finding.is_fine and not one.far <= TIGHT)
+
+    def _joins(self, one: _Judged, judged: Sequence[_Judged]) -> bool:
+        """Return whether the values behind a part without a counterpart are the same again."""
+        later = judged[judged.index(one) + 1 :]
+        return any(other.far <= self.bound for other in later)
 
     def _difference(self, one: _Judged, finding: Finding) -> Difference:
         cause = cause_of(finding)

@@ -35,6 +35,8 @@ class Weight(Item):
     heads: int | None = None
     component: int | None = None
     """The axis that counts the components of a head, which a rotary pairing may order in another way."""
+    stored: Array | None = None
+    """The whole matrix (in, out) as the map uses it, before its columns were told apart."""
 
     @property
     def label(self) -> str:

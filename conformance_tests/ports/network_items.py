@@ -10,8 +10,10 @@ from veriformer.conformance_tests.ports.items import Item, Weight
 from veriformer.conformance_tests.ports.stream_items import choices, cut
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.heads import columns_of
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.networks import Branch, NetworkReading, matrix_of, network_aspects
+from veriformer.conformance_tests.recognition.tracking import places
 
 
 def network_items(flow: Flow, reading: NetworkReading, path: str) -> Iterator[Item]:
@@ -41,7 +43,7 @@ def _branch(flow: Flow, name: str, branch: Branch, path: str) -> Iterator[Item]:
     """Yield one branch of a gated network, which may be a part of the columns of one map."""
     one = branch.map
     matrix = matrix_of(flow, one)
-    columns = None if matrix is None else _columns(flow.array(one.output), flow.array(branch.start), matrix.shape[1])
+    columns = None if matrix is None else _columns(flow, one, flow.array(branch.start), matrix.shape[1])
     chosen = matrix if matrix is None or columns is None else matrix[:, columns]
     yield Weight(f"{name} weight", "hidden", one.step, path, chosen, one.names)
     bias = None if one.bias is None else flow.array(one.bias).ravel()
@@ -51,15 +53,18 @@ def _branch(flow: Flow, name: str, branch: Branch, path: str) -> Iterator[Item]:
     yield cut(flow, f"{name} values", "hidden", branch.start, path)
 
 
-def _columns(whole: Array, part: Array, width: int) -> Array | None:
-    """Return which columns of a map's output a part of it holds; None where it is all of it, or none that are known."""
+def _columns(flow: Flow, one: LinearMap, part: Array, width: int) -> Array | None:
+    """Return which columns of a map's output a part of it holds, in its order; None where it is all of it."""
+    whole = flow.array(one.output)
     if part.size >= whole.size or whole.size % width:
         return None
-    rows = whole.reshape(-1, width)
-    chosen = part.reshape(len(rows), -1) if part.size % len(rows) == 0 else None
-    if chosen is None:
+    rows = columns_of(flow, one, whole.size // width, 1)
+    moved = None if rows is None or rows.shape[1] != width else places(rows, part)
+    if moved is None:
         return None
-    order = np.argsort(rows[0], kind="stable")
-    at = np.minimum(np.searchsorted(rows[0][order], chosen[0]), width - 1)
-    columns = np.asarray(order[at])
-    return columns if np.array_equal(rows[:, columns], chosen) else None
+    columns = moved % width
+    for axis in range(part.ndim):
+        along = np.moveaxis(columns, axis, -1).reshape(-1, part.shape[axis])
+        if len(np.unique(along[0])) == part.shape[axis] and (along == along[:1]).all():
+            return np.asarray(along[0])
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -11,16 +12,23 @@ from veriformer.conformance_tests.ports.arrangements import Relation, relation
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, PortPart, Weight
 from veriformer.conformance_tests.recognition.agreement import agree, distance
 
+_MOST_AXES = 5
 TIGHT = 1e-10
 """Two programs that do the same in float64 differ by less, as a part of the largest entry."""
+
+
+# What may differ so little that only float64 shows it.
+_FINE = ("eps", "eps place", "scale", "factor", "embedding factor", "softcap", "activation", "base", "positions")
+_FINE_RELATIONS = ("rounded", "scaled", "in part")
 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
     """One thing that differs between two parts; an item is None where a model does not have it.
 
-    `relation` is about weights. `harmless` says that something else in the part makes up for it. `elsewhere` is the
-    weight of the first model that the second one has here.
+    `relation` is about weights. `harmless` says that something else in the part makes up for it; `is_layout` that
+    nothing but the order of numbers in memory is meant. `elsewhere` is the weight of the first model that the second
+    one has here. `cut_otherwise` says that the matrix is the same, and its columns or rows are taken in another order.
     """
 
     first: Item | None
@@ -28,6 +36,8 @@ class Finding:
     relation: Relation | None = None
     elsewhere: Weight | None = None
     harmless: str = ""
+    is_layout: bool = False
+    cut_otherwise: bool = False
 
     @property
     def item(self) -> Item:
@@ -40,6 +50,22 @@ class Finding:
     def key(self) -> str:
         """What differs."""
         return self.item.key
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether it may have so small an effect that rounding to single precision hides it."""
+        if self.relation is not None:
+            return self.relation.name in _FINE_RELATIONS
+        return self.key in _FINE or self.key.rpartition(": ")[2] in _FINE or self.key.partition(" ")[2] in _FINE
+
+    @property
+    def may_be_misread(self) -> bool:
+        """Whether it says nothing where all values of the part are the same: one of the models was read otherwise."""
+        if self.harmless:
+            return False
+        if self.relation is not None:
+            return self.relation.name in ("missing", "additional")
+        return not self.is_fine
 
 
 def findings_of(first: PortPart, second: PortPart, every: Sequence[Weight]) -> list[Finding]:
@@ -84,10 +110,22 @@ def _of_weights(first: Item | None, second: Item | None, every: Sequence[Weight]
         found = Relation("missing", "missing")
     elif first.array is None:
         found = Relation("additional", "there, and the first model has none")
+    if found.name in _IN_ANOTHER_ORDER and _stored_alike(first, second):
+        return Finding(first, second, found, cut_otherwise=True)
     elsewhere = None
     if found.name in ("other numbers", "other shape", "permuted", "in part"):
         elsewhere = _elsewhere(other, every)
     return Finding(first, second, found, elsewhere)
+
+
+_IN_ANOTHER_ORDER = ("heads permuted", "component major", "rotary order", "components permuted", "permuted")
+
+
+def _stored_alike(first: Weight, second: Weight) -> bool:
+    """Return whether the whole matrices are the same, of which the two models take the columns otherwise."""
+    if first.stored is None or second.stored is None or first.stored.shape != second.stored.shape:
+        return False
+    return agree(second.stored, first.stored)
 
 
 def _filled(array: Array | None, like: Weight) -> Array | None:
@@ -123,10 +161,9 @@ def _without_what_is_made_up_for(found: list[Finding], first: PortPart, second: 
     found = _with_heads_permuted_alike(found, first)
     found = _with_scale_in_weights(found, first, second)
     found = _with_positions_moved(found)
-    harmless = ("longer", "rounded to float32")
     return [
-        replace(one, harmless="no token needs the rows that it has in addition")
-        if one.relation is not None and one.relation.name in harmless
+        replace(one, harmless="the rows that only one of them has are not used", is_layout=True)
+        if one.relation is not None and one.relation.name in ("longer", "shorter")
         else one
         for one in found
     ]
@@ -148,7 +185,7 @@ def _without_order_of_pairs(found: list[Finding]) -> list[Finding]:
             and not any(_is_rotary(by_key[key]) for key in (f"{role} weight", f"{role} bias") if key in by_key)
         ):
             words = "its weights are in the order of its own pairs"
-            kept.append(replace(one, harmless=words) if _only_pairings_differ(one) else one)
+            kept.append(replace(one, harmless=words, is_layout=True) if _only_pairings_differ(one) else one)
             continue
         kept.append(one)
     return kept
@@ -248,13 +285,28 @@ def apart(first: Array, second: Array, heads: int | None = None) -> float:
     """
     if first.size != second.size:
         return float("inf")
-    ways = [second.reshape(first.shape)] if heads is None or first.shape == second.shape else []
-    if second.ndim > 2 and second.swapaxes(0, 1).shape == first.shape:
-        ways.append(second.swapaxes(0, 1))
-    if heads is not None and first.shape == second.shape:
+    if heads is not None:
+        if first.shape != second.shape:
+            return float("inf")
         order = _heads_in_order(first, second, heads)
-        ways.append(np.take(second, order, axis=heads))
-    return min((distance(way, first) for way in ways), default=float("inf"))
+        return min(distance(second, first), distance(np.take(second, order, axis=heads), first))
+    nearest = float("inf")
+    for way in _ways(first, second):
+        nearest = min(nearest, distance(way, first))
+        if nearest <= TIGHT:
+            break
+    return nearest
+
+
+def _ways(first: Array, second: Array) -> Iterator[Array]:
+    """Yield the ways to lay a value out as another: as it is, and with its axes exchanged, its components last."""
+    yield second.reshape(first.shape)
+    squeezed = second.squeeze()
+    if squeezed.ndim > _MOST_AXES or first.ndim == 0:
+        return
+    for axes in permutations(range(squeezed.ndim)):
+        if axes != tuple(range(squeezed.ndim)) and squeezed.shape[axes[-1]] == first.shape[-1]:
+            yield squeezed.transpose(axes).reshape(first.shape)
 
 
 def _heads_in_order(first: Array, second: Array, axis: int) -> list[int]:

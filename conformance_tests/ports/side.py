@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -11,14 +12,23 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.attention_items import attention_items
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, PortPart, Weight
 from veriformer.conformance_tests.ports.network_items import network_items
-from veriformer.conformance_tests.ports.stream_items import before, behind, choices, cut, norm_items, standing
+from veriformer.conformance_tests.ports.stream_items import (
+    before,
+    behind,
+    choices,
+    cut,
+    norm_items,
+    standing,
+    with_late_bias,
+)
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.departures import departures_of
 from veriformer.conformance_tests.recognition.embeddings import Embedding, positions_of
 from veriformer.conformance_tests.recognition.expressions import Norm, Output
 from veriformer.conformance_tests.recognition.findings import Departure
+from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
-from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.maps import LinearMap, Lookup
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import matrix_of
 from veriformer.conformance_tests.recognition.paths import common_path, path_of_maps
@@ -61,8 +71,13 @@ class Side:
             part.items += attention_items(self.flow, one.attention, one.path)
         if one.network is not None:
             part.items += network_items(self.flow, one.network, one.path)
+        part.items = [self._with_late_bias(one, item) for item in part.items]
         part.items += behind(self.model, one, found)
         return part
+
+    def _with_late_bias(self, one: Layered, item: Item) -> Item:
+        is_bias = isinstance(item, Weight) and item.key == "output bias"
+        return with_late_bias(self.model, one, item) if is_bias and isinstance(item, Weight) else item
 
     def _beginnings(self) -> Iterator[PortPart]:
         for stack, embedding in self.model.embeddings:
@@ -85,8 +100,6 @@ class Side:
         factor = float(f"{embedding.factor:.6g}")
         yield Choice("embedding factor", "embedding", at, path, factor, f"the embedding is multiplied by {factor:g}")
         yield from self._of_positions(embedding, path)
-        count = len(embedding.terms)
-        yield Choice("embedding terms", "embedding", at, path, count, f"the embedding is a sum of {count}")
         has = embedding.norm is not None
         words = "the embedding is normalised" if has else "the embedding is not normalised"
         yield Choice("norm of the embedding", "norm", at, path, has, words)
@@ -111,16 +124,21 @@ class Side:
 
     def _of_positions(self, embedding: Embedding, path: str) -> Iterator[Item]:
         flow = self.flow
-        found = positions_of(flow, embedding, self.model.width_of(embedding), self.model.batch)
+        found = positions_of(
+            flow, _without_single_rows(flow, embedding), self.model.width_of(embedding), self.model.batch
+        )
         kind = ("none", "", 0) if found is None else (found.kind, found.layout, found.start)
         words = "no positions are added" if found is None else f"{found.kind} positions {found.layout}".rstrip()
         words += "" if found is None or not found.start else f" from row {found.start}"
         at = (flow.maker(embedding.value) or 0) if found is None else found.place
         own = path if found is None or not found.path else found.path
         yield Choice("positions", "positions", at, own, kind, words)
+        for number, lookup in enumerate(_single_rows(flow, embedding)):
+            row = flow.array(lookup.output).reshape(-1, flow.shape(lookup.output)[-1])[0]
+            yield Weight(f"row for all {number}", "embedding", lookup.step, path, row, lookup.names, 0.0)
         if found is None or found.kind != "learned":
             return
-        fixed = [one.lookup for one in embedding.tokens if flow.is_fixed(one.lookup.rows)]
+        fixed = [one.lookup for one in embedding.tokens if _has_rows(flow, one.lookup)]
         names = fixed[0].names if fixed else (found.path,)
         if len(names) == 1 and names[0] in self.trace.parameters:
             table = flow.array(self.trace.parameters[names[0]])
@@ -158,6 +176,24 @@ class Side:
     def parameter(self, name: str) -> Array:
         """Return a parameter."""
         return np.asarray(self.flow.array(self.trace.parameters[name]))
+
+
+def _has_rows(flow: Flow, lookup: Lookup) -> bool:
+    """Return whether the rows of a lookup are fixed and not all the same, as those of positions are."""
+    rows = flow.array(lookup.rows)
+    return flow.is_fixed(lookup.rows) and rows.size > 1 and bool((rows != rows.flat[0]).any())
+
+
+def _single_rows(flow: Flow, embedding: Embedding) -> list[Lookup]:
+    """Return the lookups of one row for all tokens, as that of a segment is."""
+    fixed = [one.lookup for one in embedding.tokens if flow.is_fixed(one.lookup.rows)]
+    return [lookup for lookup in fixed if not _has_rows(flow, lookup)]
+
+
+def _without_single_rows(flow: Flow, embedding: Embedding) -> Embedding:
+    """Return the beginning of a stream without the terms that are one row for all tokens."""
+    single = {lookup.output for lookup in _single_rows(flow, embedding)}
+    return replace(embedding, terms=tuple(term for term in embedding.terms if term.value not in single))
 
 
 def relations_but_memory(model: ModelReading, one: Layered) -> Iterator[Aspect]:

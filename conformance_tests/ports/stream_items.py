@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, Weight
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.expressions import Norm
@@ -58,6 +60,19 @@ def before(model: ModelReading, one: Layered, found: dict[str, Choice]) -> Itera
     norm = one.place.before
     if norm is not None:
         yield from norm_items(model.flow, norm, "norm before", "norm")
+
+
+def with_late_bias(model: ModelReading, one: Layered, weight: Weight) -> Weight:
+    """Return the bias of a sublayer's output; one that is added to the sum with the stream stands there."""
+    flow, result = model.flow, one.place.result
+    step = None if result is None or result.value < 0 else flow.making(result.value)
+    if weight.array is not None or step is None or step.kind != Kind.ADDITION:
+        return weight
+    width = flow.shape(step.results[0])[-1]
+    for value in step.operands:
+        if flow.array(value).size == width and flow.is_fixed(value) and flow.depends_on_parameters(value):
+            return replace(weight, array=flow.array(value).ravel(), names=flow.parameters_of(value))
+    return weight
 
 
 def behind(model: ModelReading, one: Layered, found: dict[str, Choice]) -> Iterator[Item]:

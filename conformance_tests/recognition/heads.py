@@ -57,15 +57,31 @@ class Split:
 
 def columns_of(flow: Flow, one: LinearMap, batch: int, length: int) -> Array | None:
     """Return a projection as (B·L, columns), with the columns of the weight; None where the rows cannot be told."""
-    array = flow.array(one.output)
+    array = _in_order_of_product(flow, one)
     rows = batch * length
     if array.size % rows:
         return None
     step = flow.steps[one.step]
-    if one.output == one.product and "contracted" in step.attributes and factors(step)[0] == one.weight:
+    same = array.shape == flow.shape(one.product)
+    if same and "contracted" in step.attributes and factors(step)[0] == one.weight:
         own = array.ndim - flow.array(one.input).ndim + len(step.attributes["contracted"][1])
         array = np.moveaxis(array, range(own), range(-own, 0)) if 0 < own < array.ndim else array
     return array.reshape(rows, -1)
+
+
+def _in_order_of_product(flow: Flow, one: LinearMap) -> Array:
+    """Return a map's output with the axes of its product, where they were exchanged before the bias was added."""
+    array, product = flow.array(one.output), flow.array(one.product)
+    making = flow.making(one.output)
+    if one.output == one.product or making is None or array.shape == product.shape:
+        return array
+    before = next((value for value in making.operands if flow.array(value).size == product.size), None)
+    moved = None if before is None or array.size != product.size else places(product, flow.array(before))
+    if moved is None or array.ndim < 4 or array.ndim != product.ndim:
+        return array
+    laid = np.empty(array.size)
+    laid[moved.ravel()] = array.ravel()
+    return laid.reshape(product.shape)
 
 
 def splits_of(flow: Flow, one: LinearMap, heads: Array, end: int) -> Iterator[Split]:

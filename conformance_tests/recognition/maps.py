@@ -107,32 +107,46 @@ class Maps:
     def _with_bias(self, index: int, step: Step, moving: int, fixed: int) -> LinearMap:
         product = step.results[0]
         own = [one for one in step.operands if one not in (moving, fixed)]
-        bias, output = (own[0], product) if own else self._added_bias(product)
+        wide = self._components(step, moving, product)
+        bias, output = (own[0], product) if own else self._added_bias(product, wide)
         # What a fused bias was made of is no part of the matrix.
         return LinearMap(index, moving, fixed, product, output, bias, self.flow.parameters_of(fixed), step.module)
 
-    def _added_bias(self, product: int) -> tuple[int | None, int]:
+    def _components(self, step: Step, moving: int, product: int) -> int:
+        """Return how many components a product has for each vector; 0 where the framework does not tell."""
+        if "contracted" not in step.attributes:
+            return 0
+        summed = step.attributes["contracted"][factors(step).index(moving)]
+        width = int(np.prod([self.flow.shape(moving)[axis] for axis in summed]))
+        return int(np.prod(self.flow.shape(product))) * width // max(self.flow.array(moving).size, 1)
+
+    def _added_bias(self, product: int, wide: int) -> tuple[int | None, int]:
         """Return the vector of parameters that is added to a product next, with the sum; None where none is."""
         value = product
         for _ in range(4):
             users = [self.flow.steps[one] for one in self.flow.users(value)]
-            sums = [one for one in users if one.kind == Kind.ADDITION and self._vector(one, value) is not None]
+            sums = [one for one in users if one.kind == Kind.ADDITION and self._vector(one, value, wide) is not None]
             if len(users) == 1 and sums:
-                return self._vector(sums[0], value), sums[0].results[0]
+                return self._vector(sums[0], value, wide), sums[0].results[0]
             same = [one for one in users if one.kind == Kind.REARRANGEMENT and self._as_large(one, value)]
             if len(users) != 1 or not same:
                 return None, product
             value = same[0].results[0]
         return None, product
 
-    def _vector(self, step: Step, value: int) -> int | None:
-        """Return the other term of a sum where it is a vector of parameters as wide as the value or its heads."""
+    def _vector(self, step: Step, value: int, components: int) -> int | None:
+        """Return the other term of a sum where it is a vector of parameters as wide as the value or its heads.
+
+        With its axes exchanged, a value with several of them gets a vector of as many `components` as it has.
+        """
         others = [one for one in step.operands if one != value]
         if len(others) != 1 or not self.flow.is_fixed(others[0]) or not self.flow.depends_on_parameters(others[0]):
             return None
         vector, whole = self.flow.array(others[0]), self.flow.array(value)
         made_of = [self.flow.array(self.flow.trace.parameters[name]) for name in self.flow.parameters_of(others[0])]
         wide = {whole.shape[-1], int(np.prod(whole.shape[-2:]))}
+        if vector.size == components and sorted(size for size in vector.shape if size > 1) != [components]:
+            return others[0]
         flat = bool(made_of) and all(one.size in wide for one in made_of)
         return others[0] if vector.size in wide or (flat and vector.size == whole.size) else None
 

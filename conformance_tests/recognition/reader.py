@@ -114,6 +114,9 @@ class Reader:
         terms = [self.read(one) for one in moving]
         if any(isinstance(term, Unknown) for term in terms):
             return None
+        if any(isinstance(term, Product) for term in terms) and self._norm(value) is not None:
+            # A norm may be written as x·r·γ + (β − m·r·γ).
+            return None
         return Sum(value, _flat(terms))
 
     def _sum_with_unknown(self, value: int, step: Step) -> Expression | None:

@@ -44,13 +44,20 @@ def relation(first: Array, second: Array, heads: int | None = None, component: i
     """
     if first.shape != second.shape and first.size == second.size:
         # Another number of heads is said where heads are counted.
-        first, second = first.reshape(len(first), -1), second.reshape(len(second), -1)
+        first, second = (_heads_joined(array, heads) for array in (first, second))
         heads = component = None
     if first.shape != second.shape:
         return _of_shapes(first, second)
     if agree(second, first):
         return SAME
     return next(_relations(first, second, heads, component), OTHER)
+
+
+def _heads_joined(array: Array, heads: int | None) -> Array:
+    """Return an array with heads and their components in one axis."""
+    if heads is None or array.ndim < heads + 2:
+        return array.reshape(len(array), -1)
+    return array.reshape(*array.shape[:heads], -1, *array.shape[heads + 2 :])
 
 
 def _of_shapes(first: Array, second: Array) -> Relation:
@@ -70,6 +77,7 @@ def _of_shapes(first: Array, second: Array) -> Relation:
 
 
 def _relations(first: Array, second: Array, heads: int | None, component: int | None) -> Iterator[Relation]:
+    yield from _constant(first, second)
     yield from _rounded(first, second)
     yield from _transposed(first, second)
     if heads is not None:
@@ -80,6 +88,11 @@ def _relations(first: Array, second: Array, heads: int | None, component: int | 
     yield from _shifted(first, second)
     yield from _reordered(first, second)
     yield from _in_part(first, second, heads)
+
+
+def _constant(first: Array, second: Array) -> Iterator[Relation]:
+    if second.size > 1 and np.ptp(second) == 0.0 and np.ptp(first) > 0.0:
+        yield Relation("constant", f"{float(second.flat[0]):g} in every entry, as before weights are loaded,")
 
 
 def _rounded(first: Array, second: Array) -> Iterator[Relation]:
@@ -146,8 +159,13 @@ def _scaled(first: Array, second: Array) -> Iterator[Relation]:
     if not size or not np.isfinite(size):
         return
     factor = float((first * second).sum()) / size
-    if factor and np.isfinite(factor) and agree(second, factor * first):
+    if factor and np.isfinite(factor) and _equal_in_single(second, factor * first):
         yield Relation("scaled", f"the same times {factor_in_words(factor, first.shape)}", factor=factor)
+
+
+def _equal_in_single(first: Array, second: Array) -> bool:
+    """Return whether numbers are equal up to one rounding to float32, in which converters compute."""
+    return bool((np.abs(first - second) <= 4.0 * SINGLE * np.abs(second)).all())
 
 
 def factor_in_words(factor: float, sizes: tuple[int, ...] = ()) -> str:
@@ -162,7 +180,7 @@ def factor_in_words(factor: float, sizes: tuple[int, ...] = ()) -> str:
 
 def _shifted(first: Array, second: Array) -> Iterator[Relation]:
     for amount, words in ((1.0, "the same plus 1"), (-1.0, "the same minus 1")):
-        if agree(second, first + amount):
+        if np.abs(second - first - amount).max() <= 4.0 * SINGLE * max(float(np.abs(first).max()), 1.0):
             yield Relation("one off", words)
 
 

@@ -40,12 +40,30 @@ def _of_choice(finding: Finding) -> Cause:
     assert isinstance(second, Choice)
     subject = _subject(second.key)
     sentence = f"{subject}A: {first.words}; B: {second.words}"
-    slug = second.slug(first.value) if second.value != first.value else ""
+    slug = _slug(finding, first, second)
     known = slug in catalogue()
     convention = _is_convention(first, second)
     name = slug if known or (slug and not convention) else second.key
     change = f"{_where(second)}: {subject}{first.words}, and not: {second.words}"
     return Cause("convention" if convention or not slug else "mistake", name, sentence, 1.0, change)
+
+
+def _slug(finding: Finding, first: Choice, second: Choice) -> str:
+    """Return the mistake that the second model's way is where the first one's is right."""
+    if second.key.endswith(" rotation") and isinstance(first.value, tuple) and isinstance(second.value, tuple):
+        names = (
+            "" if finding.pairs_moved else "rope_interleaved_vs_half",
+            "rope_rotary_dim_ignored",
+            "rope_rotary_dim_ignored",
+            "rope_position_offset",
+            "rope_sign_flipped",
+        )
+        pairs = zip(names, first.value, second.value, strict=False)
+        return next((name for name, one, other in pairs if name and one != other), second.slug(first.value))
+    if second.key == "visible keys" and first.value in ("masked", "causal and masked"):
+        unmasked = {"masked": "every key", "causal and masked": "causal"}[str(first.value)]
+        return "padding_mask_ignored" if second.value == unmasked else ""
+    return second.slug(first.value)
 
 
 def _is_convention(first: Choice, second: Choice) -> bool:
@@ -98,6 +116,8 @@ def _of_weight(finding: Finding) -> Cause:
 
 _MENDING = {
     "transposed": "transpose it, to be as",
+    "constant": "load",
+    "fused_qkv_layout": "cut it as",
     "reshaped": "transpose it rather than reshape it, to be as",
     "heads permuted": "put its heads into the order of",
     "component major": "count heads before components, as",

@@ -20,8 +20,9 @@ from veriformer.conformance_tests.ports.findings import (
 )
 from veriformer.conformance_tests.ports.items import Cut, Item, PortPart, Weight
 from veriformer.conformance_tests.ports.pairing import TIGHT, Finding, apart, cuts_of, findings_of, last_cut
-from veriformer.conformance_tests.ports.precision import coarsest, loose
+from veriformer.conformance_tests.ports.precision import rounding_of
 from veriformer.conformance_tests.ports.side import Side
+from veriformer.conformance_tests.ports.values import cause_of_values
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.paths import code_of
 
@@ -30,6 +31,9 @@ def compared(name_a: str, trace_a: Trace, name_b: str, trace_b: Trace) -> PortCo
     """Return what two models that were recorded on the same inputs have in common, and where and why they differ."""
     with np.errstate(all="ignore"):
         return _Comparing(Side(name_a, trace_a), Side(name_b, trace_b)).result()
+
+
+_STRUCTURE = ("norm", "residual", "heads_output", "final_norm")
 
 
 @dataclass
@@ -46,7 +50,7 @@ class _Judged:
 class _Comparing:
     def __init__(self, first: Side, second: Side) -> None:
         self.first, self.second = first, second
-        self.bound = loose(max(coarsest(first.flow), coarsest(second.flow)))
+        self.bound = max(rounding_of(first.flow), rounding_of(second.flow))
         self.pairs = aligned(first.parts, second.parts)
 
     def result(self) -> PortComparison:
@@ -125,13 +129,17 @@ class _Comparing:
                 )
                 continue
             shown = [] if equal else [finding for finding in one.findings if self._shows(one, finding, parted=parted)]
+            named = [item for item in one.own if item.suspects and item.step in _STRUCTURE]
+            if named and any(finding.is_structure for finding in shown):
+                shown = [finding for finding in shown if not finding.is_structure]
+                differences += [self._of_departure(one, item) for item in named]
             for finding in one.findings:
                 if finding in shown:
                     differences.append(self._difference(one, finding))
-                elif not finding.is_layout:
+                elif not finding.is_layout and not (named and finding.is_structure):
                     inside.append(self._difference(one, finding))
             has_effect = not equal and (parted or not one.far <= self.bound)
-            if has_effect and not shown:
+            if has_effect and not shown and not (named and any(finding.is_structure for finding in one.findings)):
                 differences += [self._of_departure(one, item) for item in one.own]
                 if not parted and not one.own and one.unknown is not None:
                     differences.append(self._of_values(one, *one.unknown))
@@ -173,15 +181,7 @@ class _Comparing:
         return Difference(**{**vars(found), "path_b": item.path, "file_b": item.file, "line_b": item.line})
 
     def _of_values(self, one: _Judged, first: Cut, second: Cut) -> Difference:
-        far = apart(first.array, second.array, first.heads)
-        words = f"by {far:.1e} of their largest entry" if far < float("inf") else "in their sizes, or in what is finite"
-        sentence = (
-            f"what is computed up to here is the same, and the {first.key} differ {words}; the cause is none that is "
-            "known"
-        )
-        return self._placed(
-            one.pair, first, second, first.step, Cause("unknown", "none that is known", sentence, 0.0), None
-        )
+        return self._placed(one.pair, first, second, first.step, cause_of_values(first, second), None)
 
     def _of_nothing_known(self) -> Difference:
         sentence = "the results differ, and no part that was recognised in both does"
@@ -272,10 +272,7 @@ class _Comparing:
 
 def _where(part: PortPart | None, item: Item | None) -> tuple[str, int]:
     if item is not None:
-        path = item.path
-        if isinstance(item, Weight) and not path and item.names:
-            path = item.names[0]
-        return path, item.place
+        return (item.names[0] if isinstance(item, Weight) and item.names else item.path), item.place
     return ("", 0) if part is None else (part.path, part.place)
 
 

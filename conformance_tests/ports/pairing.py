@@ -19,6 +19,7 @@ TIGHT = 1e-10
 
 # What may differ so little that only float64 shows it.
 _FINE = ("eps", "eps place", "scale", "factor", "embedding factor", "softcap", "activation", "base", "positions")
+_OF_STRUCTURE = ("norm before", "norm on_output", "norm after", "residual", "parallel", "merge", "final norm")
 _FINE_RELATIONS = ("rounded", "scaled", "in part")
 
 
@@ -38,6 +39,8 @@ class Finding:
     harmless: str = ""
     is_layout: bool = False
     cut_otherwise: bool = False
+    pairs_moved: bool = False
+    """Of a rotation: the weights are in the order of other pairs, which are no difference then."""
 
     @property
     def item(self) -> Item:
@@ -57,6 +60,11 @@ class Finding:
         if self.relation is not None:
             return self.relation.name in _FINE_RELATIONS
         return self.key in _FINE or self.key.rpartition(": ")[2] in _FINE or self.key.partition(" ")[2] in _FINE
+
+    @property
+    def is_structure(self) -> bool:
+        """Whether it is about norms and residuals, which a mistake of another name may have in another place."""
+        return self.key in _OF_STRUCTURE
 
     @property
     def may_be_misread(self) -> bool:
@@ -159,6 +167,7 @@ _OF_HEADS = ("query weight", "query bias", "key weight", "key bias", "value weig
 def _without_what_is_made_up_for(found: list[Finding], first: PortPart, second: PortPart) -> list[Finding]:
     found = _without_order_of_pairs(found)
     found = _with_heads_permuted_alike(found, first)
+    found = _with_columns_dealt_out(found)
     found = _with_scale_in_weights(found, first, second)
     found = _with_positions_moved(found)
     return [
@@ -185,7 +194,8 @@ def _without_order_of_pairs(found: list[Finding]) -> list[Finding]:
             and not any(_is_rotary(by_key[key]) for key in (f"{role} weight", f"{role} bias") if key in by_key)
         ):
             words = "its weights are in the order of its own pairs"
-            kept.append(replace(one, harmless=words, is_layout=True) if _only_pairings_differ(one) else one)
+            only = _only_pairings_differ(one)
+            kept.append(replace(one, harmless=words, is_layout=True) if only else replace(one, pairs_moved=True))
             continue
         kept.append(one)
     return kept
@@ -242,6 +252,32 @@ def _with_heads_permuted_alike(found: list[Finding], first: PortPart) -> list[Fi
     return [replace(one, harmless=words) if one.key in _OF_HEADS else one for one in found]
 
 
+def _with_columns_dealt_out(found: list[Finding]) -> list[Finding]:
+    """Say of a fused projection that its columns went to queries, keys and values in another way."""
+    for kind in ("weight", "bias"):
+        own = [one for one in found if one.key in (f"query {kind}", f"key {kind}", f"value {kind}")]
+        if len(own) < 2 or any(one.elsewhere is not None for one in own):
+            continue
+        columns = [_columns_of([getattr(one, side) for one in own], kind) for side in ("first", "second")]
+        if columns[0] is None or columns[1] is None or columns[0].shape != columns[1].shape:
+            continue
+        if relation(columns[0].T, columns[1].T).name == "permuted":
+            told = Relation(
+                "fused_qkv_layout", "made of A's columns, dealt out to queries, keys and values in another way"
+            )
+            found = [replace(one, relation=told) if one in own else one for one in found]
+    return found
+
+
+def _columns_of(weights: Sequence[Item | None], kind: str) -> Array | None:
+    """Return several projections side by side, (E, columns); None where one of them is not known."""
+    arrays = [weight.array for weight in weights if isinstance(weight, Weight) and weight.array is not None]
+    if len(arrays) < len(weights):
+        return None
+    flat = [array.reshape(1 if kind == "bias" else len(array), -1) for array in arrays]
+    return np.concatenate(flat, axis=1) if len({len(one) for one in flat}) == 1 else None
+
+
 def _with_scale_in_weights(found: list[Finding], first: PortPart, second: PortPart) -> list[Finding]:
     """Mark factors of queries and keys that the scale of the logits takes back."""
     by_key = {one.key: one for one in found}
@@ -291,16 +327,19 @@ def apart(first: Array, second: Array, heads: int | None = None) -> float:
         order = _heads_in_order(first, second, heads)
         return min(distance(second, first), distance(np.take(second, order, axis=heads), first))
     nearest = float("inf")
-    for way in _ways(first, second):
+    for way in ways(first, second):
         nearest = min(nearest, distance(way, first))
         if nearest <= TIGHT:
             break
     return nearest
 
 
-def _ways(first: Array, second: Array) -> Iterator[Array]:
+def ways(first: Array, second: Array) -> Iterator[Array]:
     """Yield the ways to lay a value out as another: as it is, and with its axes exchanged, its components last."""
     yield second.reshape(first.shape)
+    if first.ndim == len("BLE"):
+        # Positions before samples, perhaps both in one axis.
+        yield second.reshape(first.shape[1], first.shape[0], first.shape[2]).swapaxes(0, 1)
     squeezed = second.squeeze()
     if squeezed.ndim > _MOST_AXES or first.ndim == 0:
         return

@@ -24,7 +24,7 @@ from veriformer.conformance_tests.ports.stream_items import (
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.departures import departures_of
 from veriformer.conformance_tests.recognition.embeddings import Embedding, positions_of
-from veriformer.conformance_tests.recognition.expressions import Norm, Output
+from veriformer.conformance_tests.recognition.expressions import Fixed, Norm, Output
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
@@ -102,7 +102,8 @@ class Side:
         yield from self._of_positions(embedding, path)
         has = embedding.norm is not None
         words = "the embedding is normalised" if has else "the embedding is not normalised"
-        yield Choice("norm of the embedding", "norm", at, path, has, words)
+        own = path if embedding.norm is None else path_of_norm(flow, embedding.norm) or path
+        yield Choice("norm of the embedding", "norm", at, own, has, words)
         if embedding.norm is not None:
             yield from norm_items(flow, embedding.norm, "embedding norm", "norm")
         else:
@@ -133,9 +134,10 @@ class Side:
         at = (flow.maker(embedding.value) or 0) if found is None else found.place
         own = path if found is None or not found.path else found.path
         yield Choice("positions", "positions", at, own, kind, words)
-        for number, lookup in enumerate(_single_rows(flow, embedding)):
-            row = flow.array(lookup.output).reshape(-1, flow.shape(lookup.output)[-1])[0]
-            yield Weight(f"row for all {number}", "embedding", lookup.step, path, row, lookup.names, 0.0)
+        for number, (value, names) in enumerate(_single_rows(flow, embedding)):
+            row = flow.array(value).reshape(-1, flow.shape(value)[-1])[0]
+            step = flow.maker(value) or 0
+            yield Weight(f"row for all {number}", "embedding", step, path, row, names, 0.0)
         if found is None or found.kind != "learned":
             return
         fixed = [one.lookup for one in embedding.tokens if _has_rows(flow, one.lookup)]
@@ -184,15 +186,20 @@ def _has_rows(flow: Flow, lookup: Lookup) -> bool:
     return flow.is_fixed(lookup.rows) and rows.size > 1 and bool((rows != rows.flat[0]).any())
 
 
-def _single_rows(flow: Flow, embedding: Embedding) -> list[Lookup]:
-    """Return the lookups of one row for all tokens, as that of a segment is."""
+def _single_rows(flow: Flow, embedding: Embedding) -> list[tuple[int, tuple[str, ...]]]:
+    """Return the terms that are one row for all tokens, as that of a segment is, with their parameters."""
     fixed = [one.lookup for one in embedding.tokens if flow.is_fixed(one.lookup.rows)]
-    return [lookup for lookup in fixed if not _has_rows(flow, lookup)]
+    found = [(lookup.output, lookup.names) for lookup in fixed if not _has_rows(flow, lookup)]
+    for term in embedding.terms:
+        one_row = isinstance(term, Fixed) and flow.array(term.value).size == (flow.shape(term.value) or (0,))[-1]
+        if one_row and flow.depends_on_parameters(term.value):
+            found.append((term.value, flow.parameters_of(term.value)))
+    return found
 
 
 def _without_single_rows(flow: Flow, embedding: Embedding) -> Embedding:
     """Return the beginning of a stream without the terms that are one row for all tokens."""
-    single = {lookup.output for lookup in _single_rows(flow, embedding)}
+    single = {value for value, _ in _single_rows(flow, embedding)}
     return replace(embedding, terms=tuple(term for term in embedding.terms if term.value not in single))
 
 

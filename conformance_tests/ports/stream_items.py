@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from veriformer.adapters.capture.trace import Kind
+from veriformer.conformance_tests.ports.eps import estimated_eps
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, Weight
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.expressions import Norm
@@ -34,6 +35,8 @@ def cut(flow: Flow, key: str, step: StepName, value: int, path: str) -> Cut:
 def norm_items(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[Item]:
     """Yield what is compared of a norm; `name` tells it from the other norms of its part."""
     path, at = path_of_norm(flow, norm), flow.maker(norm.value) or 0
+    if norm.eps is None and norm.kind != "norm":
+        norm = replace(norm, eps=estimated_eps(flow, norm))
     aspects = (one for one in norm_aspects(flow, norm, name, step) if one.name.rpartition(": ")[2] not in _OF_WEIGHTS)
     yield from choices(aspects, path)
     for role, vector, neutral in (("gain", norm.gain, 1.0), ("shift", norm.shift, 0.0)):

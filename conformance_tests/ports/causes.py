@@ -89,6 +89,9 @@ def _of_weight(finding: Finding) -> Cause:
     if finding.elsewhere is not None:
         return _of_elsewhere(finding, finding.elsewhere)
     label_a, label_b = _label(finding.first), _label(finding.second)
+    if finding.cut_otherwise and item.key.startswith("row for all"):
+        words = f"all tokens get one row of {label_b}, and it is another row than A's of {label_a}"
+        return Cause("mistake", "row", words, 1.0, f"{_where(item)}: take the row of {label_b} that A takes")
     if finding.cut_otherwise:
         words = (
             f"{item.key}: the numbers of {label_b} are those of {label_a}, and B takes them in another order: it has "

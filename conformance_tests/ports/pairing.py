@@ -12,7 +12,7 @@ from veriformer.conformance_tests.ports.arrangements import Relation, relation
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, PortPart, Weight
 from veriformer.conformance_tests.recognition.agreement import agree, distance
 
-_MOST_AXES = 5
+_MOST_AXES, _MOST_ROWS = 5, 512
 TIGHT = 1e-10
 """Two programs that do the same in float64 differ by less, as a part of the largest entry."""
 
@@ -118,7 +118,8 @@ def _of_weights(first: Item | None, second: Item | None, every: Sequence[Weight]
         found = Relation("missing", "missing")
     elif first.array is None:
         found = Relation("additional", "there, and the first model has none")
-    if found.name in _IN_ANOTHER_ORDER and _stored_alike(first, second):
+    is_row = first.key.startswith("row for all")
+    if (is_row or found.name in _IN_ANOTHER_ORDER) and _stored_alike(first, second):
         return Finding(first, second, found, cut_otherwise=True)
     elsewhere = None
     if found.name in ("other numbers", "other shape", "permuted", "in part"):
@@ -252,11 +253,15 @@ def _with_heads_permuted_alike(found: list[Finding], first: PortPart) -> list[Fi
     return [replace(one, harmless=words) if one.key in _OF_HEADS else one for one in found]
 
 
+_TOLD = ("transposed", "reshaped", "heads permuted", "rotary order", "component major", "scaled")
+
+
 def _with_columns_dealt_out(found: list[Finding]) -> list[Finding]:
     """Say of a fused projection that its columns went to queries, keys and values in another way."""
     for kind in ("weight", "bias"):
         own = [one for one in found if one.key in (f"query {kind}", f"key {kind}", f"value {kind}")]
-        if len(own) < 2 or any(one.elsewhere is not None for one in own):
+        relations = [one.relation for one in own if one.relation is not None]
+        if len(own) < 2 or any(one.elsewhere is not None for one in own) or any(one.name in _TOLD for one in relations):
             continue
         columns = [_columns_of([getattr(one, side) for one in own], kind) for side in ("first", "second")]
         if columns[0] is None or columns[1] is None or columns[0].shape != columns[1].shape:
@@ -337,15 +342,24 @@ def apart(first: Array, second: Array, heads: int | None = None) -> float:
 def ways(first: Array, second: Array) -> Iterator[Array]:
     """Yield the ways to lay a value out as another: as it is, and with its axes exchanged, its components last."""
     yield second.reshape(first.shape)
-    if first.ndim == len("BLE"):
-        # Positions before samples, perhaps both in one axis.
-        yield second.reshape(first.shape[1], first.shape[0], first.shape[2]).swapaxes(0, 1)
+    yield from _rows_exchanged(first, second)
     squeezed = second.squeeze()
     if squeezed.ndim > _MOST_AXES or first.ndim == 0:
         return
     for axes in permutations(range(squeezed.ndim)):
         if axes != tuple(range(squeezed.ndim)) and squeezed.shape[axes[-1]] == first.shape[-1]:
             yield squeezed.transpose(axes).reshape(first.shape)
+
+
+def _rows_exchanged(first: Array, second: Array) -> Iterator[Array]:
+    """Yield the second value with samples and positions exchanged, which may be in one axis."""
+    width = first.shape[-1] if first.ndim else 0
+    rows = first.size // max(width, 1)
+    if second.ndim < 2 or second.shape[-1] != width or rows > _MOST_ROWS:
+        return
+    for batch in range(2, rows):
+        if rows % batch == 0:
+            yield second.reshape(batch, rows // batch, width).swapaxes(0, 1).reshape(first.shape)
 
 
 def _heads_in_order(first: Array, second: Array, axis: int) -> list[int]:

@@ -137,7 +137,8 @@ class Side:
         for number, (value, names) in enumerate(_single_rows(flow, embedding)):
             row = flow.array(value).reshape(-1, flow.shape(value)[-1])[0]
             step = flow.maker(value) or 0
-            yield Weight(f"row for all {number}", "embedding", step, path, row, names, 0.0)
+            table = self.parameter(names[0]) if len(names) == 1 else None
+            yield Weight(f"row for all {number}", "embedding", step, path, row, names, 0.0, stored=table)
         if found is None or found.kind != "learned":
             return
         fixed = [one.lookup for one in embedding.tokens if _has_rows(flow, one.lookup)]

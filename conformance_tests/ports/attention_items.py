@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, Weight
 from veriformer.conformance_tests.ports.stream_items import choices, cut
@@ -21,7 +22,7 @@ from veriformer.conformance_tests.recognition.tracking import places
 from veriformer.conformance_tests.recognition.turning import Turned
 
 _ROLES: tuple[StepName, ...] = ("query", "key", "value")
-_OF_ROLE = ("rotation", "base", "norm", "order")
+_OF_ROLE = ("understood", "rotation", "base", "norm", "order")
 _OF_CORE = ("head width", "scale", "softcap", "visible keys", "window", "bias", "sinks")
 
 
@@ -36,6 +37,9 @@ def attention_items(flow: Flow, reading: AttentionReading, path: str) -> Iterato
     yield from (found[name] for name in _OF_CORE if name in found)
     yield from _masked(flow, reading, path)
     site = reading.sublayer.sites[0]
+    weights = reading.weights if reading.weights is not None else _weights(reading)
+    if weights is not None:
+        yield Cut("weights", "weights", site.steps[-1], path, weights, reading.heads.unit, 1)
     yield Cut("heads output", "heads_output", site.steps[-1], path, reading.heads.output, reading.heads.unit, 1)
     merge = found.get("merge")
     if merge is not None:
@@ -123,6 +127,18 @@ def _masked(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
         yield Choice("mask", "mask", at, path, (table.shape, table.tobytes()), words)
     if setting.bias is not None:
         yield Cut("bias", "logits", at, path, np.asarray(setting.bias), flow.unit(site.query_value), 1)
+
+
+def _weights(reading: AttentionReading) -> Array | None:
+    """Return the weights of an attention that is one operation, under the setting that it was found to have."""
+    setting, heads = reading.setting, reading.heads
+    if setting is None:
+        return None
+    key = np.repeat(heads.key, heads.query.shape[1] // heads.key.shape[1], axis=1)
+    try:
+        return np.asarray(reference.attention_weights(heads.query, key, **setting.keywords()))
+    except (TypeError, ValueError):
+        return None
 
 
 def _output(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:

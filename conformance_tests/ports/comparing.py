@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from veriformer.adapters.capture.trace import Trace
@@ -19,10 +19,11 @@ from veriformer.conformance_tests.ports.findings import (
     WeightPair,
 )
 from veriformer.conformance_tests.ports.items import Cut, Item, PortPart, Weight
+from veriformer.conformance_tests.ports.logits import cause_of_weights
 from veriformer.conformance_tests.ports.pairing import TIGHT, Finding, apart, cuts_of, findings_of, last_cut
 from veriformer.conformance_tests.ports.precision import rounding_of
 from veriformer.conformance_tests.ports.side import Side
-from veriformer.conformance_tests.ports.values import cause_of_values
+from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.paths import code_of
 
@@ -183,14 +184,39 @@ class _Comparing:
         return Difference(**{**vars(found), "path_b": item.path, "file_b": item.file, "line_b": item.line})
 
     def _of_values(self, one: _Judged, first: Cut, second: Cut) -> Difference:
-        return self._placed(one.pair, first, second, first.step, cause_of_values(first, second), None)
+        both = one.pair
+        if first.key in ("weights", "heads output") and both[0] is not None and both[1] is not None:
+            told = cause_of_weights(both[0], both[1])
+            if told is not None:
+                return self._placed(both, first, second, told.step, told.cause, None)
+        return self._placed(both, first, second, first.step, cause_of_values(first, second), None)
 
     def _of_nothing_known(self) -> Difference:
+        if self._ends_alike():
+            return self._of_results()
         sentence = "the results differ, and no part that was recognised in both does"
         place_a, place_b = (side.flow.maker(side.trace.outputs[0]) or 0 for side in (self.first, self.second))
         return self._at(
             "", place_a, "", place_b, None, "unembedding", "", Cause("unknown", "none that is known", sentence, 0.0)
         )
+
+    def _ends_alike(self) -> bool:
+        """Return whether the last values of the last parts are the same."""
+        return bool(self.pairs) and all(part is not None and last_cut(part) is not None for part in self.pairs[-1])
+
+    def _of_results(self) -> Difference:
+        """Return what is done to the last values, which are the same, in one model only."""
+        pair = self.pairs[-1]
+        ends = [last_cut(part) if part is not None else None for part in pair]
+        assert ends[0] is not None
+        assert ends[1] is not None
+        cause = cause_of_results(
+            ends[0].array, self.first.outputs[0], self.second.outputs[0], pair[1].path if pair[1] else ""
+        )
+        found = self._placed(pair, ends[0], ends[1], "unembedding", cause, None)
+        place_a, place_b = (side.flow.maker(side.trace.outputs[0]) or 0 for side in (self.first, self.second))
+        (file_a, line_a), (file_b, line_b) = code_of(self.first.flow, place_a), code_of(self.second.flow, place_b)
+        return replace(found, file_a=file_a, line_a=line_a, file_b=file_b, line_b=line_b)
 
     def _unmatched(self, pair: Pair) -> Difference:
         first, second = pair

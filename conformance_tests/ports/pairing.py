@@ -82,6 +82,7 @@ def findings_of(first: PortPart, second: PortPart, every: Sequence[Weight]) -> l
     Values are left out: they differ behind whatever differs.
     """
     found = [one for pair in _side_by_side(first, second) if (one := _differing(*pair, every)) is not None]
+    found = _without_what_is_not_known(found, first, second)
     return _without_what_is_made_up_for(found, first, second)
 
 
@@ -99,6 +100,8 @@ def _differing(first: Item | None, second: Item | None, every: Sequence[Weight])
     if isinstance(first, Weight) or isinstance(second, Weight):
         return _of_weights(first, second, every)
     if isinstance(first, Choice) and isinstance(second, Choice) and first.value != second.value:
+        if first.key.endswith(" understood"):
+            return None
         return Finding(first, second)
     return None
 
@@ -147,17 +150,32 @@ def _filled(array: Array | None, like: Weight) -> Array | None:
 def _elsewhere(array: Array, every: Sequence[Weight]) -> Weight | None:
     """Return the weight of the first model that has these numbers."""
     flat = array.reshape(array.shape[0], -1) if array.ndim > 1 else array
+    if _is_constant(flat):
+        return None
     for weight in every:
         if weight.array is None or weight.array.size != array.size:
             continue
-        whole = weight.array.reshape(flat.shape) if weight.array.ndim else weight.array
-        if agree(flat, whole) and not _is_constant(flat):
+        ways = [weight.array.reshape(flat.shape)]
+        # A table that is used as the last matrix too is its transpose.
+        ways += [weight.array.T] if weight.array.T.shape == flat.shape else []
+        if any(agree(flat, way) for way in ways):
             return weight
     return None
 
 
 def _is_constant(array: Array) -> bool:
     return array.size == 0 or bool((array == array.flat[0]).all())
+
+
+def _without_what_is_not_known(found: list[Finding], first: PortPart, second: PortPart) -> list[Finding]:
+    """Leave out what was read behind a step that was not understood in one of the two."""
+    unknown = [
+        role
+        for role in ("query", "key")
+        for part in (first, second)
+        if isinstance(item := part.by_key(f"{role} understood"), Choice) and not item.value
+    ]
+    return [one for one in found if one.key != "scale"] if unknown else found
 
 
 # --- what makes up for what -------------------------------------------------------------------------------------------

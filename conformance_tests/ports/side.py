@@ -81,10 +81,14 @@ class Side:
 
     def _beginnings(self) -> Iterator[PortPart]:
         for stack, embedding in self.model.embeddings:
-            path = self.model.path_of_embedding(embedding)
+            path = self.model.path_of_embedding(embedding) or self._path_of_projection(embedding)
             items = list(self._of_embedding(embedding, path))
             place = min((item.place for item in items), default=0)
             yield PortPart("embedding", stack, None, path, place, items)
+
+    def _path_of_projection(self, embedding: Embedding) -> str:
+        maps = [one.map for term in embedding.terms for one in leaves(term) if isinstance(one, Output)]
+        return path_of_maps(self.flow, maps)
 
     def _of_embedding(self, embedding: Embedding, path: str) -> Iterator[Item]:
         flow = self.flow
@@ -134,7 +138,10 @@ class Side:
         at = (flow.maker(embedding.value) or 0) if found is None else found.place
         own = path if found is None or not found.path else found.path
         yield Choice("positions", "positions", at, own, kind, words)
-        for number, (value, names) in enumerate(_single_rows(flow, embedding)):
+        single = _single_rows(flow, embedding)
+        words = "a row of a table is added to all tokens" if single else "no row of a table is added to all tokens"
+        yield Choice("row for all", "embedding", at, path, bool(single), words, "token_type" if not single else "")
+        for number, (value, names) in enumerate(single):
             row = flow.array(value).reshape(-1, flow.shape(value)[-1])[0]
             step = flow.maker(value) or 0
             table = self.parameter(names[0]) if len(names) == 1 else None

@@ -78,6 +78,13 @@ def with_late_bias(model: ModelReading, one: Layered, weight: Weight) -> Weight:
     return weight
 
 
+def _is_shared(model: ModelReading, one: Layered) -> bool:
+    """Return whether the sum of a sublayer is that of a later one beside it, which is told there."""
+    result = one.place.result
+    later = [other.place.result for other in model.readings if other.first_step > one.first_step]
+    return result is not None and any(other is not None and other.value == result.value for other in later)
+
+
 def behind(model: ModelReading, one: Layered, found: dict[str, Choice]) -> Iterator[Item]:
     """Yield what is compared behind a sublayer: the norm of its output, factor and sum, the norm after it."""
     place = one.place
@@ -85,7 +92,7 @@ def behind(model: ModelReading, one: Layered, found: dict[str, Choice]) -> Itera
     if place.on_output is not None:
         yield from norm_items(model.flow, place.on_output, "norm on_output", "norm")
     yield from (found[name] for name in ("factor", "residual") if name in found)
-    if place.result is not None and place.result.value >= 0:
+    if place.result is not None and place.result.value >= 0 and not _is_shared(model, one):
         yield cut(model.flow, "result", "residual", place.result.value, one.path)
     yield from (found[name] for name in ("norm after",) if name in found)
     if place.after is not None:

@@ -52,3 +52,32 @@ def _factor(first: Array, second: Array) -> float | None:
 def _differ_by_a_vector(first: Array, second: Array) -> bool:
     left = (second - first).reshape(-1, first.shape[-1])
     return len(left) > 1 and agree(left, np.broadcast_to(left[:1], left.shape), _UNIT)
+
+
+def cause_of_results(logits: Array, first: Array, second: Array, path: str) -> Cause:
+    """Return what one of two models does to the last values that both compute alike, and the other does not."""
+    where = path or "the model"
+    caps = [_cap(logits, result) for result in (first, second)]
+    if caps[0] != caps[1]:
+        words = ["they are not capped" if cap is None else f"they are capped at ±{cap:.6g}" for cap in caps]
+        sentence = f"the last values are the same; in A {words[0]}, in B {words[1]}"
+        return Cause("convention", "softcap", sentence, 1.0, f"{where}: do to the last values what A does: {words[0]}")
+    return cause_of_values(
+        Cut("results", "unembedding", 0, path, first), Cut("results", "unembedding", 0, path, second)
+    )
+
+
+def _cap(logits: Array, result: Array) -> float | None:
+    """Return c where result = c · tanh(logits / c); None where it is not so."""
+    if logits.size != result.size:
+        return None
+    x, y = logits.ravel(), result.ravel()
+    at = int(np.argmax(np.abs(x)))
+    goal = abs(float(y[at]))
+    if not 0 < goal < abs(float(x[at])):
+        return None
+    low, high = goal, 1e6 * goal
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * np.tanh(abs(x[at]) / middle) < goal else (low, middle)
+    return float(f"{low:.6g}") if agree(y, low * np.tanh(x / low), _UNIT) else None

@@ -60,6 +60,8 @@ def _slug(finding: Finding, first: Choice, second: Choice) -> str:
         )
         pairs = zip(names, first.value, second.value, strict=False)
         return next((name for name, one, other in pairs if name and one != other), second.slug(first.value))
+    if second.key == "activation" and {first.value, second.value} <= _GELU:
+        return "gelu_quick_vs_erf" if "gelu_sigmoid" in (first.value, second.value) else "gelu_tanh_vs_erf"
     if second.key == "visible keys" and first.value in ("masked", "causal and masked"):
         unmasked = {"masked": "every key", "causal and masked": "causal"}[str(first.value)]
         return "padding_mask_ignored" if second.value == unmasked else ""

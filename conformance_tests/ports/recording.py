@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -42,17 +43,28 @@ class _Here:
 
 
 @contextmanager
-def recordable(target: object, limits: ProcessLimits | None) -> Iterator[Recordable]:
-    """Yield a model that can be recorded; with limits, in a process of its own that ends with the context."""
-    if limits is None or not isinstance(target, str):
-        yield _Here(target)
-        return
-    model = IsolatedModel(target, limits)
+def recordable(
+    targets: Sequence[object], limits: Sequence[ProcessLimits | None], meanwhile: Callable[[], object] = lambda: None
+) -> Iterator[list[Recordable]]:
+    """Yield models that can be recorded; one with limits is built in a process of its own, which ends with the context.
+
+    They are built side by side, and `meanwhile` runs in this process.
+    """
+    models: list[_Here | IsolatedModel] = [
+        _Here(target) if own is None or not isinstance(target, str) else IsolatedModel(target, own)
+        for target, own in zip(targets, limits, strict=True)
+    ]
+    elsewhere = [model for model in models if isinstance(model, IsolatedModel)]
     try:
-        model.build()
-        yield model
+        with ThreadPoolExecutor(max(len(elsewhere), 1)) as pool:
+            building = [pool.submit(model.build) for model in elsewhere]
+            meanwhile()
+            for one in building:
+                one.result()
+        yield [*models]
     finally:
-        model.close()
+        for model in elsewhere:
+            model.close()
 
 
 def both_recorded(first: Recordable, second: Recordable, inputs: Arguments | None = None) -> tuple[Trace, Trace]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.ports.arrangements import factor_in_words
+from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import Cause
 from veriformer.conformance_tests.ports.items import Choice, Item, Weight
-from veriformer.conformance_tests.ports.pairing import Finding
 
 # Where correct models disagree, so that neither of the two is wrong by itself.
 _CONVENTIONS = (

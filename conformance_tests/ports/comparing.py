@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.ports.alignment import Pair, aligned
 from veriformer.conformance_tests.ports.causes import cause_of
+from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_cut
+from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import (
     Cause,
     Difference,
-    PairStatus,
-    PartPair,
     PortComparison,
     PortVerdict,
-    WeightPair,
 )
 from veriformer.conformance_tests.ports.items import Cut, Item, PortPart, Weight
+from veriformer.conformance_tests.ports.judged import Judged
 from veriformer.conformance_tests.ports.logits import cause_of_weights
-from veriformer.conformance_tests.ports.pairing import TIGHT, Finding, apart, cuts_of, findings_of, last_cut
+from veriformer.conformance_tests.ports.pairing import findings_of
 from veriformer.conformance_tests.ports.precision import rounding_of
 from veriformer.conformance_tests.ports.side import Side
+from veriformer.conformance_tests.ports.tables import part_pair, weight_pairs
 from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.paths import code_of
@@ -35,17 +36,6 @@ def compared(name_a: str, trace_a: Trace, name_b: str, trace_b: Trace) -> PortCo
 
 
 _STRUCTURE = ("norm", "residual", "heads_output", "final_norm")
-
-
-@dataclass
-class _Judged:
-    """A pair of parts with what was found of it."""
-
-    pair: Pair
-    findings: list[Finding] = field(default_factory=list)
-    own: list[Departure] = field(default_factory=list)
-    far: float = 0.0
-    unknown: tuple[Cut, Cut] | None = None
 
 
 class _Comparing:
@@ -68,10 +58,10 @@ class _Comparing:
             (self.first.trace.dtype, self.second.trace.dtype),
             verdict,
             distance,
-            tuple(self._part_pair(one) for one in judged),
+            tuple(part_pair(one) for one in judged),
             tuple(differences),
             tuple(inside),
-            tuple(self._weights(judged)),
+            weight_pairs(judged, self.first, self.second),
         )
 
     def _outputs_apart(self) -> float:
@@ -82,11 +72,11 @@ class _Comparing:
 
     # --- pairs ---
 
-    def _judged(self) -> list[_Judged]:
+    def _judged(self) -> list[Judged]:
         every = [weight for part in self.first.parts for weight in part.weights()]
         found = []
         for pair in self.pairs:
-            one = _Judged(pair)
+            one = Judged(pair)
             found.append(one)
             first, second = pair
             if first is None or second is None:
@@ -117,7 +107,7 @@ class _Comparing:
 
     # --- differences ---
 
-    def _told(self, judged: Sequence[_Judged], *, equal: bool) -> tuple[list[Difference], list[Difference]]:
+    def _told(self, judged: Sequence[Judged], *, equal: bool) -> tuple[list[Difference], list[Difference]]:
         """Return the differences that the results show, and those that they do not."""
         differences: list[Difference] = []
         inside: list[Difference] = []
@@ -149,7 +139,7 @@ class _Comparing:
             parted = parted or not one.far <= self.bound
         return differences, inside
 
-    def _shows(self, one: _Judged, finding: Finding, *, parted: bool) -> bool:
+    def _shows(self, one: Judged, finding: Finding, *, parted: bool) -> bool:
         """Return whether what differs has an effect.
 
         As long as the values before are the same, those behind say it; behind the first place where they part, what
@@ -159,12 +149,12 @@ class _Comparing:
             return False
         return parted or not one.far <= self.bound or (finding.is_fine and not one.far <= TIGHT)
 
-    def _joins(self, one: _Judged, judged: Sequence[_Judged]) -> bool:
+    def _joins(self, one: Judged, judged: Sequence[Judged]) -> bool:
         """Return whether the values behind a part without a counterpart are the same again."""
         later = judged[judged.index(one) + 1 :]
         return any(other.far <= self.bound for other in later)
 
-    def _difference(self, one: _Judged, finding: Finding) -> Difference:
+    def _difference(self, one: Judged, finding: Finding) -> Difference:
         cause = cause_of(finding)
         if finding.harmless:
             cause = Cause(cause.kind, cause.name, f"{cause.sentence}; {finding.harmless}", cause.confidence)
@@ -172,7 +162,7 @@ class _Comparing:
         own = next((item for item in one.own if item.step == step), None)
         return self._placed(one.pair, finding.first, finding.second, step, cause, own)
 
-    def _of_departure(self, one: _Judged, item: Departure) -> Difference:
+    def _of_departure(self, one: Judged, item: Departure) -> Difference:
         name = item.suspects[0].name if item.suspects else "none that is known"
         confidence = item.suspects[0].confidence if item.suspects else 0.0
         kind = "mistake" if item.suspects else "unknown"
@@ -183,7 +173,7 @@ class _Comparing:
         assert second is not None
         return Difference(**{**vars(found), "path_b": item.path, "file_b": item.file, "line_b": item.line})
 
-    def _of_values(self, one: _Judged, first: Cut, second: Cut) -> Difference:
+    def _of_values(self, one: Judged, first: Cut, second: Cut) -> Difference:
         both = one.pair
         if first.key in ("weights", "heads output") and both[0] is not None and both[1] is not None:
             told = cause_of_weights(both[0], both[1])
@@ -262,40 +252,6 @@ class _Comparing:
         file_a, line_a = code_of(self.first.flow, place_a)
         file_b, line_b = code_of(self.second.flow, place_b)
         return Difference(path_a, path_b, layer, step, role, file_a, line_a, file_b, line_b, cause, own)
-
-    # --- tables ---
-
-    def _part_pair(self, one: _Judged) -> PartPair:
-        first, second = one.pair
-        part = first or second
-        assert part is not None
-        path_a, path_b = ("" if each is None else each.path for each in one.pair)
-        if first is None or second is None:
-            return PartPair(part.role, part.layer, path_a, path_b, "unmatched")
-        harmful = [finding for finding in one.findings if not finding.harmless] or one.own
-        status: PairStatus = "differs" if harmful else "inside" if one.findings else "same"
-        summary = ", ".join(dict.fromkeys(finding.key for finding in one.findings))
-        return PartPair(part.role, part.layer, path_a, path_b, status, summary)
-
-    def _weights(self, judged: Sequence[_Judged]) -> list[WeightPair]:
-        found = []
-        for one in judged:
-            first, second = one.pair
-            if first is None or second is None:
-                continue
-            differing = {finding.key: finding for finding in one.findings if finding.relation is not None}
-            for weight in first.weights():
-                other = second.by_key(weight.key)
-                names = other.names if isinstance(other, Weight) else ()
-                finding = differing.get(weight.key)
-                if finding is None:
-                    if weight.array is not None:
-                        found.append(WeightPair(weight.names, names, "same", weight.key))
-                elif finding.relation is not None:
-                    relation = "elsewhere" if finding.elsewhere is not None else finding.relation.name
-                    sentence = cause_of(finding).sentence
-                    found.append(WeightPair(weight.names, names, relation, sentence, bool(finding.harmless)))
-        return found
 
 
 def _where(part: PortPart | None, item: Item | None) -> tuple[str, int]:

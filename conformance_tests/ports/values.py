@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.arrangements import factor_in_words
+from veriformer.conformance_tests.ports.cuts import apart, ways
 from veriformer.conformance_tests.ports.findings import Cause
 from veriformer.conformance_tests.ports.items import Cut
-from veriformer.conformance_tests.ports.pairing import apart, ways
 from veriformer.conformance_tests.recognition.agreement import SINGLE, agree
 
 _NAME = "none that is known"

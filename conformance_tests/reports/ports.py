@@ -62,7 +62,9 @@ def verdict_sentence(found: PortComparison) -> str:
             f"{second} agrees with {first}, though not inside: {rounding}; in {place_of(groups[0])}: "
             f"{plain(groups[0][0].cause.sentence, 400)}"
         )
-    return f"{second} agrees with {first}: {rounding}, and so do all parts"
+    unknown = sum(pair.status == "unmatched" for pair in found.pairs)
+    parts = "and so do all parts" if found.pairs and not unknown else "not all of their parts were recognised"
+    return f"{second} agrees with {first}: {rounding}, {parts}"
 
 
 def counts_sentence(found: PortComparison) -> str:

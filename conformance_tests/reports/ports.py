@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
-from veriformer.conformance_tests.core.text import counted, joined, plain
+from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.ports.findings import Difference, PairStatus, PartPair, PortComparison, PortVerdict
 from veriformer.conformance_tests.reports.departures import quoted
 from veriformer.conformance_tests.reports.layers import alike, layers_named, placed
@@ -15,6 +15,7 @@ from veriformer.conformance_tests.reports.places import shown_file
 
 DEFAULTS = Options()
 _LABEL = 14
+_MOST_WEIGHTS = 8
 _MARKS: dict[PairStatus, tuple[str, str]] = {
     "same": ("✓", "green"),
     "inside": ("≈", "yellow"),
@@ -146,18 +147,23 @@ def _named(group: Sequence[PartPair], side: str) -> str:
 
 
 def _weights(found: PortComparison, options: Options) -> Lines:
-    others = [one for one in found.weights if one.relation != "same"]
-    if not others:
+    """Return the weights that are not as they are in the first model, and how many are."""
+    others = [one for one in found.weights if one.relation not in ("same", "unknown")]
+    unknown = [name for one in found.weights if one.relation == "unknown" for name in one.names_a]
+    if not others and not unknown:
         return []
-    most = len(others) if options.verbose else 8
-    lines: Lines = []
-    for number, one in enumerate(others[:most]):
-        words = f"{plain(one.sentence, 400)}{' (made up for)' if one.harmless else ''}"
-        lines += entry("" if number else "Weights", words, options.width, indent=0, label_width=_LABEL)
+    most = len(others) if options.verbose else _MOST_WEIGHTS
+    texts = [f"{plain(one.sentence, 400)}{' (made up for)' if one.harmless else ''}" for one in others[:most]]
     rest = len(others) - most
-    same = len(found.weights) - len(others)
-    told = joined([f"{rest} more (--verbose)" if rest > 0 else "", f"{counted(same, 'other')} the same"])
-    return [*lines, *entry("", told, options.width, indent=0, label_width=_LABEL, style="dim")]
+    same = sum(one.relation == "same" for one in found.weights)
+    texts.append(joined([f"{rest} more (--verbose)" if rest > 0 else "", f"{counted(same, 'other')} the same"]))
+    if unknown:
+        names = first_few([plain(name) for name in dict.fromkeys(unknown)], len(unknown) if options.verbose else 3)
+        texts.append(f"not found out, and held against nobody: {names}")
+    lines: Lines = []
+    for number, text in enumerate(texts):
+        lines += entry("" if number else "Weights", text, options.width, indent=0, label_width=_LABEL)
+    return lines
 
 
 def _difference(group: Sequence[Difference], options: Options) -> Lines:

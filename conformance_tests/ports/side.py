@@ -42,8 +42,8 @@ class Side:
 
     def __init__(self, name: str, trace: Trace) -> None:
         self.name = name
-        self.trace = trace
         self.model = ModelReading(trace)
+        self.trace = self.model.trace
         self.flow = self.model.flow
 
     @cached_property

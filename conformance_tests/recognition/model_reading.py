@@ -13,6 +13,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
 )
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Sum
 from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.joining import with_sums_joined
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap, Maps
 from veriformer.conformance_tests.recognition.networks import (
@@ -34,8 +35,8 @@ class ModelReading:
     """The reading of one trace."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self.flow = Flow(trace)
+        self.trace = with_sums_joined(trace)
+        self.flow = Flow(self.trace)
         self.maps = Maps(self.flow)
         self.reader = Reader(self.flow, self.maps, find_sites(self.flow, self.maps, self.batch))
         self.sublayers = Sublayers(self.flow, self.maps, self.reader)

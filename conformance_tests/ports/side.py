@@ -24,7 +24,7 @@ from veriformer.conformance_tests.ports.stream_items import (
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.departures import departures_of
 from veriformer.conformance_tests.recognition.embeddings import Embedding, positions_of
-from veriformer.conformance_tests.recognition.expressions import Fixed, Norm, Output
+from veriformer.conformance_tests.recognition.expressions import Activated, Fixed, Norm, Output
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
@@ -173,6 +173,11 @@ class Side:
         path = path_of_norm(self.flow, read) if isinstance(read, Norm) and has else ""
         slug = "" if has else "missing_final_norm_prenorm"
         yield Choice("final norm", "final_norm", at, path, has, "a final norm" if has else "no final norm", slug)
+        inner = read.of if isinstance(read, Norm) else read
+        if isinstance(inner, Activated):
+            step = self.flow.maker(inner.value) or at
+            module = self.flow.steps[step].module
+            yield Choice("activation", "activation", step, module, inner.name, inner.name)
         if isinstance(read, Norm) and has:
             yield from norm_items(self.flow, read, "final norm", "final_norm")
 

@@ -43,7 +43,7 @@ def norm_items(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[It
         array = None if vector is None else flow.array(vector).ravel()
         names = () if vector is None else flow.parameters_of(vector)
         yield Weight(f"{name}: {role}", step, at, path, array, names, neutral)
-    yield cut(flow, name, step, norm.value, path)
+    yield cut(flow, f"{name} values", step, norm.value, path)
 
 
 def standing(model: ModelReading, one: Layered) -> dict[str, Choice]:

@@ -35,9 +35,9 @@ def compare_command(**options: Any) -> int:
     own layout and mask polarity. Where they differ, the report shows the smallest case, which of the two obeys the
     laws, and what B must change to match A.
 
-    Two whole models (model.py:build, model.onnx) are run on the same inputs, each with its own weights. The report
-    shows which parts belong together, which weights are not as they were, where and why the models differ, and what
-    B must change. Options about operations do not apply.
+    Two whole models (model.py:build, model.onnx, or a record that `veriformer capture` wrote) are run on the same
+    inputs, each with its own weights. The report shows which parts belong together, which weights are not as they
+    were, where and why the models differ, and what B must change. Options about operations do not apply.
 
     Exit status: 0 they agree in every operation that both have, or in their results; 1 they differ; 2 nothing could be
     compared.
@@ -46,7 +46,7 @@ def compare_command(**options: Any) -> int:
     refuse_unwritable(options["json_file"], (*both, *([str(options["inputs"])] if options["inputs"] else [])))
     from veriformer.adapters.capture.probable import is_probably_a_model
 
-    if any(map(is_probably_a_model, both)):
+    if any(is_probably_a_model(one) or one.endswith(".trace") for one in both):
         from veriformer.cli.compare_models import compare_named_models
 
         status = compare_named_models(options)

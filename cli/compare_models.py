@@ -54,7 +54,12 @@ def _compared(both: tuple[str, str], options: dict[str, Any]) -> PortComparison:
 def _limits(source: str, isolation: IsolationOptions) -> ProcessLimits | None:
     from veriformer.adapters.capture.isolated import MODEL_LIMITS
 
-    return isolation.limits(MODEL_LIMITS) if is_isolated(source, isolation.isolate) else None
+    return isolation.limits(MODEL_LIMITS) if _runs_elsewhere(source, isolation) else None
+
+
+def _runs_elsewhere(source: str, isolation: IsolationOptions) -> bool:
+    # A record is read, and runs nowhere.
+    return not source.endswith(".trace") and is_isolated(source, isolation.isolate)
 
 
 def _refuse_options() -> None:

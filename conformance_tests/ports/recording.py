@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -13,8 +14,9 @@ from veriformer.adapters.capture.captured import recorded_pass
 from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.isolated import IsolatedModel
 from veriformer.adapters.capture.models import load_model
+from veriformer.adapters.capture.storage import read_trace
 from veriformer.adapters.capture.trace import Kind, Trace
-from veriformer.adapters.errors import CaptureError
+from veriformer.adapters.errors import CaptureError, LoadError
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.conformance_tests.drawing.arrays import Array
 
@@ -42,6 +44,36 @@ class _Here:
         return recorded_pass(found, positional or None, keywords or None, seed=seed, offered=offered).trace
 
 
+RECORD = ".trace"
+"""How the file of a record ends, which `veriformer capture` writes."""
+
+
+class _Kept:
+    """The record of a model in a file, perhaps from another machine; it cannot be made again."""
+
+    def __init__(self, source: str) -> None:
+        path = Path(source).expanduser()
+        if not path.is_file():
+            raise LoadError(f"there is no file {source}; write it with veriformer capture MODEL -o {source}")
+        self._source = source
+        self._trace = read_trace(path)
+
+    def record(
+        self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
+    ) -> Trace:
+        wanted = offered if inputs is None else [*inputs[0], *inputs[1].values()]
+        own = inputs_of(self._trace)
+        same = wanted is None or (
+            len(wanted) == len(own) and all(np.array_equal(one, other) for one, other in zip(wanted, own, strict=True))
+        )
+        if not same:
+            raise CaptureError(
+                f"{self._source} is the record of a model on other inputs; record it again on these, with "
+                "veriformer capture --inputs FILE, or compare it with a model that takes its inputs"
+            )
+        return self._trace
+
+
 @contextmanager
 def recordable(
     targets: Sequence[object], limits: Sequence[ProcessLimits | None], meanwhile: Callable[[], object] = lambda: None
@@ -50,10 +82,7 @@ def recordable(
 
     They are built side by side, and `meanwhile` runs in this process.
     """
-    models: list[_Here | IsolatedModel] = [
-        _Here(target) if own is None or not isinstance(target, str) else IsolatedModel(target, own)
-        for target, own in zip(targets, limits, strict=True)
-    ]
+    models = [_found(target, own) for target, own in zip(targets, limits, strict=True)]
     elsewhere = [model for model in models if isinstance(model, IsolatedModel)]
     try:
         with ThreadPoolExecutor(max(len(elsewhere), 1)) as pool:
@@ -67,11 +96,20 @@ def recordable(
             model.close()
 
 
+def _found(target: object, limits: ProcessLimits | None) -> _Here | _Kept | IsolatedModel:
+    if isinstance(target, str) and target.endswith(RECORD):
+        return _Kept(target)
+    return _Here(target) if limits is None or not isinstance(target, str) else IsolatedModel(target, limits)
+
+
 def both_recorded(first: Recordable, second: Recordable, inputs: Arguments | None = None) -> tuple[Trace, Trace]:
     """Return the records of two models on the same inputs: those given, else those of the first model.
 
     Where the second takes no batch, both get one sample; where it has fewer rows for tokens, both get smaller tokens.
     """
+    if inputs is None and isinstance(second, _Kept):
+        # What was recorded cannot be run on other inputs; the first model may be.
+        inputs = tuple(inputs_of(second.record(None))), {}
     one = first.record(None, inputs)
     arrays = inputs_of(one)
     rows = None

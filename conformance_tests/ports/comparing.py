@@ -160,7 +160,11 @@ class _Comparing:
             cause = Cause(cause.kind, cause.name, f"{cause.sentence}; {finding.harmless}", cause.confidence)
         step = finding.item.step
         own = next((item for item in one.own if item.step == step), None)
-        return self._placed(one.pair, finding.first, finding.second, step, cause, own)
+        first, second = finding.first, finding.second
+        if finding.cut_otherwise:
+            # The weights are the same, so that the code is the place.
+            first, second = (replace(each, names=()) if isinstance(each, Weight) else each for each in (first, second))
+        return self._placed(one.pair, first, second, step, cause, own)
 
     def _of_departure(self, one: Judged, item: Departure) -> Difference:
         name = item.suspects[0].name if item.suspects else "none that is known"

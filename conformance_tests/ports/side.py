@@ -96,6 +96,9 @@ class Side:
         for number, lookup in enumerate(moving):
             table = flow.array(lookup.table)
             yield Weight(f"table {number}", "embedding", lookup.step, path, table, lookup.names)
+        many = len(moving)
+        words = f"rows of {many} {'table' if many == 1 else 'tables'} are looked up for each token"
+        yield Choice("tables", "embedding", flow.maker(embedding.value) or 0, path, many, words)
         projected = [one.map for term in embedding.terms for one in leaves(term) if isinstance(one, Output)]
         for number, one in enumerate(projected):
             module = path_of_maps(flow, [one])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import click
+from veriformer.cli.capture import capture_command
 from veriformer.cli.check import check_command
 from veriformer.cli.compare import compare_command
 from veriformer.cli.derivations import derive_command
@@ -59,6 +60,7 @@ def application() -> None:
 application.add_command(check_command)
 application.add_command(identify_command)
 application.add_command(compare_command)
+application.add_command(capture_command)
 application.add_command(list_command)
 application.add_command(explain_command)
 application.add_command(derive_command)

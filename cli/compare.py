@@ -15,28 +15,45 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.comparison.comparison import Comparison
 
 
-@click.command("compare", short_help="Compare an implementation with its port.")
+@click.command("compare", short_help="Compare an implementation or a whole model with its port.")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @OPERATION
 @click.option("--dtype", "dtypes", multiple=True, metavar="NAME", help="Use these dtypes instead of the common ones.")
 @tier_option("How many cases each operation gets.")
 @SEED
+@file_option("--inputs", meaning="Run models on the arrays in this .npz or .npy file.")
 @file_option("--json", "json_file", meaning="Write the comparison as JSON too.")
 @flag("--verbose", "-v", meaning="Show every convention and more of what differs.")
 @flag("--traceback", meaning="Show where an implementation raised while it was loaded.")
 @COLOR
 @isolation_options
 def compare_command(**options: Any) -> int:
-    """Compare two implementations: a framework and its port, two versions, a kernel and its model.
+    """Compare two implementations: a framework and its port, two versions, a kernel and its model. Or two whole models.
 
     A and B are named as for `veriformer check`. Both get the same cases of every operation that both have, each in its
     own layout and mask polarity. Where they differ, the report shows the smallest case, which of the two obeys the
     laws, and what B must change to match A.
 
-    Exit status: 0 they agree in every operation that both have, 1 they differ, 2 nothing could be compared.
+    Two whole models (model.py:build, model.onnx, or a record that `veriformer capture` wrote) are run on the same
+    inputs, each with its own weights. The report shows which parts belong together, which weights are not as they
+    were, where and why the models differ, and what B must change. Options about operations do not apply.
+
+    Exit status: 0 they agree in every operation that both have, or in their results; 1 they differ; 2 nothing could be
+    compared.
     """
-    refuse_unwritable(options["json_file"], (options["first"], options["second"]))
+    both = (options["first"], options["second"])
+    refuse_unwritable(options["json_file"], (*both, *([str(options["inputs"])] if options["inputs"] else [])))
+    from veriformer.adapters.capture.probable import is_probably_a_model
+
+    if any(is_probably_a_model(one) or one.endswith(".trace") for one in both):
+        from veriformer.cli.compare_models import compare_named_models
+
+        status = compare_named_models(options)
+        if status is not None:
+            return status
+    if options["inputs"] is not None:
+        raise UserError("--inputs is for whole models; name both as model.py:build or model.onnx")
     comparison = _compared(options)
     _write(comparison, options["json_file"])
     with printing():

@@ -1,7 +1,7 @@
 """Whether an implementation obeys the laws: cases, tolerances, the runner, the reports.
 
 `check(implementation)` returns a `Report`; `identify(implementation)` returns the conventions that it obeys, with
-the evidence; `compare_implementations(one, other)` returns a `Comparison`;
+the evidence; `compare(one, other)` returns a `Comparison` of two implementations, a `PortComparison` of two models;
 `parametrize_with_laws(implementation)` makes one pytest test per law.
 """
 
@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from veriformer.conformance_tests.comparison.choosing import compare
     from veriformer.conformance_tests.comparison.comparing import compare_implementations
     from veriformer.conformance_tests.comparison.comparison import Comparison
     from veriformer.conformance_tests.conventions.identification import Identification, identify
+    from veriformer.conformance_tests.ports.findings import PortComparison
     from veriformer.conformance_tests.reports.parametrization import parametrize_with_laws
     from veriformer.conformance_tests.run.checking import check
     from veriformer.conformance_tests.run.report import Report
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "Identification",
+    "PortComparison",
     "Report",
     "check",
+    "compare",
     "compare_implementations",
     "identify",
     "parametrize_with_laws",
@@ -29,8 +33,10 @@ __all__ = [
 
 _HOMES = {
     "check": "run.checking",
+    "compare": "comparison.choosing",
     "compare_implementations": "comparison.comparing",
     "Comparison": "comparison.comparison",
+    "PortComparison": "ports.findings",
     "Report": "run.report",
     "identify": "conventions.identification",
     "Identification": "conventions.identification",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -20,7 +20,9 @@ from veriformer.adapters.capture.inputs import (
     sizes_for,
 )
 from veriformer.adapters.capture.models import Model, load_model
+from veriformer.adapters.capture.offered import offered_candidates
 from veriformer.adapters.capture.trace import Trace
+from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.errors import CaptureError, LoadError, describe
 from veriformer.adapters.import_errors import location
 from veriformer.adapters.isolation.memory import is_short
@@ -36,6 +38,8 @@ class _Runner:
     record: Callable[[tuple[Any, ...], Mapping[str, Any]], Trace]
     attempt: Callable[[tuple[Any, ...], Mapping[str, Any]], object]
     guesses: Callable[[], Iterator[Candidate]]
+    signature: Callable[[], tuple[Callable[..., Any] | None, int]]
+    """What has the signature of the inputs, and at which of its arguments they begin."""
     converted: Callable[[Any], Any] = lambda tree: tree
     notes: tuple[str, ...] = ()
 
@@ -62,13 +66,27 @@ def capture_model(
 
 
 def recorded_pass(
-    found: Model, inputs: Any = None, keywords: Mapping[str, Any] | None = None, *, seed: int | None
+    found: Model,
+    inputs: Any = None,
+    keywords: Mapping[str, Any] | None = None,
+    *,
+    seed: int | None,
+    offered: Sequence[Array] | None = None,
 ) -> Pass:
-    """Return the record of one forward pass, with the arguments; as `capture_model` otherwise."""
+    """Return the record of one forward pass, with the arguments; as `capture_model` otherwise.
+
+    `offered` are the inputs of another model, which are handed over as the signature of this one allows; the inputs in
+    its own file are left aside then.
+    """
     with random_state.seeded(0), found.imports():
         runner = _runner(found, seed)
-        given = _given(found, inputs, keywords)
-        recorded, guessed = (_recorded(found, runner, given), "") if given else _on_guesses(found, runner)
+        if offered is not None:
+            recorded, guessed = _on_candidates(found, runner, offered_candidates(offered, *runner.signature()))[0], ""
+        else:
+            given = _given(found, inputs, keywords)
+            recorded, guessed = (
+                (_recorded(found, runner, given), "") if given else _on_candidates(found, runner, runner.guesses())
+            )
     trace = recorded.trace
     if not trace.outputs:
         raise CaptureError(f"{found.name} returned no array; return the result of the model from its forward pass")
@@ -94,8 +112,8 @@ def _recorded(found: Model, runner: _Runner, given: Arguments) -> Pass:
         raise CaptureError(_raised(found, error, f"on the inputs {_described(given)}")) from error
 
 
-def _on_guesses(found: Model, runner: _Runner) -> tuple[Pass, str]:
-    """Return the record on the first guessed inputs that the model takes, and what they are."""
+def _on_candidates(found: Model, runner: _Runner, inputs: Iterator[Candidate]) -> tuple[Pass, str]:
+    """Return the record on the first of some inputs that the model takes, and what they are."""
 
     def run(candidate: Candidate) -> Arguments:
         converted: Arguments = runner.converted((candidate.arguments, dict(candidate.keywords)))
@@ -109,7 +127,7 @@ def _on_guesses(found: Model, runner: _Runner) -> tuple[Pass, str]:
         return converted
 
     try:
-        chosen, (positional, keywords) = first_that_runs(runner.guesses(), run)
+        chosen, (positional, keywords) = first_that_runs(inputs, run)
     except NoInputsFit as error:
         raise CaptureError(f"{found.name}: {error}") from error
     except MemoryError as error:
@@ -197,7 +215,10 @@ def _torch_runner(found: Model, seed: int | None) -> _Runner:
         shapes = torch_models.shapes_of(model)
         return _guesses(shapes, torch_models.shapes_of_others(model), model.forward, 0)
 
-    return _Runner(record, attempt, guesses, lambda tree: torch_models.as_tensors(model, tree), notes)
+    def signature() -> tuple[Callable[..., Any], int]:
+        return model.forward, 0
+
+    return _Runner(record, attempt, guesses, signature, lambda tree: torch_models.as_tensors(model, tree), notes)
 
 
 def _jax_runner(found: Model, seed: int | None) -> _Runner:
@@ -225,7 +246,11 @@ def _jax_runner(found: Model, seed: int | None) -> _Runner:
 
         return chain(declared_inputs(found.found, shapes, sizes_for({**shapes, **others})), guessed)
 
-    return _Runner(record, attempt, guesses, jax.as_arrays)
+    def signature() -> tuple[Callable[..., Any], int]:
+        program = jax_models.program_of(found.found, (), {})
+        return program.called, program.first_input
+
+    return _Runner(record, attempt, guesses, signature, jax.as_arrays)
 
 
 def _numpy_runner(found: Model, seed: int | None) -> _Runner:
@@ -243,7 +268,11 @@ def _numpy_runner(found: Model, seed: int | None) -> _Runner:
         others = {one.names[0]: tuple(one.array.shape) for one in program.held if one.origin != "parameter"}
         return _guesses(shapes, others, program.called, program.first_input)
 
-    return _Runner(record, attempt, guesses)
+    def signature() -> tuple[Callable[..., Any], int]:
+        program = numpy_models.program_of(found.found)
+        return program.called, program.first_input
+
+    return _Runner(record, attempt, guesses, signature)
 
 
 def _onnx_runner(found: Model, seed: int | None) -> _Runner:
@@ -256,7 +285,8 @@ def _onnx_runner(found: Model, seed: int | None) -> _Runner:
     def attempt(_inputs: tuple[Any, ...], _keywords: Mapping[str, Any]) -> None:
         """Do nothing: there is one guess."""
 
-    return _Runner(record, attempt, lambda: iter([Candidate("inputs as its graph describes them", ())]))
+    guess = Candidate("inputs as its graph describes them", ())
+    return _Runner(record, attempt, lambda: iter([guess]), lambda: (None, 0))
 
 
 def _guesses(

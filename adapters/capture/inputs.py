@@ -142,8 +142,8 @@ def candidates(
     argument at `first_input`. Tried are tokens, two sequences of tokens, floats of the model's width, and images; what
     the first argument is called, or a convolution in front, puts the last two first.
     """
-    signature = _arguments(called)[first_input:]
-    filled = _Filled(signature, np.random.default_rng(seed), sizes or Sizes())
+    signature = arguments_of(called)[first_input:]
+    filled = Filled(signature, np.random.default_rng(seed), sizes or Sizes())
     rows = vocabulary(shapes)
     # Made one by one, since each may be large.
     tokens = _token_candidates(filled, rows)
@@ -187,7 +187,7 @@ def filled_by_name(name: str, shape: Shape, dtype: np.dtype[Any], rows: int, gen
 
 
 @dataclass(frozen=True)
-class _Filled:
+class Filled:
     """A signature whose arguments other than the first ones are known by their names."""
 
     arguments: Sequence[inspect.Parameter]
@@ -244,7 +244,8 @@ class _Filled:
         return next(value for names, value in known if names.search(argument.name))
 
 
-def _arguments(called: Callable[..., Any] | None) -> list[inspect.Parameter]:
+def arguments_of(called: Callable[..., Any] | None) -> list[inspect.Parameter]:
+    """Return the parameters of a function; none where it is not known or has no signature."""
     if called is None:
         return []
     try:
@@ -276,7 +277,7 @@ def _mask(argument: inspect.Parameter, arrays: Sequence[Array]) -> Array | None:
     return np.tril(np.ones((length, length), dtype=bool))
 
 
-def _token_candidates(filled: _Filled, rows: int) -> Iterator[Candidate]:
+def _token_candidates(filled: Filled, rows: int) -> Iterator[Candidate]:
     batch, length, other_length = astuple(filled.sizes)
     one = filled.tokens(rows, batch, length)
     other = filled.tokens(rows, batch, other_length)
@@ -305,7 +306,7 @@ def _token_candidates(filled: _Filled, rows: int) -> Iterator[Candidate]:
     yield from (candidate for candidate in possible if candidate is not None)
 
 
-def _float_candidates(filled: _Filled, shapes: Sequence[Shape], rows: int) -> Iterator[Candidate]:
+def _float_candidates(filled: Filled, shapes: Sequence[Shape], rows: int) -> Iterator[Candidate]:
     batch, length, other_length = astuple(filled.sizes)
     tokens = filled.tokens(rows, batch, other_length)
     names = {argument.name for argument in filled.arguments}
@@ -337,7 +338,7 @@ def _widths(shapes: Sequence[Shape]) -> list[int]:
     return [width for width in dict.fromkeys(found) if width > 1]
 
 
-def _image_candidates(filled: _Filled, shapes: Sequence[Shape]) -> Iterator[Candidate]:
+def _image_candidates(filled: Filled, shapes: Sequence[Shape]) -> Iterator[Candidate]:
     batch = filled.sizes.batch
     for channels, patch, channels_last in _patches(shapes):
         usual = [(side, side) for side in _SIDES if side % patch == 0]

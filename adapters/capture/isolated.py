@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from veriformer.adapters.capture.handed_over import Arguments
+from veriformer.adapters.capture.input_files import write_inputs
 from veriformer.adapters.capture.storage import read_trace
 from veriformer.adapters.capture.trace import Trace
+from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.errors import CaptureError, LoadError
 from veriformer.adapters.isolation import messages
 from veriformer.adapters.isolation.frames import Frame, MalformedFrame, request
@@ -45,11 +49,25 @@ class IsolatedModel:
         load = {"load": {"source": self._source, "memory": self._limits.memory}}
         self.asked(load, _BUILDING, self._limits.loading)
 
-    def record(self, seed: int | None) -> Trace:
-        """Return the record of a pass; CaptureError as in `build`, and where the model cannot be recorded."""
+    def record(
+        self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
+    ) -> Trace:
+        """Return the record of a pass; CaptureError as in `build`, and where the model cannot be recorded.
+
+        `inputs` and `offered` are as in `recorded_pass`; without them it is run on its own inputs, or on guessed ones.
+        """
         with TemporaryDirectory(prefix="veriformer-") as folder:
             path = Path(folder) / "model.trace"
-            self.asked({"record": {"path": str(path), "seed": seed}}, _RUNNING, self._limits.seconds)
+            files: dict[str, Arguments | None] = {
+                "inputs": inputs,
+                "offered": None if offered is None else (tuple(offered), {}),
+            }
+            given: dict[str, Any] = {}
+            for name, arguments in files.items():
+                if arguments is not None:
+                    given[name] = str(Path(folder) / f"{name}.npz")
+                    write_inputs(Path(given[name]), arguments)
+            self.asked({"record": {"path": str(path), "seed": seed, **given}}, _RUNNING, self._limits.seconds)
             return read_trace(path)
 
     def asked(self, message: dict[str, Any], what: str, seconds: float) -> Frame:

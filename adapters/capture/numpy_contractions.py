@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_letters
 from typing import Any
 
@@ -55,19 +55,32 @@ def _over(args: Sequence[Any], first: Axes, second: Axes) -> Contraction:
     return Contraction((args[0], args[1]), (first, second), ((), ()), product)
 
 
-def _matmul(one: Array, other: Array) -> Contraction:
+def _matmul(one: Array, other: Array) -> Contraction | None:
     if one.ndim <= 2 and other.ndim <= 2:
         return _over((one, other), (one.ndim - 1,), (max(other.ndim - 2, 0),))
     if other.ndim <= 2:
         # A matrix of weights, for all samples the same.
         return _over((one, other), (one.ndim - 1,), (max(other.ndim - 2, 0),))
     if one.ndim == 1:
-        product = _matmul(one[None], other)
-        return Contraction((one, other), ((0,), (other.ndim - 2,)), ((), ()), np.squeeze(product.product, -2))
-    samples = np.broadcast_shapes(one.shape[:-2], other.shape[:-2])
-    one, other = (np.broadcast_to(array, (*samples, *array.shape[-2:])) for array in (one, other))
-    axes, last = tuple(range(len(samples))), len(samples)
-    return Contraction((one, other), ((last + 1,), (last,)), (axes, axes), one @ other)
+        product = np.squeeze(one[None] @ other, -2)
+        return Contraction((one, other), ((0,), (other.ndim - 2,)), ((), ()), product)
+    return _of_samples(one, other)
+
+
+def _of_samples(one: Array, other: Array) -> Contraction | None:
+    """Return a product of stacks of matrices; an axis of samples that only one of them has is its own."""
+    count = max(one.ndim, other.ndim) - 2
+    letters = ascii_letters[:count]
+    terms, arrays = [], []
+    for array, rest in ((one, other), (other, one)):
+        shape = (1,) * (count + 2 - array.ndim) + array.shape
+        against = (1,) * (count + 2 - rest.ndim) + rest.shape
+        # Of an axis of one in both, the first factor has it.
+        kept = [i for i in range(count) if shape[i] > 1 or (against[i] == 1 and array is one)]
+        terms.append("".join(letters[i] for i in kept))
+        arrays.append(array.reshape(*(shape[i] for i in kept), *array.shape[-2:]))
+    found = _einsum((f"{terms[0]}XY,{terms[1]}YZ->{letters}XZ", *arrays))
+    return None if found is None else replace(found, places=(0, 1))
 
 
 def _tensordot(args: Sequence[Any], keywords: dict[str, Any]) -> Contraction:

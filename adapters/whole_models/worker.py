@@ -9,6 +9,7 @@ from typing import Any
 
 from veriformer.adapters.capture.captured import recorded_pass
 from veriformer.adapters.capture.handed_over import Arguments
+from veriformer.adapters.capture.input_files import read_inputs
 from veriformer.adapters.capture.models import Model, load_model
 from veriformer.adapters.capture.storage import write_trace
 from veriformer.adapters.implementation import Implementation
@@ -47,8 +48,16 @@ class ModelServer(Server):
         self._model = load_model(source)
         return Frame({}) if again is None else self._wrap(**again)
 
-    def _record(self, path: str, seed: int | None) -> Frame:
-        recorded = recorded_pass(self._found, seed=seed)
+    def _record(self, path: str, seed: int | None, inputs: str | None = None, offered: str | None = None) -> Frame:
+        """Record a pass into a file; the files of arrays are what it is run on, or what another model was run on."""
+        positional, keywords = ((), {}) if inputs is None else read_inputs(Path(inputs))
+        recorded = recorded_pass(
+            self._found,
+            positional or None,
+            keywords or None,
+            seed=seed,
+            offered=None if offered is None else read_inputs(Path(offered))[0],
+        )
         self._arguments = recorded.arguments
         write_trace(recorded.trace, Path(path))
         return Frame({})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.text import Text
 from veriformer.conformance_tests.core.text import first_few, plain
@@ -14,6 +13,7 @@ from veriformer.conformance_tests.recognition.findings import Departure, Suspect
 from veriformer.conformance_tests.reports.layers import alike, layers_named, placed
 from veriformer.conformance_tests.reports.layout import INDENT, LABEL, Lines, blank, entry, heading, labelled, paragraph
 from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.places import shown_file
 
 CROSS = "✗"
 # The confidence above which a mistake is likely, and the one at which no other known mistake fits.
@@ -64,19 +64,11 @@ def _facts(one: Departure, group: Sequence[Departure], options: Options) -> Line
     if one.layer is not None and len(group) == 1:
         lines += entry("layer", str(one.layer), options.width)
     if one.file:
-        lines += entry("where", f"{plain(_shown(one.file), 1000)}:{one.line}", options.width)
+        lines += entry("where", f"{plain(shown_file(one.file), 1000)}:{one.line}", options.width)
     if code := quoted(one.file, one.line):
         # A line of code is not wrapped, so that it reads as it stands in the file.
         lines += labelled("", [plain(code, max(options.width - INDENT - LABEL, 20))], style="bold")
     return lines
-
-
-def _shown(file: str) -> str:
-    """Return a file as seen from the working directory, if it is in it."""
-    try:
-        return str(Path(file).relative_to(Path.cwd()))
-    except (OSError, ValueError):
-        return file
 
 
 def quoted(file: str, line: int) -> str:

@@ -69,3 +69,18 @@ def test_the_defaults_are_those_of_the_library(library: str) -> None:
     assert biases == ("yes" if default(kind, bias) else "no")
     assert shape.startswith(str(query_projection(library, nn, kind)))
     assert float(rate) == default(kind, dropout)
+
+
+def test_the_example_of_two_models_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    exec(compile(block, "porting.md", "exec"), {"__name__": "porting_example"})
+    assert capsys.readouterr().out.startswith('transposed\n("up: transpose it')
+
+
+def test_the_relations_and_causes_are_those_of_the_code() -> None:
+    interface = (Path(__file__).resolve().parents[2] / "docs" / "interface.md").read_text(encoding="utf-8")
+    row = next(line for line in interface.splitlines() if line.startswith("| `relation` of a weight"))
+    room = Path(__file__).resolve().parents[2] / "conformance_tests" / "ports"
+    sources = "".join(path.read_text(encoding="utf-8") for path in room.glob("*.py"))
+    made = set(re.findall(r'Relation\(\s*"([^"]+)"', sources)) | {"elsewhere", "unknown", "longer", "shorter"}
+    assert set(re.findall(r"`([^`]+)`", row)) - {"relation"} == made

@@ -1,0 +1,1 @@
+"""Two whole models: their parts side by side, their weights, and where and why they differ."""

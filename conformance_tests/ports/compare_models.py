@@ -1,0 +1,79 @@
+"""Comparing two whole models: recorded on the same inputs, then part by part."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from dataclasses import replace
+from importlib import import_module
+from io import StringIO
+from typing import Any
+
+from veriformer.adapters.capture.handed_over import Arguments, arguments_in
+from veriformer.adapters.capture.models import Model
+from veriformer.adapters.capture.trace import Trace
+from veriformer.adapters.isolation.limits import ProcessLimits
+from veriformer.conformance_tests.ports.findings import PortComparison
+from veriformer.conformance_tests.ports.hidden import hidden_weights
+from veriformer.conformance_tests.ports.recording import both_recorded, recordable
+
+
+def compare_models(
+    first: object,
+    second: object,
+    inputs: Any = None,
+    *,
+    isolation: tuple[ProcessLimits | None, ProcessLimits | None] = (None, None),
+) -> PortComparison:
+    """Return where and why the second of two whole models differs from the first, each with its own weights.
+
+    Each is a model, or what names it: "model.py:GPT", "package.module:build", "model.onnx". `inputs` are as in
+    `check_model`, for both models; the second takes them by position. Without them the first model's own are taken, or
+    some that are guessed for it. With `isolation` a file is loaded and run in a process of its own.
+
+    Raises NotAModel, LoadError and CaptureError as `check_model` does.
+    """
+    started = time.monotonic()
+    given: Arguments | None = None if inputs is None else arguments_in(inputs)
+    with ExitStack() as stack:
+        if isolation == (None, None):
+            stack.enter_context(redirect_stdout(StringIO()))
+            stack.enter_context(redirect_stderr(StringIO()))
+        models = stack.enter_context(recordable((first, second), isolation, _import_the_rest))
+        traces = both_recorded(models[0], models[1], given)
+    return compare_traces(name_of(first), traces[0], name_of(second), traces[1], started)
+
+
+def _import_the_rest() -> None:
+    """Import what compares, which brings the families and the laws of all operations."""
+    import_module("veriformer.conformance_tests.ports.comparing")
+
+
+def compare_traces(name_a: str, first: Trace, name_b: str, second: Trace, started: float) -> PortComparison:
+    """Return the comparison of two records of the same inputs; the seconds count from `started`."""
+    from veriformer.conformance_tests.ports.comparing import compared
+
+    found = compared(name_a, first, name_b, second)
+    notes = [f"{name}: {note}" for name, trace in ((name_a, first), (name_b, second)) for note in trace.notes]
+    shapes = ", ".join(
+        f"{'tokens' if array.dtype.kind == 'i' else 'numbers'} {array.shape}"
+        for array in (first.values[index].array for index in first.inputs)
+    )
+    return replace(
+        found,
+        notices=(*notes, *hidden_weights(first), *found.notices),
+        inputs=shapes,
+        seconds=time.monotonic() - started,
+    )
+
+
+def name_of(target: object) -> str:
+    """Return what a model is called in a report."""
+    if isinstance(target, str):
+        return target
+    if isinstance(target, Model):
+        return target.name
+    if isinstance(target, tuple | list) and target:
+        # A function with its parameters.
+        target = target[0]
+    return getattr(target, "__name__", type(target).__name__)

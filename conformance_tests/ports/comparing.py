@@ -1,0 +1,268 @@
+"""Comparing two recorded models: their parts in pairs, what differs in each, and where the values part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from veriformer.adapters.capture.trace import Trace
+from veriformer.conformance_tests.ports.alignment import Pair, aligned
+from veriformer.conformance_tests.ports.causes import cause_of
+from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_cut
+from veriformer.conformance_tests.ports.finding import Finding
+from veriformer.conformance_tests.ports.findings import (
+    Cause,
+    Difference,
+    PortComparison,
+    PortVerdict,
+)
+from veriformer.conformance_tests.ports.items import Cut, Item, PortPart, Weight
+from veriformer.conformance_tests.ports.judged import Judged
+from veriformer.conformance_tests.ports.logits import cause_of_weights
+from veriformer.conformance_tests.ports.pairing import findings_of
+from veriformer.conformance_tests.ports.precision import rounding_of
+from veriformer.conformance_tests.ports.side import Side
+from veriformer.conformance_tests.ports.tables import part_pair, weight_pairs
+from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values
+from veriformer.conformance_tests.recognition.findings import Departure, StepName
+from veriformer.conformance_tests.recognition.paths import code_of
+
+
+def compared(name_a: str, trace_a: Trace, name_b: str, trace_b: Trace) -> PortComparison:
+    """Return what two models that were recorded on the same inputs have in common, and where and why they differ."""
+    with np.errstate(all="ignore"):
+        return _Comparing(Side(name_a, trace_a), Side(name_b, trace_b)).result()
+
+
+_STRUCTURE = ("norm", "residual", "heads_output", "final_norm")
+
+
+class _Comparing:
+    def __init__(self, first: Side, second: Side) -> None:
+        self.first, self.second = first, second
+        self.bound = max(rounding_of(first.flow), rounding_of(second.flow))
+        self.pairs = aligned(first.parts, second.parts)
+
+    def result(self) -> PortComparison:
+        distance = self._outputs_apart()
+        judged = self._judged()
+        differences, inside = self._told(judged, equal=distance <= TIGHT)
+        if distance > self.bound and not differences:
+            differences = [self._of_nothing_known()]
+        verdict: PortVerdict = "differ" if differences else "inside" if inside else "agree"
+        return PortComparison(
+            self.first.name,
+            self.second.name,
+            (self.first.trace.framework, self.second.trace.framework),
+            (self.first.trace.dtype, self.second.trace.dtype),
+            verdict,
+            distance,
+            tuple(part_pair(one) for one in judged),
+            tuple(differences),
+            tuple(inside),
+            weight_pairs(judged, self.first, self.second),
+        )
+
+    def _outputs_apart(self) -> float:
+        first, second = self.first.outputs, self.second.outputs
+        if not first or not second:
+            return float("inf")
+        return apart(first[0], second[0])
+
+    # --- pairs ---
+
+    def _judged(self) -> list[Judged]:
+        every = [weight for part in self.first.parts for weight in part.weights()]
+        found = []
+        for pair in self.pairs:
+            one = Judged(pair)
+            found.append(one)
+            first, second = pair
+            if first is None or second is None:
+                one.far = float("inf")
+                continue
+            one.findings = findings_of(first, second, every)
+            one.own = self._own_departures(first, second)
+            cuts = [(cut, other, apart(cut.array, other.array, cut.heads)) for cut, other in cuts_of(first, second)]
+            # Without a value behind them, differences are taken to have an effect.
+            known = bool(cuts) and cuts[-1][0] is last_cut(first)
+            one.far = cuts[-1][2] if known else float("inf")
+            # Values of other sizes are of parts that were read otherwise.
+            alike = (far for cut, other, far in cuts if cut.array.size == other.array.size)
+            if known and all(far <= self.bound for far in alike):
+                one.findings = [finding for finding in one.findings if not finding.may_be_misread]
+            one.unknown = next(((cut, other) for cut, other, far in cuts if not far <= self.bound), None)
+        return found
+
+    def _own_departures(self, first: PortPart, second: PortPart) -> list[Departure]:
+        """Return what the second model departs in within a part, and the first one does not."""
+        known = {(one.step, _slugs(one)) for one in self._within(self.first, first)}
+        return [one for one in self._within(self.second, second) if (one.step, _slugs(one)) not in known]
+
+    def _within(self, side: Side, part: PortPart) -> list[Departure]:
+        items = [item.place for item in part.items]
+        low, high = min(items, default=part.place), max(items, default=part.place)
+        return [one for one in side.departures if low <= one.place <= high]
+
+    # --- differences ---
+
+    def _told(self, judged: Sequence[Judged], *, equal: bool) -> tuple[list[Difference], list[Difference]]:
+        """Return the differences that the results show, and those that they do not."""
+        differences: list[Difference] = []
+        inside: list[Difference] = []
+        parted = False
+        for one in judged:
+            first, second = one.pair
+            if first is None or second is None:
+                (inside if equal or (not parted and self._joins(one, judged)) else differences).append(
+                    self._unmatched(one.pair)
+                )
+                continue
+            shown = [] if equal else [finding for finding in one.findings if self._shows(one, finding, parted=parted)]
+            named = [item for item in one.own if item.suspects and item.step in _STRUCTURE]
+            if named and any(finding.is_structure for finding in shown):
+                shown = [finding for finding in shown if not finding.is_structure]
+                differences += [self._of_departure(one, item) for item in named]
+            for finding in one.findings:
+                if finding in shown:
+                    differences.append(self._difference(one, finding))
+                elif not finding.is_layout and not (named and finding.is_structure):
+                    inside.append(self._difference(one, finding))
+            if equal and not one.findings and one.unknown is not None and one.unknown[0].key == "bias":
+                inside.append(self._of_values(one, *one.unknown))
+            has_effect = not equal and (parted or not one.far <= self.bound)
+            if has_effect and not shown and not (named and any(finding.is_structure for finding in one.findings)):
+                differences += [self._of_departure(one, item) for item in one.own]
+                if not parted and not one.own and one.unknown is not None:
+                    differences.append(self._of_values(one, *one.unknown))
+            parted = parted or not one.far <= self.bound
+        return differences, inside
+
+    def _shows(self, one: Judged, finding: Finding, *, parted: bool) -> bool:
+        """Return whether what differs has an effect.
+
+        As long as the values before are the same, those behind say it; behind the first place where they part, what
+        nothing makes up for is taken to have one.
+        """
+        if finding.harmless:
+            return False
+        return parted or not one.far <= self.bound or (finding.is_fine and not one.far <= TIGHT)
+
+    def _joins(self, one: Judged, judged: Sequence[Judged]) -> bool:
+        """Return whether the values behind a part without a counterpart are the same again."""
+        later = judged[judged.index(one) + 1 :]
+        return any(other.far <= self.bound for other in later)
+
+    def _difference(self, one: Judged, finding: Finding) -> Difference:
+        cause = cause_of(finding)
+        if finding.harmless:
+            cause = Cause(cause.kind, cause.name, f"{cause.sentence}; {finding.harmless}", cause.confidence)
+        step = finding.item.step
+        own = next((item for item in one.own if item.step == step), None)
+        first, second = finding.first, finding.second
+        if finding.cut_otherwise:
+            # The weights are the same, so that the code is the place.
+            first, second = (replace(each, names=()) if isinstance(each, Weight) else each for each in (first, second))
+        return self._placed(one.pair, first, second, step, cause, own)
+
+    def _of_departure(self, one: Judged, item: Departure) -> Difference:
+        name = item.suspects[0].name if item.suspects else "none that is known"
+        confidence = item.suspects[0].confidence if item.suspects else 0.0
+        kind = "mistake" if item.suspects else "unknown"
+        cause = Cause(kind, name, f"B: {item.sentence}", confidence, f"{item.path}: {item.sentence}")  # type: ignore[arg-type]
+        first, second = one.pair
+        found = self._placed(one.pair, None, None, item.step, cause, item)
+        assert first is not None
+        assert second is not None
+        return Difference(**{**vars(found), "path_b": item.path, "file_b": item.file, "line_b": item.line})
+
+    def _of_values(self, one: Judged, first: Cut, second: Cut) -> Difference:
+        both = one.pair
+        if first.key in ("weights", "heads output") and both[0] is not None and both[1] is not None:
+            told = cause_of_weights(both[0], both[1])
+            if told is not None:
+                return self._placed(both, first, second, told.step, told.cause, None)
+        return self._placed(both, first, second, first.step, cause_of_values(first, second), None)
+
+    def _of_nothing_known(self) -> Difference:
+        if self._ends_alike():
+            return self._of_results()
+        sentence = "the results differ, and no part that was recognised in both does"
+        place_a, place_b = (side.flow.maker(side.trace.outputs[0]) or 0 for side in (self.first, self.second))
+        return self._at(
+            "", place_a, "", place_b, None, "unembedding", "", Cause("unknown", "none that is known", sentence, 0.0)
+        )
+
+    def _ends_alike(self) -> bool:
+        """Return whether the last values of the last parts are the same."""
+        return bool(self.pairs) and all(part is not None and last_cut(part) is not None for part in self.pairs[-1])
+
+    def _of_results(self) -> Difference:
+        """Return what is done to the last values, which are the same, in one model only."""
+        pair = self.pairs[-1]
+        ends = [last_cut(part) if part is not None else None for part in pair]
+        assert ends[0] is not None
+        assert ends[1] is not None
+        cause = cause_of_results(
+            ends[0].array, self.first.outputs[0], self.second.outputs[0], pair[1].path if pair[1] else ""
+        )
+        found = self._placed(pair, ends[0], ends[1], "unembedding", cause, None)
+        place_a, place_b = (side.flow.maker(side.trace.outputs[0]) or 0 for side in (self.first, self.second))
+        (file_a, line_a), (file_b, line_b) = code_of(self.first.flow, place_a), code_of(self.second.flow, place_b)
+        return replace(found, file_a=file_a, line_a=line_a, file_b=file_b, line_b=line_b)
+
+    def _unmatched(self, pair: Pair) -> Difference:
+        first, second = pair
+        part = first or second
+        assert part is not None
+        if second is None:
+            sentence = f"A has a part that B has not: {part.role} in {part.path or 'the model'}"
+        else:
+            sentence = f"B has a part that A has not: {part.role} in {part.path or 'the model'}"
+        kind = "unmatched"
+        cause = Cause("mistake", kind, sentence, 1.0, sentence)
+        step: StepName = {"feed_forward": "feed_forward", "embedding": "embedding"}.get(part.role, "attention_output")  # type: ignore[assignment]
+        return self._placed(pair, None, None, step, cause, None)
+
+    def _placed(
+        self,
+        pair: Pair,
+        item_a: Item | None,
+        item_b: Item | None,
+        step: StepName,
+        cause: Cause,
+        own: Departure | None,
+    ) -> Difference:
+        first, second = pair
+        part = first or second
+        assert part is not None
+        path_a, place_a = _where(first, item_a)
+        path_b, place_b = _where(second, item_b)
+        return self._at(path_a, place_a, path_b, place_b, part.layer, step, part.role, cause, own)
+
+    def _at(
+        self,
+        path_a: str,
+        place_a: int,
+        path_b: str,
+        place_b: int,
+        layer: int | None,
+        step: StepName,
+        role: str,
+        cause: Cause,
+        own: Departure | None = None,
+    ) -> Difference:
+        file_a, line_a = code_of(self.first.flow, place_a)
+        file_b, line_b = code_of(self.second.flow, place_b)
+        return Difference(path_a, path_b, layer, step, role, file_a, line_a, file_b, line_b, cause, own)
+
+
+def _where(part: PortPart | None, item: Item | None) -> tuple[str, int]:
+    if item is not None:
+        return (item.names[0] if isinstance(item, Weight) and item.names else item.path), item.place
+    return ("", 0) if part is None else (part.path, part.place)
+
+
+def _slugs(one: Departure) -> tuple[str, ...]:
+    return tuple(suspect.name for suspect in one.suspects)

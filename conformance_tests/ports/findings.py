@@ -1,0 +1,110 @@
+"""What was found of two models: the parts that belong together, and where and why the second one differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from veriformer.conformance_tests.recognition.findings import Departure, StepName
+
+PortVerdict = Literal["agree", "differ", "inside", "error"]
+CauseKind = Literal["weight", "convention", "mistake", "factor", "precision", "unknown"]
+PairStatus = Literal["same", "inside", "differs", "unmatched"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why two models differ somewhere.
+
+    `name` is a slug of the catalogue of mistakes, or a few words: "transposed", "eps". `sentence` says what each of
+    the two does. `confidence` lies in [0, 1]. `change` is what the second one must change to do as the first.
+    """
+
+    kind: CauseKind
+    name: str
+    sentence: str
+    confidence: float = 1.0
+    change: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place where the second model does not do what the first one does.
+
+    Paths are modules or parameters in each model's own names, files and lines are the user's code; "" and 0 where the
+    framework does not tell. `layer` counts from 0 in the first model, None outside of layers. `own` is what the second
+    model departs in from the Transformer that it otherwise is, where that is the same place.
+    """
+
+    path_a: str
+    path_b: str
+    layer: int | None
+    step: StepName
+    operation: str
+    file_a: str
+    line_a: int
+    file_b: str
+    line_b: int
+    cause: Cause
+    own: Departure | None = None
+
+
+@dataclass(frozen=True)
+class WeightPair:
+    """A weight of the first model and what it is in the second: names of parameters, and how they are related.
+
+    `relation` is "same", "transposed", "permuted", "scaled", "rounded", "elsewhere", "missing" and so on. `harmless`
+    says that the rest of the part makes up for it.
+    """
+
+    names_a: tuple[str, ...]
+    names_b: tuple[str, ...]
+    relation: str
+    sentence: str
+    harmless: bool = False
+
+
+@dataclass(frozen=True)
+class PartPair:
+    """A part of the first model and the one of the second that it belongs to; an empty path where there is none."""
+
+    role: str
+    layer: int | None
+    path_a: str
+    path_b: str
+    status: PairStatus
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class PortComparison:
+    """The outcome of comparing two whole models on the same inputs, each with its own weights.
+
+    `apart` is the largest difference of their results as a part of the largest entry; infinite where these have other
+    shapes. `inside` are differences that no result shows.
+    """
+
+    first: str
+    second: str
+    frameworks: tuple[str, str]
+    dtypes: tuple[str, str]
+    verdict: PortVerdict
+    apart: float
+    pairs: tuple[PartPair, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    inside: tuple[Difference, ...] = ()
+    weights: tuple[WeightPair, ...] = ()
+    notices: tuple[str, ...] = ()
+    inputs: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+
+    @property
+    def exit_status(self) -> int:
+        """0 where the results agree, 1 where they differ, 2 where that could not be found out."""
+        return {"agree": 0, "inside": 0, "differ": 1, "error": 2}[self.verdict]
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What the second model must change, each thing once."""
+        return tuple(dict.fromkeys(one.cause.change for one in self.differences if one.cause.change))

@@ -1,0 +1,166 @@
+"""Recording two models on the same inputs, each with its own weights, each in a process of its own if asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from veriformer.adapters.capture.captured import recorded_pass
+from veriformer.adapters.capture.handed_over import Arguments
+from veriformer.adapters.capture.isolated import IsolatedModel
+from veriformer.adapters.capture.models import load_model
+from veriformer.adapters.capture.storage import read_trace
+from veriformer.adapters.capture.trace import Kind, Trace
+from veriformer.adapters.errors import CaptureError, LoadError
+from veriformer.adapters.isolation.limits import ProcessLimits
+from veriformer.conformance_tests.drawing.arrays import Array
+
+
+class Recordable(Protocol):
+    """A model that can be recorded again and again."""
+
+    def record(
+        self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
+    ) -> Trace:
+        """Return the record of a pass, with the model's own weights where there is no seed."""
+
+
+@dataclass(frozen=True)
+class _Here:
+    """A model in this process."""
+
+    target: object
+
+    def record(
+        self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
+    ) -> Trace:
+        positional, keywords = inputs or ((), {})
+        found = load_model(self.target)
+        return recorded_pass(found, positional or None, keywords or None, seed=seed, offered=offered).trace
+
+
+RECORD = ".trace"
+"""How the file of a record ends, which `veriformer capture` writes."""
+
+
+class _Kept:
+    """The record of a model in a file, perhaps from another machine; it cannot be made again."""
+
+    def __init__(self, source: str) -> None:
+        path = Path(source).expanduser()
+        if not path.is_file():
+            raise LoadError(f"there is no file {source}; write it with veriformer capture MODEL -o {source}")
+        self._source = source
+        self._trace = read_trace(path)
+
+    def record(
+        self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
+    ) -> Trace:
+        wanted = offered if inputs is None else [*inputs[0], *inputs[1].values()]
+        own = inputs_of(self._trace)
+        same = wanted is None or (
+            len(wanted) == len(own) and all(np.array_equal(one, other) for one, other in zip(wanted, own, strict=True))
+        )
+        if not same:
+            raise CaptureError(
+                f"{self._source} is the record of a model on other inputs; record it again on these, with "
+                "veriformer capture --inputs FILE, or compare it with a model that takes its inputs"
+            )
+        return self._trace
+
+
+@contextmanager
+def recordable(
+    targets: Sequence[object], limits: Sequence[ProcessLimits | None], meanwhile: Callable[[], object] = lambda: None
+) -> Iterator[list[Recordable]]:
+    """Yield models that can be recorded; one with limits is built in a process of its own, which ends with the context.
+
+    They are built side by side, and `meanwhile` runs in this process.
+    """
+    models = [_found(target, own) for target, own in zip(targets, limits, strict=True)]
+    elsewhere = [model for model in models if isinstance(model, IsolatedModel)]
+    try:
+        with ThreadPoolExecutor(max(len(elsewhere), 1)) as pool:
+            building = [pool.submit(model.build) for model in elsewhere]
+            meanwhile()
+            for one in building:
+                one.result()
+        yield [*models]
+    finally:
+        for model in elsewhere:
+            model.close()
+
+
+def _found(target: object, limits: ProcessLimits | None) -> _Here | _Kept | IsolatedModel:
+    if isinstance(target, str) and target.endswith(RECORD):
+        return _Kept(target)
+    return _Here(target) if limits is None or not isinstance(target, str) else IsolatedModel(target, limits)
+
+
+def both_recorded(first: Recordable, second: Recordable, inputs: Arguments | None = None) -> tuple[Trace, Trace]:
+    """Return the records of two models on the same inputs: those given, else those of the first model.
+
+    Where the second takes no batch, both get one sample; where it has fewer rows for tokens, both get smaller tokens.
+    """
+    if inputs is None and isinstance(second, _Kept):
+        # What was recorded cannot be run on other inputs; the first model may be.
+        inputs = tuple(inputs_of(second.record(None))), {}
+    one = first.record(None, inputs)
+    arrays = inputs_of(one)
+    rows = None
+    try:
+        other = second.record(None, offered=arrays)
+    except CaptureError:
+        alone = _first_sample(arrays)
+        if alone is None:
+            raise
+        other = second.record(None, offered=alone)
+        one = _again(first, one, alone)
+        arrays = alone
+    rows = _rows_of_tokens(other, arrays)
+    if rows is not None:
+        smaller = [array % rows if array.dtype.kind == "i" else array for array in arrays]
+        note = f"tokens are below {rows}, since the second model has no more rows for them"
+        one, other = _again(first, one, smaller), second.record(None, offered=smaller)
+        one = replace(one, notes=(*one.notes, note))
+    return one, other
+
+
+def _again(model: Recordable, before: Trace, arrays: Sequence[Array]) -> Trace:
+    again = model.record(None, offered=arrays)
+    return replace(again, notes=before.notes)
+
+
+def inputs_of(trace: Trace) -> list[Array]:
+    """Return the arrays that a model was run on."""
+    return [trace.values[index].array for index in trace.inputs]
+
+
+def _first_sample(arrays: Sequence[Array]) -> list[Array] | None:
+    """Return the first sample of inputs that have several; None where they have one, or none that is known."""
+    batches = {array.shape[0] for array in arrays if array.ndim > 1}
+    if len(batches) != 1 or batches == {1} or any(array.ndim < 2 for array in arrays):
+        return None
+    return [np.ascontiguousarray(array[:1]) for array in arrays]
+
+
+def _rows_of_tokens(trace: Trace, arrays: Sequence[Array]) -> int | None:
+    """Return how many rows a table has that tokens of the inputs are too large for; None where there is none."""
+    tokens = [array for array in arrays if array.dtype.kind == "i" and array.size]
+    if not tokens:
+        return None
+    largest = max(int(array.max()) for array in tokens)
+    for step in trace.steps:
+        if step.kind != Kind.LOOKUP or len(step.operands) < 2:
+            continue
+        table = trace.values[step.operands[0]]
+        indices = [trace.values[one].array for one in step.operands[1:]]
+        of_tokens = any(index.dtype.kind == "i" and index.size and int(index.max()) == largest for index in indices)
+        if table.origin == "parameter" and of_tokens and table.array.shape[0] <= largest:
+            return int(table.array.shape[0])
+    return None

@@ -1,0 +1,224 @@
+"""One of the two models, read as parts with what is compared of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from veriformer.adapters.capture.trace import Trace
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.ports.attention_items import attention_items
+from veriformer.conformance_tests.ports.items import Choice, Cut, Item, PortPart, Weight
+from veriformer.conformance_tests.ports.network_items import network_items
+from veriformer.conformance_tests.ports.stream_items import (
+    before,
+    behind,
+    choices,
+    cut,
+    norm_items,
+    standing,
+    with_late_bias,
+)
+from veriformer.conformance_tests.recognition.aspects import Aspect
+from veriformer.conformance_tests.recognition.departures import departures_of
+from veriformer.conformance_tests.recognition.embeddings import Embedding, positions_of
+from veriformer.conformance_tests.recognition.expressions import Activated, Fixed, Norm, Output
+from veriformer.conformance_tests.recognition.findings import Departure
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.maps import LinearMap, Lookup
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.networks import matrix_of
+from veriformer.conformance_tests.recognition.paths import common_path, path_of_maps
+from veriformer.conformance_tests.recognition.stream_parts import norms_of, path_of_norm
+from veriformer.conformance_tests.recognition.streams import leaves
+from veriformer.conformance_tests.recognition.structure import relations
+
+
+class Side:
+    """One model, as it was recorded."""
+
+    def __init__(self, name: str, trace: Trace) -> None:
+        self.name = name
+        self.model = ModelReading(trace)
+        self.trace = self.model.trace
+        self.flow = self.model.flow
+
+    @cached_property
+    def parts(self) -> tuple[PortPart, ...]:
+        """The parts, in the order of execution."""
+        found = [*self._beginnings(), *(self._sublayer(one) for one in self.model.readings), *self._ends()]
+        return tuple(found)
+
+    @cached_property
+    def departures(self) -> tuple[Departure, ...]:
+        """Where this model departs from the Transformer that it otherwise is."""
+        return departures_of(self.model)
+
+    @cached_property
+    def outputs(self) -> tuple[Array, ...]:
+        """What the model returned."""
+        return tuple(self.flow.array(one) for one in self.trace.outputs)
+
+    def _sublayer(self, one: Layered) -> PortPart:
+        part = PortPart(one.kind, one.stack, one.layer, one.path, one.first_step)
+        found = standing(self.model, one)
+        part.items += before(self.model, one, found)
+        part.items += choices(relations_but_memory(self.model, one), one.path)
+        if one.attention is not None:
+            part.items += attention_items(self.flow, one.attention, one.path)
+        if one.network is not None:
+            part.items += network_items(self.flow, one.network, one.path)
+        part.items = [self._with_late_bias(one, item) for item in part.items]
+        part.items += behind(self.model, one, found)
+        return part
+
+    def _with_late_bias(self, one: Layered, item: Item) -> Item:
+        is_bias = isinstance(item, Weight) and item.key == "output bias"
+        return with_late_bias(self.model, one, item) if is_bias and isinstance(item, Weight) else item
+
+    def _beginnings(self) -> Iterator[PortPart]:
+        for stack, embedding in self.model.embeddings:
+            path = self.model.path_of_embedding(embedding) or self._path_of_projection(embedding)
+            items = list(self._of_embedding(embedding, path))
+            place = min((item.place for item in items), default=0)
+            yield PortPart("embedding", stack, None, path, place, items)
+
+    def _path_of_projection(self, embedding: Embedding) -> str:
+        maps = [one.map for term in embedding.terms for one in leaves(term) if isinstance(one, Output)]
+        return path_of_maps(self.flow, maps)
+
+    def _of_embedding(self, embedding: Embedding, path: str) -> Iterator[Item]:
+        flow = self.flow
+        moving = [one.lookup for one in embedding.tokens if not flow.is_fixed(one.lookup.rows)]
+        for number, lookup in enumerate(moving):
+            table = flow.array(lookup.table)
+            yield Weight(f"table {number}", "embedding", lookup.step, path, table, lookup.names)
+        many = len(moving)
+        words = f"rows of {many} {'table' if many == 1 else 'tables'} are looked up for each token"
+        yield Choice("tables", "embedding", flow.maker(embedding.value) or 0, path, many, words)
+        projected = [one.map for term in embedding.terms for one in leaves(term) if isinstance(one, Output)]
+        for number, one in enumerate(projected):
+            module = path_of_maps(flow, [one])
+            yield Weight(f"projection {number}", "embedding", one.step, module, matrix_of(flow, one), one.names)
+        at = flow.maker(embedding.value) or 0
+        factor = float(f"{embedding.factor:.6g}")
+        yield Choice("embedding factor", "embedding", at, path, factor, f"the embedding is multiplied by {factor:g}")
+        yield from self._of_positions(embedding, path)
+        has = embedding.norm is not None
+        words = "the embedding is normalised" if has else "the embedding is not normalised"
+        own = path if embedding.norm is None else path_of_norm(flow, embedding.norm) or path
+        yield Choice("norm of the embedding", "norm", at, own, has, words)
+        if embedding.norm is not None:
+            yield from norm_items(flow, embedding.norm, "embedding norm", "norm")
+        else:
+            yield from self._stream(embedding, path)
+
+    def _stream(self, embedding: Embedding, path: str) -> Iterator[Cut]:
+        """Yield the stream as it begins; it may be a sum that the model never makes by itself."""
+        if embedding.value >= 0:
+            yield cut(self.flow, "stream", "embedding", embedding.value, path)
+            return
+        terms = [self.flow.array(term.value) for term in embedding.terms]
+        try:
+            total = np.sum(np.broadcast_arrays(*terms), axis=0)
+        except ValueError:
+            # Some terms have their axes in another order.
+            return
+        at = max(self.flow.maker(term.value) or 0 for term in embedding.terms)
+        yield Cut("stream", "embedding", at, path, total)
+
+    def _of_positions(self, embedding: Embedding, path: str) -> Iterator[Item]:
+        flow = self.flow
+        found = positions_of(
+            flow, _without_single_rows(flow, embedding), self.model.width_of(embedding), self.model.batch
+        )
+        kind = ("none", "", 0) if found is None else (found.kind, found.layout, found.start)
+        words = "no positions are added" if found is None else f"{found.kind} positions {found.layout}".rstrip()
+        words += "" if found is None or not found.start else f" from row {found.start}"
+        at = (flow.maker(embedding.value) or 0) if found is None else found.place
+        own = path if found is None or not found.path else found.path
+        yield Choice("positions", "positions", at, own, kind, words)
+        single = _single_rows(flow, embedding)
+        words = "a row of a table is added to all tokens" if single else "no row of a table is added to all tokens"
+        yield Choice("row for all", "embedding", at, path, bool(single), words, "token_type" if not single else "")
+        for number, (value, names) in enumerate(single):
+            row = flow.array(value).reshape(-1, flow.shape(value)[-1])[0]
+            step = flow.maker(value) or 0
+            table = self.parameter(names[0]) if len(names) == 1 else None
+            yield Weight(f"row for all {number}", "embedding", step, path, row, names, 0.0, stored=table)
+        if found is None or found.kind != "learned":
+            return
+        fixed = [one.lookup for one in embedding.tokens if _has_rows(flow, one.lookup)]
+        names = fixed[0].names if fixed else (found.path,)
+        if len(names) == 1 and names[0] in self.trace.parameters:
+            table = flow.array(self.trace.parameters[names[0]])
+            yield Weight("positions table", "positions", found.place, own, table.reshape(-1, table.shape[-1]), names)
+
+    def _ends(self) -> Iterator[PortPart]:
+        known = {norm.value for one in self.model.readings for _, norm in norms_of(one.place)}
+        for number, one in enumerate(self.model.ends if self.model.readings else self.model.ends[-1:]):
+            path = common_path(one.names).rpartition(".")[0] or common_path(one.names)
+            items = [*self._final_norm(one.input, known), *self._unembedding(one, path)]
+            yield PortPart(f"unembedding {number}" if number else "unembedding", 0, None, path, one.step, items)
+        if not self.model.ends:
+            for output in self.trace.outputs[:1]:
+                items = list(self._final_norm(output, known))
+                if items:
+                    yield PortPart("final norm", 0, None, items[0].path, items[0].place, items)
+
+    def _final_norm(self, value: int, known: set[int]) -> Iterator[Item]:
+        read = self.model.at_root(self.model.reader.read(value))
+        has = isinstance(read, Norm) and read.value not in known
+        at = self.flow.maker(value) or 0
+        path = path_of_norm(self.flow, read) if isinstance(read, Norm) and has else ""
+        slug = "" if has else "missing_final_norm_prenorm"
+        yield Choice("final norm", "final_norm", at, path, has, "a final norm" if has else "no final norm", slug)
+        inner = read.of if isinstance(read, Norm) else read
+        if isinstance(inner, Activated):
+            step = self.flow.maker(inner.value) or at
+            module = self.flow.steps[step].module
+            yield Choice("activation", "activation", step, module, inner.name, inner.name)
+        if isinstance(read, Norm) and has:
+            yield from norm_items(self.flow, read, "final norm", "final_norm")
+
+    def _unembedding(self, one: LinearMap, path: str) -> Iterator[Item]:
+        yield Weight("unembedding", "unembedding", one.step, path, matrix_of(self.flow, one), one.names)
+        bias = None if one.bias is None else self.flow.array(one.bias).ravel()
+        names = () if one.bias is None else self.flow.parameters_of(one.bias)
+        yield Weight("unembedding bias", "unembedding", one.step, path, bias, names, 0.0)
+        yield cut(self.flow, "logits", "unembedding", one.output, path)
+
+    def parameter(self, name: str) -> Array:
+        """Return a parameter."""
+        return np.asarray(self.flow.array(self.trace.parameters[name]))
+
+
+def _has_rows(flow: Flow, lookup: Lookup) -> bool:
+    """Return whether the rows of a lookup are fixed and not all the same, as those of positions are."""
+    rows = flow.array(lookup.rows)
+    return flow.is_fixed(lookup.rows) and rows.size > 1 and bool((rows != rows.flat[0]).any())
+
+
+def _single_rows(flow: Flow, embedding: Embedding) -> list[tuple[int, tuple[str, ...]]]:
+    """Return the terms that are one row for all tokens, as that of a segment is, with their parameters."""
+    fixed = [one.lookup for one in embedding.tokens if flow.is_fixed(one.lookup.rows)]
+    found = [(lookup.output, lookup.names) for lookup in fixed if not _has_rows(flow, lookup)]
+    for term in embedding.terms:
+        one_row = isinstance(term, Fixed) and flow.array(term.value).size == (flow.shape(term.value) or (0,))[-1]
+        if one_row and flow.depends_on_parameters(term.value):
+            found.append((term.value, flow.parameters_of(term.value)))
+    return found
+
+
+def _without_single_rows(flow: Flow, embedding: Embedding) -> Embedding:
+    """Return the beginning of a stream without the terms that are one row for all tokens."""
+    single = {value for value, _ in _single_rows(flow, embedding)}
+    return replace(embedding, terms=tuple(term for term in embedding.terms if term.value not in single))
+
+
+def relations_but_memory(model: ModelReading, one: Layered) -> Iterator[Aspect]:
+    """Yield how a sublayer stands to others; which memory it reads is a place in the trace of its own model."""
+    return (each for each in relations(model.flow, model.reader, one, model.readings) if each.name != "memory")

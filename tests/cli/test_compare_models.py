@@ -1,0 +1,111 @@
+"""`veriformer compare` on two whole models: processes, exit statuses, options, inputs, JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from veriformer.cli import main
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "my_gpt.py"
+MORE = """
+
+def build():
+    torch.manual_seed(0)
+    return GPT()
+
+
+def transposed():
+    model = build()
+    with torch.no_grad():
+        weight = model.h[1].attn.c_proj.weight
+        weight.copy_(weight.T.clone())
+    return model
+
+
+def broken():
+    raise RuntimeError("no weights here")
+"""
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    pytest.importorskip("torch")
+    (tmp_path / "model.py").write_text(EXAMPLE.read_text() + MORE)
+    monkeypatch.chdir(tmp_path)
+
+    def result(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["compare", *words])
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    return result
+
+
+def test_the_same_model_agrees(run: Run) -> None:
+    status, printed, _ = run("model.py:build", "model.py:build")
+    assert status == 0
+    assert printed.startswith("model.py:build agrees with model.py:build: results are the same")
+
+
+def test_a_model_that_differs(run: Run, tmp_path: Path) -> None:
+    status, printed, _ = run("model.py:build", "model.py:transposed", "--json", "out.json")
+    assert status == 1
+    assert "model.py:transposed differs from model.py:build in" in printed
+    assert "must change:" in printed
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written["schema"] == 1
+    assert written["verdict"] == "differ"
+    (one,) = written["departures"]
+    assert one["cause"]["name"] == "transposed"
+    assert one["file_b"].endswith("model.py") and one["line_b"] > 0
+    assert [weight["relation"] for weight in written["weights"]].count("transposed") == 1
+
+
+def test_inputs_of_a_file(run: Run, tmp_path: Path) -> None:
+    np.savez(tmp_path / "tokens.npz", np.arange(6).reshape(1, 6))
+    status, printed, _ = run("model.py:build", "model.py:build", "--inputs", "tokens.npz")
+    assert status == 0
+    assert "tokens (1, 6)" in printed
+    (tmp_path / "text.npz").write_text("nothing")
+    status, _, error = run("model.py:build", "model.py:build", "--inputs", "text.npz")
+    assert status == 2
+    assert "cannot be read" in error
+
+
+def test_what_cannot_be_compared(run: Run) -> None:
+    status, _, error = run("model.py:build", "model.py:broken")
+    assert status == 2
+    assert "no weights here" in error
+    status, _, error = run("model.py:build", "numpy")
+    assert status == 2
+    assert "compare a model with a model" in error
+    status, _, error = run("model.py:build", "model.py:build", "--tier", "quick")
+    assert status == 2
+    assert "--tier" in error
+    status, _, error = run("numpy", "numpy", "--inputs", "tokens.npz")
+    assert status == 2
+
+
+def test_a_record_of_another_place(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["capture", "model.py:build", "-o", "first.trace"])
+    assert not ended.value.code
+    assert "first.trace: model.py:build, torch float64" in capsys.readouterr().out
+    status, printed, _ = run("first.trace", "model.py:transposed")
+    assert status == 1
+    assert "transpose" in printed
+    status, printed, _ = run("model.py:build", "first.trace")
+    assert status == 0
+    np.savez(tmp_path / "tokens.npz", np.arange(6).reshape(1, 6))
+    status, _, error = run("first.trace", "model.py:build", "--inputs", "tokens.npz")
+    assert status == 2
+    assert "on other inputs" in error
+    status, _, error = run("absent.trace", "model.py:build")
+    assert status == 2
+    assert "there is no file absent.trace" in error

@@ -68,6 +68,9 @@ def test_a_model_of_one_length_is_called_with_sequences_of_that_length() -> None
         "heads_in_every_way.py:by_head",
         "heads_in_every_way.py:heads_first",
         "heads_in_every_way.py:joined",
+        "heads_in_every_way.py:channels",
+        "heads_in_every_way.py:components_first",
+        "heads_in_every_way.py:deep_norm",
         "jax_by_head.py:build",
     ),
 )
@@ -77,6 +80,14 @@ def test_heads_in_axes_of_their_own_are_read(target: str) -> None:
         assert not found.departures
         assert found.share_found == 1.0
         assert found.causal
+
+
+@pytest.mark.parametrize("name", ("in_pieces", "without_softmax"))
+def test_attention_of_another_kind_is_not_accused(name: str) -> None:
+    pytest.importorskip("torch")
+    with found_in(f"heads_in_every_way.py:{name}") as (_, found):
+        assert not found.departures
+        assert found.share_found < 1.0 or found.share_understood < 0.75
 
 
 def test_parts_without_modules_do_not_share_a_departure() -> None:

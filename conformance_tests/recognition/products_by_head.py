@@ -212,8 +212,9 @@ class _Rewriting:
         step = self.flow.steps[index]
         if step.kind != Kind.CONTRACTION or "contracted" not in step.attributes or len(step.operands) != 2:
             return
-        product, (moving, fixed) = step.results[0], factors(step)
-        if not self.flow.is_fixed(fixed) or self.flow.is_fixed(moving) or not self.flow.depends_on_parameters(fixed):
+        product, values = step.results[0], factors(step)
+        place = next((place for place, one in enumerate(values) if self.flow.is_fixed(one)), None)
+        if place is None or self.flow.is_fixed(values[1 - place]) or not self.flow.depends_on_parameters(values[place]):
             return
         users = self._only_user(product, in_order=False)
         if users is None or users[0] == product:
@@ -227,14 +228,18 @@ class _Rewriting:
             return
         before = np.empty(self.flow.shape(product))
         before.ravel()[found.ravel()] = np.broadcast_to(self.flow.array(bias), found.shape).ravel()
-        own = before.ndim - (len(self.flow.shape(moving)) - len(step.attributes["contracted"][0]))
-        rows = before.reshape(-1, *before.shape[before.ndim - own :])
+        own = len(self.flow.shape(values[place])) - len(step.attributes["contracted"][place])
+        plain, shifts = (_with_last(array, own, place) for array in (self.flow.array(product), before))
+        rows = shifts.reshape(-1, *shifts.shape[shifts.ndim - own :])
         if (rows != rows[:1]).any():
             return
         total = self.flow.steps[where]
+        if place == 0:
+            # The components come last, as in any other projection.
+            self.instead[index] = [_with_factors_exchanged(step, product := self._added(plain))]
         vector, moved = self._rearranged(total, bias, rows[0])
-        added = self._added(self.flow.array(product) + rows[0])
-        self._leave_out_between(product, value)
+        added = self._added(plain + rows[0])
+        self._leave_out_between(step.results[0], value)
         self.instead[where] = [
             moved,
             replace(total, operands=(product, vector), results=(added,)),
@@ -318,6 +323,19 @@ class _Rewriting:
     def _added(self, array: Array) -> int:
         self.values.append(Value(array, "step"))
         return len(self.values) - 1
+
+
+def _with_last(array: Array, own: int, place: int) -> Array:
+    """Return a product with the axes of its second factor, or of its first one, last."""
+    return array if place == 1 else np.ascontiguousarray(np.moveaxis(array, range(own), range(-own, 0)))
+
+
+def _with_factors_exchanged(step: Step, product: int) -> Step:
+    """Return a contraction whose second factor is the first one, which changes the order of the product's axes."""
+    first, second = step.attributes.get("factors", (0, 1))
+    contracted, parallel = (tuple(step.attributes[name][::-1]) for name in ("contracted", "parallel"))
+    exchanged = {**step.attributes, "factors": (second, first), "contracted": contracted, "parallel": parallel}
+    return replace(step, results=(product,), attributes=MappingProxyType(exchanged))
 
 
 def _moving(step: Step, value: int, result: int) -> Step:

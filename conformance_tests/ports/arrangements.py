@@ -92,7 +92,7 @@ def _relations(first: Array, second: Array, heads: int | None, component: int | 
 
 def _constant(first: Array, second: Array) -> Iterator[Relation]:
     if second.size > 1 and np.ptp(second) == 0.0 and np.ptp(first) > 0.0:
-        yield Relation("constant", f"{float(second.flat[0]):g} in every entry, as before weights are loaded,")
+        yield Relation("constant", f"{float(second.flat[0]):g} in every entry, as before weights are loaded")
 
 
 def _rounded(first: Array, second: Array) -> Iterator[Relation]:

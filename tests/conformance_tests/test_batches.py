@@ -167,7 +167,8 @@ def test_an_error_that_one_sample_causes_is_told_with_few_samples() -> None:
 
 def test_laws_that_are_not_batched_say_so() -> None:
     alone = {identifier.partition(".")[2] for identifier, law in laws().items() if not law.batched}
-    assert alone == {"scale.faint_key"}
+    # Gradients of a large model are dear, and are no clearer with other values at the same sizes.
+    assert alone == {"scale.faint_key", "gradients.value"}
 
 
 def test_a_law_that_is_not_batched_has_a_call_for_every_case() -> None:

@@ -115,7 +115,7 @@ def _names(part: str, path: str) -> bool:
 
 def compared(source: Path, port: Path) -> Answer:
     """Return what the comparison under test says of two files; everything that knows its interface is here."""
-    from veriformer.conformance_tests import compare  # slow, and of no use to whoever asks for help only
+    from veriformer.conformance_tests import compare  # slow, and of no use where only help is asked for
 
     found: Any = compare(f"{source}:build", f"{port}:build")
     shown = [*found.differences] if found.verdict == "differ" else [*found.inside]

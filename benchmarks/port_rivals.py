@@ -104,7 +104,7 @@ class Torch:
 
     def run(self) -> None:
         """Run it once."""
-        import torch  # slow, and of no use to whoever asks for help only
+        import torch  # slow, and of no use where only help is asked for
 
         with torch.no_grad():
             self.model(*self.arguments)
@@ -119,7 +119,7 @@ class Call:
 
 
 def loaded(path: Path, seed: int) -> Torch:
-    """Return the model of a file with the inputs beside it."""
+    """Return the model of a file, and its inputs."""
     import torch
     from veriformer.adapters.capture.models import load_model
 

@@ -73,6 +73,18 @@ def load_model(source: str | object) -> Model:
         return _loaded(source)
 
 
+def name_of(target: object) -> str:
+    """Return what a model is called in a report."""
+    if isinstance(target, str):
+        return target
+    if isinstance(target, Model):
+        return target.name
+    if isinstance(target, tuple | list) and target:
+        # A function with its parameters.
+        target = target[0]
+    return getattr(target, "__name__", type(target).__name__)
+
+
 def _loaded(source: str | object) -> Model:
     if not isinstance(source, str):
         return find_model(source, type(source).__name__)

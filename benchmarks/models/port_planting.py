@@ -213,7 +213,7 @@ def complaint(fault: Fault, seed: int) -> str:
         if change > CORRECT:
             return f"the outputs change by {change:.1e}, although the fault is said to be visible inside only"
         return "" if _inside(right) != _inside(wrong) else "nothing inside changes"
-    return "" if change > LEAST_CHANGE * noise else f"the outputs change by {change:.1e} only, beside {noise:.1e}"
+    return "" if change > LEAST_CHANGE * noise else f"the outputs change by {change:.1e} only, against {noise:.1e}"
 
 
 def _inside(trace: Trace) -> list[tuple[Any, ...]]:

@@ -10,7 +10,7 @@ from io import StringIO
 from typing import Any
 
 from veriformer.adapters.capture.handed_over import Arguments, arguments_in
-from veriformer.adapters.capture.models import Model
+from veriformer.adapters.capture.models import name_of
 from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.conformance_tests.ports.findings import PortComparison
@@ -65,15 +65,3 @@ def compare_traces(name_a: str, first: Trace, name_b: str, second: Trace, starte
         inputs=shapes,
         seconds=time.monotonic() - started,
     )
-
-
-def name_of(target: object) -> str:
-    """Return what a model is called in a report."""
-    if isinstance(target, str):
-        return target
-    if isinstance(target, Model):
-        return target.name
-    if isinstance(target, tuple | list) and target:
-        # A function with its parameters.
-        target = target[0]
-    return getattr(target, "__name__", type(target).__name__)

@@ -13,6 +13,7 @@ from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import (
     Cause,
+    CauseKind,
     Difference,
     PortComparison,
     PortVerdict,
@@ -169,8 +170,8 @@ class _Comparing:
     def _of_departure(self, one: Judged, item: Departure) -> Difference:
         name = item.suspects[0].name if item.suspects else "none that is known"
         confidence = item.suspects[0].confidence if item.suspects else 0.0
-        kind = "mistake" if item.suspects else "unknown"
-        cause = Cause(kind, name, f"B: {item.sentence}", confidence, f"{item.path}: {item.sentence}")  # type: ignore[arg-type]
+        kind: CauseKind = "mistake" if item.suspects else "unknown"
+        cause = Cause(kind, name, f"B: {item.sentence}", confidence, f"{item.path}: {item.sentence}")
         first, second = one.pair
         found = self._placed(one.pair, None, None, item.step, cause, item)
         assert first is not None
@@ -222,7 +223,8 @@ class _Comparing:
             sentence = f"B has a part that A has not: {part.role} in {part.path or 'the model'}"
         kind = "unmatched"
         cause = Cause("mistake", kind, sentence, 1.0, sentence)
-        step: StepName = {"feed_forward": "feed_forward", "embedding": "embedding"}.get(part.role, "attention_output")  # type: ignore[assignment]
+        steps: dict[str, StepName] = {"feed_forward": "feed_forward", "embedding": "embedding"}
+        step = steps.get(part.role, "attention_output")
         return self._placed(pair, None, None, step, cause, None)
 
     def _placed(

@@ -7,7 +7,7 @@ from typing import Literal
 
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 
-PortVerdict = Literal["agree", "differ", "inside", "error"]
+PortVerdict = Literal["agree", "differ", "inside"]
 CauseKind = Literal["weight", "convention", "mistake", "factor", "precision", "unknown"]
 PairStatus = Literal["same", "inside", "differs", "unmatched"]
 
@@ -96,13 +96,12 @@ class PortComparison:
     weights: tuple[WeightPair, ...] = ()
     notices: tuple[str, ...] = ()
     inputs: str = ""
-    reason: str = ""
     seconds: float = 0.0
 
     @property
     def exit_status(self) -> int:
-        """0 where the results agree, 1 where they differ, 2 where that could not be found out."""
-        return {"agree": 0, "inside": 0, "differ": 1, "error": 2}[self.verdict]
+        """0 where the results agree, 1 where they differ; what cannot be compared has none, since it raises."""
+        return 1 if self.verdict == "differ" else 0
 
     @property
     def changes(self) -> tuple[str, ...]:

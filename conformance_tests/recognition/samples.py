@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -35,8 +38,8 @@ def samples_are_last(flow: Flow, maps: Maps, product: int, batch: int) -> bool:
     return False
 
 
-def _canonical_axes(flow: Flow, value: int, attributes: object, place: int) -> list[int]:
-    summed, parallel = attributes["contracted"][place], attributes["parallel"][place]  # type: ignore[index]
+def _canonical_axes(flow: Flow, value: int, attributes: Mapping[str, Any], place: int) -> list[int]:
+    summed, parallel = attributes["contracted"][place], attributes["parallel"][place]
     own = [axis for axis in range(len(flow.shape(value))) if axis not in summed and axis not in parallel]
     return [*parallel, *own, *summed]
 

@@ -32,7 +32,6 @@ def ports_as_json(found: PortComparison) -> dict[str, Any]:
         ],
         "changes": list(found.changes),
         "notices": list(found.notices),
-        **({"reason": found.reason} if found.reason else {}),
     }
     return {name: strict(value) for name, value in written.items()}
 

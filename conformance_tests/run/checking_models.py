@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from veriformer.adapters.capture.models import Model, load_model
+from veriformer.adapters.capture.models import load_model, name_of
 from veriformer.adapters.capture.probable import is_probably_a_model
 from veriformer.adapters.errors import LoadError, NoOperations, NotAModel
 from veriformer.adapters.implementation import Implementation
@@ -42,7 +42,7 @@ def check_model(
     loaded. The model is left as it was.
     """
     started = time.monotonic()
-    name = _name_of(target)
+    name = name_of(target)
     if isolation is not None:
         _refuse_objects(target, inputs, keywords)
     with _quiet(isolation is None) as written, opened(target, inputs, keywords, seed=seed, limits=isolation) as session:
@@ -167,14 +167,3 @@ def _not_for_models(options: Sequence[str], name: str) -> str:
 def _printed(name: str, text: str) -> tuple[str, ...]:
     line = first_line(text)
     return (f"{name} printed while it was built and run, beginning with {line!r}",) if line else ()
-
-
-def _name_of(target: object) -> str:
-    if isinstance(target, str):
-        return target
-    if isinstance(target, Model):
-        return target.name
-    if isinstance(target, tuple | list) and target:
-        # A function with its parameters.
-        target = target[0]
-    return getattr(target, "__name__", type(target).__name__)

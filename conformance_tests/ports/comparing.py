@@ -29,23 +29,24 @@ from veriformer.conformance_tests.ports.values import cause_of_results, cause_of
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.paths import code_of
 
-
-def compared(name_a: str, trace_a: Trace, name_b: str, trace_b: Trace) -> PortComparison:
-    """Return what two models that were recorded on the same inputs have in common, and where and why they differ."""
-    with np.errstate(all="ignore"):
-        return _Comparing(Side(name_a, trace_a), Side(name_b, trace_b)).result()
-
-
 _STRUCTURE = ("norm", "residual", "heads_output", "final_norm")
 
 
-class _Comparing:
-    def __init__(self, first: Side, second: Side) -> None:
-        self.first, self.second = first, second
-        self.bound = max(rounding_of(first.flow), rounding_of(second.flow))
-        self.pairs = aligned(first.parts, second.parts)
+class Comparing:
+    """Two models that were recorded on the same inputs; the numbers of their results may be `bound` apart."""
+
+    def __init__(self, name_a: str, trace_a: Trace, name_b: str, trace_b: Trace) -> None:
+        with np.errstate(all="ignore"):
+            self.first, self.second = Side(name_a, trace_a), Side(name_b, trace_b)
+            self.bound = max(rounding_of(self.first.flow), rounding_of(self.second.flow))
+            self.pairs = aligned(self.first.parts, self.second.parts)
 
     def result(self) -> PortComparison:
+        """Return what both have in common, and where and why they differ."""
+        with np.errstate(all="ignore"):
+            return self._result()
+
+    def _result(self) -> PortComparison:
         distance = self._outputs_apart()
         judged = self._judged()
         differences, inside = self._told(judged, equal=distance <= TIGHT)

@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
-from veriformer.conformance_tests.ports.findings import Difference, PairStatus, PartPair, PortComparison, PortVerdict
+from veriformer.conformance_tests.ports.findings import (
+    Difference,
+    PairStatus,
+    PartPair,
+    PortComparison,
+    PortVerdict,
+    Situation,
+    SituationStatus,
+)
 from veriformer.conformance_tests.reports.departures import quoted
 from veriformer.conformance_tests.reports.layers import alike, layers_named, placed
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, blank, entry, heading, labelled, paragraph
@@ -16,6 +24,7 @@ from veriformer.conformance_tests.reports.places import shown_file
 DEFAULTS = Options()
 _LABEL = 14
 _MOST_WEIGHTS = 8
+_WIDE = {"indent": 0, "label_width": _LABEL}
 _MARKS: dict[PairStatus, tuple[str, str]] = {
     "same": ("✓", "green"),
     "inside": ("≈", "yellow"),
@@ -37,6 +46,7 @@ def port_lines(found: PortComparison, options: Options = DEFAULTS) -> Lines:
         _weights(found, options),
         *(_difference(group, options) for group in gathered(found.differences)),
         _inside(found, options),
+        _situations(found, options),
         _remarks(found, options),
         _changes(found, options),
     ]
@@ -52,7 +62,11 @@ def verdict_sentence(found: PortComparison) -> str:
         groups = gathered(found.differences)
         one = groups[0][0]
         more = f", and in {counted(len(groups) - 1, 'other place')}" if len(groups) > 1 else ""
-        return f"{second} differs from {first} in {place_of(groups[0])}: {plain(one.cause.sentence, 400)}{more}"
+        differs = f"{second} differs from {first}"
+        if one.situation:
+            where = f", in {place_of(groups[0])}" if one.path_b else ""
+            return f"{differs} only {plain(one.situation)}{where}: {plain(one.cause.sentence, 400)}{more}"
+        return f"{differs} in {place_of(groups[0])}: {plain(one.cause.sentence, 400)}{more}"
     rounding = f"results differ by {found.apart:.1e} of their largest entry" if found.apart else "results are the same"
     if found.verdict == "inside":
         groups = gathered(found.inside)
@@ -84,7 +98,8 @@ def gathered(differences: Sequence[Difference]) -> list[list[Difference]]:
 
 def _kind(one: Difference) -> object:
     first, second = placed(one.path_a, one.layer), placed(one.path_b, one.layer)
-    return first.stem, first.rest, second.stem, second.rest, one.step, one.cause.kind, one.cause.name, one.line_b
+    places = first.stem, first.rest, second.stem, second.rest
+    return *places, one.step, one.cause.kind, one.cause.name, one.line_b, one.situation
 
 
 def place_of(group: Sequence[Difference]) -> str:
@@ -195,6 +210,24 @@ def _inside(found: PortComparison, options: Options) -> Lines:
         text = f"{place_of(group)}: {plain(group[0].cause.sentence, 400)}"
         lines += entry("" if number else "Without effect", text, options.width, indent=0, label_width=16)
     return lines
+
+
+def _situations(found: PortComparison, options: Options) -> Lines:
+    """Return where else the two were compared, and the smallest input that shows what differs."""
+    lines: Lines = []
+    if found.smallest:
+        lines += entry("Smallest", f"{plain(found.smallest)} is enough to show a difference", options.width, **_WIDE)
+    same = [f"{plain(one.name)}{f' ({plain(one.sentence)})' if one.sentence else ''}" for one in _of(found, "same")]
+    texts = [f"the same {', '.join(same)}"] if same else []
+    texts += [f"{plain(one.name)}: {plain(one.sentence, 400)}" for one in _of(found, "differs", "beyond", "measured")]
+    texts += [f"{plain(one.name)}: not compared; {plain(one.sentence, 400)}" for one in _of(found, "unknown")]
+    for number, text in enumerate(texts):
+        lines += entry("" if number else "Repeated", text, options.width, **_WIDE)
+    return lines
+
+
+def _of(found: PortComparison, *statuses: SituationStatus) -> list[Situation]:
+    return [one for one in found.situations if one.status in statuses]
 
 
 def _remarks(found: PortComparison, options: Options) -> Lines:

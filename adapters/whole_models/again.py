@@ -177,6 +177,6 @@ def _in_sentences() -> Iterator[None]:
     except NotDifferentiable as error:
         raise CaptureError(f"is not differentiated: {error}") from error
     except LoadError as error:
-        raise CaptureError(f"is not run again: {error}") from error
+        raise CaptureError(f"is not run: {error}") from error
     except Exception as error:
         raise CaptureError(f"raises {describe(error)}") from error

@@ -112,7 +112,13 @@ def _stage_of(found: Model, arguments: Arguments, seed: int | None, dtype: str |
         from veriformer.adapters.whole_models.numpy_stage import numpy_stage
 
         return numpy_stage(found.found, seed)
-    raise CaptureError(f"models of {framework} are not called again{'' if dtype is None else f' in {dtype}'}")
+    if framework == "onnx" and dtype is None and seed is None:
+        from veriformer.adapters.whole_models.onnx_stage import onnx_stage
+
+        return onnx_stage(found.found, arguments)
+    if dtype is not None:
+        raise CaptureError(f"models of {framework} are not run in {dtype}")
+    raise CaptureError(f"models of {framework} are not called again")
 
 
 def _inner(first: Any, second: Any) -> float:

@@ -24,7 +24,6 @@ from veriformer.conformance_tests.reports.places import shown_file
 DEFAULTS = Options()
 _LABEL = 14
 _MOST_WEIGHTS = 8
-_WIDE = {"indent": 0, "label_width": _LABEL}
 _MARKS: dict[PairStatus, tuple[str, str]] = {
     "same": ("✓", "green"),
     "inside": ("≈", "yellow"),
@@ -216,13 +215,14 @@ def _situations(found: PortComparison, options: Options) -> Lines:
     """Return where else the two were compared, and the smallest input that shows what differs."""
     lines: Lines = []
     if found.smallest:
-        lines += entry("Smallest", f"{plain(found.smallest)} is enough to show a difference", options.width, **_WIDE)
-    same = [f"{plain(one.name)}{f' ({plain(one.sentence)})' if one.sentence else ''}" for one in _of(found, "same")]
+        text = f"{plain(found.smallest)}: enough to show a difference"
+        lines += entry("Smallest", text, options.width, indent=0, label_width=_LABEL)
+    same = [plain(f"{one.name} ({one.sentence})" if one.sentence else one.name) for one in _of(found, "same")]
     texts = [f"the same {', '.join(same)}"] if same else []
     texts += [f"{plain(one.name)}: {plain(one.sentence, 400)}" for one in _of(found, "differs", "beyond", "measured")]
     texts += [f"{plain(one.name)}: not compared; {plain(one.sentence, 400)}" for one in _of(found, "unknown")]
     for number, text in enumerate(texts):
-        lines += entry("" if number else "Repeated", text, options.width, **_WIDE)
+        lines += entry("" if number else "Repeated", text, options.width, indent=0, label_width=_LABEL)
     return lines
 
 

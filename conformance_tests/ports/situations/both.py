@@ -80,7 +80,9 @@ class Both:
             found = comparing.result().differences
         except LoadError:
             return ()
-        return tuple(replace(one, situation=name) for one in found if one.cause.kind != "unknown")
+        known = [one for one in found if one.cause.kind != "unknown"]
+        placed = known or [one for one in found if one.path_b or one.line_b]
+        return tuple(replace(one, situation=name) for one in placed)
 
 
 def rows_apart(first: Array, second: Array, real: Array | None = None) -> float:

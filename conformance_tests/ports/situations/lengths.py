@@ -15,15 +15,18 @@ _MOST_BEYOND = 1024
 def at_other_lengths(both: Both, recorded: int) -> Iterator[Outcome]:
     """Yield what the models do at other lengths than the recorded one."""
     longest = both.longest
+    if longest == 1:
+        # An image, or one vector.
+        yield _at(both, 1, "on other inputs")
+        return
     for length in sorted({both.shortest, longest} - {recorded}):
-        yield _at(both, length)
+        yield _at(both, length, f"at length {length}")
     beyond = 2 * max(longest, recorded)
     if both.shortest < longest < beyond <= _MOST_BEYOND:
         yield from _beyond(both, beyond, max(longest, recorded))
 
 
-def _at(both: Both, length: int) -> Outcome:
-    name = f"at length {length}"
+def _at(both: Both, length: int, name: str) -> Outcome:
     run = Run(both.drawn(1, length))
     try:
         apart = both.apart(run)

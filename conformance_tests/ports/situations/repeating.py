@@ -66,5 +66,14 @@ def _sequence(comparing: Comparing, both: Both) -> Array | None:
     trace = comparing.first.trace
     arrays = [trace.values[index].array for index in trace.inputs]
     like = both.drawn(1, both.shortest)
-    fitting = [one for one in arrays if one.ndim == like.ndim and (one.dtype.kind == "f") == (like.dtype.kind == "f")]
+    fitting = [
+        one
+        for one in arrays
+        if one.ndim == like.ndim and (one.dtype.kind == "f") == (like.dtype.kind == "f") and not _is_of_flags(one)
+    ]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def _is_of_flags(array: Array) -> bool:
+    """Return whether an array is a mask or of segments rather than of tokens."""
+    return array.dtype.kind != "f" and bool(((array == 0) | (array == 1)).all())

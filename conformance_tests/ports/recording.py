@@ -14,6 +14,7 @@ from veriformer.adapters.capture.captured import recorded_pass
 from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.isolated import IsolatedModel
 from veriformer.adapters.capture.models import Model, load_model
+from veriformer.adapters.capture.probable import RECORDS
 from veriformer.adapters.capture.storage import read_trace
 from veriformer.adapters.capture.trace import Kind, Trace
 from veriformer.adapters.errors import CaptureError, LoadError
@@ -70,10 +71,6 @@ class _Elsewhere:
         return AgainElsewhere(self.model, causal=causal)
 
 
-RECORD = ".trace"
-"""How the file of a record ends, which `veriformer capture` writes."""
-
-
 class _Kept:
     """The record of a model in a file, perhaps from another machine; it cannot be made again."""
 
@@ -128,7 +125,7 @@ def recordable(
 
 
 def _found(target: object, limits: ProcessLimits | None, contexts: ExitStack) -> _Here | _Kept | _Elsewhere:
-    if isinstance(target, str) and target.endswith(RECORD):
+    if isinstance(target, str) and target.endswith(RECORDS):
         return _Kept(target)
     if limits is None or not isinstance(target, str):
         return _Here(target, contexts)

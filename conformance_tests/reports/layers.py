@@ -17,6 +17,8 @@ _WHOLE = re.compile(r"(?<![^./\[])(\d+)(?![^./\]])")
 _NUMBER = re.compile(r"(?<![^._/\[])(\d+)(?![^._/\]])")
 _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth"}
 _MOST_RUNS = 6
+# The stem of a layer whose path has no number.
+_UNNAMED = "layer "
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ class Place:
     number: int | None
     closing: str
     rest: str
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the number is part of the path, or there is none; else only the layer is known to have it."""
+        return self.stem != _UNNAMED
 
     @property
     def label(self) -> str:
@@ -54,7 +61,7 @@ def placed(path: str, layer: int | None) -> Place:
         return Place("", None, "", path)
     found = _number_of(path, layer)
     if found is None:
-        return Place("layer ", layer, "", f", {path}" if path else "")
+        return Place(_UNNAMED, layer, "", f", {path}" if path else "")
     end = found.end()
     closing = "]" if path[end : end + 1] == "]" else ""
     return Place(path[: found.start()], int(found[1]), closing, path[end + len(closing) :])

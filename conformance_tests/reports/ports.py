@@ -50,8 +50,9 @@ _STYLES: dict[PortVerdict, str] = {
 
 def port_lines(found: PortComparison, options: Options = DEFAULTS) -> Lines:
     """Return a whole report; its first line is the verdict, its last has the counts."""
-    lines = [*paragraph(verdict_sentence(found), options.width, style=_STYLES[found.verdict]), *_facts(found, options)]
+    lines = paragraph(verdict_sentence(found), options.width, style=_STYLES[found.verdict])
     sections = [
+        _facts(found, options),
         _table(found, options),
         _weights(found, options),
         *(_difference(group, options) for group in gathered(found.differences)),
@@ -104,10 +105,9 @@ def counts_sentence(found: PortComparison) -> str:
 def _facts(found: PortComparison, options: Options) -> Lines:
     """Return which model is called A, which B, and what they were run on."""
     sides = zip("AB", (found.first, found.second), found.frameworks, found.dtypes, strict=True)
-    said = [f"{side} is {plain(name)} ({plain(framework)}, {plain(dtype)})" for side, name, framework, dtype in sides]
-    return paragraph(
-        joined([*said, f"inputs: {plain(found.inputs)}" if found.inputs else ""]), options.width, style="dim"
-    )
+    facts = [(side, joined(map(plain, (name, framework, dtype)))) for side, name, framework, dtype in sides]
+    facts += [("inputs", plain(found.inputs))] if found.inputs else []
+    return [line for label, text in facts for line in entry(label, text, options.width, indent=0, label_width=_LABEL)]
 
 
 def _table(found: PortComparison, options: Options) -> Lines:

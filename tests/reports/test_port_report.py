@@ -83,7 +83,8 @@ def test_weights_that_went_to_the_next_layer_are_told_one_by_one() -> None:
 def test_the_report_says_which_model_is_which_and_what_to_change() -> None:
     found = comparison(*(difference(f"h.{number}.ln_1", number) for number in range(3)), inputs="tokens (2, 5)")
     text = text_of(found)
-    assert "A is hf.py:build (torch, float64), B is mine.py:build (flax, float32), inputs: tokens (2, 5)" in text
+    assert "A             hf.py:build, torch, float64\nB             mine.py:build, flax, float32\n" in text
+    assert "inputs        tokens (2, 5)\n" in text
     assert text.endswith("h.[0–2].ln_1: 1, and not: 2\n\n" + text.splitlines()[-1] + "\n")
     assert "veriformer explain" not in text
 

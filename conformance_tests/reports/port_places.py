@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from veriformer.conformance_tests.core.text import plain
+from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.ports.findings import Difference, WeightPair
 from veriformer.conformance_tests.reports.layers import Place, alike, placed
 
@@ -16,8 +16,10 @@ _MOST_NUMBERS = 4
 
 def gathered(differences: Sequence[Difference]) -> list[list[Difference]]:
     """Return the differences in groups: those of one cause in several layers, or in one line of code, are one."""
-    layers = alike(differences, _kind)
-    return [[one for group in same for one in group] for same in alike(layers, _change)]
+    groups = alike(differences, _kind)
+    for what in (place_of, lambda group: tuple(sentences(group))):
+        groups = _joined_by(groups, what)
+    return groups
 
 
 def _kind(one: Difference) -> object:
@@ -25,20 +27,44 @@ def _kind(one: Difference) -> object:
     return first.stem, first.rest, second.stem, second.rest, one.step, one.cause.kind, one.cause.name, one.line_b
 
 
-def _change(group: Sequence[Difference]) -> object:
-    """Return what is the same where several parts share a line, which is then mended once."""
-    one = group[0]
-    if not one.file_b:
-        return id(group)
-    return one.step, one.cause.kind, one.cause.name, one.file_b, one.line_b, tuple(sentences(group))
+def _joined_by(
+    groups: Sequence[list[Difference]], what: Callable[[Sequence[Difference]], object]
+) -> list[list[Difference]]:
+    """Return groups of one cause in one line of code joined where they share something more; a line is mended once."""
+
+    def shared(group: Sequence[Difference]) -> object:
+        one = group[0]
+        if not one.file_b:
+            return id(group)
+        return one.step, one.cause.kind, one.cause.name, one.file_b, one.line_b, what(group)
+
+    return [[one for group in same for one in group] for same in alike(groups, shared)]
 
 
 def sentences(group: Iterable[Difference]) -> list[str]:
-    """Return what is said of the differences, each sentence once, whatever its layer."""
-    said: dict[str, str] = {}
-    for one in group:
-        said.setdefault(of_any_layer(one.cause.sentence, (one.path_a, one.path_b)), one.cause.sentence)
-    return list(said.values())
+    """Return what is said of the differences, each sentence once, and how many say the same of other layers."""
+    return _each_once((one.cause.sentence, (one.path_a, one.path_b)) for one in group)
+
+
+def changes(group: Sequence[Difference]) -> list[str]:
+    """Return what must change where the differences are, each thing once."""
+    found = [one for one in group if one.cause.change]
+    if any(not one.path_b or not one.cause.change.startswith(f"{one.path_b}: ") for one in found):
+        return _each_once((one.cause.change, (one.path_a, one.path_b)) for one in found)
+    what = ((one.cause.change.removeprefix(f"{one.path_b}: "), (one.path_a, one.path_b)) for one in found)
+    return [f"{place_of(group)}: {change}" for change in _each_once(what)]
+
+
+def _each_once(told: Iterable[tuple[str, tuple[str, str]]]) -> list[str]:
+    said: dict[str, dict[str, None]] = {}
+    for sentence, paths in told:
+        said.setdefault(of_any_layer(sentence, paths), {})[sentence.rstrip(".")] = None
+    return [f"{next(iter(ways))}{and_others(len(ways) - 1)}" for ways in said.values()]
+
+
+def and_others(number: int) -> str:
+    """Return how many others there are of which the same is said."""
+    return f" (and {counted(number, 'other')} alike)" if number else ""
 
 
 def weights_alike(weights: Iterable[WeightPair]) -> list[list[WeightPair]]:

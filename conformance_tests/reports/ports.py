@@ -22,6 +22,8 @@ from veriformer.conformance_tests.reports.layout import INDENT, Lines, blank, en
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.places import shown_file
 from veriformer.conformance_tests.reports.port_places import (
+    and_others,
+    changes,
     gathered,
     joined_places,
     place_of,
@@ -166,21 +168,14 @@ def _weights(found: PortComparison, options: Options) -> Lines:
 
 def _of_weights(group: Sequence[WeightPair]) -> str:
     one = group[0]
-    return f"{plain(one.sentence, 400)}{_others(len(group) - 1)}{' (made up for)' if one.harmless else ''}"
-
-
-def _others(number: int) -> str:
-    return f" (and {counted(number, 'other')} alike)" if number else ""
+    return f"{plain(one.sentence, 400)}{and_others(len(group) - 1)}{' (made up for)' if one.harmless else ''}"
 
 
 def _difference(group: Sequence[Difference], options: Options) -> Lines:
     one = group[0]
     lines = paragraph(f"✗ {place_of(group)}", options.width, 2, "bold red")
-    said = sentences(group)
-    # One sentence for all layers names the weights of the first.
-    others = _others(len({each.cause.sentence for each in group}) - 1) if len(said) == 1 else ""
-    for sentence in said[:_MOST_SENTENCES]:
-        lines += paragraph(_ended(f"{plain(sentence, 1000).rstrip('.')}{others}"), options.width, INDENT)
+    for sentence in sentences(group)[:_MOST_SENTENCES]:
+        lines += paragraph(_ended(plain(sentence, 1000)), options.width, INDENT)
     lines.append(blank())
     known = one.cause.name in catalogue()
     cause = one.cause.kind if one.cause.name == NO_NAME else f"{one.cause.kind}: {one.cause.name}"
@@ -224,21 +219,10 @@ def _changes(found: PortComparison, options: Options) -> Lines:
     """Return what the second model must change, in one list."""
     lines: Lines = []
     for group in gathered(found.differences):
-        changes = [(one.path_b, one.cause.change) for one in group if one.cause.change]
-        if changes:
-            lines += _item(_change(group, changes), options.width)
+        lines += [line for change in changes(group) for line in _item(plain(change, 500), options.width)]
     if not lines:
         return []
     return [heading(f"To do as {plain(found.first)} does, {plain(found.second)} must change:"), *lines]
-
-
-def _change(group: Sequence[Difference], changes: Sequence[tuple[str, str]]) -> str:
-    """Return what a group must change: its first change, at the place of all, and how many say the same of others."""
-    path, first = changes[0]
-    if not path or not first.startswith(f"{path}: "):
-        return f"{plain(first, 400)}{_others(len({change for _, change in changes}) - 1)}"
-    said = dict.fromkeys(change.removeprefix(f"{path}: ") for path, change in changes)
-    return f"{place_of(group)}: {plain(next(iter(said)), 400)}{_others(len(said) - 1)}"
 
 
 def _item(text: str, width: int) -> Lines:

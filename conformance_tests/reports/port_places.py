@@ -3,63 +3,70 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.ports.findings import Difference, WeightPair
 from veriformer.conformance_tests.reports.layers import Place, alike, placed
 
-# A number in a name, as in "h.3.attn", "h[3].attn" or "h/3/attn"; not one in "0.25".
-_NUMBER = re.compile(r"(?<=[A-Za-z_'\]][./\[])\d+")
+# No layer has this number, so that the first number in a name is taken for that of its layer.
+_ANY_LAYER = -1
 _MOST_NUMBERS = 4
+_OF_CODE = ("convention", "mistake", "unknown")
 
 
 def gathered(differences: Sequence[Difference]) -> list[list[Difference]]:
     """Return the differences in groups: those of one cause in several layers, or in one line of code, are one."""
-    groups = alike(differences, _kind)
-    for what in (place_of, lambda group: tuple(sentences(group))):
-        groups = _joined_by(groups, what)
-    return groups
+    layers = alike(differences, _kind)
+    return [[one for group in same for one in group] for same in alike(layers, _line)]
 
 
 def _kind(one: Difference) -> object:
-    first, second = placed(one.path_a, one.layer), placed(one.path_b, one.layer)
-    return first.stem, first.rest, second.stem, second.rest, one.step, one.cause.kind, one.cause.name, one.line_b
+    first, second = _places(one)
+    # Where a weight is used is not where it went wrong.
+    line = one.line_b if one.cause.kind in _OF_CODE else 0
+    return first.stem, first.rest, second.stem, second.rest, one.step, one.cause.kind, one.cause.name, line
 
 
-def _joined_by(
-    groups: Sequence[list[Difference]], what: Callable[[Sequence[Difference]], object]
-) -> list[list[Difference]]:
-    """Return groups of one cause in one line of code joined where they share something more; a line is mended once."""
+def _places(one: Difference) -> tuple[Place, Place]:
+    return placed(one.path_a, one.layer), placed(one.path_b, one.layer)
 
-    def shared(group: Sequence[Difference]) -> object:
-        one = group[0]
-        if not one.file_b:
-            return id(group)
-        return one.step, one.cause.kind, one.cause.name, one.file_b, one.line_b, what(group)
 
-    return [[one for group in same for one in group] for same in alike(groups, shared)]
+def _line(group: Sequence[Difference]) -> object:
+    """Return what is one for differences that one change of the code or of the converter mends."""
+    one = group[0]
+    if not one.file_b or one.cause.kind == "unknown":
+        return id(group)
+    # A line of code does the same to many weights, each of which may be wrong by itself.
+    weights = "" if one.cause.kind in _OF_CODE else place_of(group)
+    return one.cause.kind, one.cause.name, one.file_b, one.line_b, weights
 
 
 def sentences(group: Iterable[Difference]) -> list[str]:
     """Return what is said of the differences, each sentence once, and how many say the same of other layers."""
-    return _each_once((one.cause.sentence, (one.path_a, one.path_b)) for one in group)
+    said = alike(group, lambda one: of_any_layer(one.cause.sentence, _places(one)))
+    return [_each_once([one.cause.sentence for one in same]) for same in said]
 
 
 def changes(group: Sequence[Difference]) -> list[str]:
     """Return what must change where the differences are, each thing once."""
     found = [one for one in group if one.cause.change]
-    if any(not one.path_b or not one.cause.change.startswith(f"{one.path_b}: ") for one in found):
-        return _each_once((one.cause.change, (one.path_a, one.path_b)) for one in found)
-    what = ((one.cause.change.removeprefix(f"{one.path_b}: "), (one.path_a, one.path_b)) for one in found)
-    return [f"{place_of(group)}: {change}" for change in _each_once(what)]
+    return [_change(same) for same in alike(found, lambda one: of_any_layer(_what(one), _places(one)))]
 
 
-def _each_once(told: Iterable[tuple[str, tuple[str, str]]]) -> list[str]:
-    said: dict[str, dict[str, None]] = {}
-    for sentence, paths in told:
-        said.setdefault(of_any_layer(sentence, paths), {})[sentence.rstrip(".")] = None
-    return [f"{next(iter(ways))}{and_others(len(ways) - 1)}" for ways in said.values()]
+def _change(same: Sequence[Difference]) -> str:
+    said = _each_once([_what(one) for one in same])
+    return said if _what(same[0]) == same[0].cause.change else f"{place_of(same)}: {said}"
+
+
+def _what(one: Difference) -> str:
+    """Return what must change, without the place where."""
+    return one.cause.change.removeprefix(f"{one.path_b}: ") if one.path_b else one.cause.change
+
+
+def _each_once(said: Iterable[str]) -> str:
+    ways = list(dict.fromkeys(sentence.rstrip(".") for sentence in said))
+    return f"{ways[0]}{and_others(len(ways) - 1)}"
 
 
 def and_others(number: int) -> str:
@@ -73,14 +80,16 @@ def weights_alike(weights: Iterable[WeightPair]) -> list[list[WeightPair]]:
 
 
 def _said_of(one: WeightPair) -> str:
-    return of_any_layer(one.sentence, (*one.names_a[:1], *one.names_b[:1]))
+    return of_any_layer(one.sentence, (placed(name, _ANY_LAYER) for name in (*one.names_a[:1], *one.names_b[:1])))
 
 
-def of_any_layer(sentence: str, paths: Collection[str]) -> str:
-    """Return a sentence without the first numbers of the paths, which count layers, wherever a name in it has them."""
-    found = [_NUMBER.search(path) for path in paths]
-    numbers = {one[0] for one in found if one is not None}
-    return _NUMBER.sub(lambda one: "#" if one[0] in numbers else one[0], sentence)
+def of_any_layer(sentence: str, places: Iterable[Place]) -> str:
+    """Return a sentence without the number of the layer in the names that begin as these places do."""
+    for place in places:
+        if place.number is not None and place.is_named:
+            whole = rf"(?<!\w){re.escape(place.of(place.number))}(?!\d)"
+            sentence = re.sub(whole, f"{place.stem}#{place.closing}", sentence)
+    return sentence
 
 
 def place_of(group: Sequence[Difference]) -> str:
@@ -90,7 +99,12 @@ def place_of(group: Sequence[Difference]) -> str:
 
 def joined_places(places: Sequence[Place]) -> str:
     """Return places in words, those that differ in the number of the layer only as one."""
-    return " and ".join(filter(None, map(ranged, alike(places, _outside_of_number))))
+    return listed([*filter(None, map(ranged, alike(places, _outside_of_number)))])
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names in words: "a, b and c"."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def _outside_of_number(place: Place) -> object:

@@ -26,6 +26,7 @@ from veriformer.conformance_tests.reports.port_places import (
     changes,
     gathered,
     joined_places,
+    listed,
     place_of,
     ranged,
     sentences,
@@ -124,7 +125,8 @@ def _table(found: PortComparison, options: Options) -> Lines:
     for first, second, pair in rows:
         mark, style = _MARKS[pair.status]
         line = Text("  ").append(mark, style=style)
-        said = joined([plain(pair.role).replace("_", " "), plain(pair.summary)])
+        role, summary = plain(pair.role).replace("_", " "), plain(pair.summary).replace("_", " ")
+        said = f"{role} ({summary})" if summary not in ("", role) else role
         cells = (_fitted(first, widths[0]), _fitted(second, widths[1]), said)
         lines.append(line.append(f" {'  '.join(cells)}", style="" if pair.status == "same" else style))
     return lines
@@ -143,7 +145,9 @@ def _shape(pair: PartPair) -> object:
 
 def _named(group: Sequence[PartPair], side: str) -> str:
     places = [placed(getattr(pair, side), pair.layer) for pair in group if getattr(pair, side)]
-    return ranged(places) if places else "–"
+    if places:
+        return ranged(places)
+    return "–" if group[0].status == "unmatched" else "(no module)"
 
 
 def _weights(found: PortComparison, options: Options) -> Lines:
@@ -154,9 +158,9 @@ def _weights(found: PortComparison, options: Options) -> Lines:
         return []
     most = len(others) if options.verbose else _MOST_WEIGHTS
     texts = [_of_weights(group) for group in others[:most]]
-    rest = len(others) - most
+    rest, noun = len(others) - most, "other" if others else "weight"
     same = sum(one.relation == "same" for one in found.weights)
-    texts.append(joined([f"{rest} more (--verbose)" if rest > 0 else "", f"{counted(same, 'other')} the same"]))
+    texts.append(joined([f"{rest} more (--verbose)" if rest > 0 else "", f"{counted(same, noun)} the same"]))
     if unknown:
         names = first_few([plain(name) for name in dict.fromkeys(unknown)], len(unknown) if options.verbose else 3)
         texts.append(f"not found out, and held against nobody: {names}")
@@ -181,11 +185,19 @@ def _difference(group: Sequence[Difference], options: Options) -> Lines:
     cause = one.cause.kind if one.cause.name == NO_NAME else f"{one.cause.kind}: {one.cause.name}"
     lines += entry("cause", plain(cause), options.width)
     lines += entry("how to look", f"veriformer explain {one.cause.name}", options.width) if known else []
-    step, part = (plain(name).replace("_", " ") for name in (one.step, one.operation))
-    lines += entry("step", f"{step}, of {part}" if part and part != step else step, options.width)
+    lines += entry("step", _steps(group), options.width)
     lines += _where("A", [(each.path_a, each.layer) for each in group], one.file_a, one.line_a, options)
     lines += _where("B", [(each.path_b, each.layer) for each in group], one.file_b, one.line_b, options)
     return lines
+
+
+def _steps(group: Sequence[Difference]) -> str:
+    """Return the steps of the specification where differences are, and the parts."""
+    steps, parts = (
+        list(dict.fromkeys(plain(name).replace("_", " ") for name in names if name))
+        for names in ([one.step for one in group], [one.operation for one in group])
+    )
+    return listed(steps) if parts in ([], steps) else f"{listed(steps)}, of {listed(parts)}"
 
 
 def _where(side: str, paths: Sequence[tuple[str, int | None]], file: str, line: int, options: Options) -> Lines:
@@ -199,10 +211,9 @@ def _where(side: str, paths: Sequence[tuple[str, int | None]], file: str, line: 
 
 
 def _inside(found: PortComparison, options: Options) -> Lines:
-    groups = gathered(found.inside)
+    texts = [f"{place_of(group)}: {plain(said, 400)}" for group in gathered(found.inside) for said in sentences(group)]
     lines: Lines = []
-    for number, group in enumerate(groups):
-        text = f"{place_of(group)}: {plain(group[0].cause.sentence, 400)}"
+    for number, text in enumerate(texts):
         lines += entry("" if number else "Without effect", text, options.width, indent=0, label_width=16)
     return lines
 

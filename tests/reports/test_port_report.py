@@ -6,10 +6,18 @@ from dataclasses import replace
 
 import pytest
 from veriformer.conformance_tests.ports.findings import Cause, Difference, PartPair, PortComparison, WeightPair
+from veriformer.conformance_tests.reports.layers import placed
 from veriformer.conformance_tests.reports.layout import as_text
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.places import shown_file
-from veriformer.conformance_tests.reports.port_places import gathered, of_any_layer, place_of, weights_alike
+from veriformer.conformance_tests.reports.port_places import (
+    changes,
+    gathered,
+    of_any_layer,
+    place_of,
+    sentences,
+    weights_alike,
+)
 from veriformer.conformance_tests.reports.ports import port_lines, verdict_sentence
 
 
@@ -43,6 +51,9 @@ def text_of(found: PortComparison, **options: object) -> str:
         ([("layers", 0), ("layers", 1), ("layers", 2)], "layers (layers 0–2)"),
         ([("layers", 1)], "layers (layer 1)"),
         ([("", 0), ("", 1)], "layers 0, 1"),
+        # Names of Keras have the number right behind the word.
+        ([(f"block{number}_up", number) for number in range(3)], "block[0–2]_up"),
+        ([("fc1", 0), ("fc1", 1)], "fc1 (layers 0, 1)"),
         ([("norm", None)], "norm"),
         ([("", None)], "the model itself"),
     ],
@@ -60,16 +71,55 @@ def test_parts_that_share_a_line_are_one_difference_and_others_are_not() -> None
     assert place_of(group) == "h.[0–2].ln_1 and h.[0–2].ln_2"
     elsewhere = [replace(one, line_b=8) for one in of_network]
     assert len(gathered([*of_attention, *elsewhere])) == 2
-    another = [replace(one, cause=replace(one.cause, sentence="A: 1; B: 3")) for one in of_network]
+    another = [replace(one, cause=replace(one.cause, name="scale")) for one in of_network]
     assert len(gathered([*of_attention, *another])) == 2
     without_file = [replace(one, file_b="", line_b=0) for one in (*of_attention, *of_network)]
     assert len(gathered(without_file)) == 2
 
 
+def test_each_thing_that_a_line_does_wrongly_is_said_with_its_places() -> None:
+    norms = [difference(f"h.{number}.ln", number, "norm before: A: 1; B: 2") for number in range(3)]
+    final = replace(difference("norm", None, "final norm: A: 1; B: 2"), step="final_norm", operation="unembedding")
+    final = replace(final, cause=replace(final.cause, change="norm: the last one: 1, and not: 2"))
+    (group,) = gathered([*norms, final])
+    assert sentences(group) == ["norm before: A: 1; B: 2", "final norm: A: 1; B: 2"]
+    assert changes(group) == ["h.[0–2].ln: 1, and not: 2", "norm: the last one: 1, and not: 2"]
+    text = text_of(comparison(*norms, final))
+    assert "  ✗ h.[0–2].ln and norm\n    Norm before: A: 1; B: 2.\n    Final norm: A: 1; B: 2.\n" in text
+    assert "step            norm and final norm, of self attention and unembedding\n" in text
+
+
+def test_weights_of_one_kernel_are_one_difference_and_those_of_several_are_not() -> None:
+    def of(kernel: str, role: str) -> Difference:
+        one = replace(difference(kernel, 0, f"{role}: elsewhere"), path_a=f"a.0.{role}")
+        return replace(one, step=role, cause=replace(one.cause, kind="weight"))  # type: ignore[arg-type]
+
+    fused = [of("h.0.qkv", role) for role in ("query", "key", "value")]
+    assert [len(group) for group in gathered(fused)] == [3]
+    # One line applies every kernel, and each may be wrong by itself.
+    assert [len(group) for group in gathered([of("h.0.q", "query"), of("h.0.k", "key")])] == [1, 1]
+
+
+def test_what_is_not_known_is_never_told_together() -> None:
+    first, second = difference("h.0.attn", 0), difference("h.0.mlp", 0)
+    assert len(gathered([first, second])) == 1
+    unknown = [replace(one, cause=Cause("unknown", "none that is known", "B differs")) for one in (first, second)]
+    assert len(gathered(unknown)) == 2
+
+
+def test_parts_without_a_module_are_not_shown_as_missing() -> None:
+    without = PartPair("feed_forward", 0, "h.0.mlp", "", "same")
+    assert "(no module)  feed forward\n" in text_of(comparison(pairs=(without,), verdict="agree", apart=0.0))
+    missing = replace(without, status="unmatched")
+    assert "–  feed forward\n" in text_of(comparison(pairs=(missing,), verdict="agree", apart=0.0))
+
+
 def test_a_sentence_is_that_of_any_layer_only_where_names_have_its_number() -> None:
-    assert of_any_layer("h.2.w is a.2.w times 0.2", ("h.2.w",)) == "h.#.w is a.#.w times 0.2"
+    places = placed("h.2.w", 2), placed("a.2.w", 2)
+    assert of_any_layer("h.2.w is a.2.w times 0.2, h.20.2", places) == "h.#.w is a.#.w times 0.2, h.20.2"
     # The numbers of another layer are a thing to say.
-    assert of_any_layer("h.2.w has the numbers of h.1.w", ("h.2.w",)) == "h.#.w has the numbers of h.1.w"
+    assert of_any_layer("h.2.w has the numbers of h.1.w", places) == "h.#.w has the numbers of h.1.w"
+    assert of_any_layer("block2_up is a[2]", [placed("block2_up", 2), placed("a[2]", 2)]) == "block#_up is a[#]"
 
 
 def test_weights_that_went_to_the_next_layer_are_told_one_by_one() -> None:
@@ -93,7 +143,7 @@ def test_changes_that_name_a_weight_of_each_layer_say_that_there_are_others() ->
     def of_layer(number: int) -> Difference:
         path = f"b.{number}.w"
         cause = Cause("weight", "transposed", f"{path} is the transpose", 1.0, f"{path}: transpose a.{number}.w")
-        return replace(difference(path, number), cause=cause)
+        return replace(difference(path, number), path_a=f"a.{number}.w", cause=cause)
 
     text = text_of(comparison(*map(of_layer, range(3))))
     assert "  - b.[0–2].w: transpose a.0.w (and 2 others alike)\n" in text

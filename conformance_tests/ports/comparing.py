@@ -116,6 +116,7 @@ class Comparing:
         parted = False
         for one in judged:
             first, second = one.pair
+            before = len(differences)
             if first is None or second is None:
                 (inside if equal or (not parted and self._joins(one, judged)) else differences).append(
                     self._unmatched(one.pair)
@@ -138,6 +139,7 @@ class Comparing:
                 differences += [self._of_departure(one, item) for item in one.own]
                 if not parted and not one.own and one.unknown is not None:
                     differences.append(self._of_values(one, *one.unknown))
+            one.told = tuple(each.step for each in differences[before:])
             parted = parted or not one.far <= self.bound
         return differences, inside
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from veriformer.conformance_tests.ports.alignment import Pair
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.items import Cut
-from veriformer.conformance_tests.recognition.findings import Departure
+from veriformer.conformance_tests.recognition.findings import Departure, StepName
 
 
 @dataclass
@@ -22,3 +22,5 @@ class Judged:
     own: list[Departure] = field(default_factory=list)
     far: float = 0.0
     unknown: tuple[Cut, Cut] | None = None
+    told: tuple[StepName, ...] = ()
+    """The steps at which it was found to differ, where results show it."""

@@ -122,7 +122,7 @@ _EXCHANGED = "projections=queries_and_keys_exchanged"
 
 def _of_operand(flow: Flow, role: StepName, operand: Operand, reading: AttentionReading) -> Iterator[Aspect]:
     end = getattr(reading.sublayer.sites[0], f"{role}_value")
-    place = flow.maker(end) or reading.sublayer.first_step
+    place = flow.maker(flow.computed(end)) or reading.sublayer.first_step
     if not operand.understood:
         return
     rotation = operand.rotation

@@ -50,7 +50,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def test_the_same_model_agrees(run: Run) -> None:
     status, printed, _ = run("model.py:build", "model.py:build")
     assert status == 0
-    assert printed.startswith("model.py:build agrees with model.py:build: results are the same")
+    assert printed.startswith("model.py:build agrees with model.py:build: their results are the same")
 
 
 def test_a_model_that_differs(run: Run, tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from small_llama import in_pairs, llama
+from small_llama import Layer, in_pairs, llama
 from small_models import GPT, gpt
 from veriformer.conformance_tests.ports.compare_models import compare_models
 
@@ -129,6 +130,9 @@ def test_rotary_pairs_in_another_order_without_their_weights(tokens: Any) -> Non
     assert found.verdict == "differ"
     assert {one.cause.name for one in found.differences} == {"rope_interleaved_vs_half"}
     assert {one.cause.kind for one in found.differences} == {"convention"}
+    # Of keys too, it is the line that turns them, and not the one that repeats them for the groups.
+    turning = inspect.getsourcelines(Layer.turned)
+    assert {turning[0][one.line_b - turning[1]].split()[0] for one in found.differences} == {"return"}
 
 
 def test_weights_in_the_order_of_other_rotary_pairs(tokens: Any) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.ports.arrangements import factor_in_words
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import Cause
 from veriformer.conformance_tests.ports.items import Choice, Item, Weight
+from veriformer.conformance_tests.recognition.findings import Departure
 
 # Where correct models disagree, so that neither of the two is wrong by itself.
 _CONVENTIONS = (
@@ -32,6 +35,15 @@ def cause_of(finding: Finding) -> Cause:
     if finding.relation is not None:
         return _of_weight(finding)
     return _of_choice(finding)
+
+
+def of_first_departing(cause: Cause, own: Departure) -> Cause:
+    """Return the cause of a difference where it is the first model that departs from the Transformer."""
+    sentence = f"{cause.sentence}; it is A that departs here: {own.sentence}"
+    change = f"{cause.change}; or mend A, which departs there" if cause.change else ""
+    if not own.suspects:
+        return replace(cause, sentence=sentence, change=change)
+    return replace(cause, kind="mistake", name=own.suspects[0].name, sentence=sentence, change=change)
 
 
 def _of_choice(finding: Finding) -> Cause:

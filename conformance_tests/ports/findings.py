@@ -9,6 +9,7 @@ from veriformer.conformance_tests.recognition.findings import Departure, StepNam
 
 PortVerdict = Literal["agree", "differ", "inside"]
 CauseKind = Literal["weight", "convention", "mistake", "factor", "precision", "unknown"]
+Departing = Literal["A", "B", "both", "neither"]
 PairStatus = Literal["same", "inside", "differs", "unmatched"]
 
 
@@ -33,7 +34,8 @@ class Difference:
 
     Paths are modules or parameters in each model's own names, files and lines are the user's code; "" and 0 where the
     framework does not tell. `layer` counts from 0 in the first model, None outside of layers. `own` is what the second
-    model departs in from the Transformer that it otherwise is, where that is the same place.
+    model departs in from the Transformer that it otherwise is, where that is the same place; `own_a` the same of the
+    first model.
     """
 
     path_a: str
@@ -47,6 +49,14 @@ class Difference:
     line_b: int
     cause: Cause
     own: Departure | None = None
+    own_a: Departure | None = None
+
+    @property
+    def departs(self) -> Departing:
+        """Which of the two departs from the Transformer here; neither where correct ones disagree, or in a weight."""
+        if self.own_a is None:
+            return "neither" if self.own is None else "B"
+        return "A" if self.own is None else "both"
 
 
 @dataclass(frozen=True)

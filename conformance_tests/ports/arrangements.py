@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -37,10 +38,16 @@ SAME = Relation("same", "the same")
 OTHER = Relation("other numbers", "other numbers")
 
 
-def relation(first: Array, second: Array, heads: int | None = None, component: int | None = None) -> Relation:
+def relation(
+    first: Array,
+    second: Array,
+    heads: int | None = None,
+    component: int | None = None,
+    axes: tuple[str, ...] = (),
+) -> Relation:
     """Return what `second` is of `first`, the simplest that is true; `heads` is the axis that counts heads.
 
-    `component` is the axis of the components of a head.
+    `component` is the axis of the components of a head. `axes` are the names of first axes that may be exchanged.
     """
     if first.shape != second.shape and first.size == second.size:
         # Another number of heads is said where heads are counted.
@@ -50,7 +57,22 @@ def relation(first: Array, second: Array, heads: int | None = None, component: i
         return _of_shapes(first, second)
     if agree(second, first):
         return SAME
+    if axes and (exchanged := _axes_exchanged(first, second, axes)) is not None:
+        return exchanged
     return next(_relations(first, second, heads, component), OTHER)
+
+
+def _axes_exchanged(first: Array, second: Array, names: tuple[str, ...]) -> Relation | None:
+    """Return in which order the numbers stand along the first axes, read as one; None where it is none of them."""
+    others = tuple(range(len(names), first.ndim))
+    for order in permutations(range(len(names))):
+        if agree(second, first.transpose(*order, *others).reshape(first.shape)):
+            words = f"the same with its {', '.join(names)} in the order {', '.join(names[axis] for axis in order)}"
+            return Relation("axes permuted", words, order)
+        if agree(second.transpose(*order, *others).reshape(first.shape), first):
+            words = f"the same, with its {', '.join(names)} read as {', '.join(names[axis] for axis in order)}"
+            return Relation("axes permuted", words, order)
+    return None
 
 
 def _heads_joined(array: Array, heads: int | None) -> Array:

@@ -111,7 +111,8 @@ def _of_weight(finding: Finding) -> Cause:
             f"{item.key}: the numbers of {label_b} are those of {label_a}, and B takes them in another order: it has "
             f"{found.words}"
         )
-        return Cause("mistake", found.name, words, 1.0, f"{_where(item)}: take the columns of {label_b} in A's order")
+        numbers = "the numbers of a patch, for" if isinstance(item, Weight) and item.axes else "the columns of"
+        return Cause("mistake", found.name, words, 1.0, f"{_where(item)}: take {numbers} {label_b} in A's order")
     if found.name == "missing":
         sentence = f"A has {label_a} ({item.key}), and B has nothing in its place"
         return Cause("weight", "missing", sentence, 1.0, f"{_where(item)}: add {label_a} ({item.key})")
@@ -140,6 +141,7 @@ _MENDING = {
     "component major": "count heads before components, as",
     "rotary order": "put the components of each head into the order of",
     "components permuted": "put the components of each head into the order of",
+    "axes permuted": "put its axes into the order of",
     "permuted": "put it into the order of",
 }
 

@@ -50,7 +50,7 @@ def _of_weights(first: Item | None, second: Item | None, every: Sequence[Weight]
     one, other = _filled(first.array, second), _filled(second.array, first)
     if one is None or other is None or not are_comparable(first, second):
         return None
-    found = relation(one, other, first.heads, first.component)
+    found = relation(one, other, first.heads, first.component, first.axes)
     if found.is_same:
         return None
     if second.array is None:
@@ -66,7 +66,14 @@ def _of_weights(first: Item | None, second: Item | None, every: Sequence[Weight]
     return Finding(first, second, found, elsewhere)
 
 
-_IN_ANOTHER_ORDER = ("heads permuted", "component major", "rotary order", "components permuted", "permuted")
+_IN_ANOTHER_ORDER = (
+    "heads permuted",
+    "component major",
+    "rotary order",
+    "components permuted",
+    "axes permuted",
+    "permuted",
+)
 
 
 def _stored_alike(first: Weight, second: Weight) -> bool:

@@ -10,8 +10,10 @@ import numpy as np
 from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.attention_items import attention_items
+from veriformer.conformance_tests.ports.image_items import image_items
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, PortPart, Weight
 from veriformer.conformance_tests.ports.network_items import network_items
+from veriformer.conformance_tests.ports.pooling import pooling_items
 from veriformer.conformance_tests.ports.stream_items import (
     before,
     behind,
@@ -102,6 +104,10 @@ class Side:
         projected = [one.map for term in embedding.terms for one in leaves(term) if isinstance(one, Output)]
         for number, one in enumerate(projected):
             module = path_of_maps(flow, [one])
+            of_image = list(image_items(flow, embedding, one, module))
+            yield from of_image
+            if of_image:
+                continue
             yield Weight(f"projection {number}", "embedding", one.step, module, matrix_of(flow, one), one.names)
         at = flow.maker(embedding.value) or 0
         factor = float(f"{embedding.factor:.6g}")
@@ -161,7 +167,8 @@ class Side:
         known = {norm.value for one in self.model.readings for _, norm in norms_of(one.place)}
         for number, one in enumerate(self.model.ends if self.model.readings else self.model.ends[-1:]):
             path = common_path(one.names).rpartition(".")[0] or common_path(one.names)
-            items = [*self._final_norm(one.input, known), *self._unembedding(one, path)]
+            norm = self._final_norm(one.input, known)
+            items = [*norm, *pooling_items(self.flow, one.input, path), *self._unembedding(one, path)]
             yield PortPart(f"unembedding {number}" if number else "unembedding", 0, None, path, one.step, items)
         if not self.model.ends:
             for output in self.trace.outputs[:1]:

@@ -161,7 +161,8 @@ def _by_components(first: Array, second: Array, heads: int, component: int) -> I
         return
     for name, turn in _pairings(width):
         if agree(flat[1], flat[0][..., turn]):
-            yield Relation("rotary order", f"the same with the components of each head {name}")
+            comma = "" if name.startswith(",") else " "
+            yield Relation("rotary order", f"the same with the components of each head{comma}{name}")
             return
     order = _matched(np.moveaxis(flat[0], -1, 0), np.moveaxis(flat[1], -1, 0))
     if order is not None:
@@ -169,11 +170,21 @@ def _by_components(first: Array, second: Array, heads: int, component: int) -> I
 
 
 def _pairings(width: int) -> Iterator[tuple[str, Array]]:
+    """Yield the orders of other rotary pairs; a part of the components may be turned, the first or the last."""
+    for turned in range(width - width % 2, len(("sine", "cosine")), -2):
+        for start in dict.fromkeys((0, width - turned)):
+            for words, half in _pairings_of_all(turned):
+                order = np.arange(width)
+                order[start : start + turned] = start + half
+                rest = "" if turned == width else f", of which {turned} are turned,"
+                yield f"{rest} {words}".strip(" "), order
+
+
+def _pairings_of_all(width: int) -> Iterator[tuple[str, Array]]:
     half = np.arange(width)
-    if width % 2 == 0:
-        yield "in the order of interleaved pairs", half.reshape(2, -1).T.ravel()
-        yield "in the order of pairs half a width apart", half.reshape(-1, 2).T.ravel()
-        yield "with its halves exchanged", np.roll(half, width // 2)
+    yield "in the order of interleaved pairs", half.reshape(2, -1).T.ravel()
+    yield "in the order of pairs half a width apart", half.reshape(-1, 2).T.ravel()
+    yield "with its halves exchanged", np.roll(half, width // 2)
 
 
 def _scaled(first: Array, second: Array) -> Iterator[Relation]:

@@ -106,6 +106,12 @@ def _of_weight(finding: Finding) -> Cause:
     if finding.cut_otherwise and item.key.startswith("row for all"):
         words = f"all tokens get one row of {label_b}, and it is another row than A's of {label_a}"
         return Cause("mistake", "row", words, 1.0, f"{_where(item)}: take the row of {label_b} that A takes")
+    if finding.cut_otherwise and found.name == "scaled":
+        words = (
+            f"the numbers of {label_b} are those of {label_a}, and B uses them times {factor_in_words(found.factor)}"
+        )
+        change = f"{_where(item)}: use {label_b} as it is, as A does"
+        return Cause("factor", "scaled", f"{item.key}: {words}", 1.0, change)
     if finding.cut_otherwise:
         words = (
             f"{item.key}: the numbers of {label_b} are those of {label_a}, and B takes them in another order: it has "

@@ -1,4 +1,4 @@
-"""How a model cuts images into patches, read off its values: their sizes, and the order in which it takes the numbers."""
+"""How a model cuts images into patches, read off its values: their sizes, and the order of the numbers in them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _in_order(pixels: Array, size: tuple[int, int], stored: Array, axes: tuple[i
 
 
 def _vectors(cut: Array, matrix: Array) -> Array:
-    return cut.reshape(len(cut), cut.shape[1] * cut.shape[2], -1) @ matrix.reshape(-1, matrix.shape[-1])
+    return np.asarray(cut.reshape(len(cut), cut.shape[1] * cut.shape[2], -1) @ matrix.reshape(-1, matrix.shape[-1]))
 
 
 def _of_convolution(flow: Flow, one: LinearMap) -> Patches | None:

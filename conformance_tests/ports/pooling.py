@@ -58,9 +58,9 @@ def _sequence(flow: Flow, operands: Sequence[int], made: int) -> Array | None:
     """Return the sequence (B, L, D) among some operands of which a step made vectors."""
     for operand in operands:
         rows, size = flow.array(operand), flow.array(made).size
-        if rows.ndim == _SEQUENCE_AXES and rows.dtype.kind == "f" and rows.shape[1] > 1:
-            if size == rows.shape[0] * rows.shape[2] and flow.depends_on_input(operand):
-                return rows
+        is_sequence = rows.ndim == _SEQUENCE_AXES and rows.dtype.kind == "f" and rows.shape[1] > 1
+        if is_sequence and size == rows.shape[0] * rows.shape[2] and flow.depends_on_input(operand):
+            return rows
     return None
 
 

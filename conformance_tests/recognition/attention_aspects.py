@@ -224,7 +224,10 @@ def describe_rotation(rotation: Turned | None) -> str:
     base = "frequencies of its own" if rotation.base is None else f"base {rotation.base:g}"
     start = "" if abs(rotation.start) < 1e-3 else f", positions from {rotation.start:g}"
     turn = "" if rotation.direction > 0 else ", turned backwards"
-    return f"rotary, {rotation.pairing} pairing, width {rotation.width}, {base}{start}{turn}"
+    pairing: str = rotation.pairing
+    if rotation.pairing_after != pairing:
+        pairing += f" pairing, laid out as in the {rotation.pairing_after}"
+    return f"rotary, {pairing} pairing, width {rotation.width}, {base}{start}{turn}"
 
 
 def _of_width(reading: AttentionReading) -> Iterator[Aspect]:

@@ -90,6 +90,11 @@ def _of_shapes(first: Array, second: Array) -> Relation:
             # Rows that no token needs may be added to a table.
             name = "longer" if len(second) > len(first) else "shorter"
             return Relation(name, f"its first {rows} rows, {shapes}")
+        start = next(
+            (at for at in range(1, len(first) - len(second) + 1) if agree(second, first[at:][: len(second)])), 0
+        )
+        if start:
+            return Relation("rows from later", f"its rows from row {start} on, {shapes}")
     if first.ndim == second.ndim == 2 and first.shape[0] == second.shape[0]:
         columns = min(first.shape[1], second.shape[1])
         if agree(second[:, :columns], first[:, :columns]):

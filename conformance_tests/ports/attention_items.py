@@ -9,6 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, Weight
+from veriformer.conformance_tests.ports.masks import SeenPairs, mask_otherwise
 from veriformer.conformance_tests.ports.stream_items import choices, cut
 from veriformer.conformance_tests.recognition.attention_aspects import attention_aspects
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
@@ -130,10 +131,12 @@ def _masked(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
     if setting.mask is not None:
         table = np.ascontiguousarray(setting.mask.any(axis=1) if setting.mask.ndim > 3 else setting.mask)
         words = f"{int(table.sum())} of {table.size} pairs of a query and a key are seen"
-        yield Choice("mask", "mask", at, path, (table.shape, table.tobytes()), words)
+        kept = SeenPairs(table)
+        yield Choice("mask", "mask", at, path, kept, words, lambda usual: mask_otherwise(kept, usual))
     if setting.bias is not None:
         yield from _of_table(flow, setting, at, path)
-        yield Cut("bias", "logits", at, path, np.asarray(setting.bias), flow.unit(site.query_value), 1)
+        seen = visible_with(setting, setting.bias.shape)
+        yield Cut("bias values", "logits", at, path, np.where(seen, setting.bias, 0.0), flow.unit(site.query_value), 1)
 
 
 def _of_table(flow: Flow, setting: Setting, at: int, path: str) -> Iterator[Item]:

@@ -119,6 +119,10 @@ def _of_weight(finding: Finding) -> Cause:
         )
         numbers = "the numbers of a patch, for" if isinstance(item, Weight) and item.axes else "the columns of"
         return Cause("mistake", found.name, words, 1.0, f"{_where(item)}: take {numbers} {label_b} in A's order")
+    if found.name == "rows from later" and item.key == "positions table":
+        words = f"{item.key}: B's {label_b} is made of A's {label_a} without its first rows: {found.words}"
+        change = f"{label_b}: begin with the first row of A's {label_a}"
+        return Cause("mistake", "learned_position_offset_wrong", words, 1.0, change)
     if found.name == "missing":
         sentence = f"A has {label_a} ({item.key}), and B has nothing in its place"
         return Cause("weight", "missing", sentence, 1.0, f"{_where(item)}: add {label_a} ({item.key})")

@@ -144,7 +144,7 @@ class _Comparing:
                     differences.append(self._difference(one, finding))
                 elif not finding.is_layout and not (named and finding.is_structure):
                     inside.append(self._difference(one, finding))
-            if equal and not one.findings and one.unknown is not None and one.unknown[0].key == "bias":
+            if equal and not one.findings and one.unknown is not None and one.unknown[0].key == "bias values":
                 inside.append(self._of_values(one, *one.unknown))
             has_effect = not equal and (parted or not one.far <= self.bound)
             if has_effect and not shown and not (named and any(finding.is_structure for finding in one.findings)):

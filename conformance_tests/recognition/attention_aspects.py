@@ -60,6 +60,8 @@ def attention_aspects(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]
 
 def _seen_otherwise(setting: Setting, usual: Hashable) -> str:
     """Return the mistake that a pattern of visible keys is, where the other layers have the usual one."""
+    if setting.pattern == "every key" and setting.bias is not None and fills(setting.bias):
+        return "finite_mask_beaten_by_logits"
     if setting.pattern == "every key":
         return "decoder_not_causal" if usual == "causal" else "window_left_side_unlimited"
     if usual == "every key":
@@ -263,6 +265,9 @@ def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
     )
     pattern = setting.pattern
     patterns = {"causal": "each query sees its own and earlier keys", "every key": "each query sees every key"}
+    if setting.bias is not None and fills(setting.bias):
+        low = f"each query sees every key, later ones with logits that are lowered by {-setting.bias.min():g} only"
+        patterns["every key"] = low
     window = "" if setting.window is None else f"each query sees {setting.window[0]} keys before its own"
     yield Aspect(
         "visible keys",

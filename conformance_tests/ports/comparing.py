@@ -24,6 +24,7 @@ from veriformer.conformance_tests.ports.logits import cause_of_weights
 from veriformer.conformance_tests.ports.pairing import findings_of
 from veriformer.conformance_tests.ports.precision import rounding_of
 from veriformer.conformance_tests.ports.side import Side
+from veriformer.conformance_tests.ports.stream_norms import with_norms_of_the_stream
 from veriformer.conformance_tests.ports.tables import part_pair, weight_pairs
 from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
@@ -108,6 +109,7 @@ class _Comparing:
                     "weights are compared"
                 )
                 lost = True
+        with_norms_of_the_stream(found)
         return found
 
     def _departures_of_one(self, own: tuple[Side, PortPart], other: tuple[Side, PortPart]) -> list[Departure]:

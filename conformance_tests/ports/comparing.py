@@ -26,7 +26,7 @@ from veriformer.conformance_tests.ports.precision import rounding_of
 from veriformer.conformance_tests.ports.side import Side
 from veriformer.conformance_tests.ports.stream_norms import with_norms_of_the_stream
 from veriformer.conformance_tests.ports.tables import part_pair, weight_pairs
-from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values
+from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values, known_before
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.paths import code_of
 
@@ -211,7 +211,8 @@ class _Comparing:
             told = cause_of_weights(both[0], both[1])
             if told is not None:
                 return self._placed(both, first, second, told.step, told.cause, None)
-        return self._placed(both, first, second, first.step, cause_of_values(first, second), None)
+        cause = cause_of_values(first, second, known_before(self.pairs, both, first))
+        return self._placed(both, first, second, first.step, cause, None)
 
     def _of_nothing_known(self) -> Difference:
         if self._ends_alike():

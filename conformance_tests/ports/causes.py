@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from veriformer.conformance_tests.mistakes import catalogue
@@ -53,6 +54,8 @@ def _of_choice(finding: Finding) -> Cause:
     subject = _subject(second.key)
     sentence = f"{subject}A: {first.words}; B: {second.words}"
     slug = _slug(finding, first, second)
+    times = _scaled_by(first.value, second.value) if second.key.endswith(" base") else None
+    sentence += "" if times is None else f"; all of B's angles are A's times {factor_in_words(times)}"
     known = slug in catalogue()
     convention = _is_convention(first, second)
     name = slug if known or (slug and not convention) else second.key
@@ -66,18 +69,31 @@ def _slug(finding: Finding, first: Choice, second: Choice) -> str:
         names = (
             "" if finding.pairs_moved else "rope_interleaved_vs_half",
             "rope_rotary_dim_ignored",
-            "rope_rotary_dim_ignored",
+            "",
             "rope_position_offset",
             "rope_sign_flipped",
         )
         pairs = zip(names, first.value, second.value, strict=False)
         return next((name for name, one, other in pairs if name and one != other), second.slug(first.value))
+    if second.key.endswith(" base") and _scaled_by(first.value, second.value) is not None:
+        return "rope_scaling_ignored"
     if second.key == "activation" and {first.value, second.value} <= _GELU:
         return "gelu_quick_vs_erf" if "gelu_sigmoid" in (first.value, second.value) else "gelu_tanh_vs_erf"
     if second.key == "visible keys" and first.value in ("masked", "causal and masked"):
         unmasked = {"masked": "every key", "causal and masked": "causal"}[str(first.value)]
         return "padding_mask_ignored" if second.value == unmasked else ""
     return second.slug(first.value)
+
+
+def _scaled_by(first: Hashable, second: Hashable) -> float | None:
+    """Return c where frequencies are those of the other rotation times c, as for positions that are scaled."""
+    if not isinstance(first, tuple) or not isinstance(second, tuple) or len(first) != len(second) or len(first) < 2:
+        return None
+    # They are rounded to four digits after the point.
+    pairs = [(one, other) for one, other in zip(first, second, strict=True) if min(abs(one), abs(other)) > 1e-3]
+    factor = second[0] / first[0] if first[0] else 1.0
+    alike = all(abs(other - factor * one) <= 1e-4 * (1.0 + abs(factor)) for one, other in pairs)
+    return factor if len(pairs) > 1 and alike and abs(factor - 1.0) > 1e-2 else None
 
 
 def _is_convention(first: Choice, second: Choice) -> bool:

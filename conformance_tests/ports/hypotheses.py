@@ -19,6 +19,7 @@ _ROUNDED = {HALF: "float16", BFLOAT: "bfloat16", SINGLE: "float32"}
 _SEQUENCE_AXES = 3
 # A number for each component says something only where there are more vectors than that.
 _LEAST_ROWS = 4
+_MOST_VECTORS = 6
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def _explanations(first: Array, second: Array, known: Known) -> Iterator[Explana
     yield from _term(first, second, known)
     yield from _positions(first, second)
     yield from _by_component(first, second, known)
-    yield from _function(first, second)
+    yield from _function(first, second, known)
     yield from _by_row(first, second)
     yield from _components(first, second)
 
@@ -194,17 +195,17 @@ def _by_component(first: Array, second: Array, known: Known) -> Iterator[Explana
     yield Explanation("mistake", "gain", words, "multiply the components as A does", 0.8)
 
 
-def _function(first: Array, second: Array) -> Iterator[Explanation]:
+def _function(first: Array, second: Array, known: Known) -> Iterator[Explanation]:
     """Yield that a function of each number, or of each vector, was applied to one of the two alone."""
     for given, made, who, other in ((first, second, "B", "A"), (second, first, "A", "B")):
-        name = _name_of_function(given, made)
+        name = _name_of_function(given, made, known)
         if name is not None:
             words = f"is A's after {name}" if who == "B" else f"is what A's is before {name}"
             change = f"leave out {name}" if who == "B" else f"apply {name}, as A does"
             yield Explanation("mistake", name, f"{words}, which {other} does not apply", change)
 
 
-def _name_of_function(x: Array, y: Array) -> str | None:
+def _name_of_function(x: Array, y: Array, known: Known) -> str | None:
     name = activation_of(x, y, UNIT)
     if name is not None:
         return name
@@ -223,7 +224,8 @@ def _name_of_function(x: Array, y: Array) -> str | None:
     limits = limits_of(x, y)
     if limits is not None:
         return "limits"
-    found = norm_of(x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1]), (), UNIT)
+    vectors = [vector for vector in known.vectors.values() if vector.size == x.shape[-1]][:_MOST_VECTORS]
+    found = norm_of(x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1]), vectors, UNIT)
     return None if found is None else found.kind
 
 

@@ -57,7 +57,7 @@ def _of_rows(rows: _Sequence, found: Patches, path: str) -> Iterator[Item]:
     own = rows.names[0] if len(rows.names) == 1 else path
     yield Choice("class token", "embedding", rows.place, own, _standing(at, len(rows.rows)), _joined_in_words(at, rows))
     if at:
-        yield Weight("class token", "embedding", rows.place, path, rows.joined, rows.names)
+        yield Weight("class token row", "embedding", rows.place, path, rows.joined, rows.names)
 
 
 def _standing(at: tuple[int, ...], count: int) -> tuple[int, ...]:

@@ -229,7 +229,8 @@ def describe_rotation(rotation: Turned | None) -> str:
     pairing: str = rotation.pairing
     if rotation.pairing_after != pairing:
         pairing += f" pairing, laid out as in the {rotation.pairing_after}"
-    return f"rotary, {pairing} pairing, width {rotation.width}, {base}{start}{turn}"
+    width = f"width {rotation.width}{' at the end' if rotation.at_end else ''}"
+    return f"rotary, {pairing} pairing, {width}, {base}{start}{turn}"
 
 
 def _of_width(reading: AttentionReading) -> Iterator[Aspect]:

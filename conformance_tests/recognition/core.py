@@ -256,7 +256,7 @@ def _tables(flow: Flow, one: int, shape: tuple[int, ...]) -> Iterator[tuple[int,
         for whole, own in zip(_shaped(array, shape), _shaped(flow.array(term), shape), strict=False):
             if np.array_equal(whole[whole > _HIDING], own[whole > _HIDING]):
                 # What was added hides keys and does nothing else.
-                yield term, np.where(whole > _HIDING, own, -np.inf)
+                yield term, own
 
 
 def _shaped(array: Array, shape: tuple[int, ...]) -> Iterator[Array]:

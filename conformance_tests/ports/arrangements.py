@@ -210,7 +210,9 @@ def factor_in_words(factor: float, sizes: tuple[int, ...] = ()) -> str:
     """Return a constant with what it is of one of some sizes: √40, 1/√12."""
     for size in dict.fromkeys(one for one in sizes if one > 1):
         root = math.sqrt(size)
-        for value, words in ((root, f"√{size}"), (1 / root, f"1/√{size}"), (size, str(size)), (1 / size, f"1/{size}")):
+        ways = ((root, f"√{size}"), (1 / root, f"1/√{size}"), (size, str(size)), (1 / size, f"1/{size}"))
+        # A root that is a whole number is said as that number.
+        for value, words in ways if root != round(root) else ways[2:]:
             if abs(abs(factor) - value) <= 1e-6 * value:
                 return f"{'-' if factor < 0 else ''}{words}"
     return f"{factor:.6g}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from veriformer.adapters.capture.trace import Trace
+from veriformer.adapters.capture.trace import Kind, Trace
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.attention_items import attention_items
 from veriformer.conformance_tests.ports.hypotheses import UNIT
@@ -150,8 +150,9 @@ class Side:
 
     def _stream(self, embedding: Embedding, path: str) -> Iterator[Cut]:
         """Yield the stream as it begins; it may be a sum that the model never makes by itself."""
-        if embedding.value >= 0:
-            yield cut(self.flow, "stream", "embedding", embedding.value, path)
+        value = self._made_sum(embedding)
+        if value >= 0:
+            yield cut(self.flow, "stream", "embedding", value, path)
             return
         terms = [self.flow.array(term.value) for term in embedding.terms]
         try:
@@ -161,6 +162,23 @@ class Side:
             return
         at = max(self.flow.maker(term.value) or 0 for term in embedding.terms)
         yield Cut("stream", "embedding", at, path, total)
+
+    def _made_sum(self, embedding: Embedding) -> int:
+        """Return the value that the terms of a beginning are added up to; −1 where the model does not make it."""
+        if embedding.value >= 0:
+            return embedding.value
+        flow = self.flow
+        moving = [term.value for term in embedding.terms if term.value >= 0 and not flow.is_fixed(term.value)]
+        if len(moving) != 1 or embedding.outer != 1.0:
+            return -1
+        value = moving[0]
+        for _ in embedding.terms[1:]:
+            sums = [flow.steps[one] for one in flow.users(value) if flow.steps[one].kind == Kind.ADDITION]
+            sums = [one for one in sums if flow.is_fixed(next((o for o in one.operands if o != value), value))]
+            if len(sums) != 1 or flow.array(sums[0].results[0]).size != flow.array(value).size:
+                return -1
+            value = sums[0].results[0]
+        return value
 
     def _of_positions(self, embedding: Embedding, path: str) -> Iterator[Item]:
         flow = self.flow
@@ -199,7 +217,7 @@ class Side:
     def _order_of_positions(self, embedding: Embedding, table: Array, place: int, path: str) -> Iterator[Choice]:
         """Yield in which order the positions get the rows of their table, read off what is added to the tokens."""
         flow = self.flow
-        value = embedding.value if embedding.norm is None else embedding.norm.of.value
+        value = self._made_sum(embedding) if embedding.norm is None else embedding.norm.of.value
         moving = [term.value for term in embedding.terms if not flow.is_fixed(term.value)]
         if value < 0 or not moving or any(flow.array(one).size != flow.array(value).size for one in moving):
             return

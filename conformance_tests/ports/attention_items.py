@@ -10,7 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, Weight
 from veriformer.conformance_tests.ports.masks import SeenPairs, mask_otherwise
-from veriformer.conformance_tests.ports.stream_items import choices, cut
+from veriformer.conformance_tests.ports.stream_items import as_stored, choices, cut
 from veriformer.conformance_tests.recognition.attention_aspects import attention_aspects
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.biases import visible_with
@@ -26,7 +26,7 @@ from veriformer.conformance_tests.recognition.tracking import places
 from veriformer.conformance_tests.recognition.turning import Pairing, Turned
 
 _ROLES: tuple[StepName, ...] = ("query", "key", "value")
-_OF_ROLE = ("understood", "rotation", "base", "norm", "order")
+_OF_ROLE = ("understood", "moved", "rotation", "base", "norm", "order")
 _OF_CORE = ("head width", "scale", "softcap", "visible keys", "window", "bias", "sinks")
 
 
@@ -190,13 +190,8 @@ def _output(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
     )
     bias = None if exit_map.bias is None else flow.array(exit_map.bias).ravel()
     names = () if exit_map.bias is None else flow.parameters_of(exit_map.bias)
-    yield Weight("output bias", step, exit_map.step, path, bias, names, 0.0, stored=_as_stored(flow, names))
+    yield Weight("output bias", step, exit_map.step, path, bias, names, 0.0, stored=as_stored(flow, names))
     yield cut(flow, "attention output", step, exit_map.output, path)
-
-
-def _as_stored(flow: Flow, names: tuple[str, ...]) -> Array | None:
-    """Return the one parameter that a vector is made of, before anything was done to it."""
-    return flow.array(flow.trace.parameters[names[0]]).ravel() if len(names) == 1 else None
 
 
 def _rows(flow: Flow, reading: AttentionReading, count: int) -> Array | None:

@@ -32,6 +32,11 @@ def attention_aspects(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]
         )
         if operand.split is not None:
             place = flow.maker(operand.split.value) or maps[0].step
+            moved = operand.split.moved
+            words = "each position has its own"
+            if moved:
+                words = f"each position has that of the position {'before' if moved > 0 else 'behind'} it"
+            yield Aspect(f"{role} moved", role, moved, words, place, rank=int(not moved))
             yield Aspect(f"{role} layout", role, operand.split.layout, _LAYOUTS[operand.split.layout], place)
         words = "they are made from the projection in a way that is not known"
         place = flow.maker(getattr(reading.sublayer.sites[0], f"{role}_value")) or maps[0].step

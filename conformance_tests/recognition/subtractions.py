@@ -42,8 +42,10 @@ def _is_difference(flow: Flow, step: Step) -> bool:
         return False
     if not flow.depends_on_input(first) or not (_is_bias(flow, second, one.shape[-1]) or _is_projected(flow, second)):
         return False
-    with np.errstate(all="ignore"):
-        return bool(other.any()) and agree(result, one - other, flow.unit(step.results[0]))
+    if not np.isfinite(result).all() or not other.any():
+        # Where nothing is a number, every operation gives what a difference gives.
+        return False
+    return agree(result, one - other, flow.unit(step.results[0]))
 
 
 def _is_bias(flow: Flow, value: int, width: int) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.ports.alignment import Pair, aligned
-from veriformer.conformance_tests.ports.causes import cause_of
+from veriformer.conformance_tests.ports.causes import cause_of, of_first_departing
 from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_cut
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import (
@@ -19,13 +19,14 @@ from veriformer.conformance_tests.ports.findings import (
     PortVerdict,
 )
 from veriformer.conformance_tests.ports.items import Cut, Item, PortPart, Weight
-from veriformer.conformance_tests.ports.judged import Judged
+from veriformer.conformance_tests.ports.judged import Judged, first_lost
 from veriformer.conformance_tests.ports.logits import cause_of_weights
 from veriformer.conformance_tests.ports.pairing import findings_of
 from veriformer.conformance_tests.ports.precision import rounding_of
 from veriformer.conformance_tests.ports.side import Side
+from veriformer.conformance_tests.ports.stream_norms import with_norms_of_the_stream
 from veriformer.conformance_tests.ports.tables import part_pair, weight_pairs
-from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values
+from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values, known_before
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.paths import code_of
 
@@ -40,6 +41,7 @@ class Comparing:
             self.first, self.second = Side(name_a, trace_a), Side(name_b, trace_b)
             self.bound = max(rounding_of(self.first.flow), rounding_of(self.second.flow))
             self.pairs = aligned(self.first.parts, self.second.parts)
+        self.notices: list[str] = []
 
     def result(self) -> PortComparison:
         """Return what both have in common, and where and why they differ."""
@@ -64,6 +66,7 @@ class Comparing:
             tuple(differences),
             tuple(inside),
             weight_pairs(judged, self.first, self.second),
+            tuple(self.notices),
         )
 
     def _outputs_apart(self) -> float:
@@ -77,6 +80,7 @@ class Comparing:
     def _judged(self) -> list[Judged]:
         every = [weight for part in self.first.parts for weight in part.weights()]
         found = []
+        lost = False
         for pair in self.pairs:
             one = Judged(pair)
             found.append(one)
@@ -85,7 +89,8 @@ class Comparing:
                 one.far = float("inf")
                 continue
             one.findings = findings_of(first, second, every)
-            one.own = self._own_departures(first, second)
+            one.own = self._departures_of_one((self.second, second), (self.first, first))
+            one.own_a = self._departures_of_one((self.first, first), (self.second, second))
             cuts = [(cut, other, apart(cut.array, other.array, cut.heads)) for cut, other in cuts_of(first, second)]
             # Without a value behind them, differences are taken to have an effect.
             known = bool(cuts) and cuts[-1][0] is last_cut(first)
@@ -95,12 +100,23 @@ class Comparing:
             if known and all(far <= self.bound for far in alike):
                 one.findings = [finding for finding in one.findings if not finding.may_be_misread]
             one.unknown = next(((cut, other) for cut, other, far in cuts if not far <= self.bound), None)
+            begins = first_lost(pair)
+            if lost or begins is not None:
+                one.without_what_is_behind(None if lost or begins is None else begins[1])
+            if begins is not None and not lost:
+                side, cut = begins
+                self.notices.append(
+                    f"the {cut.key} of {'AB'[side]} in {cut.path or 'the model'} are not all numbers: behind them only "
+                    "weights are compared"
+                )
+                lost = True
+        with_norms_of_the_stream(found)
         return found
 
-    def _own_departures(self, first: PortPart, second: PortPart) -> list[Departure]:
-        """Return what the second model departs in within a part, and the first one does not."""
-        known = {(one.step, _slugs(one)) for one in self._within(self.first, first)}
-        return [one for one in self._within(self.second, second) if (one.step, _slugs(one)) not in known]
+    def _departures_of_one(self, own: tuple[Side, PortPart], other: tuple[Side, PortPart]) -> list[Departure]:
+        """Return what one model departs in within a part, and the other one does not."""
+        known = {(one.step, _slugs(one)) for one in self._within(*other)}
+        return [one for one in self._within(*own) if (one.step, _slugs(one)) not in known]
 
     def _within(self, side: Side, part: PortPart) -> list[Departure]:
         items = [item.place for item in part.items]
@@ -132,12 +148,14 @@ class Comparing:
                     differences.append(self._difference(one, finding))
                 elif not finding.is_layout and not (named and finding.is_structure):
                     inside.append(self._difference(one, finding))
-            if equal and not one.findings and one.unknown is not None and one.unknown[0].key == "bias":
+            if equal and not one.findings and one.unknown is not None and one.unknown[0].key == "bias values":
                 inside.append(self._of_values(one, *one.unknown))
             has_effect = not equal and (parted or not one.far <= self.bound)
             if has_effect and not shown and not (named and any(finding.is_structure for finding in one.findings)):
                 differences += [self._of_departure(one, item) for item in one.own]
-                if not parted and not one.own and one.unknown is not None:
+                if not one.own:
+                    differences += [self._of_departure_of_first(one, item) for item in one.own_a]
+                if not parted and not one.own and not one.own_a and one.unknown is not None:
                     differences.append(self._of_values(one, *one.unknown))
             one.told = tuple(each.step for each in differences[before:])
             parted = parted or not one.far <= self.bound
@@ -164,11 +182,14 @@ class Comparing:
             cause = Cause(cause.kind, cause.name, f"{cause.sentence}; {finding.harmless}", cause.confidence)
         step = finding.item.step
         own = next((item for item in one.own if item.step == step), None)
+        own_a = one.departure_of_first(finding)
+        if own_a is not None and own is None:
+            cause = of_first_departing(cause, own_a)
         first, second = finding.first, finding.second
         if finding.cut_otherwise:
             # The weights are the same, so that the code is the place.
             first, second = (replace(each, names=()) if isinstance(each, Weight) else each for each in (first, second))
-        return self._placed(one.pair, first, second, step, cause, own)
+        return replace(self._placed(one.pair, first, second, step, cause, own), own_a=own_a)
 
     def _of_departure(self, one: Judged, item: Departure) -> Difference:
         name = item.suspects[0].name if item.suspects else "none that is known"
@@ -181,13 +202,20 @@ class Comparing:
         assert second is not None
         return Difference(**{**vars(found), "path_b": item.path, "file_b": item.file, "line_b": item.line})
 
+    def _of_departure_of_first(self, one: Judged, item: Departure) -> Difference:
+        where = one.pair[1].path if one.pair[1] is not None else ""
+        cause = Cause("unknown", "none that is known", "B does not do here what A does", 0.0, f"{where}: do as A does")
+        found = self._placed(one.pair, None, None, item.step, of_first_departing(cause, item), None)
+        return replace(found, path_a=item.path, file_a=item.file, line_a=item.line, own_a=item)
+
     def _of_values(self, one: Judged, first: Cut, second: Cut) -> Difference:
         both = one.pair
         if first.key in ("weights", "heads output") and both[0] is not None and both[1] is not None:
             told = cause_of_weights(both[0], both[1])
             if told is not None:
                 return self._placed(both, first, second, told.step, told.cause, None)
-        return self._placed(both, first, second, first.step, cause_of_values(first, second), None)
+        cause = cause_of_values(first, second, known_before(self.pairs, both, first))
+        return self._placed(both, first, second, first.step, cause, None)
 
     def _of_nothing_known(self) -> Difference:
         if self._ends_alike():

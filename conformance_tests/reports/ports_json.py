@@ -63,4 +63,5 @@ def _difference(one: Difference) -> dict[str, Any]:
             "confidence": one.cause.confidence,
         },
         "change": one.cause.change,
+        "departs": one.departs,
     }

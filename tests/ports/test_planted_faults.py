@@ -182,3 +182,25 @@ def torch_no_grad() -> Any:
     import torch
 
     return torch.no_grad()
+
+
+def test_neighbours_that_are_turned_and_stand_half_a_width_apart(tokens: Any) -> None:
+    """The order afterwards is that of queries and keys alike, so that it does not matter."""
+
+    def apart(layer: Any) -> Any:
+        turned = layer.turned
+
+        def found(x: Any) -> Any:
+            return turned(x).unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
+
+        return found
+
+    model = in_pairs(llama(interleaved=True))
+    for layer in model.layers:
+        layer.turned = apart(layer)
+    assert compare_models(llama(), model, tokens).verdict == "agree"
+    without = llama(interleaved=True)
+    for layer in without.layers:
+        layer.turned = apart(layer)
+    found = compare_models(llama(), without, tokens)
+    assert {one.cause.name for one in found.differences} == {"rope_interleaved_vs_half"}

@@ -10,6 +10,7 @@ from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.ports.alignment import Pair, aligned
 from veriformer.conformance_tests.ports.causes import cause_of
 from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_cut
+from veriformer.conformance_tests.ports.direct import FirstParting, first_parting
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import (
     Cause,
@@ -23,6 +24,7 @@ from veriformer.conformance_tests.ports.judged import Judged
 from veriformer.conformance_tests.ports.logits import cause_of_weights
 from veriformer.conformance_tests.ports.pairing import findings_of
 from veriformer.conformance_tests.ports.precision import rounding_of
+from veriformer.conformance_tests.ports.read_otherwise import Used, is_used, without_misread
 from veriformer.conformance_tests.ports.side import Side
 from veriformer.conformance_tests.ports.tables import part_pair, weight_pairs
 from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values
@@ -44,13 +46,14 @@ class _Comparing:
         self.first, self.second = first, second
         self.bound = max(rounding_of(first.flow), rounding_of(second.flow))
         self.pairs = aligned(first.parts, second.parts)
+        self.used = Used(first), Used(second)
 
     def result(self) -> PortComparison:
         distance = self._outputs_apart()
         judged = self._judged()
         differences, inside = self._told(judged, equal=distance <= TIGHT)
-        if distance > self.bound and not differences:
-            differences = [self._of_nothing_known()]
+        if distance > self.bound:
+            differences = self._with_parting(differences, judged) or [self._of_nothing_known()]
         verdict: PortVerdict = "differ" if differences else "inside" if inside else "agree"
         return PortComparison(
             self.first.name,
@@ -64,6 +67,27 @@ class _Comparing:
             tuple(inside),
             weight_pairs(judged, self.first, self.second),
         )
+
+    def _with_parting(self, differences: list[Difference], judged: Sequence[Judged]) -> list[Difference]:
+        """Return the differences after the place where the models part by their values, if that is none of them."""
+        named = [one for one in differences if one.cause.kind != "unknown"]
+        found = first_parting(self.first, self.second, self.bound)
+        if found is None or (named and not self._comes_first(found, judged)):
+            return differences
+        return [found.difference, *(one for one in named if not _is_departure(one))]
+
+    def _comes_first(self, found: FirstParting, judged: Sequence[Judged]) -> bool:
+        """Return whether the models part for a known reason before the first part whose values are not the same.
+
+        What differs within that part is the reason itself.
+        """
+        parted = (one for one in judged if None not in one.pair and not one.far <= self.bound)
+        first = next(parted, None)
+        return found.is_known and first is not None and all(finding.harmless for finding in first.findings)
+
+    def _span(self, part: PortPart) -> tuple[int, int]:
+        places = [item.place for item in part.items]
+        return min(places, default=part.place), max(places, default=part.place)
 
     def _outputs_apart(self) -> float:
         first, second = self.first.outputs, self.second.outputs
@@ -83,7 +107,7 @@ class _Comparing:
             if first is None or second is None:
                 one.far = float("inf")
                 continue
-            one.findings = findings_of(first, second, every)
+            one.findings = without_misread(findings_of(first, second, every), *self.used)
             one.own = self._own_departures(first, second)
             cuts = [(cut, other, apart(cut.array, other.array, cut.heads)) for cut, other in cuts_of(first, second)]
             # Without a value behind them, differences are taken to have an effect.
@@ -102,8 +126,7 @@ class _Comparing:
         return [one for one in self._within(self.second, second) if (one.step, _slugs(one)) not in known]
 
     def _within(self, side: Side, part: PortPart) -> list[Departure]:
-        items = [item.place for item in part.items]
-        low, high = min(items, default=part.place), max(items, default=part.place)
+        low, high = self._span(part)
         return [one for one in side.departures if low <= one.place <= high]
 
     # --- differences ---
@@ -116,6 +139,8 @@ class _Comparing:
         for one in judged:
             first, second = one.pair
             if first is None or second is None:
+                if self._is_read_otherwise(first, second):
+                    continue
                 (inside if equal or (not parted and self._joins(one, judged)) else differences).append(
                     self._unmatched(one.pair)
                 )
@@ -139,6 +164,12 @@ class _Comparing:
                     differences.append(self._of_values(one, *one.unknown))
             parted = parted or not one.far <= self.bound
         return differences, inside
+
+    def _is_read_otherwise(self, first: PortPart | None, second: PortPart | None) -> bool:
+        """Return whether a part that one of the two has was only not recognised in the other."""
+        if first is not None:
+            return is_used(first, self.used[1])
+        return second is not None and is_used(second, self.used[0])
 
     def _shows(self, one: Judged, finding: Finding, *, parted: bool) -> bool:
         """Return whether what differs has an effect.
@@ -264,6 +295,11 @@ def _where(part: PortPart | None, item: Item | None) -> tuple[str, int]:
     if item is not None:
         return (item.names[0] if isinstance(item, Weight) and item.names else item.path), item.place
     return ("", 0) if part is None else (part.path, part.place)
+
+
+def _is_departure(one: Difference) -> bool:
+    """Return whether it was said of the second model alone."""
+    return one.own is not None and one.cause.sentence == f"B: {one.own.sentence}"
 
 
 def _slugs(one: Departure) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ def compared(source: Path, port: Path) -> Answer:
     found: Any = compare(f"{source}:build", f"{port}:build")
     shown = [*found.differences] if found.verdict == "differ" else [*found.inside]
     if not shown:
-        return Answer(found.verdict, sentence=found.reason)
+        return Answer(found.verdict)
     first = shown[0]
     cause = first.cause
     return Answer(

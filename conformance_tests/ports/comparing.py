@@ -83,7 +83,11 @@ class _Comparing:
         """
         parted = (one for one in judged if None not in one.pair and not one.far <= self.bound)
         first = next(parted, None)
-        return found.is_known and first is not None and all(finding.harmless for finding in first.findings)
+        if first is None or not found.is_known:
+            return False
+        # A parameter that is not used is told of no operation, and may be of any part.
+        named = any(one.suspects and one.operation for one in first.own)
+        return not named and all(finding.harmless for finding in first.findings)
 
     def _span(self, part: PortPart) -> tuple[int, int]:
         places = [item.place for item in part.items]

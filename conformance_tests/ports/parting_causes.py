@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from veriformer.conformance_tests.ports.findings import Cause, CauseKind
 from veriformer.conformance_tests.ports.formulas import Formula, applied
 from veriformer.conformance_tests.ports.parting import Behind, Parting, Partings
 from veriformer.conformance_tests.ports.parting_weights import WeightTold, weights_told
-from veriformer.conformance_tests.recognition.paths import common_path, layer_in
+from veriformer.conformance_tests.recognition.paths import common_path
 
 UNKNOWN = "none that is known"
 SURE, LIKELY, PERHAPS = 1.0, 0.8, 0.5
@@ -35,9 +36,15 @@ def cause_of_parting(partings: Partings) -> Told | None:
     if not told:
         return None
     # The place counts more than the name: a cause in a later layer says nothing of the first place.
-    layer = layer_in(path_of(partings.second, told[0].second))
-    near = [one for one in told if layer_in(path_of(partings.second, one.second)) == layer]
+    layer = _layer_of(path_of(partings.second, told[0].second))
+    near = [one for one in told if _layer_of(path_of(partings.second, one.second)) == layer]
     return max(near, key=lambda one: one.cause.confidence)
+
+
+def _layer_of(path: str) -> str:
+    """Return a path of modules up to its first number; all of it where there is none."""
+    found = re.match(r".*?(?:^|[._\[])\d+(?=[._\]]|$)", path)
+    return path if found is None else found.group()
 
 
 def path_of(side: Behind, place: int) -> str:
@@ -104,6 +111,11 @@ def _of_weight(found: WeightTold, one: Parting) -> Told:
         )
     relation = found.relation
     words = f"B's {named_b} is {relation.words}, seen from A's {named_a}, which A uses in its place"
+    if relation.name == "other rows":
+        words = (
+            f"the numbers of B's {named_b} are those of A's {named_a}, and B takes others of them, or in another order"
+        )
+        return Told(Cause("mistake", "other rows", words, SURE, words), found.first, found.second)
     kind: CauseKind = "factor" if relation.name == "scaled" else "precision" if relation.name == "rounded" else "weight"
     confidence = LIKELY if relation.name.startswith("other") else SURE
     change = f"{named_b}: take the numbers of A's {named_a}"

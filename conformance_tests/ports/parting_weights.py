@@ -11,7 +11,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.arrangements import OTHER, Relation, relation
 from veriformer.conformance_tests.ports.layouts import is_laid_out
 from veriformer.conformance_tests.ports.parting import Behind, Parting, Partings
-from veriformer.conformance_tests.recognition.agreement import agree
+from veriformer.conformance_tests.recognition.agreement import agree, distance
 from veriformer.conformance_tests.recognition.maps import canonical_factors, factors
 
 # A fused step of one model may be so many of the other.
@@ -41,8 +41,9 @@ def weights_told(of: Partings, one: Parting) -> Iterator[WeightTold]:
             continue
         others = [(at, other) for at, other in used_a if not _is_found(of, other, one)]
         best = _nearest(of, operand, others)
-        if best is not None:
-            yield _compared(of, place, operand, *best)
+        found = None if best is None else _compared(of, place, operand, *best)
+        if found is not None:
+            yield found
 
 
 def _reads_the_same(of: Partings, one: Parting) -> bool:
@@ -80,12 +81,39 @@ def _nearest(of: Partings, operand: int, others: list[tuple[int, int]]) -> tuple
     return next((one for one in others if of.first.flow.array(one[1]).size == size), None)
 
 
-def _compared(of: Partings, place: int, operand: int, at: int, other: int) -> WeightTold:
+def _compared(of: Partings, place: int, operand: int, at: int, other: int) -> WeightTold | None:
+    names_a, names_b = of.first.flow.parameters_of(other), of.second.flow.parameters_of(operand)
+    elsewhere = _elsewhere(of, operand, names_a)
+    looked_up = _is_looked_up(of.first, other) and _is_looked_up(of.second, operand)
+    if not elsewhere and looked_up and _are_the_same(of, names_a, names_b):
+        found = Relation("other rows", "the same, and other numbers of it are used, or in another order")
+        return WeightTold(found, at, place, names_a, names_b)
+    if not of.second.frontier.is_weight(operand) or not of.first.frontier.is_weight(other):
+        return WeightTold(OTHER, at, place, names_a, names_b, elsewhere) if elsewhere else None
     mine, theirs = _as_matrix(of.second, place, operand), _as_matrix(of.first, at, other)
     found = relation(theirs, mine)
-    names_a, names_b = of.first.flow.parameters_of(other), of.second.flow.parameters_of(operand)
-    elsewhere = _elsewhere(of, operand, names_a) if found.name in ("other numbers", "in part", "other shape") else ""
-    return WeightTold(found, at, place, names_a, names_b, elsewhere)
+    elsewhere = elsewhere if found.name in ("other numbers", "in part", "other shape") else ""
+    # A model in single precision may have rounded its weights.
+    rounded = found.name == "rounded" and distance(mine, theirs) <= of.second.common.bound
+    return None if found.is_same or rounded else WeightTold(found, at, place, names_a, names_b, elsewhere)
+
+
+def _is_looked_up(side: Behind, value: int) -> bool:
+    """Return whether a value holds rows of parameters that nothing was done to."""
+    step = side.flow.making(value)
+    if step is None:
+        return side.flow.trace.values[value].origin != "constant"
+    floats = [one for one in step.operands if side.flow.array(one).dtype.kind == "f"]
+    return step.kind in (Kind.REARRANGEMENT, Kind.LOOKUP) and all(_is_looked_up(side, one) for one in floats)
+
+
+def _are_the_same(of: Partings, first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    """Return whether some parameters of the two models hold the same numbers."""
+    if not first or not second:
+        return False
+    values = [of.first.flow.trace.parameters[name] for name in first]
+    own = [of.second.flow.trace.parameters[name] for name in second]
+    return all(any(of.is_same(value, each) for each in values) for value in own)
 
 
 def _in_another_order(of: Partings, own: tuple[int, int], others: list[tuple[int, int]]) -> Iterator[WeightTold]:

@@ -10,6 +10,7 @@ from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.ports.alignment import Pair, aligned
 from veriformer.conformance_tests.ports.causes import cause_of, of_first_departing
 from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_cut
+from veriformer.conformance_tests.ports.direct import FirstParting, first_parting
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import (
     Cause,
@@ -23,6 +24,7 @@ from veriformer.conformance_tests.ports.judged import Judged, first_lost
 from veriformer.conformance_tests.ports.logits import cause_of_weights
 from veriformer.conformance_tests.ports.pairing import findings_of
 from veriformer.conformance_tests.ports.precision import rounding_of
+from veriformer.conformance_tests.ports.read_otherwise import Used, is_used, without_misread
 from veriformer.conformance_tests.ports.side import Side
 from veriformer.conformance_tests.ports.stream_norms import with_norms_of_the_stream
 from veriformer.conformance_tests.ports.tables import part_pair, weight_pairs
@@ -41,6 +43,7 @@ class Comparing:
             self.first, self.second = Side(name_a, trace_a), Side(name_b, trace_b)
             self.bound = max(rounding_of(self.first.flow), rounding_of(self.second.flow))
             self.pairs = aligned(self.first.parts, self.second.parts)
+            self.used = Used(self.first), Used(self.second)
         self.notices: list[str] = []
 
     def result(self) -> PortComparison:
@@ -52,8 +55,8 @@ class Comparing:
         distance = self._outputs_apart()
         judged = self._judged()
         differences, inside = self._told(judged, equal=distance <= TIGHT)
-        if distance > self.bound and not differences:
-            differences = [self._of_nothing_known()]
+        if distance > self.bound:
+            differences = self._with_parting(differences, judged) or [self._of_nothing_known()]
         verdict: PortVerdict = "differ" if differences else "inside" if inside else "agree"
         return PortComparison(
             self.first.name,
@@ -68,6 +71,31 @@ class Comparing:
             weight_pairs(judged, self.first, self.second),
             tuple(self.notices),
         )
+
+    def _with_parting(self, differences: list[Difference], judged: Sequence[Judged]) -> list[Difference]:
+        """Return the differences after the place where the models part by their values, if that is none of them."""
+        named = [one for one in differences if one.cause.kind != "unknown"]
+        found = first_parting(self.first, self.second, self.bound)
+        if found is None or (named and not self._comes_first(found, judged)):
+            return differences
+        return [found.difference, *(one for one in named if not _is_departure(one))]
+
+    def _comes_first(self, found: FirstParting, judged: Sequence[Judged]) -> bool:
+        """Return whether the models part for a known reason before the first part whose values are not the same.
+
+        What differs within that part is the reason itself.
+        """
+        parted = (one for one in judged if None not in one.pair and not one.far <= self.bound)
+        first = next(parted, None)
+        if first is None or not found.is_known:
+            return False
+        # A parameter that is not used is told of no operation, and may be of any part.
+        named = any(one.suspects and one.operation for one in first.own)
+        return not named and all(finding.harmless for finding in first.findings)
+
+    def _span(self, part: PortPart) -> tuple[int, int]:
+        places = [item.place for item in part.items]
+        return min(places, default=part.place), max(places, default=part.place)
 
     def _outputs_apart(self) -> float:
         first, second = self.first.outputs, self.second.outputs
@@ -88,7 +116,7 @@ class Comparing:
             if first is None or second is None:
                 one.far = float("inf")
                 continue
-            one.findings = findings_of(first, second, every)
+            one.findings = without_misread(findings_of(first, second, every), *self.used)
             one.own = self._departures_of_one((self.second, second), (self.first, first))
             one.own_a = self._departures_of_one((self.first, first), (self.second, second))
             cuts = [(cut, other, apart(cut.array, other.array, cut.heads)) for cut, other in cuts_of(first, second)]
@@ -119,8 +147,7 @@ class Comparing:
         return [one for one in self._within(*own) if (one.step, _slugs(one)) not in known]
 
     def _within(self, side: Side, part: PortPart) -> list[Departure]:
-        items = [item.place for item in part.items]
-        low, high = min(items, default=part.place), max(items, default=part.place)
+        low, high = self._span(part)
         return [one for one in side.departures if low <= one.place <= high]
 
     # --- differences ---
@@ -134,6 +161,8 @@ class Comparing:
             first, second = one.pair
             before = len(differences)
             if first is None or second is None:
+                if self._is_read_otherwise(first, second):
+                    continue
                 (inside if equal or (not parted and self._joins(one, judged)) else differences).append(
                     self._unmatched(one.pair)
                 )
@@ -160,6 +189,12 @@ class Comparing:
             one.told = tuple(each.step for each in differences[before:])
             parted = parted or not one.far <= self.bound
         return differences, inside
+
+    def _is_read_otherwise(self, first: PortPart | None, second: PortPart | None) -> bool:
+        """Return whether a part that one of the two has was only not recognised in the other."""
+        if first is not None:
+            return is_used(first, self.used[1])
+        return second is not None and is_used(second, self.used[0])
 
     def _shows(self, one: Judged, finding: Finding, *, parted: bool) -> bool:
         """Return whether what differs has an effect.
@@ -295,6 +330,11 @@ def _where(part: PortPart | None, item: Item | None) -> tuple[str, int]:
     if item is not None:
         return (item.names[0] if isinstance(item, Weight) and item.names else item.path), item.place
     return ("", 0) if part is None else (part.path, part.place)
+
+
+def _is_departure(one: Difference) -> bool:
+    """Return whether it was said of the second model alone."""
+    return one.own is not None and one.cause.sentence == f"B: {one.own.sentence}"
 
 
 def _slugs(one: Departure) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ StepName = Literal[
     "unembedding",
     "cross_attention",
     "cache",
+    "other",
 ]
 
 

@@ -174,10 +174,20 @@ class Flow:
 
     def between(self, start: int, end: int) -> Iterator[int]:
         """Yield the steps on the ways from one value to another, in order."""
-        behind = self.descendants(start)
-        ahead = self.ancestors(end)
-        for index, step in enumerate(self.steps):
-            comes = any(operand in behind for operand in step.operands)
-            goes = any(result in ahead for result in step.results)
-            if comes and goes:
-                yield index
+        last = self.maker(end)
+        if last is None:
+            return
+        # Nothing before the start is made from it, and nothing behind the end leads there.
+        first = self.maker(start)
+        behind, reached = {start}, []
+        for index in range(0 if first is None else first + 1, last + 1):
+            if not behind.isdisjoint(self.steps[index].operands):
+                behind.update(self.steps[index].results)
+                reached.append(index)
+        ahead, found = {end}, []
+        for index in reversed(reached):
+            step = self.steps[index]
+            if not ahead.isdisjoint(step.results):
+                found.append(index)
+                ahead.update(step.operands)
+        yield from reversed(found)

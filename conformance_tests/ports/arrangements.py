@@ -35,7 +35,7 @@ class Relation:
 
 
 SAME = Relation("same", "the same")
-OTHER = Relation("other numbers", "other numbers")
+OTHER = Relation("other numbers", "made of other numbers")
 
 
 def relation(

@@ -59,7 +59,8 @@ def _of_choice(finding: Finding) -> Cause:
     known = slug in catalogue()
     convention = _is_convention(first, second)
     name = slug if known or (slug and not convention) else second.key
-    change = f"{_where(second)}: {subject}{first.words}, and not: {second.words}"
+    as_in_a = f"{subject.removesuffix(': ')}, as in A" if subject else "as in A"
+    change = f"{_where(second)}: {as_in_a}: {first.words}"
     return Cause("convention" if convention or not slug else "mistake", name, sentence, 1.0, change)
 
 
@@ -145,7 +146,7 @@ def _of_weight(finding: Finding) -> Cause:
     if found.name == "additional":
         sentence = f"B has {label_b} ({item.key}), and A has nothing in its place"
         return Cause("weight", "additional", sentence, 1.0, f"{_where(item)}: leave out {label_b} ({item.key})")
-    sentence = f"{item.key}: B's {label_b} is {found.words}, seen from A's {label_a}"
+    sentence = f"{item.key}: compared with A's {label_a}, B's {label_b} is {found.words}"
     if found.name == "rounded":
         return Cause("precision", "rounded", sentence, 1.0, f"{label_b}: take A's {label_a} in its own precision")
     change = f"{label_b}: {_MENDING.get(found.name, 'take the numbers of')} A's {label_a}"

@@ -22,6 +22,7 @@ from veriformer.conformance_tests.ports.findings import (
 from veriformer.conformance_tests.ports.items import Cut, Item, PortPart, Weight
 from veriformer.conformance_tests.ports.judged import Judged, first_lost
 from veriformer.conformance_tests.ports.logits import cause_of_weights
+from veriformer.conformance_tests.ports.not_found_out import norms_without_eps
 from veriformer.conformance_tests.ports.pairing import findings_of
 from veriformer.conformance_tests.ports.precision import rounding_of
 from veriformer.conformance_tests.ports.read_otherwise import Used, is_used, without_misread
@@ -69,7 +70,7 @@ class Comparing:
             tuple(differences),
             tuple(inside),
             weight_pairs(judged, self.first, self.second),
-            tuple(self.notices),
+            (*self.notices, *norms_without_eps(self.pairs)),
         )
 
     def _with_parting(self, differences: list[Difference], judged: Sequence[Judged]) -> list[Difference]:
@@ -186,6 +187,11 @@ class Comparing:
                     differences += [self._of_departure_of_first(one, item) for item in one.own_a]
                 if not parted and not one.own and not one.own_a and one.unknown is not None:
                     differences.append(self._of_values(one, *one.unknown))
+            elif has_effect:
+                # What is wrong at another step of the part, by itself, is not what was found.
+                steps = {finding.item.step for finding in one.findings} | {item.step for item in named}
+                beside = [item for item in one.own if item.suspects and item.step not in steps]
+                differences += [self._of_departure(one, item) for item in beside]
             one.told = tuple(each.step for each in differences[before:])
             parted = parted or not one.far <= self.bound
         return differences, inside

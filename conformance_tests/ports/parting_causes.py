@@ -110,7 +110,7 @@ def _of_weight(found: WeightTold, one: Parting) -> Told:
             Cause("weight", "elsewhere", words, SURE, change), found.first, found.second, found.names_a, found.names_b
         )
     relation = found.relation
-    words = f"B's {named_b} is {relation.words}, seen from A's {named_a}, which A uses in its place"
+    words = f"compared with A's {named_a}, which A uses in its place, B's {named_b} is {relation.words}"
     if relation.name == "other rows":
         words = (
             f"the numbers of B's {named_b} are those of A's {named_a}, and B takes others of them, or in another order"

@@ -13,9 +13,7 @@ from veriformer.cli.options import file_option, flag, refuse_unwritable, writing
 
 @click.command("capture", short_help="Record a whole model, to be compared elsewhere.")
 @click.argument("model", metavar="MODEL")
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), metavar="FILE.trace", required=True, help="Write this file."
-)
+@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE", required=True, help="Write this file.")
 @file_option("--inputs", meaning="Run the model on the arrays in this .npz or .npy file.")
 @flag("--traceback", meaning="Show where the model raised.")
 @isolation_options
@@ -23,19 +21,23 @@ def capture_command(**options: Any) -> int:
     """Record one forward pass of a model with its own weights, and write it to a file.
 
     `veriformer compare FILE.trace other.py:build` compares it with a model that may need another environment, or
-    another machine. The file has the weights of the model and every value that the pass computed.
+    another machine. The file has the weights of the model and every value that the pass computed. Its name ends in
+    .trace, or in .safetensors, whose arrays other tools read too.
 
     Exit status: 0 the file was written, 2 the model could not be recorded.
     """
     from veriformer.adapters.capture.input_files import read_inputs
     from veriformer.adapters.capture.isolated import MODEL_LIMITS
+    from veriformer.adapters.capture.probable import RECORDS
     from veriformer.adapters.capture.storage import write_trace
     from veriformer.adapters.errors import LoadError
-    from veriformer.conformance_tests.ports.recording import RECORD, recordable
+    from veriformer.conformance_tests.ports.recording import recordable
 
     source, path = options["model"], options["output"]
-    if path.suffix != RECORD:
-        raise UserError(f"the name of a record ends in {RECORD}, by which compare knows it; {path} does not")
+    if path.suffix not in RECORDS:
+        raise UserError(
+            f"the name of a record ends in {' or '.join(RECORDS)}, by which compare knows it; {path} does not"
+        )
     refuse_unwritable(path, (source,))
     limits = options["isolation"].limits(MODEL_LIMITS) if is_isolated(source, options["isolation"].isolate) else None
     try:

@@ -46,7 +46,7 @@ def compare_command(**options: Any) -> int:
     refuse_unwritable(options["json_file"], (*both, *([str(options["inputs"])] if options["inputs"] else [])))
     from veriformer.adapters.capture.probable import is_probably_a_model
 
-    if any(is_probably_a_model(one) or one.endswith(".trace") for one in both):
+    if any(is_probably_a_model(one) for one in both):
         from veriformer.cli.compare_models import compare_named_models
 
         status = compare_named_models(options)

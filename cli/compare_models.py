@@ -58,8 +58,10 @@ def _limits(source: str, isolation: IsolationOptions) -> ProcessLimits | None:
 
 
 def _runs_elsewhere(source: str, isolation: IsolationOptions) -> bool:
+    from veriformer.adapters.capture.probable import RECORDS
+
     # A record is read, and runs nowhere.
-    return not source.endswith(".trace") and is_isolated(source, isolation.isolate)
+    return not source.endswith(RECORDS) and is_isolated(source, isolation.isolate)
 
 
 def _refuse_options() -> None:

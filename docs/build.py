@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 BUILT = HERE.parent / "documentation"
 # Short, and linked to by the README; the others are drawn only when they are asked for.
 COMMITTED = ("conventions.md", "cost.md", "hostile.md", "interface.md", "seeds/README.md")
-_NO_PAGES = shutil.ignore_patterns("build.py", "check_readme.py", "pages", "__pycache__")
+_NO_PAGES = shutil.ignore_patterns("build.py", "check_pages.py", "pages", "__pycache__")
 
 
 def generated_pages() -> dict[str, str]:

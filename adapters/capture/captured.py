@@ -91,6 +91,10 @@ def recorded_pass(
     if not trace.outputs:
         raise CaptureError(f"{found.name} returned no array; return the result of the model from its forward pass")
     inputs_note = (f"it was run on {guessed}, since no inputs were handed over",) if guessed else ()
+    if found.framework == "onnx":
+        # A graph guesses what is missing; these are the inputs that it was run on.
+        fed = {trace.values[index].name: trace.values[index].array for index in trace.inputs}
+        recorded = replace(recorded, arguments=((), fed))
     return replace(recorded, trace=replace(trace, notes=(*trace.notes, *runner.notes, *inputs_note)))
 
 

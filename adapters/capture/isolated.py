@@ -37,7 +37,7 @@ class IsolatedModel:
         if os.name != "posix":
             raise LoadError("isolation needs a POSIX system; run without it (--no-isolate)")
         self._source = source
-        self._limits = limits
+        self.limits = limits
         self.process = WorkerProcess(PROGRAM)
 
     def build(self) -> None:
@@ -46,8 +46,8 @@ class IsolatedModel:
         Raises NotAModel and LoadError as `load_model` does, and CaptureError where the model hangs, ends its process,
         or needs too much memory.
         """
-        load = {"load": {"source": self._source, "memory": self._limits.memory}}
-        self.asked(load, _BUILDING, self._limits.loading)
+        load = {"load": {"source": self._source, "memory": self.limits.memory}}
+        self.asked(load, _BUILDING, self.limits.loading)
 
     def record(
         self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
@@ -67,12 +67,12 @@ class IsolatedModel:
                 if arguments is not None:
                     given[name] = str(Path(folder) / f"{name}.npz")
                     write_inputs(Path(given[name]), arguments)
-            self.asked({"record": {"path": str(path), "seed": seed, **given}}, _RUNNING, self._limits.seconds)
+            self.asked({"record": {"path": str(path), "seed": seed, **given}}, _RUNNING, self.limits.seconds)
             return read_trace(path)
 
     def asked(self, message: dict[str, Any], what: str, seconds: float) -> Frame:
         """Return the reply to a request; `what` it is about begins the sentence of an error: "running it"."""
-        return _answered(self.process, self._source, message, what, seconds, self._limits.memory)
+        return _answered(self.process, self._source, message, what, seconds, self.limits.memory)
 
     def printed(self) -> str:
         """Return the beginning of what was printed since the last time."""

@@ -20,6 +20,7 @@ from veriformer.adapters import compilation_cache
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.built_in import BUILT_IN
 from veriformer.adapters.capture.numpy_models import is_numpy_class, is_numpy_model
+from veriformer.adapters.capture.probable import RECORDS
 from veriformer.adapters.capture.random_state import seeded
 from veriformer.adapters.errors import CaptureError, LoadError, NotAModel, describe
 from veriformer.adapters.files import load_file
@@ -90,6 +91,11 @@ def _loaded(source: str | object) -> Model:
         return find_model(source, type(source).__name__)
     if source.endswith(".onnx"):
         return _onnx(source)
+    if source.endswith(RECORDS):
+        raise CaptureError(
+            f"{source} is the record of a model, which cannot be run again; compare it with a model "
+            f"(veriformer compare {source} model.py:build), or hand over the model itself"
+        )
     place, _, path = source.partition(":")
     if source in BUILT_IN:
         raise NotAModel(f"{source} is a built-in implementation of operations, not a model")

@@ -1,5 +1,6 @@
 """A trace in a file, and back: an uncompressed archive of .npy arrays and one JSON text, never a pickle.
 
+A file whose name ends in .safetensors is one of those instead, with the same arrays and the same text.
 The file may come from a process that runs a user's code, so everything in it is checked when it is read.
 Arrays that share memory, such as a weight and its transpose, are stored once. An array of float64 whose numbers are all
 float32 is stored as float32.
@@ -10,13 +11,14 @@ from __future__ import annotations
 import json
 import math
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, get_args
 
 import numpy as np
+from veriformer.adapters.capture.tensor_files import SUFFIX, DamagedFile, TensorFile, write_tensors
 from veriformer.adapters.capture.trace import Kind, Origin, Step, Trace, Value
 from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.errors import CaptureError
@@ -49,10 +51,13 @@ class _Damage(Exception):
 
 
 def write_trace(trace: Trace, path: Path) -> None:
-    """Write a trace to a file."""
+    """Write a trace to a file, of the kind that its name says."""
     arrays = [value.array for value in trace.values]
     stored, views = _without_copies(arrays)
     text = json.dumps(_described(trace, views))
+    if path.suffix == SUFFIX:
+        write_tensors(path, [_narrowed(array) for array in stored], text)
+        return
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         archive.writestr(_TRACE, text)
         for number, array in enumerate(stored):
@@ -187,19 +192,23 @@ def _plain(value: Any) -> Any:
 def read_trace(path: Path) -> Trace:
     """Return the trace in a file; DamagedTrace, a CaptureError, where the file is not a whole trace."""
     try:
+        if path.suffix == SUFFIX:
+            file = TensorFile(path)
+            return _trace(_parsed(file.text()), lambda number: _of_tensor(file, number))
         with zipfile.ZipFile(path) as archive:
-            return _trace(archive)
-    except _Damage as error:
+            text = _content(archive, _TRACE, _LONGEST_JSON)
+            return _trace(_parsed(text), lambda number: _array(archive, f"{number}.npy"))
+    except (_Damage, DamagedFile) as error:
         raise DamagedTrace(path, str(error)) from error
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, OSError, NotImplementedError, RuntimeError) as error:
         raise DamagedTrace(path, f"it is not a readable archive ({str(error) or type(error).__name__})") from error
 
 
-def _trace(archive: zipfile.ZipFile) -> Trace:
-    parts = _json(archive)
+def _trace(parts: dict[str, Any], load: Callable[[int], Array]) -> Trace:
+    """Return the trace that a text describes; `load` returns a stored array by its number."""
     if parts.get("format") != _FORMAT:
         raise _Damage(f"its format is {parts.get('format')!r}, not {_FORMAT}")
-    values = _values(archive, _list(parts, "values"))
+    values = _values(load, _list(parts, "values"))
     steps = tuple(_step(one, len(values)) for one in _list(parts, "steps"))
     _refuse_disorder(values, steps)
     return Trace(
@@ -215,9 +224,9 @@ def _trace(archive: zipfile.ZipFile) -> Trace:
     )
 
 
-def _json(archive: zipfile.ZipFile) -> dict[str, Any]:
+def _parsed(text: bytes | str) -> dict[str, Any]:
     try:
-        parsed = json.loads(_content(archive, _TRACE, _LONGEST_JSON))
+        parsed = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _Damage(f"{_TRACE} is not JSON") from error
     if not isinstance(parsed, dict):
@@ -243,7 +252,7 @@ def _content(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     return archive.read(member)
 
 
-def _values(archive: zipfile.ZipFile, described: list[Any]) -> tuple[Value, ...]:
+def _values(load: Callable[[int], Array], described: list[Any]) -> tuple[Value, ...]:
     stored: dict[int, Array] = {}
     values = []
     for one in described:
@@ -251,10 +260,18 @@ def _values(archive: zipfile.ZipFile, described: list[Any]) -> tuple[Value, ...]
         if origin not in get_args(Origin) or dtype not in _DTYPES:
             raise _Damage(f"a value has the origin {origin!r} and the dtype {dtype!r}")
         if _number(number) not in stored:
-            stored[number] = _array(archive, f"{number}.npy")
+            stored[number] = load(number)
         array = _seen(stored[number], dtype, _numbers(shape), offset, strides)
         values.append(Value(array, origin, _text(name), tuple(_text(alias) for alias in _sequence(aliases))))
     return tuple(values)
+
+
+def _of_tensor(file: TensorFile, number: int) -> Array:
+    """Return an array of a safetensors file, float32 as float64."""
+    array = file.array(number)
+    if array.dtype.name not in (*_DTYPES, _NARROW):
+        raise _Damage(f"the array {number} has the dtype {array.dtype}")
+    return array.astype(np.float64) if array.dtype.name == _NARROW else array
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> Array:

@@ -14,6 +14,8 @@ from veriformer.adapters.whole_models.wrapping import NotWrapped
 
 # Where an argument stands: its place among the positional ones, or its keyword.
 Place = int | str
+# They say something about each token.
+_ABOUT_TOKENS = re.compile(r"mask|padding|segment|type_ids|position|pos_ids|label", re.IGNORECASE)
 _TARGET = re.compile(r"tgt|trg|target|decoder|caption|^y$|^dec", re.IGNORECASE)
 
 
@@ -51,10 +53,21 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
     result = result_of(returned, stage.framework.is_array, lambda _: False)
     shape = () if result is None else tuple(result.shape[:2])
     by_shape = [place for place, array in sequences.items() if tuple(array.shape[:2]) == shape]
-    for found in (by_name, by_shape):
+    themselves = [
+        place
+        for place, array in sequences.items()
+        if not _ABOUT_TOKENS.search(_name(place, names)) and not is_of_flags(stage, array)
+    ]
+    for found in (by_name, by_shape, themselves):
         if len(found) == 1:
             return found[0]
     raise NotWrapped("which of its inputs the results belong to cannot be known")
+
+
+def is_of_flags(stage: Stage, array: Any) -> bool:
+    """Return whether an array is of truth values, or of nothing but zeros and ones, as masks and segments are."""
+    values = stage.framework.to_numpy(array)
+    return values.dtype.kind == "b" or (values.dtype.kind in "iu" and bool(((values == 0) | (values == 1)).all()))
 
 
 def _name(place: Place, names: Sequence[str]) -> str:

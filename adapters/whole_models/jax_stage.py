@@ -19,11 +19,14 @@ from veriformer.adapters.whole_models.stage import Stage
 
 
 @contextmanager
-def jax_stage(model: Any, arguments: Arguments, seed: int) -> Iterator[Stage]:
-    """Put a model on its stage, in float64 if it runs in it on these arguments, and computes in it throughout."""
+def jax_stage(model: Any, arguments: Arguments, seed: int | None, dtype: str | None = None) -> Iterator[Stage]:
+    """Put a model on its stage, in `dtype`, or in float64 if it runs in it on these arguments and throughout."""
     with jax.default_device(jax.devices("cpu")[0]):
         program = program_of(model, *arguments)
         arrays = drawn_arrays(program, seed)
+        if dtype is not None:
+            yield JaxStage(program, [to_jax(array, jax.numpy.dtype(dtype)) for array in arrays])
+            return
         with ExitStack() as wide:
             wide.enter_context(jax.enable_x64(True))
             wide.enter_context(program.in_float64())
@@ -112,11 +115,11 @@ class JaxStage(Stage):
         """Move some parameters, and have the former ones back afterwards."""
         learned = [self._arrays[place] for place in self._learned]
         for place in places:
-            learned[place] = learned[place] + by * self._direction(place)
+            learned[place] = learned[place] + by * self.direction(place)
         with self._holding(learned):
             yield
 
-    def gradients(self, result: Callable[[], Any], cotangent: Any) -> list[float]:
+    def differentiated(self, result: Callable[[], Any], cotangent: Any) -> list[float]:
         """Go back with jax.grad."""
 
         def value(learned: list[Any]) -> Any:
@@ -130,7 +133,11 @@ class JaxStage(Stage):
             raise NotDifferentiable("jax cannot trace how its results are put together") from error
         finally:
             self._is_differentiated = False
-        return [float((gradient * self._direction(place)).sum()) for place, gradient in enumerate(found)]
+        return list(found)
+
+    def held(self, place: int) -> Any:
+        """Return a learned parameter."""
+        return self._arrays[self._learned[place]]
 
     @contextmanager
     def _holding(self, learned: Sequence[Any]) -> Iterator[None]:
@@ -143,7 +150,7 @@ class JaxStage(Stage):
         finally:
             self._arrays[:] = before
 
-    def _direction(self, place: int) -> Any:
+    def direction(self, place: int) -> Any:
         """Return a direction of a parameter: its numbers, which were drawn, in reverse; ones where all are zero."""
         array = self._drawn[place]
         reverse = array.reshape(-1)[::-1].reshape(array.shape)

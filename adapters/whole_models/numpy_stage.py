@@ -17,7 +17,7 @@ from veriformer.adapters.whole_models.stage import Stage
 
 
 @contextmanager
-def numpy_stage(model: Any, seed: int) -> Iterator[Stage]:
+def numpy_stage(model: Any, seed: int | None) -> Iterator[Stage]:
     """Put a copy of a model on its stage; the model itself is never called."""
     yield NumPyStage(program_of(model), seed)
 
@@ -27,7 +27,7 @@ class NumPyStage(Stage):
 
     dtype = "float64"
 
-    def __init__(self, program: Program, seed: int) -> None:
+    def __init__(self, program: Program, seed: int | None) -> None:
         self.framework = NumPyArrays()
         self.model = program
         self.called = program.called
@@ -74,6 +74,14 @@ class NumPyStage(Stage):
         raise NotDifferentiable("NumPy does not differentiate")
         yield
 
-    def gradients(self, result: Callable[[], Any], cotangent: Any) -> list[float]:
+    def differentiated(self, result: Callable[[], Any], cotangent: Any) -> list[Any]:
         """Raise NotDifferentiable."""
+        raise NotDifferentiable("NumPy does not differentiate")
+
+    def held(self, place: int) -> Any:
+        """Raise NotDifferentiable: there are no learned parameters."""
+        raise NotDifferentiable("NumPy does not differentiate")
+
+    def direction(self, place: int) -> Any:
+        """Raise NotDifferentiable: there are no learned parameters."""
         raise NotDifferentiable("NumPy does not differentiate")

@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.whole_models.arguments import parameters_of
+from veriformer.adapters.whole_models.arguments import Place, is_of_flags, parameters_of
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 
 _CANDIDATE = re.compile(r"mask|pad|valid", re.IGNORECASE)
@@ -60,11 +60,19 @@ def padding_of(sequences: Sequences, draw: Any, longest: int) -> Padding | None:
         return None
     names = [one.name for one in parameters_of(sequences.stage)]
     for name in names:
-        if _CANDIDATE.search(name) and not _OTHER.search(name) and sequences.place_of(name) != sequences.place:
+        place = sequences.place_of(name)
+        proposed = _CANDIDATE.search(name) or _is_of_flags(sequences, place)
+        if proposed and not _OTHER.search(name) and place != sequences.place:
             found = _reading_of(name, sequences, [draw(batch, length) for batch in _BATCHES])
             if found is not None:
                 return found
     return None
+
+
+def _is_of_flags(sequences: Sequences, place: Place) -> bool:
+    """Return whether the recorded pass had truth values for each token there."""
+    array = sequences.others.get(place)
+    return array is not None and tuple(array.shape) == sequences.shape and is_of_flags(sequences.stage, array)
 
 
 def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding | None:

@@ -44,12 +44,39 @@ class Stage(ABC):
         """Return a context in which some of the learned parameters are moved, each along a direction of its own."""
 
     @abstractmethod
+    def differentiated(self, result: Callable[[], Any], cotangent: Any) -> list[Any]:
+        """Return the gradient of ⟨cotangent, result()⟩ by each learned parameter, None where no way leads to it.
+
+        `result` calls the model. NotDifferentiable where the framework finds no way to any parameter.
+        """
+
+    @abstractmethod
+    def held(self, place: int) -> Any:
+        """Return a learned parameter."""
+
+    @abstractmethod
+    def direction(self, place: int) -> Any:
+        """Return a direction of a learned parameter: its numbers in reverse; ones where all are zero."""
+
     def gradients(self, result: Callable[[], Any], cotangent: Any) -> list[float]:
         """Return the derivative of ⟨cotangent, result()⟩ by each learned parameter, along its direction.
 
-        `result` calls the model; its derivative is 0 where the framework finds no way to a parameter. NotDifferentiable
-        where it finds none to any of them.
+        It is 0 where the framework finds no way to a parameter. Raises as `differentiated` does.
         """
+        found = self.differentiated(result, cotangent)
+        return [_inner(gradient, self.direction(place)) for place, gradient in enumerate(found)]
+
+    def gradients_by_size(self, result: Callable[[], Any], cotangent: Any) -> list[tuple[float, float, float]]:
+        """Return ⟨∂, w⟩, ‖∂‖ and ‖w‖ for each learned parameter w with the gradient ∂ of ⟨cotangent, result()⟩.
+
+        No layout of a parameter changes them. Raises as `differentiated` does.
+        """
+        found = self.differentiated(result, cotangent)
+        held = [self.held(place) for place in range(len(found))]
+        return [
+            (_inner(gradient, own), _inner(gradient, gradient) ** 0.5, _inner(own, own) ** 0.5)
+            for gradient, own in zip(found, held, strict=True)
+        ]
 
     @abstractmethod
     def cast(self, arguments: Arguments) -> Arguments:
@@ -61,27 +88,39 @@ class Stage(ABC):
 
 
 @contextmanager
-def staged(found: Model, arguments: Arguments, seed: int) -> Iterator[Stage]:
+def staged(found: Model, arguments: Arguments, seed: int | None, dtype: str | None = None) -> Iterator[Stage]:
     """Put a model on its stage, and put everything back at the end; CaptureError where its framework has none.
 
-    `arguments` are such as the model runs on; they tell whether it runs in float64.
+    `arguments` are such as the model runs on; they tell whether it runs in float64. Without a seed the model keeps its
+    own weights; with a `dtype` its parameters are rounded to that.
     """
-    with kept(), found.imports(), _stage_of(found, arguments, seed) as stage:
+    with kept(), found.imports(), _stage_of(found, arguments, seed, dtype) as stage:
         yield stage
 
 
-def _stage_of(found: Model, arguments: Arguments, seed: int) -> Any:
+def _stage_of(found: Model, arguments: Arguments, seed: int | None, dtype: str | None) -> Any:
     framework = framework_that_runs(found)
     if framework == "torch":
         from veriformer.adapters.whole_models.torch_stage import torch_stage
 
-        return torch_stage(found.found, arguments, seed)
+        return torch_stage(found.found, arguments, seed, dtype)
     if framework == "jax":
         from veriformer.adapters.whole_models.jax_stage import jax_stage
 
-        return jax_stage(found.found, arguments, seed)
-    if framework == "numpy":
+        return jax_stage(found.found, arguments, seed, dtype)
+    if framework == "numpy" and dtype is None:
         from veriformer.adapters.whole_models.numpy_stage import numpy_stage
 
         return numpy_stage(found.found, seed)
+    if framework == "onnx" and dtype is None and seed is None:
+        from veriformer.adapters.whole_models.onnx_stage import onnx_stage
+
+        return onnx_stage(found.found, arguments)
+    if dtype is not None:
+        raise CaptureError(f"models of {framework} are not run in {dtype}")
     raise CaptureError(f"models of {framework} are not called again")
+
+
+def _inner(first: Any, second: Any) -> float:
+    """Return the inner product of two arrays of a framework; 0 where there is none."""
+    return 0.0 if first is None or second is None else float((first * second).sum())

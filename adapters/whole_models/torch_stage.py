@@ -23,15 +23,16 @@ _SINGLE = 4
 
 
 @contextmanager
-def torch_stage(model: nn.Module, arguments: Arguments, seed: int) -> Iterator[Stage]:
-    """Put a module on its stage, in float64 if it runs in it on these arguments, and computes in it throughout."""
+def torch_stage(model: nn.Module, arguments: Arguments, seed: int | None, dtype: str | None = None) -> Iterator[Stage]:
+    """Put a module on its stage, in `dtype`, or in float64 if it runs in it on these arguments and throughout."""
     module, _ = unwrapped(model)
     threads = torch.get_num_threads()
+    wanted = (torch.float64, _own_precision(module)) if dtype is None else (getattr(torch, dtype),)
     try:
-        for dtype in (torch.float64, _own_precision(module)):
-            with in_evaluation_mode(module), on_copies(module, seed, dtype):
+        for precision in wanted:
+            with in_evaluation_mode(module), on_copies(module, seed, precision):
                 stage = TorchStage(module)
-                if dtype is not torch.float64 or _serves(stage, arguments):
+                if precision is not torch.float64 or _serves(stage, arguments):
                     yield stage
                     return
     finally:
@@ -105,14 +106,14 @@ class TorchStage(Stage):
         moving = [self._learned[place].data for place in places]
         before = [data.clone() for data in moving]
         for place, data in zip(places, moving, strict=True):
-            data.add_(self._direction(place), alpha=by)
+            data.add_(self.direction(place), alpha=by)
         try:
             yield
         finally:
             for data, old in zip(moving, before, strict=True):
                 data.copy_(old)
 
-    def gradients(self, result: Callable[[], Any], cotangent: Any) -> list[float]:
+    def differentiated(self, result: Callable[[], Any], cotangent: Any) -> list[Any]:
         """Go back with autograd, from a pass that records."""
         self._recording = True
         try:
@@ -122,13 +123,13 @@ class TorchStage(Stage):
             self._recording = False
         if not value.requires_grad:
             raise NotDifferentiable("nothing leads from the result to a parameter: the model is made for inference")
-        found = torch.autograd.grad(value, self._learned, allow_unused=True)
-        return [
-            0.0 if gradient is None else float((gradient * self._direction(place)).sum())
-            for place, gradient in enumerate(found)
-        ]
+        return list(torch.autograd.grad(value, self._learned, allow_unused=True))
 
-    def _direction(self, place: int) -> torch.Tensor:
+    def held(self, place: int) -> torch.Tensor:
+        """Return a learned parameter."""
+        return self._learned[place].data
+
+    def direction(self, place: int) -> torch.Tensor:
         """Return a direction of a parameter: its numbers, which were drawn, in reverse; ones where all are zero."""
         data = self._learned[place].data
         reverse = data.reshape(-1).flip(0).reshape(data.shape)

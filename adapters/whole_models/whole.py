@@ -34,7 +34,7 @@ class WholeModel:
     def implementation(self, stage: Stage, arguments: Arguments, name: str) -> Implementation:
         """Return the model as an implementation of `model`; see `Wrapping`."""
         sequences = sequences_of(stage, arguments)
-        box = BlackBox(**_inputs(sequences))
+        box = BlackBox(**inputs_of(sequences))
         draw, longest = drawing(sequences, box), box.max_length or 1
         features = Features(
             None if sequences.is_fixed else padding_of(sequences, draw, longest),
@@ -74,7 +74,8 @@ def drawing(sequences: Sequences, box: BlackBox) -> Callable[[int, int], Array]:
     return draw
 
 
-def _inputs(sequences: Sequences) -> dict[str, Any]:
+def inputs_of(sequences: Sequences) -> dict[str, Any]:
+    """Return what a `BlackBox` says of the inputs of a model that is called on sequences."""
     stage = sequences.stage
     longest = longest_that_runs(sequences)
     common = {"products_per_token": stage.size, "max_length": longest}

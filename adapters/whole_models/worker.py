@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.input_files import read_inputs
 from veriformer.adapters.capture.models import Model, load_model
 from veriformer.adapters.capture.storage import write_trace
+from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.isolation.description import described
 from veriformer.adapters.isolation.frames import Frame
 from veriformer.adapters.isolation.memory import limit_data
+from veriformer.adapters.isolation.messages import of_arrays
 from veriformer.adapters.isolation.worker import Server, serve
+from veriformer.adapters.whole_models.again import Again, Offers, running_again
 from veriformer.adapters.whole_models.stage import staged
 from veriformer.adapters.whole_models.wrapping import Wrapping, wrapped
 
@@ -31,6 +35,7 @@ class ModelServer(Server):
         # The model stays on its stage as long as the process lasts.
         self._stages = ExitStack()
         self._wrapped: list[Implementation | None] = []
+        self._running: Again | None = None
 
     def _done(self, request: dict[str, Any]) -> Frame:
         if "load" in request:
@@ -39,6 +44,8 @@ class ModelServer(Server):
             return self._record(**request["record"])
         if "wrap" in request:
             return self._wrap(**request["wrap"])
+        if "again" in request:
+            return self._again(**request["again"])
         return super()._done(request)
 
     def _load(self, source: str, memory: int, again: dict[str, Any] | None = None) -> Frame:
@@ -72,6 +79,19 @@ class ModelServer(Server):
             for one in made
         ]
         return Frame({"wrapped": replies, "compiles": stage.framework.compiles_per_shape})
+
+    def _again(self, asked: str, given: Sequence[Any], path: str = "", *, causal: bool = False) -> Frame:
+        """Run the model again; `asked` is the method of `Again`, and `path` the file for a record."""
+        if self._running is None:
+            arguments = self._arguments or recorded_pass(self._found, seed=None).arguments
+            self._running = self._stages.enter_context(running_again(self._found, arguments, causal=causal))
+        answer = getattr(self._running, asked)(*given)
+        if isinstance(answer, Offers):
+            return Frame({"offers": asdict(answer)})
+        if isinstance(answer, Trace):
+            write_trace(answer, Path(path))
+            return Frame({})
+        return of_arrays({"answer": answer})
 
     @property
     def _found(self) -> Model:

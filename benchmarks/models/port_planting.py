@@ -40,6 +40,7 @@ from veriformer.adapters.capture.trace import Trace
 
 PORTS = Path(__file__).parent / "ports"
 FAULTS = PORTS / "faults.toml"
+HELD_OUT = PORTS / "held_out.toml"
 SEED = "VERIFORMER_PORT_SEED"
 CORRECT, LEAST_CHANGE = 2e-6, 10
 # The file of each port, and that of the model it was made from.
@@ -111,9 +112,9 @@ class Fault:
         return f"{self.pair}: {self.note}"
 
 
-def faults(globs: Sequence[str] = ("*",)) -> list[Fault]:
+def faults(globs: Sequence[str] = ("*",), file: Path = FAULTS) -> list[Fault]:
     """Return the faults of the pairs that the globs choose."""
-    entries = tomllib.loads(FAULTS.read_text(encoding="utf-8"))["fault"]
+    entries = tomllib.loads(file.read_text(encoding="utf-8"))["fault"]
     every = [Fault(**{name: _listed(name, value) for name, value in entry.items()}) for entry in entries]
     return [fault for fault in every if fault.pair in chosen(globs)]
 

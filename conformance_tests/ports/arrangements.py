@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -37,10 +38,16 @@ SAME = Relation("same", "the same")
 OTHER = Relation("other numbers", "other numbers")
 
 
-def relation(first: Array, second: Array, heads: int | None = None, component: int | None = None) -> Relation:
+def relation(
+    first: Array,
+    second: Array,
+    heads: int | None = None,
+    component: int | None = None,
+    axes: tuple[str, ...] = (),
+) -> Relation:
     """Return what `second` is of `first`, the simplest that is true; `heads` is the axis that counts heads.
 
-    `component` is the axis of the components of a head.
+    `component` is the axis of the components of a head. `axes` are the names of first axes that may be exchanged.
     """
     if first.shape != second.shape and first.size == second.size:
         # Another number of heads is said where heads are counted.
@@ -50,7 +57,22 @@ def relation(first: Array, second: Array, heads: int | None = None, component: i
         return _of_shapes(first, second)
     if agree(second, first):
         return SAME
+    if axes and (exchanged := _axes_exchanged(first, second, axes)) is not None:
+        return exchanged
     return next(_relations(first, second, heads, component), OTHER)
+
+
+def _axes_exchanged(first: Array, second: Array, names: tuple[str, ...]) -> Relation | None:
+    """Return in which order the numbers stand along the first axes, read as one; None where it is none of them."""
+    others = tuple(range(len(names), first.ndim))
+    for order in permutations(range(len(names))):
+        if agree(second, first.transpose(*order, *others).reshape(first.shape)):
+            words = f"the same with its {', '.join(names)} in the order {', '.join(names[axis] for axis in order)}"
+            return Relation("axes permuted", words, order)
+        if agree(second.transpose(*order, *others).reshape(first.shape), first):
+            words = f"the same, with its {', '.join(names)} read as {', '.join(names[axis] for axis in order)}"
+            return Relation("axes permuted", words, order)
+    return None
 
 
 def _heads_joined(array: Array, heads: int | None) -> Array:
@@ -68,6 +90,11 @@ def _of_shapes(first: Array, second: Array) -> Relation:
             # Rows that no token needs may be added to a table.
             name = "longer" if len(second) > len(first) else "shorter"
             return Relation(name, f"its first {rows} rows, {shapes}")
+        start = next(
+            (at for at in range(1, len(first) - len(second) + 1) if agree(second, first[at:][: len(second)])), 0
+        )
+        if start:
+            return Relation("rows from later", f"its rows from row {start} on, {shapes}")
     if first.ndim == second.ndim == 2 and first.shape[0] == second.shape[0]:
         columns = min(first.shape[1], second.shape[1])
         if agree(second[:, :columns], first[:, :columns]):
@@ -139,7 +166,8 @@ def _by_components(first: Array, second: Array, heads: int, component: int) -> I
         return
     for name, turn in _pairings(width):
         if agree(flat[1], flat[0][..., turn]):
-            yield Relation("rotary order", f"the same with the components of each head {name}")
+            comma = "" if name.startswith(",") else " "
+            yield Relation("rotary order", f"the same with the components of each head{comma}{name}")
             return
     order = _matched(np.moveaxis(flat[0], -1, 0), np.moveaxis(flat[1], -1, 0))
     if order is not None:
@@ -147,11 +175,21 @@ def _by_components(first: Array, second: Array, heads: int, component: int) -> I
 
 
 def _pairings(width: int) -> Iterator[tuple[str, Array]]:
+    """Yield the orders of other rotary pairs; a part of the components may be turned, the first or the last."""
+    for turned in range(width - width % 2, len(("sine", "cosine")), -2):
+        for start in dict.fromkeys((0, width - turned)):
+            for words, half in _pairings_of_all(turned):
+                order = np.arange(width)
+                order[start : start + turned] = start + half
+                rest = "" if turned == width else f", of which {turned} are turned,"
+                yield f"{rest} {words}".strip(" "), order
+
+
+def _pairings_of_all(width: int) -> Iterator[tuple[str, Array]]:
     half = np.arange(width)
-    if width % 2 == 0:
-        yield "in the order of interleaved pairs", half.reshape(2, -1).T.ravel()
-        yield "in the order of pairs half a width apart", half.reshape(-1, 2).T.ravel()
-        yield "with its halves exchanged", np.roll(half, width // 2)
+    yield "in the order of interleaved pairs", half.reshape(2, -1).T.ravel()
+    yield "in the order of pairs half a width apart", half.reshape(-1, 2).T.ravel()
+    yield "with its halves exchanged", np.roll(half, width // 2)
 
 
 def _scaled(first: Array, second: Array) -> Iterator[Relation]:
@@ -172,7 +210,9 @@ def factor_in_words(factor: float, sizes: tuple[int, ...] = ()) -> str:
     """Return a constant with what it is of one of some sizes: √40, 1/√12."""
     for size in dict.fromkeys(one for one in sizes if one > 1):
         root = math.sqrt(size)
-        for value, words in ((root, f"√{size}"), (1 / root, f"1/√{size}"), (size, str(size)), (1 / size, f"1/{size}")):
+        ways = ((root, f"√{size}"), (1 / root, f"1/√{size}"), (size, str(size)), (1 / size, f"1/{size}"))
+        # A root that is a whole number is said as that number.
+        for value, words in ways if root != round(root) else ways[2:]:
             if abs(abs(factor) - value) <= 1e-6 * value:
                 return f"{'-' if factor < 0 else ''}{words}"
     return f"{factor:.6g}"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, Weight
-from veriformer.conformance_tests.ports.stream_items import choices, cut
+from veriformer.conformance_tests.ports.masks import SeenPairs, mask_otherwise
+from veriformer.conformance_tests.ports.stream_items import as_stored, choices, cut
 from veriformer.conformance_tests.recognition.attention_aspects import attention_aspects
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
+from veriformer.conformance_tests.recognition.biases import visible_with
+from veriformer.conformance_tests.recognition.buckets import BucketRule, buckets_of
+from veriformer.conformance_tests.recognition.core import Setting
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.heads import Split
@@ -19,10 +23,10 @@ from veriformer.conformance_tests.recognition.maps import LinearMap, canonical_f
 from veriformer.conformance_tests.recognition.networks import matrix_of
 from veriformer.conformance_tests.recognition.operands import Operand, read_operand
 from veriformer.conformance_tests.recognition.tracking import places
-from veriformer.conformance_tests.recognition.turning import Turned
+from veriformer.conformance_tests.recognition.turning import Pairing, Turned
 
 _ROLES: tuple[StepName, ...] = ("query", "key", "value")
-_OF_ROLE = ("understood", "rotation", "base", "norm", "order")
+_OF_ROLE = ("understood", "moved", "rotation", "base", "norm", "order")
 _OF_CORE = ("head width", "scale", "softcap", "visible keys", "window", "bias", "sinks")
 
 
@@ -65,7 +69,9 @@ def _projected(flow: Flow, reading: AttentionReading, role: StepName, path: str)
             return
         matrices.append(matrix[:, columns])
         biases.append(_bias(flow, one, columns))
-    turn = _order(operand.rotation, matrices[0].shape[-1])
+    turn = _order(
+        operand.rotation, matrices[0].shape[-1], None if operand.rotation is None else operand.rotation.pairing
+    )
     whole = np.concatenate(matrices, axis=1)[..., turn]
     stored = matrix_of(flow, maps[0]) if len(maps) == 1 else None
     yield Weight(f"{role} weight", role, maps[0].step, path, whole, names, None, 1, 2, stored)
@@ -94,10 +100,10 @@ def _bias(flow: Flow, one: LinearMap, columns: Array) -> Array | None:
     return bias[columns] if bias.size > columns.max() else None
 
 
-def _order(rotation: Turned | None, width: int) -> Array:
+def _order(rotation: Turned | None, width: int, pairing: Pairing | None) -> Array:
     """Return the components so that those that are turned together stand half a width apart, as in the half pairing."""
     order = np.arange(width)
-    if rotation is None or rotation.pairing == "half":
+    if rotation is None or pairing == "half":
         return order
     start = width - rotation.width if rotation.at_end else 0
     pairs = order[start : start + rotation.width]
@@ -110,7 +116,8 @@ def _heads(flow: Flow, reading: AttentionReading, role: StepName, path: str) -> 
     site = reading.sublayer.sites[0]
     value = getattr(site, f"{role}_value")
     step: StepName = role if operand.rotation is None else "rotary"
-    turn = _order(operand.rotation, operand.heads.shape[-1])
+    after = None if operand.rotation is None else operand.rotation.pairing_after
+    turn = _order(operand.rotation, operand.heads.shape[-1], after)
     place = flow.maker(value) or reading.sublayer.first_step
     return Cut(f"{role} heads", step, place, path, operand.heads[..., turn], flow.unit(value), 1)
 
@@ -124,9 +131,30 @@ def _masked(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
     if setting.mask is not None:
         table = np.ascontiguousarray(setting.mask.any(axis=1) if setting.mask.ndim > 3 else setting.mask)
         words = f"{int(table.sum())} of {table.size} pairs of a query and a key are seen"
-        yield Choice("mask", "mask", at, path, (table.shape, table.tobytes()), words)
+        kept = SeenPairs(table)
+        yield Choice("mask", "mask", at, path, kept, words, lambda usual: mask_otherwise(kept, usual))
     if setting.bias is not None:
-        yield Cut("bias", "logits", at, path, np.asarray(setting.bias), flow.unit(site.query_value), 1)
+        yield from _of_table(flow, setting, at, path)
+        seen = visible_with(setting, setting.bias.shape)
+        yield Cut("bias values", "logits", at, path, np.where(seen, setting.bias, 0.0), flow.unit(site.query_value), 1)
+
+
+def _of_table(flow: Flow, setting: Setting, at: int, path: str) -> Iterator[Item]:
+    """Yield the table of relative positions that a bias is made of, and which row each relative position gets."""
+    assert setting.bias is not None
+    found = buckets_of(flow, setting, visible_with(setting, setting.bias.shape)[0, 0])
+    rule = None if found is None else found.rule
+    if found is None or rule is None:
+        return
+    own = found.names[0].rpartition(".")[0] or path
+    yield Weight("relative table", "logits", at, path, found.table, found.names)
+    yield Choice("buckets", "logits", at, own, rule, rule.words, lambda usual: _mistaken_rule(rule, usual))
+
+
+def _mistaken_rule(rule: BucketRule, usual: Hashable) -> str:
+    """Return the mistake that a rule of buckets is where the other model has another."""
+    turned = isinstance(usual, BucketRule) and usual.reversed != rule.reversed
+    return "relative_index_transposed" if turned else "t5_bucket_wrong"
 
 
 def _weights(reading: AttentionReading) -> Array | None:
@@ -162,7 +190,7 @@ def _output(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
     )
     bias = None if exit_map.bias is None else flow.array(exit_map.bias).ravel()
     names = () if exit_map.bias is None else flow.parameters_of(exit_map.bias)
-    yield Weight("output bias", step, exit_map.step, path, bias, names, 0.0)
+    yield Weight("output bias", step, exit_map.step, path, bias, names, 0.0, stored=as_stored(flow, names))
     yield cut(flow, "attention output", step, exit_map.output, path)
 
 

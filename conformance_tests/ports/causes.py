@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import replace
+
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.ports.arrangements import factor_in_words
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import Cause
 from veriformer.conformance_tests.ports.items import Choice, Item, Weight
+from veriformer.conformance_tests.recognition.findings import Departure
 
 # Where correct models disagree, so that neither of the two is wrong by itself.
 _CONVENTIONS = (
@@ -34,6 +38,15 @@ def cause_of(finding: Finding) -> Cause:
     return _of_choice(finding)
 
 
+def of_first_departing(cause: Cause, own: Departure) -> Cause:
+    """Return the cause of a difference where it is the first model that departs from the Transformer."""
+    sentence = f"{cause.sentence}; it is A that departs here: {own.sentence}"
+    change = f"{cause.change}; or mend A, which departs there" if cause.change else ""
+    if not own.suspects:
+        return replace(cause, sentence=sentence, change=change)
+    return replace(cause, kind="mistake", name=own.suspects[0].name, sentence=sentence, change=change)
+
+
 def _of_choice(finding: Finding) -> Cause:
     first, second = finding.first, finding.second
     assert isinstance(first, Choice)
@@ -41,6 +54,8 @@ def _of_choice(finding: Finding) -> Cause:
     subject = _subject(second.key)
     sentence = f"{subject}A: {first.words}; B: {second.words}"
     slug = _slug(finding, first, second)
+    times = _scaled_by(first.value, second.value) if second.key.endswith(" base") else None
+    sentence += "" if times is None else f"; all of B's angles are A's times {factor_in_words(times)}"
     known = slug in catalogue()
     convention = _is_convention(first, second)
     name = slug if known or (slug and not convention) else second.key
@@ -54,18 +69,31 @@ def _slug(finding: Finding, first: Choice, second: Choice) -> str:
         names = (
             "" if finding.pairs_moved else "rope_interleaved_vs_half",
             "rope_rotary_dim_ignored",
-            "rope_rotary_dim_ignored",
+            "",
             "rope_position_offset",
             "rope_sign_flipped",
         )
         pairs = zip(names, first.value, second.value, strict=False)
         return next((name for name, one, other in pairs if name and one != other), second.slug(first.value))
+    if second.key.endswith(" base") and _scaled_by(first.value, second.value) is not None:
+        return "rope_scaling_ignored"
     if second.key == "activation" and {first.value, second.value} <= _GELU:
         return "gelu_quick_vs_erf" if "gelu_sigmoid" in (first.value, second.value) else "gelu_tanh_vs_erf"
     if second.key == "visible keys" and first.value in ("masked", "causal and masked"):
         unmasked = {"masked": "every key", "causal and masked": "causal"}[str(first.value)]
         return "padding_mask_ignored" if second.value == unmasked else ""
     return second.slug(first.value)
+
+
+def _scaled_by(first: Hashable, second: Hashable) -> float | None:
+    """Return c where frequencies are those of the other rotation times c, as for positions that are scaled."""
+    if not isinstance(first, tuple) or not isinstance(second, tuple) or len(first) != len(second) or len(first) < 2:
+        return None
+    # They are rounded to four digits after the point.
+    pairs = [(one, other) for one, other in zip(first, second, strict=True) if min(abs(one), abs(other)) > 1e-3]
+    factor = second[0] / first[0] if first[0] else 1.0
+    alike = all(abs(other - factor * one) <= 1e-4 * (1.0 + abs(factor)) for one, other in pairs)
+    return factor if len(pairs) > 1 and alike and abs(factor - 1.0) > 1e-2 else None
 
 
 def _is_convention(first: Choice, second: Choice) -> bool:
@@ -94,12 +122,23 @@ def _of_weight(finding: Finding) -> Cause:
     if finding.cut_otherwise and item.key.startswith("row for all"):
         words = f"all tokens get one row of {label_b}, and it is another row than A's of {label_a}"
         return Cause("mistake", "row", words, 1.0, f"{_where(item)}: take the row of {label_b} that A takes")
+    if finding.cut_otherwise and found.name == "scaled":
+        words = (
+            f"the numbers of {label_b} are those of {label_a}, and B uses them times {factor_in_words(found.factor)}"
+        )
+        change = f"{_where(item)}: use {label_b} as it is, as A does"
+        return Cause("factor", "scaled", f"{item.key}: {words}", 1.0, change)
     if finding.cut_otherwise:
         words = (
             f"{item.key}: the numbers of {label_b} are those of {label_a}, and B takes them in another order: it has "
             f"{found.words}"
         )
-        return Cause("mistake", found.name, words, 1.0, f"{_where(item)}: take the columns of {label_b} in A's order")
+        numbers = "the numbers of a patch, for" if isinstance(item, Weight) and item.axes else "the columns of"
+        return Cause("mistake", found.name, words, 1.0, f"{_where(item)}: take {numbers} {label_b} in A's order")
+    if found.name == "rows from later" and item.key == "positions table":
+        words = f"{item.key}: B's {label_b} is made of A's {label_a} without its first rows: {found.words}"
+        change = f"{label_b}: begin with the first row of A's {label_a}"
+        return Cause("mistake", "learned_position_offset_wrong", words, 1.0, change)
     if found.name == "missing":
         sentence = f"A has {label_a} ({item.key}), and B has nothing in its place"
         return Cause("weight", "missing", sentence, 1.0, f"{_where(item)}: add {label_a} ({item.key})")
@@ -128,6 +167,7 @@ _MENDING = {
     "component major": "count heads before components, as",
     "rotary order": "put the components of each head into the order of",
     "components permuted": "put the components of each head into the order of",
+    "axes permuted": "put its axes into the order of",
     "permuted": "put it into the order of",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from importlib import import_module
@@ -15,7 +16,7 @@ from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.conformance_tests.ports.findings import PortComparison
 from veriformer.conformance_tests.ports.hidden import hidden_weights
-from veriformer.conformance_tests.ports.recording import both_recorded, recordable
+from veriformer.conformance_tests.ports.recording import Recordable, both_recorded, recordable
 
 
 def compare_models(
@@ -41,27 +42,33 @@ def compare_models(
             stack.enter_context(redirect_stderr(StringIO()))
         models = stack.enter_context(recordable((first, second), isolation, _import_the_rest))
         traces = both_recorded(models[0], models[1], given)
-    return compare_traces(name_of(first), traces[0], name_of(second), traces[1], started)
+        found = _compared((name_of(first), name_of(second)), traces, models)
+    return replace(found, seconds=time.monotonic() - started)
 
 
 def _import_the_rest() -> None:
     """Import what compares, which brings the families and the laws of all operations."""
-    import_module("veriformer.conformance_tests.ports.comparing")
+    import_module("veriformer.conformance_tests.ports.situations.repeating")
 
 
-def compare_traces(name_a: str, first: Trace, name_b: str, second: Trace, started: float) -> PortComparison:
-    """Return the comparison of two records of the same inputs; the seconds count from `started`."""
-    from veriformer.conformance_tests.ports.comparing import compared
+def _compared(names: tuple[str, str], traces: tuple[Trace, Trace], models: Sequence[Recordable]) -> PortComparison:
+    """Return the comparison of two models by their records, and by what they do when they are run again."""
+    from veriformer.conformance_tests.ports.comparing import Comparing
+    from veriformer.conformance_tests.ports.situations.repeating import with_situations
+    from veriformer.conformance_tests.recognition.causality import is_causal
 
-    found = compared(name_a, first, name_b, second)
-    notes = [f"{name}: {note}" for name, trace in ((name_a, first), (name_b, second)) for note in trace.notes]
+    comparing = Comparing(names[0], traces[0], names[1], traces[1])
+    sides = comparing.first, comparing.second
+    again = [model.again(causal=is_causal(side.model)) for model, side in zip(models, sides, strict=True)]
+    found = with_situations(comparing.result(), comparing, (again[0], again[1]))
+    return _with_remarks(found, names, traces)
+
+
+def _with_remarks(found: PortComparison, names: tuple[str, str], traces: tuple[Trace, Trace]) -> PortComparison:
+    first = traces[0]
+    notes = [f"{name}: {note}" for name, trace in zip(names, traces, strict=True) for note in trace.notes]
     shapes = ", ".join(
         f"{'tokens' if array.dtype.kind == 'i' else 'numbers'} {array.shape}"
         for array in (first.values[index].array for index in first.inputs)
     )
-    return replace(
-        found,
-        notices=(*notes, *hidden_weights(first), *found.notices),
-        inputs=shapes,
-        seconds=time.monotonic() - started,
-    )
+    return replace(found, notices=(*notes, *hidden_weights(first), *found.notices), inputs=shapes)

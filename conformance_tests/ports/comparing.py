@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.ports.alignment import Pair, aligned
-from veriformer.conformance_tests.ports.causes import cause_of
+from veriformer.conformance_tests.ports.causes import cause_of, of_first_departing
 from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_cut
 from veriformer.conformance_tests.ports.direct import FirstParting, first_parting
 from veriformer.conformance_tests.ports.finding import Finding
@@ -20,35 +20,38 @@ from veriformer.conformance_tests.ports.findings import (
     PortVerdict,
 )
 from veriformer.conformance_tests.ports.items import Cut, Item, PortPart, Weight
-from veriformer.conformance_tests.ports.judged import Judged
+from veriformer.conformance_tests.ports.judged import Judged, first_lost
 from veriformer.conformance_tests.ports.logits import cause_of_weights
 from veriformer.conformance_tests.ports.pairing import findings_of
 from veriformer.conformance_tests.ports.precision import rounding_of
 from veriformer.conformance_tests.ports.read_otherwise import Used, is_used, without_misread
 from veriformer.conformance_tests.ports.side import Side
+from veriformer.conformance_tests.ports.stream_norms import with_norms_of_the_stream
 from veriformer.conformance_tests.ports.tables import part_pair, weight_pairs
-from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values
+from veriformer.conformance_tests.ports.values import cause_of_results, cause_of_values, known_before
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.paths import code_of
-
-
-def compared(name_a: str, trace_a: Trace, name_b: str, trace_b: Trace) -> PortComparison:
-    """Return what two models that were recorded on the same inputs have in common, and where and why they differ."""
-    with np.errstate(all="ignore"):
-        return _Comparing(Side(name_a, trace_a), Side(name_b, trace_b)).result()
-
 
 _STRUCTURE = ("norm", "residual", "heads_output", "final_norm")
 
 
-class _Comparing:
-    def __init__(self, first: Side, second: Side) -> None:
-        self.first, self.second = first, second
-        self.bound = max(rounding_of(first.flow), rounding_of(second.flow))
-        self.pairs = aligned(first.parts, second.parts)
-        self.used = Used(first), Used(second)
+class Comparing:
+    """Two models that were recorded on the same inputs; the numbers of their results may be `bound` apart."""
+
+    def __init__(self, name_a: str, trace_a: Trace, name_b: str, trace_b: Trace) -> None:
+        with np.errstate(all="ignore"):
+            self.first, self.second = Side(name_a, trace_a), Side(name_b, trace_b)
+            self.bound = max(rounding_of(self.first.flow), rounding_of(self.second.flow))
+            self.pairs = aligned(self.first.parts, self.second.parts)
+            self.used = Used(self.first), Used(self.second)
+        self.notices: list[str] = []
 
     def result(self) -> PortComparison:
+        """Return what both have in common, and where and why they differ."""
+        with np.errstate(all="ignore"):
+            return self._result()
+
+    def _result(self) -> PortComparison:
         distance = self._outputs_apart()
         judged = self._judged()
         differences, inside = self._told(judged, equal=distance <= TIGHT)
@@ -66,6 +69,7 @@ class _Comparing:
             tuple(differences),
             tuple(inside),
             weight_pairs(judged, self.first, self.second),
+            tuple(self.notices),
         )
 
     def _with_parting(self, differences: list[Difference], judged: Sequence[Judged]) -> list[Difference]:
@@ -104,6 +108,7 @@ class _Comparing:
     def _judged(self) -> list[Judged]:
         every = [weight for part in self.first.parts for weight in part.weights()]
         found = []
+        lost = False
         for pair in self.pairs:
             one = Judged(pair)
             found.append(one)
@@ -112,7 +117,8 @@ class _Comparing:
                 one.far = float("inf")
                 continue
             one.findings = without_misread(findings_of(first, second, every), *self.used)
-            one.own = self._own_departures(first, second)
+            one.own = self._departures_of_one((self.second, second), (self.first, first))
+            one.own_a = self._departures_of_one((self.first, first), (self.second, second))
             cuts = [(cut, other, apart(cut.array, other.array, cut.heads)) for cut, other in cuts_of(first, second)]
             # Without a value behind them, differences are taken to have an effect.
             known = bool(cuts) and cuts[-1][0] is last_cut(first)
@@ -122,12 +128,23 @@ class _Comparing:
             if known and all(far <= self.bound for far in alike):
                 one.findings = [finding for finding in one.findings if not finding.may_be_misread]
             one.unknown = next(((cut, other) for cut, other, far in cuts if not far <= self.bound), None)
+            begins = first_lost(pair)
+            if lost or begins is not None:
+                one.without_what_is_behind(None if lost or begins is None else begins[1])
+            if begins is not None and not lost:
+                side, cut = begins
+                self.notices.append(
+                    f"the {cut.key} of {'AB'[side]} in {cut.path or 'the model'} are not all numbers: behind them only "
+                    "weights are compared"
+                )
+                lost = True
+        with_norms_of_the_stream(found)
         return found
 
-    def _own_departures(self, first: PortPart, second: PortPart) -> list[Departure]:
-        """Return what the second model departs in within a part, and the first one does not."""
-        known = {(one.step, _slugs(one)) for one in self._within(self.first, first)}
-        return [one for one in self._within(self.second, second) if (one.step, _slugs(one)) not in known]
+    def _departures_of_one(self, own: tuple[Side, PortPart], other: tuple[Side, PortPart]) -> list[Departure]:
+        """Return what one model departs in within a part, and the other one does not."""
+        known = {(one.step, _slugs(one)) for one in self._within(*other)}
+        return [one for one in self._within(*own) if (one.step, _slugs(one)) not in known]
 
     def _within(self, side: Side, part: PortPart) -> list[Departure]:
         low, high = self._span(part)
@@ -142,6 +159,7 @@ class _Comparing:
         parted = False
         for one in judged:
             first, second = one.pair
+            before = len(differences)
             if first is None or second is None:
                 if self._is_read_otherwise(first, second):
                     continue
@@ -159,13 +177,16 @@ class _Comparing:
                     differences.append(self._difference(one, finding))
                 elif not finding.is_layout and not (named and finding.is_structure):
                     inside.append(self._difference(one, finding))
-            if equal and not one.findings and one.unknown is not None and one.unknown[0].key == "bias":
+            if equal and not one.findings and one.unknown is not None and one.unknown[0].key == "bias values":
                 inside.append(self._of_values(one, *one.unknown))
             has_effect = not equal and (parted or not one.far <= self.bound)
             if has_effect and not shown and not (named and any(finding.is_structure for finding in one.findings)):
                 differences += [self._of_departure(one, item) for item in one.own]
-                if not parted and not one.own and one.unknown is not None:
+                if not one.own:
+                    differences += [self._of_departure_of_first(one, item) for item in one.own_a]
+                if not parted and not one.own and not one.own_a and one.unknown is not None:
                     differences.append(self._of_values(one, *one.unknown))
+            one.told = tuple(each.step for each in differences[before:])
             parted = parted or not one.far <= self.bound
         return differences, inside
 
@@ -196,11 +217,14 @@ class _Comparing:
             cause = Cause(cause.kind, cause.name, f"{cause.sentence}; {finding.harmless}", cause.confidence)
         step = finding.item.step
         own = next((item for item in one.own if item.step == step), None)
+        own_a = one.departure_of_first(finding)
+        if own_a is not None and own is None:
+            cause = of_first_departing(cause, own_a)
         first, second = finding.first, finding.second
         if finding.cut_otherwise:
             # The weights are the same, so that the code is the place.
             first, second = (replace(each, names=()) if isinstance(each, Weight) else each for each in (first, second))
-        return self._placed(one.pair, first, second, step, cause, own)
+        return replace(self._placed(one.pair, first, second, step, cause, own), own_a=own_a)
 
     def _of_departure(self, one: Judged, item: Departure) -> Difference:
         name = item.suspects[0].name if item.suspects else "none that is known"
@@ -213,13 +237,20 @@ class _Comparing:
         assert second is not None
         return Difference(**{**vars(found), "path_b": item.path, "file_b": item.file, "line_b": item.line})
 
+    def _of_departure_of_first(self, one: Judged, item: Departure) -> Difference:
+        where = one.pair[1].path if one.pair[1] is not None else ""
+        cause = Cause("unknown", "none that is known", "B does not do here what A does", 0.0, f"{where}: do as A does")
+        found = self._placed(one.pair, None, None, item.step, of_first_departing(cause, item), None)
+        return replace(found, path_a=item.path, file_a=item.file, line_a=item.line, own_a=item)
+
     def _of_values(self, one: Judged, first: Cut, second: Cut) -> Difference:
         both = one.pair
         if first.key in ("weights", "heads output") and both[0] is not None and both[1] is not None:
             told = cause_of_weights(both[0], both[1])
             if told is not None:
                 return self._placed(both, first, second, told.step, told.cause, None)
-        return self._placed(both, first, second, first.step, cause_of_values(first, second), None)
+        cause = cause_of_values(first, second, known_before(self.pairs, both, first))
+        return self._placed(both, first, second, first.step, cause, None)
 
     def _of_nothing_known(self) -> Difference:
         if self._ends_alike():

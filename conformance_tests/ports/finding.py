@@ -19,7 +19,8 @@ class Finding:
 
     `relation` is about weights. `harmless` says that something else in the part makes up for it; `is_layout` that
     nothing but the order of numbers in memory is meant. `elsewhere` is the weight of the first model that the second
-    one has here. `cut_otherwise` says that the matrix is the same, and its columns or rows are taken in another order.
+    one has here. `cut_otherwise` says that the parameter is the same, and its numbers are taken in another order, or
+    times a number.
     """
 
     first: Item | None

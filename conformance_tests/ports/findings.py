@@ -9,7 +9,9 @@ from veriformer.conformance_tests.recognition.findings import Departure, StepNam
 
 PortVerdict = Literal["agree", "differ", "inside"]
 CauseKind = Literal["weight", "convention", "mistake", "factor", "precision", "unknown"]
+Departing = Literal["A", "B", "both", "neither"]
 PairStatus = Literal["same", "inside", "differs", "unmatched"]
+SituationStatus = Literal["same", "differs", "beyond", "measured", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,9 @@ class Difference:
 
     Paths are modules or parameters in each model's own names, files and lines are the user's code; "" and 0 where the
     framework does not tell. `layer` counts from 0 in the first model, None outside of layers. `own` is what the second
-    model departs in from the Transformer that it otherwise is, where that is the same place.
+    model departs in from the Transformer that it otherwise is, where that is the same place; `own_a` the same of the
+    first model. `situation` is where alone it shows, such as "with padding on the left"; empty if one ordinary pass
+    shows it.
     """
 
     path_a: str
@@ -47,6 +51,30 @@ class Difference:
     line_b: int
     cause: Cause
     own: Departure | None = None
+    own_a: Departure | None = None
+    situation: str = ""
+
+    @property
+    def departs(self) -> Departing:
+        """Which of the two departs from the Transformer here; neither where correct ones disagree, or in a weight."""
+        if self.own_a is None:
+            return "neither" if self.own is None else "B"
+        return "A" if self.own is None else "both"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A comparison that was repeated with other inputs, or in another way: "at length 64", "with a cache".
+
+    `apart` is as in `PortComparison`. "beyond" is a difference beyond the lengths that both models were made for, and
+    "measured" a number that is held against neither, such as R, the error of B as a multiple of A's. "unknown" says
+    that nothing could be compared, and `sentence` why.
+    """
+
+    name: str
+    status: SituationStatus
+    sentence: str = ""
+    apart: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,6 +125,8 @@ class PortComparison:
     notices: tuple[str, ...] = ()
     inputs: str = ""
     seconds: float = 0.0
+    situations: tuple[Situation, ...] = ()
+    smallest: str = ""
 
     @property
     def exit_status(self) -> int:

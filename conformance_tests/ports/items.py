@@ -37,6 +37,8 @@ class Weight(Item):
     """The axis that counts the components of a head, which a rotary pairing may order in another way."""
     stored: Array | None = None
     """The whole matrix (in, out) as the map uses it, before its columns were told apart."""
+    axes: tuple[str, ...] = ()
+    """What the first axes are called, where a model may take them in another order: those of a patch."""
 
     @property
     def label(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.items import Item, Weight
-from veriformer.conformance_tests.ports.stream_items import choices, cut
+from veriformer.conformance_tests.ports.stream_items import as_stored, choices, cut
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.heads import columns_of
@@ -36,7 +36,7 @@ def _map(flow: Flow, name: str, step: StepName, one: LinearMap, path: str) -> It
     yield Weight(f"{name} weight", step, one.step, path, matrix_of(flow, one), one.names)
     bias = None if one.bias is None else flow.array(one.bias).ravel()
     names = () if one.bias is None else flow.parameters_of(one.bias)
-    yield Weight(f"{name} bias", step, one.step, path, bias, names, 0.0)
+    yield Weight(f"{name} bias", step, one.step, path, bias, names, 0.0, stored=as_stored(flow, names))
 
 
 def _branch(flow: Flow, name: str, branch: Branch, path: str) -> Iterator[Item]:

@@ -50,7 +50,7 @@ def _of_weights(first: Item | None, second: Item | None, every: Sequence[Weight]
     one, other = _filled(first.array, second), _filled(second.array, first)
     if one is None or other is None or not are_comparable(first, second):
         return None
-    found = relation(one, other, first.heads, first.component)
+    found = relation(one, other, first.heads, first.component, first.axes)
     if found.is_same:
         return None
     if second.array is None:
@@ -58,7 +58,7 @@ def _of_weights(first: Item | None, second: Item | None, every: Sequence[Weight]
     elif first.array is None:
         found = Relation("additional", "there, and the first model has none")
     is_row = first.key.startswith("row for all")
-    if (is_row or found.name in _IN_ANOTHER_ORDER) and _stored_alike(first, second):
+    if (is_row or found.name in _TAKEN_OTHERWISE) and _stored_alike(first, second):
         return Finding(first, second, found, cut_otherwise=True)
     elsewhere = None
     if found.name in ("other numbers", "other shape", "permuted", "in part"):
@@ -66,7 +66,15 @@ def _of_weights(first: Item | None, second: Item | None, every: Sequence[Weight]
     return Finding(first, second, found, elsewhere)
 
 
-_IN_ANOTHER_ORDER = ("heads permuted", "component major", "rotary order", "components permuted", "permuted")
+_TAKEN_OTHERWISE = (
+    "heads permuted",
+    "component major",
+    "rotary order",
+    "components permuted",
+    "axes permuted",
+    "permuted",
+    "scaled",
+)
 
 
 def _stored_alike(first: Weight, second: Weight) -> bool:

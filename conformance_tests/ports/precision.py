@@ -15,10 +15,13 @@ _UNITS = {"float32": SINGLE, "float16": HALF, "bfloat16": BFLOAT}
 
 def rounding_of(flow: Flow) -> float:
     """Return by how much the results of a model may be off, as a part of the largest entry."""
-    whole = _UNITS.get(flow.trace.dtype)
-    if whole is not None:
-        return _ROUNDINGS * whole
-    return _ROUNDINGS_OF_FEW * SINGLE if _has_single(flow) else max(_ROUNDINGS * DOUBLE, _LEAST)
+    whole = rounding_in(flow.trace.dtype)
+    return max(_ROUNDINGS_OF_FEW * SINGLE, whole) if _has_single(flow) else whole
+
+
+def rounding_in(dtype: str) -> float:
+    """Return by how much the results of a model that computes in a precision may be off."""
+    return max(_ROUNDINGS * _UNITS.get(dtype, DOUBLE), _LEAST)
 
 
 def _has_single(flow: Flow) -> bool:

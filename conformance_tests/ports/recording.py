@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -13,11 +13,14 @@ import numpy as np
 from veriformer.adapters.capture.captured import recorded_pass
 from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.isolated import IsolatedModel
-from veriformer.adapters.capture.models import load_model
+from veriformer.adapters.capture.models import Model, load_model
+from veriformer.adapters.capture.probable import RECORDS
 from veriformer.adapters.capture.storage import read_trace
 from veriformer.adapters.capture.trace import Kind, Trace
 from veriformer.adapters.errors import CaptureError, LoadError
 from veriformer.adapters.isolation.limits import ProcessLimits
+from veriformer.adapters.whole_models.again import Repeatable, running_again
+from veriformer.adapters.whole_models.again_elsewhere import AgainElsewhere
 from veriformer.conformance_tests.drawing.arrays import Array
 
 
@@ -29,23 +32,43 @@ class Recordable(Protocol):
     ) -> Trace:
         """Return the record of a pass, with the model's own weights where there is no seed."""
 
+    def again(self, *, causal: bool) -> Repeatable | None:
+        """Return the model, to be run again after its last record; None where that cannot be."""
 
-@dataclass(frozen=True)
+
 class _Here:
-    """A model in this process."""
+    """A model in this process, which is left as it was when `contexts` are left."""
 
-    target: object
+    def __init__(self, target: object, contexts: ExitStack) -> None:
+        self._target, self._contexts = target, contexts
+        self._last: tuple[Model, Arguments] | None = None
 
     def record(
         self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
     ) -> Trace:
         positional, keywords = inputs or ((), {})
-        found = load_model(self.target)
-        return recorded_pass(found, positional or None, keywords or None, seed=seed, offered=offered).trace
+        found = load_model(self._target)
+        recorded = recorded_pass(found, positional or None, keywords or None, seed=seed, offered=offered)
+        self._last = found, recorded.arguments
+        return recorded.trace
+
+    def again(self, *, causal: bool) -> Repeatable | None:
+        return None if self._last is None else self._contexts.enter_context(running_again(*self._last, causal=causal))
 
 
-RECORD = ".trace"
-"""How the file of a record ends, which `veriformer capture` writes."""
+class _Elsewhere:
+    """A model in a process of its own."""
+
+    def __init__(self, model: IsolatedModel) -> None:
+        self.model = model
+
+    def record(
+        self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
+    ) -> Trace:
+        return self.model.record(seed, inputs, offered)
+
+    def again(self, *, causal: bool) -> Repeatable | None:
+        return AgainElsewhere(self.model, causal=causal)
 
 
 class _Kept:
@@ -73,6 +96,9 @@ class _Kept:
             )
         return self._trace
 
+    def again(self, *, causal: bool) -> Repeatable | None:
+        return None
+
 
 @contextmanager
 def recordable(
@@ -82,24 +108,28 @@ def recordable(
 
     They are built side by side, and `meanwhile` runs in this process.
     """
-    models = [_found(target, own) for target, own in zip(targets, limits, strict=True)]
-    elsewhere = [model for model in models if isinstance(model, IsolatedModel)]
+    contexts = ExitStack()
+    models = [_found(target, own, contexts) for target, own in zip(targets, limits, strict=True)]
+    elsewhere = [model.model for model in models if isinstance(model, _Elsewhere)]
     try:
         with ThreadPoolExecutor(max(len(elsewhere), 1)) as pool:
             building = [pool.submit(model.build) for model in elsewhere]
             meanwhile()
             for one in building:
                 one.result()
-        yield [*models]
+        with contexts:
+            yield [*models]
     finally:
         for model in elsewhere:
             model.close()
 
 
-def _found(target: object, limits: ProcessLimits | None) -> _Here | _Kept | IsolatedModel:
-    if isinstance(target, str) and target.endswith(RECORD):
+def _found(target: object, limits: ProcessLimits | None, contexts: ExitStack) -> _Here | _Kept | _Elsewhere:
+    if isinstance(target, str) and target.endswith(RECORDS):
         return _Kept(target)
-    return _Here(target) if limits is None or not isinstance(target, str) else IsolatedModel(target, limits)
+    if limits is None or not isinstance(target, str):
+        return _Here(target, contexts)
+    return _Elsewhere(IsolatedModel(target, limits))
 
 
 def both_recorded(first: Recordable, second: Recordable, inputs: Arguments | None = None) -> tuple[Trace, Trace]:

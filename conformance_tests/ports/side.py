@@ -7,11 +7,14 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from veriformer.adapters.capture.trace import Trace
+from veriformer.adapters.capture.trace import Kind, Trace
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.attention_items import attention_items
+from veriformer.conformance_tests.ports.hypotheses import UNIT
+from veriformer.conformance_tests.ports.image_items import image_items
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, PortPart, Weight
 from veriformer.conformance_tests.ports.network_items import network_items
+from veriformer.conformance_tests.ports.pooling import pooling_items
 from veriformer.conformance_tests.ports.stream_items import (
     before,
     behind,
@@ -21,10 +24,11 @@ from veriformer.conformance_tests.ports.stream_items import (
     standing,
     with_late_bias,
 )
+from veriformer.conformance_tests.recognition.agreement import agree
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.departures import departures_of
 from veriformer.conformance_tests.recognition.embeddings import Embedding, positions_of
-from veriformer.conformance_tests.recognition.expressions import Activated, Fixed, Norm, Output
+from veriformer.conformance_tests.recognition.expressions import Activated, Fixed, Norm, Output, Scaled
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
@@ -35,6 +39,9 @@ from veriformer.conformance_tests.recognition.paths import common_path, path_of_
 from veriformer.conformance_tests.recognition.stream_parts import norms_of, path_of_norm
 from veriformer.conformance_tests.recognition.streams import leaves
 from veriformer.conformance_tests.recognition.structure import relations
+
+# More distances between rows and a table are too many to compute.
+_MOST_DISTANCES = 10**8
 
 
 class Side:
@@ -96,17 +103,25 @@ class Side:
         for number, lookup in enumerate(moving):
             table = flow.array(lookup.table)
             yield Weight(f"table {number}", "embedding", lookup.step, path, table, lookup.names)
+            yield from self._of_tokens(number, lookup, path)
         many = len(moving)
         words = f"rows of {many} {'table' if many == 1 else 'tables'} are looked up for each token"
         yield Choice("tables", "embedding", flow.maker(embedding.value) or 0, path, many, words)
         projected = [one.map for term in embedding.terms for one in leaves(term) if isinstance(one, Output)]
         for number, one in enumerate(projected):
             module = path_of_maps(flow, [one])
+            of_image = list(image_items(flow, embedding, one, module))
+            yield from of_image
+            if of_image:
+                continue
             yield Weight(f"projection {number}", "embedding", one.step, module, matrix_of(flow, one), one.names)
         at = flow.maker(embedding.value) or 0
         factor = float(f"{embedding.factor:.6g}")
         yield Choice("embedding factor", "embedding", at, path, factor, f"the embedding is multiplied by {factor:g}")
         yield from self._of_positions(embedding, path)
+        alone = embedding.norm_of_tokens
+        words = f"the rows of tokens are {'' if alone else 'not '}normalised before the rest is added"
+        yield Choice("norm of the tokens", "norm", at, path, alone is not None, words)
         has = embedding.norm is not None
         words = "the embedding is normalised" if has else "the embedding is not normalised"
         own = path if embedding.norm is None else path_of_norm(flow, embedding.norm) or path
@@ -116,10 +131,28 @@ class Side:
         else:
             yield from self._stream(embedding, path)
 
+    def _of_tokens(self, number: int, lookup: Lookup, path: str) -> Iterator[Choice]:
+        """Yield which tokens the rows of a table belong to: those at the same places, or at others."""
+        rows = self.flow.array(lookup.rows).ravel()
+        for given in self.trace.inputs:
+            tokens = self.flow.array(given)
+            if tokens.dtype.kind != "i" or tokens.size != rows.size or tokens.ndim < 1:
+                continue
+            for shift in (0, 1, -1):
+                moved = np.roll(tokens, shift, axis=-1)
+                inner = slice(max(shift, 0), tokens.shape[-1] + min(shift, 0))
+                if np.array_equal(rows.reshape(tokens.shape)[..., inner], moved[..., inner]):
+                    neighbour = "before" if shift > 0 else "behind"
+                    words = f"the row of the token {neighbour} it" if shift else "its own row"
+                    words = f"each token gets {words}"
+                    yield Choice(f"rows of table {number}", "embedding", lookup.step, path, shift, words)
+                    return
+
     def _stream(self, embedding: Embedding, path: str) -> Iterator[Cut]:
         """Yield the stream as it begins; it may be a sum that the model never makes by itself."""
-        if embedding.value >= 0:
-            yield cut(self.flow, "stream", "embedding", embedding.value, path)
+        value = self._made_sum(embedding)
+        if value >= 0:
+            yield cut(self.flow, "stream", "embedding", value, path)
             return
         terms = [self.flow.array(term.value) for term in embedding.terms]
         try:
@@ -129,6 +162,23 @@ class Side:
             return
         at = max(self.flow.maker(term.value) or 0 for term in embedding.terms)
         yield Cut("stream", "embedding", at, path, total)
+
+    def _made_sum(self, embedding: Embedding) -> int:
+        """Return the value that the terms of a beginning are added up to; −1 where the model does not make it."""
+        if embedding.value >= 0:
+            return embedding.value
+        flow = self.flow
+        moving = [term.value for term in embedding.terms if term.value >= 0 and not flow.is_fixed(term.value)]
+        if len(moving) != 1 or embedding.outer != 1.0:
+            return -1
+        value = moving[0]
+        for _ in embedding.terms[1:]:
+            sums = [flow.steps[one] for one in flow.users(value) if flow.steps[one].kind == Kind.ADDITION]
+            sums = [one for one in sums if flow.is_fixed(next((o for o in one.operands if o != value), value))]
+            if len(sums) != 1 or flow.array(sums[0].results[0]).size != flow.array(value).size:
+                return -1
+            value = sums[0].results[0]
+        return value
 
     def _of_positions(self, embedding: Embedding, path: str) -> Iterator[Item]:
         flow = self.flow
@@ -141,6 +191,11 @@ class Side:
         at = (flow.maker(embedding.value) or 0) if found is None else found.place
         own = path if found is None or not found.path else found.path
         yield Choice("positions", "positions", at, own, kind, words)
+        scaled = [term.factor for term in embedding.terms if isinstance(term, Scaled) and isinstance(term.of, Fixed)]
+        factor = float(f"{embedding.outer * (scaled[0] if scaled else 1.0):.6g}")
+        if found is not None:
+            words = f"the positions are multiplied by {factor:g}"
+            yield Choice("positions factor", "positions", at, own, factor, words)
         single = _single_rows(flow, embedding)
         words = "a row of a table is added to all tokens" if single else "no row of a table is added to all tokens"
         yield Choice("row for all", "embedding", at, path, bool(single), words, "token_type" if not single else "")
@@ -155,13 +210,37 @@ class Side:
         names = fixed[0].names if fixed else (found.path,)
         if len(names) == 1 and names[0] in self.trace.parameters:
             table = flow.array(self.trace.parameters[names[0]])
-            yield Weight("positions table", "positions", found.place, own, table.reshape(-1, table.shape[-1]), names)
+            rows = table.reshape(-1, table.shape[-1])
+            yield Weight("positions table", "positions", found.place, own, rows, names)
+            yield from self._order_of_positions(embedding, rows, found.place, own)
+
+    def _order_of_positions(self, embedding: Embedding, table: Array, place: int, path: str) -> Iterator[Choice]:
+        """Yield in which order the positions get the rows of their table, read off what is added to the tokens."""
+        flow = self.flow
+        value = self._made_sum(embedding) if embedding.norm is None else embedding.norm.of.value
+        moving = [term.value for term in embedding.terms if not flow.is_fixed(term.value)]
+        if value < 0 or not moving or any(flow.array(one).size != flow.array(value).size for one in moving):
+            return
+        stream = flow.array(value) / embedding.outer
+        fixed = [row for row, _ in _single_rows(flow, embedding)]
+        added = stream - sum(flow.array(one).reshape(stream.shape) for one in moving)
+        added = added - sum(flow.array(row).ravel()[-table.shape[-1] :] for row in fixed)
+        rows = np.broadcast_to(added, stream.shape).reshape(-1, *stream.shape[-2:])[0]
+        if len(rows) * table.size > _MOST_DISTANCES or rows.shape[-1] != table.shape[-1]:
+            return
+        order = np.abs(rows[:, None] - table[None]).max(axis=-1).argmin(axis=-1)
+        if agree(rows, table[order], UNIT):
+            steps = np.diff(order)
+            words = {True: "one after the other"}.get(bool((steps == 1).all()), f"in the order {order[:8].tolist()}, …")
+            kept = "in order" if (steps == 1).all() else tuple(order.tolist())
+            yield Choice("order of positions", "positions", place, path, kept, f"positions get their rows {words}")
 
     def _ends(self) -> Iterator[PortPart]:
         known = {norm.value for one in self.model.readings for _, norm in norms_of(one.place)}
         for number, one in enumerate(self.model.ends if self.model.readings else self.model.ends[-1:]):
             path = common_path(one.names).rpartition(".")[0] or common_path(one.names)
-            items = [*self._final_norm(one.input, known), *self._unembedding(one, path)]
+            norm = self._final_norm(one.input, known)
+            items = [*norm, *pooling_items(self.flow, one.input, path), *self._unembedding(one, path)]
             yield PortPart(f"unembedding {number}" if number else "unembedding", 0, None, path, one.step, items)
         if not self.model.ends:
             for output in self.trace.outputs[:1]:
@@ -177,10 +256,13 @@ class Side:
         slug = "" if has else "missing_final_norm_prenorm"
         yield Choice("final norm", "final_norm", at, path, has, "a final norm" if has else "no final norm", slug)
         inner = read.of if isinstance(read, Norm) else read
-        if isinstance(inner, Activated):
-            step = self.flow.maker(inner.value) or at
-            module = self.flow.steps[step].module
-            yield Choice("activation", "activation", step, module, inner.name, inner.name)
+        behind = self.model.reader.read(value)
+        for key, one in (("activation", inner), ("activation behind the norm", behind if has else None)):
+            acts = isinstance(one, Activated)
+            step = self.flow.maker(one.value) or at if one is not None and acts else at
+            name = one.name if isinstance(one, Activated) else "none"
+            words = f"{name} {'behind' if 'behind' in key else 'before'} the final norm"
+            yield Choice(key, "activation", step, self.flow.steps[step].module if acts else path, name, words)
         if isinstance(read, Norm) and has:
             yield from norm_items(self.flow, read, "final norm", "final_norm")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from veriformer.adapters.capture.trace import Kind
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.eps import estimated_eps
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, Weight
 from veriformer.conformance_tests.recognition.aspects import Aspect
@@ -30,6 +31,11 @@ def cut(flow: Flow, key: str, step: StepName, value: int, path: str) -> Cut:
     """Return a value of the pass as a cut."""
     made = flow.maker(value)
     return Cut(key, step, made if made is not None else 0, path, flow.array(value), flow.unit(value))
+
+
+def as_stored(flow: Flow, names: tuple[str, ...]) -> Array | None:
+    """Return the one parameter that a vector is made of, before anything was done to it; None where it is not one."""
+    return flow.array(flow.trace.parameters[names[0]]).ravel() if len(names) == 1 else None
 
 
 def norm_items(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[Item]:
@@ -74,7 +80,8 @@ def with_late_bias(model: ModelReading, one: Layered, weight: Weight) -> Weight:
     width = flow.shape(step.results[0])[-1]
     for value in step.operands:
         if flow.array(value).size == width and flow.is_fixed(value) and flow.depends_on_parameters(value):
-            return replace(weight, array=flow.array(value).ravel(), names=flow.parameters_of(value))
+            names = flow.parameters_of(value)
+            return replace(weight, array=flow.array(value).ravel(), names=names, stored=as_stored(flow, names))
     return weight
 
 

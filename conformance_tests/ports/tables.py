@@ -22,9 +22,8 @@ def part_pair(one: Judged) -> PartPair:
     path_a, path_b = ("" if each is None else each.path for each in one.pair)
     if first is None or second is None:
         return PartPair(part.role, part.layer, path_a, path_b, "unmatched")
-    harmful = [finding for finding in one.findings if not finding.harmless]
-    status: PairStatus = "differs" if harmful else "inside" if one.findings else "same"
-    summary = ", ".join(dict.fromkeys(finding.key for finding in one.findings))
+    status: PairStatus = "differs" if one.told else "inside" if one.findings else "same"
+    summary = ", ".join(dict.fromkeys(finding.key for finding in one.findings) or dict.fromkeys(one.told))
     return PartPair(part.role, part.layer, path_a, path_b, status, summary)
 
 

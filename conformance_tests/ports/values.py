@@ -2,56 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.ports.arrangements import factor_in_words
-from veriformer.conformance_tests.ports.cuts import apart, ways
+from veriformer.conformance_tests.ports.alignment import Pair
+from veriformer.conformance_tests.ports.cuts import apart, last_cut, ways
 from veriformer.conformance_tests.ports.findings import Cause
+from veriformer.conformance_tests.ports.hypotheses import UNIT, Known, explained, where_they_differ
 from veriformer.conformance_tests.ports.items import Cut
-from veriformer.conformance_tests.recognition.agreement import SINGLE, agree
+from veriformer.conformance_tests.recognition.agreement import agree
 
 _NAME = "none that is known"
-# A model in float64 may have a few steps in float32.
-_UNIT = SINGLE / 64
+NOTHING = Known({}, {})
+"""Where nothing is known that came before."""
 
 
-def cause_of_values(first: Cut, second: Cut) -> Cause:
+def cause_of_values(first: Cut, second: Cut, known: Known = NOTHING) -> Cause:
     """Return what two values have to do with each other: a factor, a vector that is missing, or nothing known."""
     before = f"what is computed up to here is the same, and B's {second.key}"
     where = second.path or "the model"
+    nearby = ""
     if first.array.size == second.array.size:
         for way in ways(first.array, second.array) if first.heads is None else [second.array]:
             if way.shape != first.array.shape:
                 continue
-            factor = _factor(first.array, way)
-            if factor is not None:
-                words = factor_in_words(factor, first.array.shape[-1:])
-                return Cause(
-                    "factor",
-                    "scaled",
-                    f"{before} is A's times {words}",
-                    1.0,
-                    f"{where}: divide the {second.key} by {words}",
-                )
-            if _differ_by_a_vector(first.array, way):
-                sentence = f"{before} differs from A's by one vector, the same at every position: a bias"
-                return Cause("mistake", "bias", sentence, 0.8, f"{where}: add the bias that A adds to the {second.key}")
+            found = explained(first.array, way, known)
+            if found is not None:
+                sentence, change = f"{before} {found.words}", f"{where}: {second.key}: {found.change}"
+                return Cause(found.kind, found.name, sentence, found.confidence, change)
+            nearby = nearby or where_they_differ(first.array, way)
     far = apart(first.array, second.array, first.heads)
     words = f"differs from A's by {far:.1e} of its largest entry" if far < float("inf") else "has another size"
-    return Cause("unknown", _NAME, f"{before} {words}; the cause is none that is known", 0.0)
+    return Cause("unknown", _NAME, f"{before} {words}{nearby}; the cause is none that is known", 0.0)
 
 
-def _factor(first: Array, second: Array) -> float | None:
-    size = float((first * first).sum())
-    factor = float((first * second).sum()) / size if size and np.isfinite(size) else 0.0
-    if not factor or not np.isfinite(factor) or abs(factor - 1.0) < 1e-6:
-        return None
-    return factor if agree(second, factor * first, _UNIT) else None
-
-
-def _differ_by_a_vector(first: Array, second: Array) -> bool:
-    left = (second - first).reshape(-1, first.shape[-1])
-    return len(left) > 1 and agree(left, np.broadcast_to(left[:1], left.shape), _UNIT)
+def known_before(pairs: Sequence[Pair], pair: Pair, cut: Cut) -> Known:
+    """Return what the first model has computed before a value, in its part and before it, and the vectors there."""
+    own = pair[0]
+    if own is None:
+        return NOTHING
+    values: dict[str, Array] = {}
+    at = pairs.index(pair)
+    stream = next((last_cut(one) for one, _ in reversed(pairs[:at]) if one is not None), None)
+    if stream is not None:
+        values["stream that the part reads"] = stream.array
+    items = own.items[: own.items.index(cut)] if cut in own.items else own.items
+    values |= {item.key: item.array for item in items if isinstance(item, Cut)}
+    vectors = {
+        weight.key: weight.array.ravel()
+        for weight in own.weights()
+        if weight.array is not None and (weight.array.ndim == 1 or weight.key.endswith("bias"))
+    }
+    return Known(values, vectors)
 
 
 def cause_of_results(logits: Array, first: Array, second: Array, path: str) -> Cause:
@@ -80,4 +83,4 @@ def _cap(logits: Array, result: Array) -> float | None:
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if middle * np.tanh(abs(x[at]) / middle) < goal else (low, middle)
-    return float(f"{low:.6g}") if agree(y, low * np.tanh(x / low), _UNIT) else None
+    return float(f"{low:.6g}") if agree(y, low * np.tanh(x / low), UNIT) else None

@@ -32,6 +32,11 @@ def attention_aspects(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]
         )
         if operand.split is not None:
             place = flow.maker(operand.split.value) or maps[0].step
+            moved = operand.split.moved
+            words = "each position has its own"
+            if moved:
+                words = f"each position has that of the position {'before' if moved > 0 else 'behind'} it"
+            yield Aspect(f"{role} moved", role, moved, words, place, rank=int(not moved))
             yield Aspect(f"{role} layout", role, operand.split.layout, _LAYOUTS[operand.split.layout], place)
         words = "they are made from the projection in a way that is not known"
         place = flow.maker(getattr(reading.sublayer.sites[0], f"{role}_value")) or maps[0].step
@@ -60,6 +65,8 @@ def attention_aspects(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]
 
 def _seen_otherwise(setting: Setting, usual: Hashable) -> str:
     """Return the mistake that a pattern of visible keys is, where the other layers have the usual one."""
+    if setting.pattern == "every key" and setting.bias is not None and fills(setting.bias):
+        return "finite_mask_beaten_by_logits"
     if setting.pattern == "every key":
         return "decoder_not_causal" if usual == "causal" else "window_left_side_unlimited"
     if usual == "every key":
@@ -122,7 +129,7 @@ _EXCHANGED = "projections=queries_and_keys_exchanged"
 
 def _of_operand(flow: Flow, role: StepName, operand: Operand, reading: AttentionReading) -> Iterator[Aspect]:
     end = getattr(reading.sublayer.sites[0], f"{role}_value")
-    place = flow.maker(end) or reading.sublayer.first_step
+    place = flow.maker(flow.computed(end)) or reading.sublayer.first_step
     if not operand.understood:
         return
     rotation = operand.rotation
@@ -224,7 +231,11 @@ def describe_rotation(rotation: Turned | None) -> str:
     base = "frequencies of its own" if rotation.base is None else f"base {rotation.base:g}"
     start = "" if abs(rotation.start) < 1e-3 else f", positions from {rotation.start:g}"
     turn = "" if rotation.direction > 0 else ", turned backwards"
-    return f"rotary, {rotation.pairing} pairing, width {rotation.width}, {base}{start}{turn}"
+    pairing: str = rotation.pairing
+    if rotation.pairing_after != pairing:
+        pairing += f" pairing, laid out as in the {rotation.pairing_after}"
+    width = f"width {rotation.width}{' at the end' if rotation.at_end else ''}"
+    return f"rotary, {pairing} pairing, {width}, {base}{start}{turn}"
 
 
 def _of_width(reading: AttentionReading) -> Iterator[Aspect]:
@@ -260,6 +271,9 @@ def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
     )
     pattern = setting.pattern
     patterns = {"causal": "each query sees its own and earlier keys", "every key": "each query sees every key"}
+    if setting.bias is not None and fills(setting.bias):
+        low = f"each query sees every key, later ones with logits that are lowered by {-setting.bias.min():g} only"
+        patterns["every key"] = low
     window = "" if setting.window is None else f"each query sees {setting.window[0]} keys before its own"
     yield Aspect(
         "visible keys",

@@ -34,7 +34,7 @@ def bias_of(flow: Flow, reading: AttentionReading) -> Bias | None:
     setting = reading.setting
     if setting is None or setting.bias is None:
         return None
-    visible = _visible(setting, setting.bias.shape)
+    visible = visible_with(setting, setting.bias.shape)
     heads, length, keys = setting.bias.shape[1:]
     if agree(
         _relative(setting.bias, visible), _relative(_alibi(heads, length, keys, setting.bias.shape), visible), _UNIT
@@ -43,7 +43,8 @@ def bias_of(flow: Flow, reading: AttentionReading) -> Bias | None:
     return Bias("buckets" if _table(flow, setting) is not None else "table")
 
 
-def _visible(setting: Setting, shape: tuple[int, ...]) -> Array:
+def visible_with(setting: Setting, shape: tuple[int, ...]) -> Array:
+    """Return which keys a setting leaves visible, in the shape of the logits."""
     visible = np.ones(shape, dtype=bool)
     if setting.is_causal:
         visible &= reference.causal_mask(shape[-2], shape[-1])
@@ -113,7 +114,7 @@ def _of_alibi(setting: Setting) -> Iterator[Named]:
     family, bias = family_of("alibi_bias"), setting.bias
     if family is None or bias is None:
         return
-    visible = _visible(setting, bias.shape)
+    visible = visible_with(setting, bias.shape)
     heads, length, keys = bias.shape[1:]
     arguments: dict[str, Any] = {"num_heads": heads, "query_length": length, "key_length": keys}
     wanted = _relative(bias, visible)
@@ -148,7 +149,7 @@ def _of_buckets(flow: Flow, setting: Setting) -> tuple[Named, ...]:
     rows = np.moveaxis(bias[0], 0, -1)
     distance = np.abs(rows[:, :, None, :] - table).max(axis=-1)
     buckets = distance.argmin(axis=-1)
-    visible = _visible(setting, bias.shape)[0, 0]
+    visible = visible_with(setting, bias.shape)[0, 0]
     if distance.min(axis=-1)[visible].max() > 1e-6 * max(1.0, float(np.abs(table).max())):
         return ()
     relative = np.arange(bias.shape[-1])[None, :] - np.arange(bias.shape[-2])[:, None]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from veriformer import reference
+from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import DOUBLE, agree
 from veriformer.conformance_tests.recognition.elementwise import factor_of
@@ -230,15 +231,32 @@ def biases(flow: Flow, site: Site, shape: tuple[int, ...]) -> Iterator[tuple[Arr
     maker = flow.maker(site.logits_value)
     for index in ([] if maker is None else [maker]) + list(flow.between(site.logits_value, site.weights_value)):
         for one in flow.steps[index].operands:
-            array = flow.array(one)
-            if not flow.is_fixed(one) or array.dtype.kind != "f" or array.size < 2 or array.ndim < 2:
-                continue
-            for shaped in _shaped(array, shape):
+            for table, shaped in _tables(flow, one, shape):
                 cleared = np.where(shaped > _HIDING, shaped, 0.0)
                 if np.any(cleared):
-                    yield cleared, one
+                    yield cleared, table
                     # Products and bias are multiplied by the scale together.
-                    yield from ((factor * cleared, one) for factor in _factors(flow, site))
+                    yield from ((factor * cleared, table) for factor in _factors(flow, site))
+
+
+def _tables(flow: Flow, one: int, shape: tuple[int, ...]) -> Iterator[tuple[int, Array]]:
+    """Yield a fixed table in the shape of the logits, also one to which a mask of the inputs was added before."""
+    array = flow.array(one)
+    if array.dtype.kind != "f" or array.size < 2 or array.ndim < 2:
+        return
+    if flow.is_fixed(one):
+        yield from ((one, shaped) for shaped in _shaped(array, shape))
+        return
+    step = flow.making(one)
+    if step is None or step.kind != Kind.ADDITION:
+        return
+    for term in step.operands:
+        if not flow.is_fixed(term) or flow.array(term).dtype.kind != "f" or flow.array(term).ndim < 2:
+            continue
+        for whole, own in zip(_shaped(array, shape), _shaped(flow.array(term), shape), strict=False):
+            if np.array_equal(whole[whole > _HIDING], own[whole > _HIDING]):
+                # What was added hides keys and does nothing else.
+                yield term, own
 
 
 def _shaped(array: Array, shape: tuple[int, ...]) -> Iterator[Array]:

@@ -28,11 +28,15 @@ _IMAGE_AXES = 4
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """The beginning of a stream: the value, its terms, and the norm over it, if there is one."""
+    """The beginning of a stream: the value, its terms, and the norm over it, if there is one.
+
+    `outer` is the number that the sum of all terms is multiplied by.
+    """
 
     value: int
     terms: tuple[Expression, ...]
     norm: Norm | None
+    outer: float = 1.0
 
     @property
     def tokens(self) -> tuple[Embedded, ...]:
@@ -44,12 +48,20 @@ class Embedding:
         """The number that the first lookup is multiplied by."""
         for term in self.terms:
             if isinstance(term, Scaled) and _looked_up(term) is not None:
-                return term.factor
-        return 1.0
+                return self.outer * term.factor
+        return self.outer
+
+    @property
+    def norm_of_tokens(self) -> Norm | None:
+        """The norm over the rows of tokens alone, before anything is added to them."""
+        for term in self.terms:
+            if isinstance(term, Norm) and _looked_up(term) is not None:
+                return term
+        return None
 
 
 def _looked_up(term: Expression) -> Embedded | None:
-    while isinstance(term, Scaled):
+    while isinstance(term, Scaled | Norm):
         term = term.of
     return term if isinstance(term, Embedded) else None
 
@@ -58,8 +70,18 @@ def embedding_of(expression: Expression) -> Embedding:
     """Return the beginning of a stream from what the first sublayer reads or is added to."""
     norm = expression if isinstance(expression, Norm) else None
     inner = norm.of if norm is not None else expression
+    outer = 1.0
+    while isinstance(inner, Scaled) and isinstance(inner.of, Sum | Scaled) and _has_sum(inner):
+        outer *= inner.factor
+        inner = inner.of
     terms = inner.terms if isinstance(inner, Sum) else (inner,)
-    return Embedding(expression.value, terms, norm)
+    return Embedding(expression.value, terms, norm, outer)
+
+
+def _has_sum(expression: Expression) -> bool:
+    while isinstance(expression, Scaled):
+        expression = expression.of
+    return isinstance(expression, Sum)
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,6 +133,17 @@ class Flow:
                 return value
             value = floating[0]
 
+    def computed(self, value: int) -> int:
+        """Return the value that this one was made from by moving, repeating or caching its numbers alone."""
+        while True:
+            step = self.making(value)
+            if step is None or step.kind != Kind.REARRANGEMENT:
+                return value
+            filled = [one for one in step.operands if self.array(one).dtype.kind == "f" and self.array(one).size]
+            if len(filled) != 1 or not self.depends_on_input(filled[0]):
+                return value
+            value = filled[0]
+
     def _same_numbers(self, first: int, second: int) -> bool:
         one, other = self.array(first).ravel(), self.array(second).ravel()
         if np.array_equal(one, other) or np.array_equal(np.sort(one), np.sort(other)):

@@ -12,6 +12,9 @@ from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import LinearMap, factors
 from veriformer.conformance_tests.recognition.tracking import places
 
+# A sequence needs more positions to show that they were moved.
+_NEIGHBOURS = 3
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -19,13 +22,15 @@ class Split:
 
     `columns` (H, D) are the columns of the projection that each head holds; None where a head mixes rows, so that its
     numbers come from several samples or positions. `array` (B, H, L, D) are the heads themselves, `value` their place
-    in the trace, and `order` where each of their numbers is in that.
+    in the trace, and `order` where each of their numbers is in that. `moved` says by how many positions: with 1, each
+    position has what was projected of the one before.
     """
 
     array: Array
     columns: Array | None
     value: int
     order: Array
+    moved: int = 0
 
     def arranged(self, array: Array) -> Array:
         """Return another array of the shape of `value`, as (B, H, L, D)."""
@@ -99,11 +104,27 @@ def _split(source: Array, array: Array, sizes: tuple[int, int, int], value: int)
             columns = _columns(table, numbers)
             if columns is not None:
                 return Split(numbers, columns, value, order)
+    moved = _moved(tables[0], array, sizes, value)
+    if moved is not None:
+        return moved
     if (array.ndim < 4 and array.shape[-1] != width) or places(source, array) is None:
         # One axis for heads and width together is a projection that was not split yet.
         return None
     for order in _arrangements(np.arange(array.size).reshape(array.shape), sizes):
         return Split(array.ravel()[order], None, value, order)
+    return None
+
+
+def _moved(table: Array, array: Array, sizes: tuple[int, int, int], value: int) -> Split | None:
+    """Return heads whose positions have what was projected of their neighbours; the ends of a sequence do not count."""
+    length = table.shape[1]
+    for order in _arrangements(np.arange(array.size).reshape(array.shape), sizes) if length > _NEIGHBOURS else ():
+        numbers = array.ravel()[order]
+        for shift in (1, -1):
+            kept = slice(1, None) if shift > 0 else slice(None, -1)
+            columns = _columns(np.roll(table, shift, axis=1)[:, kept], numbers[:, :, kept])
+            if columns is not None:
+                return Split(numbers, columns, value, order, shift)
     return None
 
 

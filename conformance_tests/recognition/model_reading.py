@@ -29,13 +29,14 @@ from veriformer.conformance_tests.recognition.sublayers import (
     Sublayers,
     each_inside,
 )
+from veriformer.conformance_tests.recognition.subtractions import with_sums
 
 
 class ModelReading:
     """The reading of one trace."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = with_whole_products(trace)
+        self.trace = with_whole_products(with_sums(trace))
         self.flow = Flow(self.trace)
         self.maps = Maps(self.flow)
         self.reader = Reader(self.flow, self.maps, find_sites(self.flow, self.maps, self.batch))

@@ -294,26 +294,53 @@ class _Rewriting:
         return None
 
     def sum_up(self, index: int, stack: _Stack) -> None:
-        """Multiply what stands side by side in the heads with the matrices on top of each other."""
+        """Multiply what stands side by side in the heads with the matrices on top of each other.
+
+        A bias that is added to each head before the sum is added as many times as there are heads.
+        """
         users = self._only_user(self.flow.steps[index].results[0], in_order=False)
         if users is None or self._turned(stack, index):
             return
-        total = self.flow.steps[users[1]]
+        own = self._other_term(*users)
+        last = users if own is None else self._only_user(self.flow.steps[users[1]].results[0], in_order=False)
+        if last is None:
+            return
+        total = self.flow.steps[last[1]]
         samples, heads = int(stack.sample.max()) + 1, len(stack.matrices)
         summed = stack.by_head.reshape(samples, -1, heads, stack.matrices.shape[1]).sum(axis=2)
+        shift = np.zeros(1) if own is None else self._over_heads(own, heads, summed.shape[-1])
         result = self.flow.array(total.results[0])
-        if result.size != summed.size or not agree(result.reshape(summed.shape), summed):
+        if shift is None or result.size != summed.size or not agree(result.reshape(summed.shape), summed + shift):
             return
         side_by_side = replace(stack, result=stack.vectors).by_head
         merged = self._rearranged(total, stack.moving, side_by_side)
         # (heads, columns, width) to (heads · width, columns).
         matrix = self._rearranged(total, stack.fixed, np.concatenate(list(stack.matrices.swapaxes(1, 2))))
         axes = MappingProxyType({"factors": (0, 1), "contracted": ((2,), (0,)), "parallel": ((), ())})
-        product = self._added(result.reshape(*side_by_side.shape[:2], -1))
+        whole_sum = result.reshape(*side_by_side.shape[:2], -1)
+        product = self._added(whole_sum if own is None else whole_sum - shift)
         step = self.flow.steps[index]
-        whole = replace(step, operands=(merged[0], matrix[0]), results=(product,), attributes=axes)
+        steps = [
+            merged[1],
+            matrix[1],
+            replace(step, operands=(merged[0], matrix[0]), results=(product,), attributes=axes),
+        ]
+        if own is not None:
+            bias, product_alone, product = self._added(shift), product, self._added(whole_sum)
+            steps += [
+                replace(total, operation="summed over heads", kind=Kind.OTHER, operands=(own,), results=(bias,)),
+                replace(total, kind=Kind.ADDITION, operands=(product_alone, bias), results=(product,)),
+            ]
+            self.instead[users[1]] = []
         self.instead[index] = []
-        self.instead[users[1]] = [merged[1], matrix[1], whole, _moving(total, product, total.results[0])]
+        self.instead[last[1]] = [*steps, _moving(total, product, total.results[0])]
+
+    def _over_heads(self, bias: int, heads: int, width: int) -> Array | None:
+        """Return the sum of a bias over all heads, whether each has its own or all have the same."""
+        array = self.flow.array(bias)
+        if array.size == width:
+            return heads * array.ravel()
+        return array.reshape(heads, width).sum(axis=0) if array.size == heads * width else None
 
     def _rearranged(self, step: Step, value: int, array: Array) -> tuple[int, Step]:
         """Return a value that has some numbers of another one, and the step that makes it."""

@@ -51,6 +51,11 @@ def rotation_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspici
         place = flow.maker(site.key_value if moved == "key" else site.query_value) or site.first_step
         yield Suspicion(moved, place, sentence, ())
         return
+    if query.rotation and key.rotation and query.rotation.pairing_after != key.rotation.pairing_after:
+        sentence = "the components of queries and keys stand in different orders after they are turned"
+        place = flow.maker(site.key_value) or site.first_step
+        yield Suspicion("rotary", place, sentence, (suspected("rope_interleaved_vs_half", LIKELY),))
+        return
     if query.rotation and key.rotation and not _alike(query.rotation, key.rotation):
         both = "; ".join(describe_rotation(one.rotation) for one in (query, key))
         sentence = f"queries and keys are turned differently: {both}"

@@ -16,6 +16,7 @@ _CLOSE = 2e-5
 _LEAST_SAMPLES = 3
 # Numbers that were handed on differ by less, those that were turned by the least of angles by more.
 _EXACT = 1e-9
+_PAIR = ("cosine", "sine")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,7 @@ class Turned:
     Pair i at position p is turned by `direction` · p · frequencies[i]. `base` is None where the frequencies are no
     geometric sequence from 1, as those stretched for long inputs are not. `start` is the position of the first row.
     `moved` says that the components that are turned stand behind the others afterwards, though they were the first.
+    `after` is the pairing that the components have afterwards: some models put neighbours half a width apart.
     """
 
     pairing: Pairing
@@ -36,6 +38,12 @@ class Turned:
     direction: int
     factor: float
     moved: bool = False
+    after: Pairing | None = None
+
+    @property
+    def pairing_after(self) -> Pairing:
+        """The pairs in which the turned components stand."""
+        return self.after or self.pairing
 
 
 def turned(before: Array, after: Array) -> Turned | None:
@@ -46,10 +54,16 @@ def turned(before: Array, after: Array) -> Turned | None:
     if not np.isfinite(size) or size == 0.0:
         return None
     size = 1.0 if abs(size - 1.0) < _CLOSE else size
-    for pairing, width, at_end in _ways(before, after / size):
-        found = _read(before, after / size, pairing, width, at_end)
+    ways = list(_ways(before, after / size))
+    for pairing, width, at_end in ways:
+        found = _read(before, after / size, (pairing, pairing), width, at_end)
         if found is not None:
             return Turned(pairing, width, at_end, *found, size)
+    for pairing, width, at_end in ways:
+        other: Pairing = "half" if pairing == "interleaved" else "interleaved"
+        found = _read(before, after / size, (pairing, other), width, at_end) if width > len(_PAIR) else None
+        if found is not None:
+            return Turned(pairing, width, at_end, *found, size, after=other)
     rest = _rest_in_front(before, after)
     if rest:
         back = turned(before, np.concatenate([after[..., rest:], after[..., :rest]], axis=-1))
@@ -145,9 +159,11 @@ def _even(width: int) -> int:
 
 
 def _read(
-    before: Array, after: Array, pairing: Pairing, width: int, at_end: bool
+    before: Array, after: Array, pairings: tuple[Pairing, Pairing], width: int, at_end: bool
 ) -> tuple[float | None, Array, float, int] | None:
-    first, second = (_pairs(array, pairing, width, at_end) for array in (before, after))
+    first, second = (
+        _pairs(array, pairing, width, at_end) for array, pairing in zip((before, after), pairings, strict=True)
+    )
     if first is None or second is None:
         return None
     length = np.abs(first)

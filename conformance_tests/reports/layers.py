@@ -12,11 +12,14 @@ from veriformer.conformance_tests.core.text import counted, first_few
 
 Item = TypeVar("Item")
 
-# A whole member of a path, and one that ends a name, as in "h_3", or begins it.
+# A whole member of a path; one that ends a name, as in "h_3", or begins it; and one right behind the word for a layer.
 _WHOLE = re.compile(r"(?<![^./\[])(\d+)(?![^./\]])")
+_GLUED = re.compile(r"(?i)(?:block|layer)(\d+)(?!\d)")
 _NUMBER = re.compile(r"(?<![^._/\[])(\d+)(?![^._/\]])")
 _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth"}
 _MOST_RUNS = 6
+# The stem of a layer whose path has no number.
+_UNNAMED = "layer "
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,11 @@ class Place:
     number: int | None
     closing: str
     rest: str
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the number is part of the path, or there is none; else only the layer is known to have it."""
+        return self.stem != _UNNAMED
 
     @property
     def label(self) -> str:
@@ -54,17 +62,17 @@ def placed(path: str, layer: int | None) -> Place:
         return Place("", None, "", path)
     found = _number_of(path, layer)
     if found is None:
-        return Place("layer ", layer, "", f", {path}" if path else "")
-    end = found.end()
+        return Place(_UNNAMED, layer, "", f", {path}" if path else "")
+    start, end = found.span(1)
     closing = "]" if path[end : end + 1] == "]" else ""
-    return Place(path[: found.start()], int(found[1]), closing, path[end + len(closing) :])
+    return Place(path[:start], int(found[1]), closing, path[end + len(closing) :])
 
 
 def _number_of(path: str, layer: int) -> re.Match[str] | None:
     """Return where a path has the number of its layer: "0" in "h.0.ln_1", whatever the layer, and "3" in "h_3.mlp"."""
     whole = list(_WHOLE.finditer(path))
     before = path[: whole[0].start()] if whole else path
-    ending = list(_NUMBER.finditer(before))
+    ending = [*_NUMBER.finditer(before), *_GLUED.finditer(before)]
     fitting = (one for one in (*whole, *ending) if int(one[1]) == layer)
     return next(iter((*fitting, *whole, *ending)), None)
 

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Sequence
 
 from rich.text import Text
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
-from veriformer.conformance_tests.ports.findings import Difference, PairStatus, PartPair, PortComparison, PortVerdict
+from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.ports.findings import (
+    Difference,
+    PairStatus,
+    PartPair,
+    PortComparison,
+    PortVerdict,
+    Situation,
+    SituationStatus,
+    WeightPair,
+)
 from veriformer.conformance_tests.reports.departures import quoted
-from veriformer.conformance_tests.reports.layers import alike, layers_named, placed
+from veriformer.conformance_tests.reports.layers import alike, placed
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, blank, entry, heading, labelled, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.places import shown_file
+from veriformer.conformance_tests.reports.port_places import (
+    and_others,
+    changes,
+    gathered,
+    joined_places,
+    listed,
+    place_of,
+    ranged,
+    sentences,
+    weights_alike,
+)
 
 DEFAULTS = Options()
 _LABEL = 14
 _MOST_WEIGHTS = 8
+_MOST_SENTENCES = 3
+NO_NAME = "none that is known"
 _MARKS: dict[PairStatus, tuple[str, str]] = {
     "same": ("✓", "green"),
     "inside": ("≈", "yellow"),
@@ -31,12 +55,14 @@ _STYLES: dict[PortVerdict, str] = {
 
 def port_lines(found: PortComparison, options: Options = DEFAULTS) -> Lines:
     """Return a whole report; its first line is the verdict, its last has the counts."""
-    lines = [*paragraph(verdict_sentence(found), options.width, style=_STYLES[found.verdict]), _facts(found)]
+    lines = paragraph(verdict_sentence(found), options.width, style=_STYLES[found.verdict])
     sections = [
+        _facts(found, options),
         _table(found, options),
         _weights(found, options),
         *(_difference(group, options) for group in gathered(found.differences)),
         _inside(found, options),
+        _situations(found, options),
         _remarks(found, options),
         _changes(found, options),
     ]
@@ -50,19 +76,28 @@ def verdict_sentence(found: PortComparison) -> str:
     first, second = plain(found.first), plain(found.second)
     if found.differences:
         groups = gathered(found.differences)
-        one = groups[0][0]
-        more = f", and in {counted(len(groups) - 1, 'other place')}" if len(groups) > 1 else ""
-        return f"{second} differs from {first} in {place_of(groups[0])}: {plain(one.cause.sentence, 400)}{more}"
-    rounding = f"results differ by {found.apart:.1e} of their largest entry" if found.apart else "results are the same"
+        more = f"; {counted(len(groups) - 1, 'other difference')} below" if len(groups) > 1 else ""
+        return f"{second} differs from {first} {_told(groups[0])}{more}"
     if found.verdict == "inside":
-        groups = gathered(found.inside)
-        return (
-            f"{second} agrees with {first}, though not inside: {rounding}; in {place_of(groups[0])}: "
-            f"{plain(groups[0][0].cause.sentence, 400)}"
-        )
+        inside = _told(gathered(found.inside)[0])
+        return f"{second} agrees with {first}, though not inside: {_rounding(found)}; {inside}"
     unknown = sum(pair.status == "unmatched" for pair in found.pairs)
-    parts = "and so do all parts" if found.pairs and not unknown else "not all of their parts were recognised"
-    return f"{second} agrees with {first}: {rounding}, {parts}"
+    parts = "and all parts are the same" if found.pairs and not unknown else "not all of their parts were recognised"
+    return f"{second} agrees with {first}: {_rounding(found)}, {parts}"
+
+
+def _told(group: Sequence[Difference]) -> str:
+    one = group[0]
+    where = f"in {place_of(group)}"
+    if one.situation:
+        where = f"only {plain(one.situation)}{f', {where}' if one.path_b else ''}"
+    return f"{where}: {plain(one.cause.sentence, 400)}"
+
+
+def _rounding(found: PortComparison) -> str:
+    if not found.apart:
+        return "their results are the same"
+    return f"their results differ by rounding only ({found.apart:.1e} of the largest entry)"
 
 
 def counts_sentence(found: PortComparison) -> str:
@@ -77,29 +112,12 @@ def counts_sentence(found: PortComparison) -> str:
     return f"{joined(parts)}; {found.seconds:.1f} s"
 
 
-def gathered(differences: Sequence[Difference]) -> list[list[Difference]]:
-    """Return the differences in groups: those of several layers, or of weight and bias, that have one cause are one."""
-    return alike(differences, _kind)
-
-
-def _kind(one: Difference) -> object:
-    first, second = placed(one.path_a, one.layer), placed(one.path_b, one.layer)
-    return first.stem, first.rest, second.stem, second.rest, one.step, one.cause.kind, one.cause.name, one.line_b
-
-
-def place_of(group: Sequence[Difference]) -> str:
-    """Return where differences of one group are, in the second model's own names, the first's where it has none."""
-    paths = [(one.path_b or one.path_a, one.layer) for one in group]
-    places = [placed(path, layer) for path, layer in paths]
-    numbers = [place.number for place in places if place.number is not None]
-    if not numbers:
-        return plain(places[0].rest) or "the model itself"
-    return plain(layers_named(numbers, places[0].inside))
-
-
-def _facts(found: PortComparison) -> Text:
-    names = [f"{framework} {dtype}" for framework, dtype in zip(found.frameworks, found.dtypes, strict=True)]
-    return Text(joined([" and ".join(map(plain, names)), plain(found.inputs)]), style="dim")
+def _facts(found: PortComparison, options: Options) -> Lines:
+    """Return which model is called A, which B, and what they were run on."""
+    sides = zip("AB", (found.first, found.second), found.frameworks, found.dtypes, strict=True)
+    facts = [(side, joined(map(plain, (name, framework, dtype)))) for side, name, framework, dtype in sides]
+    facts += [("inputs", plain(found.inputs))] if found.inputs else []
+    return [line for label, text in facts for line in entry(label, text, options.width, indent=0, label_width=_LABEL)]
 
 
 def _table(found: PortComparison, options: Options) -> Lines:
@@ -114,7 +132,8 @@ def _table(found: PortComparison, options: Options) -> Lines:
     for first, second, pair in rows:
         mark, style = _MARKS[pair.status]
         line = Text("  ").append(mark, style=style)
-        said = joined([plain(pair.role).replace("_", " "), plain(pair.summary)])
+        role, summary = plain(pair.role).replace("_", " "), plain(pair.summary).replace("_", " ")
+        said = f"{role} ({summary})" if summary not in ("", role) else role
         cells = (_fitted(first, widths[0]), _fitted(second, widths[1]), said)
         lines.append(line.append(f" {'  '.join(cells)}", style="" if pair.status == "same" else style))
     return lines
@@ -132,28 +151,23 @@ def _shape(pair: PartPair) -> object:
 
 
 def _named(group: Sequence[PartPair], side: str) -> str:
-    paths = [getattr(pair, side) for pair in group]
-    places = [placed(path, pair.layer) for path, pair in zip(paths, group, strict=True) if path]
-    if not places:
-        return "–"
-    numbers = [place.number for place in places if place.number is not None]
-    if len(numbers) < 2:
-        return plain(paths[0])
-    shown = f"{min(numbers)}–{max(numbers)}" if len(numbers) > 2 else f"{numbers[0]}, {numbers[1]}"
-    return plain(f"{places[0].stem}[{shown}]{places[0].closing}{places[0].rest}")
+    places = [placed(getattr(pair, side), pair.layer) for pair in group if getattr(pair, side)]
+    if places:
+        return ranged(places)
+    return "–" if group[0].status == "unmatched" else "(no module)"
 
 
 def _weights(found: PortComparison, options: Options) -> Lines:
     """Return the weights that are not as they are in the first model, and how many are."""
-    others = [one for one in found.weights if one.relation not in ("same", "unknown")]
+    others = weights_alike(one for one in found.weights if one.relation not in ("same", "unknown"))
     unknown = [name for one in found.weights if one.relation == "unknown" for name in one.names_a]
     if not others and not unknown:
         return []
     most = len(others) if options.verbose else _MOST_WEIGHTS
-    texts = [f"{plain(one.sentence, 400)}{' (made up for)' if one.harmless else ''}" for one in others[:most]]
-    rest = len(others) - most
+    texts = [_of_weights(group) for group in others[:most]]
+    rest, noun = len(others) - most, "other" if others else "weight"
     same = sum(one.relation == "same" for one in found.weights)
-    texts.append(joined([f"{rest} more (--verbose)" if rest > 0 else "", f"{counted(same, 'other')} the same"]))
+    texts.append(joined([f"{rest} more (--verbose)" if rest > 0 else "", f"{counted(same, noun)} the same"]))
     if unknown:
         names = first_few([plain(name) for name in dict.fromkeys(unknown)], len(unknown) if options.verbose else 3)
         texts.append(f"not found out, and held against nobody: {names}")
@@ -163,38 +177,71 @@ def _weights(found: PortComparison, options: Options) -> Lines:
     return lines
 
 
+def _of_weights(group: Sequence[WeightPair]) -> str:
+    one = group[0]
+    return f"{plain(one.sentence, 400)}{and_others(len(group) - 1)}{' (made up for)' if one.harmless else ''}"
+
+
 def _difference(group: Sequence[Difference], options: Options) -> Lines:
     one = group[0]
     lines = paragraph(f"✗ {place_of(group)}", options.width, 2, "bold red")
-    for sentence in dict.fromkeys(each.cause.sentence for each in group[:3]):
+    for sentence in sentences(group)[:_MOST_SENTENCES]:
         lines += paragraph(_ended(plain(sentence, 1000)), options.width, INDENT)
     lines.append(blank())
-    cause = one.cause.kind if one.cause.name == "none that is known" else f"{one.cause.kind}: {one.cause.name}"
+    known = one.cause.name in catalogue()
+    cause = one.cause.kind if one.cause.name == NO_NAME else f"{one.cause.kind}: {one.cause.name}"
     lines += entry("cause", plain(cause), options.width)
-    lines += entry("step", joined([plain(one.step), f"of {plain(one.operation)}"]), options.width)
-    for side, path, file, line in (
-        ("A", one.path_a, one.file_a, one.line_a),
-        ("B", one.path_b, one.file_b, one.line_b),
-    ):
-        lines += _where(side, path, file, line, options)
+    lines += entry("how to look", f"veriformer explain {one.cause.name}", options.width) if known else []
+    lines += entry("step", _steps(group), options.width)
+    lines += _where("A", [(each.path_a, each.layer) for each in group], one.file_a, one.line_a, options)
+    lines += _where("B", [(each.path_b, each.layer) for each in group], one.file_b, one.line_b, options)
     return lines
 
 
-def _where(side: str, path: str, file: str, line: int, options: Options) -> Iterator[Text]:
-    place = f"{plain(shown_file(file), 1000)}:{line}" if file else ""
-    yield from entry(side, joined([plain(path), place]) or "–", options.width)
+def _steps(group: Sequence[Difference]) -> str:
+    """Return the steps of the specification where differences are, and the parts."""
+    steps, parts = (
+        list(dict.fromkeys(plain(name).replace("_", " ") for name in names if name))
+        for names in ([one.step for one in group], [one.operation for one in group])
+    )
+    return listed(steps) if parts in ([], steps) else f"{listed(steps)}, of {listed(parts)}"
+
+
+def _where(side: str, paths: Sequence[tuple[str, int | None]], file: str, line: int, options: Options) -> Lines:
+    """Return where a difference is in one of the two models: the modules, the file, the line of code."""
+    place = joined_places([placed(path, layer) for path, layer in paths if path])
+    rows = [place, f"{plain(shown_file(file), 1000)}:{line}" if file else ""]
+    said = [row for row in rows if row] or ["–"]
+    lines = [each for number, row in enumerate(said) for each in entry("" if number else side, row, options.width)]
     code = quoted(file, line)
-    if code:
-        yield from labelled("", [plain(code, max(options.width - 20, 20))], style="bold")
+    return [*lines, *labelled("", [plain(code, max(options.width - 20, 20))], style="bold")] if code else lines
 
 
 def _inside(found: PortComparison, options: Options) -> Lines:
-    groups = gathered(found.inside)
+    texts = [f"{place_of(group)}: {plain(said, 400)}" for group in gathered(found.inside) for said in sentences(group)]
     lines: Lines = []
-    for number, group in enumerate(groups):
-        text = f"{place_of(group)}: {plain(group[0].cause.sentence, 400)}"
+    for number, text in enumerate(texts):
         lines += entry("" if number else "Without effect", text, options.width, indent=0, label_width=16)
     return lines
+
+
+def _situations(found: PortComparison, options: Options) -> Lines:
+    """Return where else the two were compared, and the smallest input that shows what differs."""
+    lines: Lines = []
+    if found.smallest:
+        text = f"{plain(found.smallest)}: enough to show a difference"
+        lines += entry("Smallest", text, options.width, indent=0, label_width=_LABEL)
+    same = [plain(f"{one.name} ({one.sentence})" if one.sentence else one.name) for one in _of(found, "same")]
+    texts = [f"the same {', '.join(same)}"] if same else []
+    texts += [f"{plain(one.name)}: {plain(one.sentence, 400)}" for one in _of(found, "differs", "beyond", "measured")]
+    texts += [f"{plain(one.name)}: not compared; {plain(one.sentence, 400)}" for one in _of(found, "unknown")]
+    for number, text in enumerate(texts):
+        lines += entry("" if number else "Repeated", text, options.width, indent=0, label_width=_LABEL)
+    return lines
+
+
+def _of(found: PortComparison, *statuses: SituationStatus) -> list[Situation]:
+    return [one for one in found.situations if one.status in statuses]
 
 
 def _remarks(found: PortComparison, options: Options) -> Lines:
@@ -209,14 +256,18 @@ def _changes(found: PortComparison, options: Options) -> Lines:
     """Return what the second model must change, in one list."""
     lines: Lines = []
     for group in gathered(found.differences):
-        changes = list(dict.fromkeys(one.cause.change for one in group if one.cause.change))
-        if changes:
-            more = f" (and {counted(len(changes) - 1, 'other')} alike)" if len(changes) > 1 else ""
-            lines += paragraph(f"- {plain(changes[0], 400)}{more}", options.width, 2)
+        lines += [line for change in changes(group) for line in _item(plain(change, 500), options.width)]
     if not lines:
         return []
     return [heading(f"To do as {plain(found.first)} does, {plain(found.second)} must change:"), *lines]
 
 
+def _item(text: str, width: int) -> Lines:
+    """Return an item of a list, whose later lines stand below the text of the first."""
+    return labelled("-", textwrap.wrap(text, max(width - 4, 20), break_on_hyphens=False), indent=2, label_width=2)
+
+
 def _ended(sentence: str) -> str:
-    return f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}."
+    # A name at its beginning stays as it is.
+    is_word = sentence.split(" ")[0].rstrip(":").isalpha()
+    return f"{sentence[:1].upper() if is_word else sentence[:1]}{sentence[1:].rstrip('.')}."

@@ -30,6 +30,8 @@ def ports_as_json(found: PortComparison) -> dict[str, Any]:
         "weights": [
             {**asdict(one), "names_a": list(one.names_a), "names_b": list(one.names_b)} for one in found.weights
         ],
+        "situations": [asdict(one) for one in found.situations],
+        "smallest_input": found.smallest,
         "changes": list(found.changes),
         "notices": list(found.notices),
     }
@@ -47,6 +49,7 @@ def _difference(one: Difference) -> dict[str, Any]:
         "path_a": one.path_a,
         "path_b": one.path_b,
         "layer": one.layer,
+        "situation": one.situation,
         "step": one.step,
         "operation": one.operation,
         "file_a": one.file_a,
@@ -60,4 +63,5 @@ def _difference(one: Difference) -> dict[str, Any]:
             "confidence": one.cause.confidence,
         },
         "change": one.cause.change,
+        "departs": one.departs,
     }

@@ -163,3 +163,23 @@ def test_a_wrong_answer_is_told_apart(
     outcome = answered(scripts, **changes)
     assert (outcome.seen, outcome.in_right_part, outcome.at_right_step, outcome.named) == counts
     assert (outcome.complaint == "") == all(counts)
+
+
+MODEL = """
+import numpy as np
+
+def run(weights, tokens):
+    x = weights["table"][tokens]
+    return x + np.maximum(x @ weights["up"], 0) @ weights["down"]
+
+def build():
+    rng = np.random.default_rng(0)
+    shapes = {"table": (9, 4), "up": (4, 6), "down": (6, 4)}
+    return run, {name: rng.normal(size=shape) for name, shape in shapes.items()}
+"""
+
+
+def test_a_pair_of_models_is_compared(scripts: dict[str, ModuleType], tmp_path: Path) -> None:
+    model = tmp_path / "model.py"
+    model.write_text(MODEL)
+    assert scripts["port_faults"].compared(str(model), str(model)).verdict == "agree"

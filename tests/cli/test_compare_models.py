@@ -50,7 +50,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def test_the_same_model_agrees(run: Run) -> None:
     status, printed, _ = run("model.py:build", "model.py:build")
     assert status == 0
-    assert printed.startswith("model.py:build agrees with model.py:build: results are the same")
+    assert printed.startswith("model.py:build agrees with model.py:build: their results are the same")
 
 
 def test_a_model_that_differs(run: Run, tmp_path: Path) -> None:
@@ -92,20 +92,23 @@ def test_what_cannot_be_compared(run: Run) -> None:
     assert status == 2
 
 
-def test_a_record_of_another_place(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("first", ["first.trace", "first.safetensors"])
+def test_a_record_of_another_place(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], first: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["capture", "model.py:build", "-o", "first.trace"])
+        main(["capture", "model.py:build", "-o", first])
     assert not ended.value.code
-    assert "first.trace: model.py:build, torch float64" in capsys.readouterr().out
-    status, printed, _ = run("first.trace", "model.py:transposed")
+    assert f"{first}: model.py:build, torch float64" in capsys.readouterr().out
+    status, printed, _ = run(first, "model.py:transposed")
     assert status == 1
     assert "transpose" in printed
-    status, printed, _ = run("model.py:build", "first.trace")
+    status, printed, _ = run("model.py:build", first)
     assert status == 0
     np.savez(tmp_path / "tokens.npz", np.arange(6).reshape(1, 6))
-    status, _, error = run("first.trace", "model.py:build", "--inputs", "tokens.npz")
+    status, _, error = run(first, "model.py:build", "--inputs", "tokens.npz")
     assert status == 2
     assert "on other inputs" in error
     status, _, error = run("absent.trace", "model.py:build")
     assert status == 2
     assert "there is no file absent.trace" in error
+    status, _, error = run(first, first)
+    assert status == 0

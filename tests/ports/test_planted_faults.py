@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from small_llama import in_pairs, llama
+from small_llama import Layer, in_pairs, llama
 from small_models import GPT, gpt
 from veriformer.conformance_tests.ports.compare_models import compare_models
 
@@ -129,6 +130,9 @@ def test_rotary_pairs_in_another_order_without_their_weights(tokens: Any) -> Non
     assert found.verdict == "differ"
     assert {one.cause.name for one in found.differences} == {"rope_interleaved_vs_half"}
     assert {one.cause.kind for one in found.differences} == {"convention"}
+    # Of keys too, it is the line that turns them, and not the one that repeats them for the groups.
+    turning = inspect.getsourcelines(Layer.turned)
+    assert {turning[0][one.line_b - turning[1]].split()[0] for one in found.differences} == {"return"}
 
 
 def test_weights_in_the_order_of_other_rotary_pairs(tokens: Any) -> None:
@@ -178,3 +182,25 @@ def torch_no_grad() -> Any:
     import torch
 
     return torch.no_grad()
+
+
+def test_neighbours_that_are_turned_and_stand_half_a_width_apart(tokens: Any) -> None:
+    """The order afterwards is that of queries and keys alike, so that it does not matter."""
+
+    def apart(layer: Any) -> Any:
+        turned = layer.turned
+
+        def found(x: Any) -> Any:
+            return turned(x).unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
+
+        return found
+
+    model = in_pairs(llama(interleaved=True))
+    for layer in model.layers:
+        layer.turned = apart(layer)
+    assert compare_models(llama(), model, tokens).verdict == "agree"
+    without = llama(interleaved=True)
+    for layer in without.layers:
+        layer.turned = apart(layer)
+    found = compare_models(llama(), without, tokens)
+    assert {one.cause.name for one in found.differences} == {"rope_interleaved_vs_half"}

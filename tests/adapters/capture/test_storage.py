@@ -48,14 +48,39 @@ def stored_and_read(trace: Trace, path: Path) -> Trace:
     return read
 
 
-def test_arrays_of_every_kind(tmp_path):
+@pytest.mark.parametrize("name", ["t.trace", "t.safetensors"])
+def test_arrays_of_every_kind(tmp_path, name):
     whole = np.random.default_rng(0).normal(size=(4, 6))
     arrays = [
         *(whole, whole.T, whole[1:3], whole[::-1], whole[:, ::2], np.broadcast_to(whole[0], (3, 6))),
         *(np.asfortranarray(whole), np.empty((0, 3)), np.array(2.5), np.arange(5), np.array([True, False])),
         *(np.array([1e300, 1e-300]), whole[:2], np.lib.stride_tricks.sliding_window_view(whole[0], 3)),
     ]
-    stored_and_read(trace_of(*arrays), tmp_path / "t")
+    stored_and_read(trace_of(*arrays), tmp_path / name)
+
+
+def test_other_tools_read_the_weights_in_a_safetensors_file(tmp_path):
+    from safetensors.numpy import load_file
+
+    array = np.random.default_rng(0).normal(size=(3, 4))
+    write_trace(trace_of(array), tmp_path / "t.safetensors")
+    read = load_file(tmp_path / "t.safetensors").values()
+    assert any(np.array_equal(one, array) for one in read)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(b"not a file of tensors", "no safetensors file"), (None, "no record of a model")]
+)
+def test_a_safetensors_file_that_is_no_record_is_refused(tmp_path, content, why):
+    from safetensors.numpy import save_file
+
+    path = tmp_path / "t.safetensors"
+    if content is None:
+        save_file({"weight": np.ones(3)}, path)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(DamagedTrace, match=why):
+        read_trace(path)
 
 
 def test_attributes_and_text(tmp_path):

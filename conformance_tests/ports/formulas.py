@@ -206,9 +206,10 @@ def _over(x: Array, y: Array) -> Iterator[Formula]:
             for name, function in _OVER.items():
                 if agree(y.ravel(), np.asarray(function(x, axis=axes)).ravel(), _UNIT):
                     named = " and ".join(_axis(axis, x) for axis in axes)
-                    yield Formula(
-                        f"{name} over an axis", f"{name} over {named}", None, tuple(x.shape[axis] for axis in axes)
-                    )
+                    lengths = tuple(x.shape[axis] for axis in axes)
+                    # A mean is often written as a sum and a division.
+                    family = "sum" if name == "mean" else name
+                    yield Formula(f"{family} over an axis", f"{name} over {named}", None, lengths)
 
 
 def _axis(axis: int, array: Array) -> str:

@@ -111,7 +111,7 @@ def _of_weight(found: WeightTold, one: Parting) -> Told:
         )
     relation = found.relation
     words = f"compared with A's {named_a}, which A uses in its place, B's {named_b} is {relation.words}"
-    if relation.name == "other rows":
+    if found.takes_others:
         words = (
             f"the numbers of B's {named_b} are those of A's {named_a}, and B takes others of them, or in another order"
         )
@@ -250,6 +250,9 @@ def _of_operands(of: Partings, one: Parting) -> Iterator[Told]:
     ]
     held = [value for value in theirs if of.first.frontier.holds(value) and of.first.common.says_something(value)]
     if len(theirs) == len(mine) == len(held) == 1:
+        if of.counterparts(mine[0]) & _moved_from(of.first, held[0]):
+            # Both take numbers of one value, which may be cut in another way.
+            return
         words = f"A takes {described(of.first, held[0])}, where B takes {described(of.second, mine[0])}"
         yield _said(one, "mistake", "operand", words, LIKELY)
 

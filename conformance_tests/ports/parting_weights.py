@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.ports.arrangements import OTHER, Relation, relation
+from veriformer.conformance_tests.ports.arrangements import OTHER, SAME, Relation, relation
 from veriformer.conformance_tests.ports.layouts import is_laid_out
 from veriformer.conformance_tests.ports.parting import Behind, Parting, Partings
 from veriformer.conformance_tests.recognition.agreement import agree, distance
@@ -20,7 +20,10 @@ _AS_MANY = 16
 
 @dataclass(frozen=True)
 class WeightTold:
-    """A weight of the second model that is not the first one's in the same place; `elsewhere` is the one that it is."""
+    """A weight of the second model that is not the first one's in the same place; `elsewhere` is the one that it is.
+
+    `takes_others` says that it is the first one's, of which the second model takes other rows, or in another order.
+    """
 
     relation: Relation
     first: int
@@ -28,6 +31,7 @@ class WeightTold:
     names_a: tuple[str, ...]
     names_b: tuple[str, ...]
     elsewhere: str = ""
+    takes_others: bool = False
 
 
 def weights_told(of: Partings, one: Parting) -> Iterator[WeightTold]:
@@ -86,8 +90,7 @@ def _compared(of: Partings, place: int, operand: int, at: int, other: int) -> We
     elsewhere = _elsewhere(of, operand, names_a)
     looked_up = _is_looked_up(of.first, other) and _is_looked_up(of.second, operand)
     if not elsewhere and looked_up and _are_the_same(of, names_a, names_b):
-        found = Relation("other rows", "the same, and other numbers of it are used, or in another order")
-        return WeightTold(found, at, place, names_a, names_b)
+        return WeightTold(SAME, at, place, names_a, names_b, takes_others=True)
     if not of.second.frontier.is_weight(operand) or not of.first.frontier.is_weight(other):
         return WeightTold(OTHER, at, place, names_a, names_b, elsewhere) if elsewhere else None
     mine, theirs = _as_matrix(of.second, place, operand), _as_matrix(of.first, at, other)

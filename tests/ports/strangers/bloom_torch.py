@@ -27,7 +27,9 @@ class Attention(nn.Module):
 
     def forward(self, x):
         b, n, c = x.shape
-        q, k, v = (f(x).view(b, n, self.heads, self.size).permute(0, 2, 1, 3) for f in (self.to_q, self.to_k, self.to_v))
+        q, k, v = (
+            f(x).view(b, n, self.heads, self.size).permute(0, 2, 1, 3) for f in (self.to_q, self.to_k, self.to_v)
+        )
         sim = torch.einsum("bhid,bhjd->bhij", q, k) * self.size**-0.5
         i = torch.arange(n)
         slopes = torch.tensor(get_slopes(self.heads), dtype=x.dtype)[:, None, None]

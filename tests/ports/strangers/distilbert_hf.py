@@ -6,9 +6,7 @@ from transformers import DistilBertConfig, DistilBertForMaskedLM
 
 
 def build():
-    config = DistilBertConfig(
-        vocab_size=69, dim=32, hidden_dim=48, n_layers=2, n_heads=4, max_position_embeddings=24
-    )
+    config = DistilBertConfig(vocab_size=69, dim=32, hidden_dim=48, n_layers=2, n_heads=4, max_position_embeddings=24)
     return trained(DistilBertForMaskedLM(config))
 
 

@@ -29,4 +29,7 @@ def build():
 
 def inputs():
     rng = np.random.default_rng(9)
-    return {"input_features": rng.normal(size=(2, 10, 24)).astype(np.float32), "decoder_input_ids": rng.integers(3, 63, (2, 7))}
+    return {
+        "input_features": rng.normal(size=(2, 10, 24)).astype(np.float32),
+        "decoder_input_ids": rng.integers(3, 63, (2, 7)),
+    }

@@ -61,5 +61,5 @@ def _likeness(one: PortPart, other: PortPart) -> float:
 
 
 def _family(part: PortPart) -> str:
-    """Return what a part is, whatever an attention reads."""
-    return "attention" if part.role.endswith("attention") else part.role
+    """Return what a part is, whatever an attention reads, and however many ends come before it."""
+    return "attention" if part.role.endswith("attention") else part.role.rstrip(" 0123456789")

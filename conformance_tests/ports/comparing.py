@@ -55,7 +55,7 @@ class Comparing:
     def _result(self) -> PortComparison:
         distance = self._outputs_apart()
         judged = self._judged()
-        differences, inside = self._told(judged, equal=distance <= TIGHT)
+        differences, inside = self._told(judged, distance)
         if distance > self.bound:
             differences = self._with_parting(differences, judged) or [self._of_nothing_known()]
         verdict: PortVerdict = "differ" if differences else "inside" if inside else "agree"
@@ -153,8 +153,13 @@ class Comparing:
 
     # --- differences ---
 
-    def _told(self, judged: Sequence[Judged], *, equal: bool) -> tuple[list[Difference], list[Difference]]:
-        """Return the differences that the results show, and those that they do not."""
+    def _told(self, judged: Sequence[Judged], distance: float) -> tuple[list[Difference], list[Difference]]:
+        """Return the differences that the results show, and those that they do not.
+
+        Where the results are the same up to rounding, only what is read off exactly and may have so small an effect is
+        held against the second model; a part that was recognised in one of them only is none of it.
+        """
+        equal, rounded = distance <= TIGHT, distance <= self.bound
         differences: list[Difference] = []
         inside: list[Difference] = []
         parted = False
@@ -162,13 +167,13 @@ class Comparing:
             first, second = one.pair
             before = len(differences)
             if first is None or second is None:
-                if self._is_read_otherwise(first, second):
-                    continue
-                (inside if equal or (not parted and self._joins(one, judged)) else differences).append(
-                    self._unmatched(one.pair)
-                )
+                if not rounded and not self._is_read_otherwise(first, second):
+                    (inside if not parted and self._joins(one, judged) else differences).append(
+                        self._unmatched(one.pair)
+                    )
                 continue
             shown = [] if equal else [finding for finding in one.findings if self._shows(one, finding, parted=parted)]
+            shown = [finding for finding in shown if finding.is_fine] if rounded else shown
             named = [item for item in one.own if item.suspects and item.step in _STRUCTURE]
             if named and any(finding.is_structure for finding in shown):
                 shown = [finding for finding in shown if not finding.is_structure]
@@ -180,7 +185,7 @@ class Comparing:
                     inside.append(self._difference(one, finding))
             if equal and not one.findings and one.unknown is not None and one.unknown[0].key == "bias values":
                 inside.append(self._of_values(one, *one.unknown))
-            has_effect = not equal and (parted or not one.far <= self.bound)
+            has_effect = not rounded and (parted or not one.far <= self.bound)
             if has_effect and not shown and not (named and any(finding.is_structure for finding in one.findings)):
                 differences += [self._of_departure(one, item) for item in one.own]
                 if not one.own:

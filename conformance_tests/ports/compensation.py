@@ -10,6 +10,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.arrangements import Relation, relation
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.items import Choice, Item, PortPart, Weight
+from veriformer.conformance_tests.recognition.agreement import agree
 
 _OF_HEADS = ("query weight", "query bias", "key weight", "key bias", "value weight", "value bias", "output weight")
 
@@ -21,6 +22,7 @@ def marked(found: list[Finding], first: PortPart, second: PortPart) -> list[Find
     found = _with_columns_dealt_out(found)
     found = _with_scale_in_weights(found, first, second)
     found = _with_positions_moved(found)
+    found = _with_rows_left_out(found, first, second)
     return [
         replace(one, harmless="the rows that only one of them has are not used", is_layout=True)
         if one.relation is not None and one.relation.name in ("longer", "shorter")
@@ -87,6 +89,28 @@ def _with_positions_moved(found: list[Finding]) -> list[Finding]:
         return found
     words = "queries and keys are turned alike, and only the difference of their positions matters"
     return [replace(one, harmless=words) if one in moved else one for one in found]
+
+
+def _with_rows_left_out(found: list[Finding], first: PortPart, second: PortPart) -> list[Finding]:
+    """Mark a table of positions without the rows before the first one that is read: position p gets the same row."""
+    read = [_rows_from_start(part) for part in (first, second)]
+    if read[0] is None or read[1] is None:
+        return found
+    rows = min(map(len, (read[0], read[1])))
+    if not rows or not agree(read[1][:rows], read[0][:rows]):
+        return found
+    words = "each position gets the same row, and the rows before are not used"
+    moved = [one for one in found if one.key in ("positions", "positions table")]
+    return [replace(one, harmless=words, is_layout=True) if one in moved else one for one in found]
+
+
+def _rows_from_start(part: PortPart) -> Array | None:
+    """Return the rows of a learned table of positions from the first one on that is read; None without one."""
+    positions, table = part.by_key("positions"), part.by_key("positions table")
+    if not isinstance(positions, Choice) or not isinstance(positions.value, tuple) or not isinstance(table, Weight):
+        return None
+    start = positions.value[2]
+    return None if table.array is None or not isinstance(start, int) else table.array[start:]
 
 
 def _with_heads_permuted_alike(found: list[Finding], first: PortPart) -> list[Finding]:

@@ -154,12 +154,25 @@ class Flow:
     def unit(self, value: int) -> float:
         """Return the unit roundoff of the precision that a value was computed in, float64's for what was given."""
         if value not in self._units:
-            step = self.making(value)
-            computed = step is not None and (step.kind not in _MOVING or self._rounds(step))
-            array = self.array(value)
-            says = computed and array.dtype.kind == "f" and self.depends_on_input(value)
-            self._units[value] = unit_of(array) if says else DOUBLE
+            kept = self._kept(value)
+            self._units[value] = self._unit(value) if kept is None else self.unit(kept)
         return self._units[value]
+
+    def _unit(self, value: int) -> float:
+        step = self.making(value)
+        computed = step is not None and (step.kind not in _MOVING or self._rounds(step))
+        array = self.array(value)
+        says = computed and array.dtype.kind == "f" and self.depends_on_input(value)
+        return unit_of(array) if says else DOUBLE
+
+    def _kept(self, value: int) -> int | None:
+        """Return the operand whose numbers a step leaves as they are: one to which zero is added, or times one."""
+        step = self.making(value)
+        if step is None or step.kind in _MOVING or step.results[0] != value:
+            return None
+        array = self.array(value)
+        same = (one for one in step.operands if one != value and np.array_equal(self.array(one), array))
+        return next(same, None)
 
     def _rounds(self, step: Step) -> bool:
         """Return whether a step changes numbers and keeps their shape, as a cast to a coarser precision does."""

@@ -45,7 +45,7 @@ class ModelReading:
 
     @cached_property
     def batch(self) -> int:
-        """The number of samples: that of a fused attention, else the first axis of the first input."""
+        """The number of samples: that of a fused attention, else the axis of the first input that no logits have twice."""
         for step in self.trace.steps:
             if step.kind == Kind.ATTENTION and len(self.flow.shape(step.operands[0])) == len("BHLD"):
                 return int(self.flow.shape(step.operands[0])[0])
@@ -53,7 +53,15 @@ class ModelReading:
         # Tokens of one sequence have one axis, its vectors two.
         if first is None or first.ndim == (2 if first.dtype.kind == "f" else 1):
             return 1
-        return int(first.shape[0])
+        return int(first.shape[1 if self._positions_are_first(first.shape) else 0])
+
+    def _positions_are_first(self, shape: tuple[int, ...]) -> bool:
+        """Return whether the first axis of the input counts positions, as the logits of the first attention tell.
+
+        They end in two axes of positions, (…, L, L).
+        """
+        logits = next((self.flow.shape(self.flow.steps[one].results[0]) for one in self.maps.products), ())
+        return len(shape) > 1 and shape[0] != shape[1] and logits[-2:] == (shape[0], shape[0])
 
     @cached_property
     def layered(self) -> tuple[Layered, ...]:

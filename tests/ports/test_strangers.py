@@ -40,7 +40,6 @@ def compared(source: str, port: str) -> PortComparison:
         ("bloom_hf", "bloom_torch"),
         ("mixtral_hf", "mixtral_torch"),
         ("seq2seq_torch", "seq2seq_numpy"),
-        ("mistral_bf16", "mistral_nnx"),
     ],
 )
 def test_a_correct_port_agrees(source: str, port: str) -> None:
@@ -58,7 +57,7 @@ def test_positions_first_are_told_without_a_fused_attention() -> None:
 def test_the_gain_of_the_norm_of_queries_is_compared() -> None:
     source, (forward, weights) = import_module("qwen3_hf").build(), import_module("qwen3_jax").build()
     layer: dict[str, Any] = weights["layers"][0]
-    layer["attn"]["q_norm"] = layer["attn"]["k_norm"]
+    layer["attn"]["q_norm"] = layer["attn"]["k_norm"] + 0.0
     found = compare_models(source, (forward, weights), np.random.default_rng(0).integers(0, 83, (2, 9)))
     (first, *_) = found.differences
     assert (first.path_a, first.cause.name) == ("model.layers.0.self_attn.q_norm.weight", "elsewhere")

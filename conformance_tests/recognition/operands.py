@@ -23,8 +23,9 @@ class Operand:
 
     `heads` are the numbers that enter the product, without repetitions and without `factor`. `split` says how they
     were cut out of the projection, None where no rearrangement of it was found. `rotation` and `norm` are None where
-    there is none; `order` names both as they were applied, and gain and shift of the norm are values of the pass. Not
-    `understood` means that the way from the projection to the product is none of these; `middle` are then the heads up to where it was read.
+    there is none; `order` names both as they were applied, and gain and shift of the norm are values of the pass.
+    Not `understood` means that the way from the projection to the product is none of these; `middle` are then the
+    heads up to where it was read.
     """
 
     heads: Array

@@ -37,6 +37,7 @@ def attention_items(flow: Flow, reading: AttentionReading, path: str) -> Iterato
         yield from _projected(flow, reading, role, path)
     yield from (found[f"{role} {name}"] for role in _ROLES for name in _OF_ROLE if f"{role} {name}" in found)
     for role in _ROLES:
+        yield from _norm_of_heads(flow, reading, role, path)
         yield _heads(flow, reading, role, path)
     yield from (found[name] for name in _OF_CORE if name in found)
     yield from _masked(flow, reading, path)
@@ -109,6 +110,24 @@ def _order(rotation: Turned | None, width: int, pairing: Pairing | None) -> Arra
     pairs = order[start : start + rotation.width]
     order[start : start + rotation.width] = np.concatenate([pairs[0::2], pairs[1::2]])
     return order
+
+
+def _norm_of_heads(flow: Flow, reading: AttentionReading, role: StepName, path: str) -> Iterator[Item]:
+    """Yield eps, gain and shift of the norm of queries or keys, components in the order of their projection."""
+    operand: Operand = getattr(reading, role)
+    norm, width = operand.norm, operand.heads.shape[-1]
+    if norm is None:
+        return
+    at = flow.maker(getattr(reading.sublayer.sites[0], f"{role}_value")) or reading.sublayer.first_step
+    if norm.eps is not None:
+        eps = float(f"{norm.eps:.3g}")
+        words = f"eps of its norm is {eps:g}"
+        yield Choice(f"{role} norm: eps", role, at, path, eps, words, "norm_eps_value_mismatch")
+    turn = _order(operand.rotation, width)
+    for name, value, neutral in (("gain", norm.gain, 1.0), ("shift", norm.shift, 0.0)):
+        array = None if value is None else flow.array(value).reshape(-1, width)[:, turn].ravel()
+        names = () if value is None else flow.parameters_of(value)
+        yield Weight(f"{role} norm: {name}", role, at, path, array, names, neutral)
 
 
 def _heads(flow: Flow, reading: AttentionReading, role: StepName, path: str) -> Cut:

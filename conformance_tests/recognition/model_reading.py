@@ -45,7 +45,7 @@ class ModelReading:
 
     @cached_property
     def batch(self) -> int:
-        """The number of samples: that of a fused attention, else the axis of the first input that no logits have twice."""
+        """The number of samples: that of a fused attention, else of the first input, whose positions may come first."""
         for step in self.trace.steps:
             if step.kind == Kind.ATTENTION and len(self.flow.shape(step.operands[0])) == len("BHLD"):
                 return int(self.flow.shape(step.operands[0])[0])

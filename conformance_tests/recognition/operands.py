@@ -23,8 +23,9 @@ class Operand:
 
     `heads` are the numbers that enter the product, without repetitions and without `factor`. `split` says how they
     were cut out of the projection, None where no rearrangement of it was found. `rotation` and `norm` are None where
-    there is none; `order` names both as they were applied. Not `understood` means that the way from the projection to
-    the product is none of these; `middle` are then the heads up to where it was read.
+    there is none; `order` names both as they were applied, and gain and shift of the norm are values of the pass.
+    Not `understood` means that the way from the projection to the product is none of these; `middle` are then the
+    heads up to where it was read.
     """
 
     heads: Array
@@ -159,9 +160,12 @@ def _norms(flow: Flow, before: Array, after: Array, start: int, end: int, unit: 
             array.swapaxes(1, 2).reshape(batch * length, size) if size != width else array.reshape(-1, width)
             for array in (before, after)
         ]
-        found = _norm_of_heads(rows, vectors, width, unit) if own else norm_of(rows[0], rows[1], vectors, unit)
+        arrays = list(vectors.values())
+        found = _norm_of_heads(rows, arrays, width, unit) if own else norm_of(rows[0], rows[1], arrays, unit)
         if found is not None:
-            yield found
+            values = list(vectors)
+            gain, shift = (None if place is None else values[place] for place in (found.gain, found.shift))
+            yield replace(found, gain=gain, shift=shift)
             return
 
 
@@ -177,11 +181,12 @@ def _norm_of_heads(rows: Sequence[Array], vectors: Sequence[Array], width: int, 
     return None
 
 
-def _vectors(flow: Flow, start: int, end: int, size: int) -> list[Array]:
+def _vectors(flow: Flow, start: int, end: int, size: int) -> dict[int, Array]:
+    """Return the fixed vectors of a size that steps between two values take, by value."""
     found: dict[int, Array] = {}
     for index in flow.between(start, end):
         for one in flow.steps[index].operands:
             array = flow.array(one)
             if array.dtype.kind == "f" and array.size == size and flow.is_fixed(one):
                 found.setdefault(one, array.ravel())
-    return list(found.values())
+    return found

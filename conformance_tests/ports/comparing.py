@@ -57,6 +57,7 @@ class Comparing:
         judged = self._judged()
         differences, inside = self._told(judged, distance)
         if distance > self.bound:
+            differences = differences or ([self._of_results()] if self._ends_alike() else [])
             differences = self._with_parting(differences, judged) or [self._of_nothing_known()]
         verdict: PortVerdict = "differ" if differences else "inside" if inside else "agree"
         return PortComparison(
@@ -77,9 +78,17 @@ class Comparing:
         """Return the differences after the place where the models part by their values, if that is none of them."""
         named = [one for one in differences if one.cause.kind != "unknown"]
         found = first_parting(self.first, self.second, self.bound)
-        if found is None or (named and not self._comes_first(found, judged)):
+        if found is None or (
+            named and (self._is_in_first_part(named[0], judged) or not self._comes_first(found, judged))
+        ):
             return differences
         return [found.difference, *(one for one in named if not _is_departure(one))]
+
+    def _is_in_first_part(self, one: Difference, judged: Sequence[Judged]) -> bool:
+        """Return whether a difference of a known cause is in the first part whose values are not the same."""
+        parted = (each for each in judged if None not in each.pair and not each.far <= self.bound)
+        part = next((each.pair[0] for each in parted), None)
+        return part is not None and (one.operation, one.layer) == (part.role, part.layer)
 
     def _comes_first(self, found: FirstParting, judged: Sequence[Judged]) -> bool:
         """Return whether the models part for a known reason before the first part whose values are not the same.
@@ -264,8 +273,6 @@ class Comparing:
         return self._placed(both, first, second, first.step, cause, None)
 
     def _of_nothing_known(self) -> Difference:
-        if self._ends_alike():
-            return self._of_results()
         sentence = "the results differ, and no part that was recognised in both does"
         place_a, place_b = (side.flow.maker(side.trace.outputs[0]) or 0 for side in (self.first, self.second))
         return self._at(

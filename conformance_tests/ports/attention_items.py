@@ -123,7 +123,8 @@ def _norm_of_heads(flow: Flow, reading: AttentionReading, role: StepName, path: 
         eps = float(f"{norm.eps:.3g}")
         words = f"eps of its norm is {eps:g}"
         yield Choice(f"{role} norm: eps", role, at, path, eps, words, "norm_eps_value_mismatch")
-    turn = _order(operand.rotation, width)
+    # A norm before the rotation has the components of the projection.
+    turn = _order(operand.rotation, width, None if operand.rotation is None else operand.rotation.pairing)
     for name, value, neutral in (("gain", norm.gain, 1.0), ("shift", norm.shift, 0.0)):
         array = None if value is None else flow.array(value).reshape(-1, width)[:, turn].ravel()
         names = () if value is None else flow.parameters_of(value)

@@ -63,5 +63,5 @@ class Finding:
         if self.harmless:
             return False
         if self.relation is not None:
-            return self.relation.name in ("missing", "additional")
+            return self.relation.name in ("missing", "additional", "rows from later", "other shape")
         return not self.is_fine

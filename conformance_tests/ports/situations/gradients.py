@@ -24,6 +24,7 @@ _NAME = "in the gradients"
 _BATCH, _LENGTH = 2, 6
 # What a weight may be in B so that its gradient can be compared.
 _COMPARABLE = ("same", "longer", "shorter", "scaled", "heads permuted", "rotary order")
+_OF_OTHER_SIZES = ("longer", "shorter")
 _CLOSE = 1e-3
 
 
@@ -33,6 +34,13 @@ class _Group:
 
     names: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
     is_known: bool = True
+    is_of_one_size: bool = True
+
+    def with_all_of(self, other: _Group) -> _Group:
+        """Return a group with the parameters of both."""
+        names = self.names[0] | other.names[0], self.names[1] | other.names[1]
+        known, of_one_size = self.is_known and other.is_known, self.is_of_one_size and other.is_of_one_size
+        return _Group(names, known, of_one_size)
 
 
 def of_the_loss(both: Both, weights: Sequence[WeightPair]) -> Iterator[Outcome]:
@@ -47,7 +55,8 @@ def of_the_loss(both: Both, weights: Sequence[WeightPair]) -> Iterator[Outcome]:
         yield Outcome(Situation(_NAME, "unknown", str(error)))
         return
     found = [dict(zip(one.parameters, array, strict=True)) for one, array in zip(both.offers, rows, strict=True)]
-    groups = [group for group in _groups(weights) if _is_whole(group, found)]
+    sizes = [_sizes(side) for side in (both.comparing.first, both.comparing.second)]
+    groups = [group for group in _groups(weights) if _is_whole(group, found) and _has_all(group, sizes)]
     if not groups:
         yield Outcome(Situation(_NAME, "unknown", "no parameter of A was found in B"))
         return
@@ -75,12 +84,11 @@ def _groups(weights: Sequence[WeightPair]) -> list[_Group]:
     """Return the parameters that belong together, since one holds a part of the other."""
     groups: list[_Group] = []
     for pair in weights:
-        own = _Group((set(pair.names_a), set(pair.names_b)), pair.relation in _COMPARABLE)
+        names = set(pair.names_a), set(pair.names_b)
+        own = _Group(names, pair.relation in _COMPARABLE, pair.relation not in _OF_OTHER_SIZES)
         for other in [one for one in groups if any(map(set.intersection, one.names, own.names))]:
             groups.remove(other)
-            own = _Group(
-                (own.names[0] | other.names[0], own.names[1] | other.names[1]), own.is_known and other.is_known
-            )
+            own = own.with_all_of(other)
         groups.append(own)
     return groups
 
@@ -89,6 +97,22 @@ def _is_whole(group: _Group, found: Sequence[Mapping[str, Array]]) -> bool:
     """Return whether all of a group's gradients are known."""
     sides = zip(group.names, found, strict=True)
     return group.is_known and all(names and names <= set(known) for names, known in sides)
+
+
+def _sizes(side: Side) -> Mapping[str, int]:
+    return {name: side.trace.values[index].array.size for name, index in side.trace.parameters.items()}
+
+
+def _has_all(group: _Group, sizes: Sequence[Mapping[str, int]]) -> bool:
+    """Return whether a group has as many numbers in both models, or copies of one parameter in one of them.
+
+    Otherwise it lacks some, such as those of experts that no token chose.
+    """
+    if not group.is_of_one_size:
+        return True
+    counts = [[own.get(name, 0) for name in names] for names, own in zip(group.names, sizes, strict=True)]
+    few, many = sorted(counts, key=sum)
+    return sum(few) == sum(many) or all(one == sum(few) for one in many)
 
 
 def _of_group(both: Both, group: _Group, found: Sequence[Mapping[str, Array]]) -> Iterator[Difference]:

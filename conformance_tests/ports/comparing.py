@@ -70,7 +70,7 @@ class Comparing:
             tuple(part_pair(one) for one in judged),
             tuple(differences),
             tuple(inside),
-            weight_pairs(judged, self.first, self.second),
+            weight_pairs(judged, self.first, self.second, self.used[1]),
             (*self.notices, *norms_without_eps(self.pairs)),
         )
 

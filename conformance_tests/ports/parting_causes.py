@@ -130,7 +130,7 @@ def _of_held_factors(of: Partings, one: Parting) -> Iterator[Told]:
         # The result would be the first model's but for the same factor.
         return
     factors = {value: _factor(of.second, value) for value in one.second.common if not of.second.flow.is_fixed(value)}
-    if one.formula.takes_two and len(set(factors.values())) == 1:
+    if one.formula.takes_two and _are_near([*factors.values()]):
         return
     off = [value for value, factor in factors.items() if factor != 1.0]
     off = [value for value in off if not _is_taken_back(of.second, one.second.result, factors[value])]
@@ -139,11 +139,13 @@ def _of_held_factors(of: Partings, one: Parting) -> Iterator[Told]:
     origins = {value: _origin(of.second, value, factors[value]) for value in off}
     value = max(off, key=lambda each: origins[each])
     other = of.second.common.scaled(value)[0]
-    sign = other.factor == -1.0
+    # A factor that all operands have alike is a factor of the result; what is left of two is the sign.
+    alike = one.formula.takes_two and _are_near([abs(factor) for factor in factors.values()])
+    sign = alike or _near(other.factor, -1.0)
     times = factor_in_words(other.factor, of.second.flow.shape(value))
-    words = f"B's {described(of.second, value)} is {'the negative of A' if sign else 'A'}'s"
-    words += "" if sign else f" times {times}"
-    change = f"leave out the sign of {described(of.second, value)}" if sign else f"divide it by {times}: {words}"
+    scaled = "the negative of what it is" if sign else f"{times} times what it is"
+    words = f"in B {described(of.second, value)} is {scaled} in A"
+    change = f"take the sign back: {words}" if sign else f"divide by {times}: {words}"
     cause = Cause("factor", "sign" if sign else "scaled", words, SURE, change)
     yield Told(cause, of.first.flow.maker(other.value), origins[value])
 
@@ -195,6 +197,10 @@ def _of_formulas(of: Partings, one: Parting) -> Iterator[Told]:
 
 def _near(one: float, other: float) -> bool:
     return abs(one - other) <= 1e-6 * max(abs(one), abs(other))
+
+
+def _are_near(numbers: list[float]) -> bool:
+    return all(_near(one, numbers[0]) for one in numbers)
 
 
 def _same_operands(of: Partings, one: Parting) -> bool:

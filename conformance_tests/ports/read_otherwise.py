@@ -11,7 +11,6 @@ from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.items import PortPart, Weight
 from veriformer.conformance_tests.ports.side import Side
 
-_OTHER_SIZES = ("other shape", "longer", "shorter")
 _MOST_NUMBERS, _LEAST = 2**24, 2
 
 
@@ -31,9 +30,8 @@ class Used:
             return np.empty(0)
         return np.unique(np.concatenate(arrays))
 
-    def has(self, weight: Weight) -> bool:
-        """Return whether all numbers of a weight are among them, and are too many to be so by chance."""
-        array = weight.array
+    def has(self, array: Array | None) -> bool:
+        """Return whether all numbers of an array are among them, and are too many to be so by chance."""
         if array is None or not self.numbers.size or (np.round(array * 64) != array * 64).sum() < _LEAST:
             return False
         place = np.minimum(np.searchsorted(self.numbers, array.ravel()), len(self.numbers) - 1)
@@ -52,13 +50,15 @@ def without_misread(findings: Sequence[Finding], first: Used, second: Used) -> l
 
 
 def _is_cut_otherwise(one: Finding, first: Used, second: Used) -> bool:
-    if one.relation is None or one.relation.name not in _OTHER_SIZES:
-        return False
     mine, other = one.first, one.second
-    return isinstance(mine, Weight) and isinstance(other, Weight) and second.has(mine) and first.has(other)
+    if one.relation is None or not isinstance(mine, Weight) or not isinstance(other, Weight):
+        return False
+    if mine.array is None or other.array is None or mine.array.size == other.array.size:
+        return False
+    return second.has(mine.array) and first.has(other.array)
 
 
 def is_used(part: PortPart, other: Used) -> bool:
     """Return whether the other model uses all weights of a part, which was only not recognised there."""
     weights = [weight for weight in part.weights() if weight.array is not None]
-    return bool(weights) and all(other.has(weight) for weight in weights)
+    return bool(weights) and all(other.has(weight.array) for weight in weights)

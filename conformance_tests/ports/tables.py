@@ -11,6 +11,7 @@ from veriformer.conformance_tests.ports.findings import PairStatus, PartPair, We
 from veriformer.conformance_tests.ports.items import PortPart, Weight
 from veriformer.conformance_tests.ports.judged import Judged
 from veriformer.conformance_tests.ports.pairing import are_comparable
+from veriformer.conformance_tests.ports.read_otherwise import Used
 from veriformer.conformance_tests.ports.side import Side
 
 
@@ -27,14 +28,17 @@ def part_pair(one: Judged) -> PartPair:
     return PartPair(part.role, part.layer, path_a, path_b, status, summary)
 
 
-def weight_pairs(judged: Sequence[Judged], first: Side, second: Side) -> tuple[WeightPair, ...]:
-    """Return what each weight of the first model is in the second; those of no part are looked for by their numbers."""
-    found = [pair for one in judged for pair in _of_pair(one)]
+def weight_pairs(judged: Sequence[Judged], first: Side, second: Side, used: Used) -> tuple[WeightPair, ...]:
+    """Return what each weight of the first model is in the second; those of no part are looked for by their numbers.
+
+    `used` are the numbers of which the second model's results are made.
+    """
+    found = [pair for one in judged for pair in _of_pair(one, used)]
     named = {name for pair in found for name in pair.names_a}
-    return (*found, *_of_no_part(first, second, named))
+    return (*found, *_of_no_part(first, second, named, used))
 
 
-def _of_pair(one: Judged) -> Iterator[WeightPair]:
+def _of_pair(one: Judged, used: Used) -> Iterator[WeightPair]:
     first, second = one.pair
     if first is None or second is None:
         return
@@ -49,16 +53,27 @@ def _of_pair(one: Judged) -> Iterator[WeightPair]:
         elif weight.array is not None and _is_same(weight, second):
             yield WeightPair(weight.names, names, "same", weight.key)
         elif weight.array is not None:
-            yield WeightPair(weight.names, names, "unknown", f"{weight.key}: what it is in B was not found out")
+            yield _by_numbers(weight.names, weight.array, weight.key, used)
 
 
 def _is_same(weight: Weight, second: PortPart) -> bool:
     other = second.by_key(weight.key)
-    both = isinstance(other, Weight) and other.array is not None
-    return both and are_comparable(weight, other)
+    if not isinstance(other, Weight) or other.array is None or weight.array is None:
+        return False
+    # Of another size it belongs to a part that was read otherwise.
+    return other.array.size == weight.array.size and are_comparable(weight, other)
 
 
-def _of_no_part(first: Side, second: Side, named: set[str]) -> Iterator[WeightPair]:
+def _by_numbers(names: tuple[str, ...], array: Array, key: str, used: Used) -> WeightPair:
+    """Return what a weight is in the second model, of which no single weight is known to be the same."""
+    if used.has(array):
+        return WeightPair(
+            names, (), "same", f"{key}: by its numbers, which B uses in several weights or in a larger one"
+        )
+    return WeightPair(names, (), "unknown", f"{key}: what it is in B was not found out")
+
+
+def _of_no_part(first: Side, second: Side, named: set[str], used: Used) -> Iterator[WeightPair]:
     """Yield the parameters in no part that both models were read to have, looked for by their numbers alone."""
     others = {name: second.parameter(name) for name in second.trace.parameters}
     for name in first.trace.parameters:
@@ -67,7 +82,7 @@ def _of_no_part(first: Side, second: Side, named: set[str]) -> Iterator[WeightPa
         array = first.parameter(name)
         same = next((other for other, numbers in others.items() if _has_numbers(array, numbers)), None)
         if same is None:
-            yield WeightPair((name,), (), "unknown", f"{name}: what it is in B was not found out")
+            yield _by_numbers((name,), array, name, used)
         else:
             yield WeightPair((name,), (same,), "same", "by its numbers, in any order")
 

@@ -59,11 +59,15 @@ def _of_product(flow: Flow, one: LinearMap, matrix: Array) -> Patches | None:
 
 
 def _images(flow: Flow, one: LinearMap) -> Iterator[Array]:
-    """Yield what may be the image that a map reads, the one that was given first."""
+    """Yield what may be the image that a map reads, the one that was given first.
+
+    No weight has had a part in pixels: what was computed with some may have four axes as the heads of an attention.
+    """
     near = sorted(flow.ancestors(one.input).items(), key=lambda item: -item[1])
     for value, _ in near:
         array = flow.array(value)
-        if array.ndim == _IMAGE_AXES and array.dtype.kind == "f" and flow.depends_on_input(value):
+        is_given = flow.depends_on_input(value) and not flow.depends_on_parameters(value)
+        if array.ndim == _IMAGE_AXES and array.dtype.kind == "f" and is_given:
             yield array
 
 

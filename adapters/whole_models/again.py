@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from veriformer.adapters.capture.captured import recorded_pass
+from veriformer.adapters.capture.captured import framework_that_runs, recorded_pass
 from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.models import Model
 from veriformer.adapters.capture.trace import Trace
@@ -72,6 +72,10 @@ class Repeatable(Protocol):
         """Return the record of a run without parts."""
 
 
+_ON_STAGE: dict[str, Again] = {}
+"""The model of each framework that may be on its stage."""
+
+
 class Again:
     """A model in this process that is run again; it is left as it was at the end of the context `running_again`."""
 
@@ -79,6 +83,8 @@ class Again:
         self._found, self._arguments, self._causal = found, arguments, causal
         self._stages = stages
         self._is_narrow: bool | None = None
+        # That of the wide stage, once it is known.
+        self._wide: str | None = None
         self._sequences: Sequences | None = None
         self._padding: Padding | None = None
         self._caching: Caching | None = None
@@ -132,9 +138,20 @@ class Again:
         """Return how the model is called, after it was put on the stage of that precision; there is one at a time."""
         if self._sequences is None or self._is_narrow != narrow:
             self._leave_stage()
-            stage = self._stages.enter_context(staged(self._found, self._arguments, None, NARROW if narrow else None))
+            self._make_room()
+            dtype = NARROW if narrow else self._wide
+            stage = self._stages.enter_context(staged(self._found, self._arguments, None, dtype))
+            self._wide = "float64" if not narrow and stage.dtype == "float64" else self._wide
             self._sequences, self._is_narrow = self._called(stage), narrow
         return self._sequences
+
+    def _make_room(self) -> None:
+        """Take another model of the framework off its stage: some of what a stage sets is the framework's own."""
+        framework = framework_that_runs(self._found)
+        other = _ON_STAGE.get(framework)
+        if other is not None and other is not self:
+            other._leave_stage()
+        _ON_STAGE[framework] = self
 
     def _called(self, stage: Stage) -> Sequences:
         return sequences_of(stage, stage.cast(self._arguments))
@@ -166,7 +183,12 @@ def _of_numpy(sequences: Sequences, arguments: Arguments) -> Arguments:
 def running_again(found: Model, arguments: Arguments, *, causal: bool) -> Iterator[Again]:
     """Yield a model that can be run again; `arguments` are those of its recorded pass."""
     with ExitStack() as stages:
-        yield Again(found, arguments, stages, causal=causal)
+        again = Again(found, arguments, stages, causal=causal)
+        try:
+            yield again
+        finally:
+            for framework in [name for name, one in _ON_STAGE.items() if one is again]:
+                del _ON_STAGE[framework]
 
 
 @contextmanager

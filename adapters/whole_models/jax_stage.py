@@ -24,14 +24,14 @@ def jax_stage(model: Any, arguments: Arguments, seed: int | None, dtype: str | N
     with jax.default_device(jax.devices("cpu")[0]):
         program = program_of(model, *arguments)
         arrays = drawn_arrays(program, seed)
-        if dtype is not None:
+        if dtype not in (None, "float64"):
             yield JaxStage(program, [to_jax(array, jax.numpy.dtype(dtype)) for array in arrays])
             return
         with ExitStack() as wide:
             wide.enter_context(jax.enable_x64(True))
             wide.enter_context(program.in_float64())
             stage = JaxStage(program, [to_jax(array, np.dtype(np.float64)) for array in arrays])
-            if _serves(stage, arguments):
+            if dtype is not None or _serves(stage, arguments):
                 yield stage
                 return
         yield JaxStage(program, [to_jax(array, None) for array in arrays])

@@ -108,11 +108,11 @@ def _stage_of(found: Model, arguments: Arguments, seed: int | None, dtype: str |
         from veriformer.adapters.whole_models.jax_stage import jax_stage
 
         return jax_stage(found.found, arguments, seed, dtype)
-    if framework == "numpy" and dtype is None:
+    if framework == "numpy" and dtype in (None, "float64"):
         from veriformer.adapters.whole_models.numpy_stage import numpy_stage
 
         return numpy_stage(found.found, seed)
-    if framework == "onnx" and dtype is None and seed is None:
+    if framework == "onnx" and dtype in (None, "float64") and seed is None:
         from veriformer.adapters.whole_models.onnx_stage import onnx_stage
 
         return onnx_stage(found.found, arguments)

@@ -32,7 +32,7 @@ def torch_stage(model: nn.Module, arguments: Arguments, seed: int | None, dtype:
         for precision in wanted:
             with in_evaluation_mode(module), on_copies(module, seed, precision):
                 stage = TorchStage(module)
-                if precision is not torch.float64 or _serves(stage, arguments):
+                if dtype is not None or precision is not torch.float64 or _serves(stage, arguments):
                     yield stage
                     return
     finally:

@@ -12,6 +12,7 @@ from typing import Any
 
 from veriformer.adapters.capture.handed_over import Arguments, arguments_in
 from veriformer.adapters.capture.models import name_of
+from veriformer.adapters.capture.random_state import kept
 from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.conformance_tests.ports.findings import PortComparison
@@ -40,6 +41,8 @@ def compare_models(
         if isolation == (None, None):
             stack.enter_context(redirect_stdout(StringIO()))
             stack.enter_context(redirect_stderr(StringIO()))
+        # Models that are run again here put the random state back in no order of their own.
+        stack.enter_context(kept())
         models = stack.enter_context(recordable((first, second), isolation, _import_the_rest))
         traces = both_recorded(models[0], models[1], given)
         found = _compared((name_of(first), name_of(second)), traces, models)

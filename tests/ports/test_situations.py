@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from small_decoder import LONGEST, TOKENS, decoder
 from small_models import converted, gpt
 from small_numpy import port
@@ -85,3 +86,17 @@ def test_the_smallest_input_is_one_token_where_one_is_enough(ported: Any) -> Non
 
 def test_the_smallest_input_has_two_tokens_where_a_mask_is_missing(ported: Any) -> None:
     assert ported(sees=1).smallest == "tokens [[5, 5]]"
+
+
+def test_nothing_global_is_left_changed(tokens: Any) -> None:
+    jax = pytest.importorskip("jax")
+    from small_jax import gpt_in_jax
+
+    model = gpt()
+    pairs = [(decoder(), decoder()), ((gpt_in_jax(), converted(model)), (gpt_in_jax(), converted(model)))]
+    random_state = np.random.get_state()[1].copy()
+    for first, second in pairs:
+        assert compare_models(first, second, tokens).verdict == "agree"
+    assert torch.get_default_dtype() == torch.float32
+    assert not jax.config.jax_enable_x64
+    assert np.array_equal(np.random.get_state()[1], random_state)

@@ -19,7 +19,8 @@ ARCHITECTURES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 PROPERTIES = ("causal", "permutation_equivariant", "ignored_labels")
-_KEYS = ("vocabulary_size", "d_model", "max_length", "min_length", "lowest_token", "products_per_token")
+# The sizes that a black box has: the inputs that it takes, and what they cost.
+INPUTS = ("vocabulary_size", "d_model", "max_length", "min_length", "lowest_token", "products_per_token")
 # Of these 0 is a value too.
 _COUNTS = ("lowest_token", "products_per_token")
 
@@ -74,8 +75,8 @@ def read_black_box(inputs: object, properties: object, parameters: object, name:
             'd_model (a model of vectors), for example {"vocabulary_size": 1000, "max_length": 128}'
         )
     for key, value in inputs.items():
-        if key not in _KEYS:
-            raise _unknown(name, f"model_inputs has {key!r}", str(key), _KEYS)
+        if key not in INPUTS:
+            raise _unknown(name, f"model_inputs has {key!r}", str(key), INPUTS)
         if not isinstance(value, int) or isinstance(value, bool) or value < (key not in _COUNTS):
             kind = "an integer that is not negative" if key in _COUNTS else "a positive integer"
             raise LoadError(f"{name}: model_inputs[{key!r}] is {value!r}; set it to {kind}")

@@ -33,7 +33,6 @@ class Offers:
 
     inputs: BlackBox
     dtype: str
-    pooled: bool = False
     padding: bool = False
     caching: bool = False
     parameters: tuple[str, ...] = ()
@@ -101,7 +100,6 @@ class Again:
             return Offers(
                 box,
                 sequences.stage.dtype,
-                sequences.pooled,
                 self._padding is not None,
                 self._caching is not None,
                 sequences.stage.learned,

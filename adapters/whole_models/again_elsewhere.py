@@ -13,12 +13,11 @@ from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.errors import CaptureError
 from veriformer.adapters.isolation.frames import Frame, MalformedFrame
 from veriformer.adapters.isolation.messages import arrays_in
-from veriformer.adapters.model_declarations import BlackBox
+from veriformer.adapters.model_declarations import INPUTS, BlackBox
 from veriformer.adapters.whole_models.again import Offers, Run
 from veriformer.adapters.whole_models.sequence import Array
 
 _AGAIN = "running it again"
-_COUNTS = ("vocabulary_size", "d_model", "max_length", "min_length", "lowest_token", "products_per_token")
 
 
 class AgainElsewhere:
@@ -63,12 +62,11 @@ def _offers_in(header: Mapping[str, Any]) -> Offers:
     """Return the offers in a reply, which comes from a process that runs a user's code."""
     try:
         received = dict(header["offers"])
-        inputs = received["inputs"]
-        counts = {name: None if inputs[name] is None else int(inputs[name]) for name in _COUNTS}
+        sizes = {name: received["inputs"][name] for name in INPUTS}
+        counts: dict[str, Any] = {name: None if size is None else int(size) for name, size in sizes.items()}
         return Offers(
-            BlackBox(**counts),  # type: ignore[arg-type]
+            BlackBox(**counts),
             str(received["dtype"]),
-            bool(received["pooled"]),
             bool(received["padding"]),
             bool(received["caching"]),
             tuple(str(name) for name in received["parameters"]),

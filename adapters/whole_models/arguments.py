@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from veriformer.adapters.capture.handed_over import Arguments, is_array
+from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.whole_models.outputs import result_of
 from veriformer.adapters.whole_models.stage import Stage
 from veriformer.adapters.whole_models.wrapping import NotWrapped
@@ -56,7 +57,7 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
     themselves = [
         place
         for place, array in sequences.items()
-        if not _ABOUT_TOKENS.search(_name(place, names)) and not is_of_flags(stage, array)
+        if not _ABOUT_TOKENS.search(_name(place, names)) and not is_of_flags(stage.framework.to_numpy(array))
     ]
     for found in (by_name, by_shape, themselves):
         if len(found) == 1:
@@ -64,9 +65,8 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
     raise NotWrapped("which of its inputs the results belong to cannot be known")
 
 
-def is_of_flags(stage: Stage, array: Any) -> bool:
+def is_of_flags(values: Array) -> bool:
     """Return whether an array is of truth values, or of nothing but zeros and ones, as masks and segments are."""
-    values = stage.framework.to_numpy(array)
     return values.dtype.kind == "b" or (values.dtype.kind in "iu" and bool(((values == 0) | (values == 1)).all()))
 
 

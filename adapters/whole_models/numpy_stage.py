@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,6 @@ from veriformer.adapters.capture.handed_over import Arguments, is_array
 from veriformer.adapters.capture.numpy import drawn_arrays
 from veriformer.adapters.capture.numpy_models import Program, program_of
 from veriformer.adapters.capture.weights import is_floating
-from veriformer.adapters.errors import NotDifferentiable
 from veriformer.adapters.numpy_arrays import NumPyArrays
 from veriformer.adapters.whole_models.stage import Stage
 
@@ -55,33 +54,3 @@ class NumPyStage(Stage):
         """Return whatever the model returns."""
         with np.errstate(all="ignore"):
             return self.model.run(positional, keywords)
-
-    @contextmanager
-    def scaled(self, factor: float) -> Iterator[None]:
-        """Multiply all parameters by a factor, and have the former numbers back afterwards."""
-        before = [array.copy() for array in self._parameters]
-        for array in self._parameters:
-            np.multiply(array, factor, out=array)
-        try:
-            yield
-        finally:
-            for array, old in zip(self._parameters, before, strict=True):
-                array[...] = old
-
-    @contextmanager
-    def moved(self, places: Sequence[int], by: float) -> Iterator[None]:
-        """Raise NotDifferentiable: there are no learned parameters."""
-        raise NotDifferentiable("NumPy does not differentiate")
-        yield
-
-    def differentiated(self, result: Callable[[], Any], cotangent: Any) -> list[Any]:
-        """Raise NotDifferentiable."""
-        raise NotDifferentiable("NumPy does not differentiate")
-
-    def held(self, place: int) -> Any:
-        """Raise NotDifferentiable: there are no learned parameters."""
-        raise NotDifferentiable("NumPy does not differentiate")
-
-    def direction(self, place: int) -> Any:
-        """Raise NotDifferentiable: there are no learned parameters."""
-        raise NotDifferentiable("NumPy does not differentiate")

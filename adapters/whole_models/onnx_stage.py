@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import Parameter, Signature
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.onnx import capture
 from veriformer.adapters.capture.trace import Trace
-from veriformer.adapters.errors import NotDifferentiable
 from veriformer.adapters.numpy_arrays import NumPyArrays
 from veriformer.adapters.whole_models.stage import Stage
 
@@ -53,27 +52,3 @@ class OnnxStage(Stage):
         """Return the outputs of the graph by place."""
         trace = capture(self.model, positional, keywords)
         return tuple(trace.values[index].array for index in trace.outputs)
-
-    @contextmanager
-    def scaled(self, factor: float) -> Iterator[None]:
-        """Raise NotDifferentiable: the numbers of a file stay as they are."""
-        raise NotDifferentiable("the parameters of an ONNX file are not changed")
-        yield
-
-    @contextmanager
-    def moved(self, places: Sequence[int], by: float) -> Iterator[None]:
-        """Raise NotDifferentiable: there are no learned parameters."""
-        raise NotDifferentiable("ONNX does not differentiate")
-        yield
-
-    def differentiated(self, result: Callable[[], Any], cotangent: Any) -> list[Any]:
-        """Raise NotDifferentiable."""
-        raise NotDifferentiable("ONNX does not differentiate")
-
-    def held(self, place: int) -> Any:
-        """Raise NotDifferentiable: there are no learned parameters."""
-        raise NotDifferentiable("ONNX does not differentiate")
-
-    def direction(self, place: int) -> Any:
-        """Raise NotDifferentiable: there are no learned parameters."""
-        raise NotDifferentiable("ONNX does not differentiate")

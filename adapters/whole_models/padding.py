@@ -72,7 +72,7 @@ def padding_of(sequences: Sequences, draw: Any, longest: int) -> Padding | None:
 def _is_of_flags(sequences: Sequences, place: Place) -> bool:
     """Return whether the recorded pass had truth values for each token there."""
     array = sequences.others.get(place)
-    return array is not None and tuple(array.shape) == sequences.shape and is_of_flags(sequences.stage, array)
+    return array is not None and tuple(array.shape) == sequences.shape and is_of_flags(sequences.as_numpy(array))
 
 
 def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from veriformer.adapters.arrays import ArrayFramework
@@ -12,7 +12,7 @@ from veriformer.adapters.capture.captured import framework_that_runs
 from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.models import Model
 from veriformer.adapters.capture.random_state import kept
-from veriformer.adapters.errors import CaptureError
+from veriformer.adapters.errors import CaptureError, NotDifferentiable
 
 
 class Stage(ABC):
@@ -39,24 +39,32 @@ class Stage(ABC):
     def call(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """Return whatever the model returns, without recording gradients."""
 
-    @abstractmethod
-    def moved(self, places: Sequence[int], by: float) -> AbstractContextManager[None]:
-        """Return a context in which some of the learned parameters are moved, each along a direction of its own."""
+    @contextmanager
+    def moved(self, places: Sequence[int], by: float) -> Iterator[None]:
+        """Return a context in which some of the learned parameters are moved, each along a direction of its own.
 
-    @abstractmethod
+        NotDifferentiable where the framework does not differentiate, as for the methods below.
+        """
+        raise self._not_differentiable()
+        yield
+
     def differentiated(self, result: Callable[[], Any], cotangent: Any) -> list[Any]:
         """Return the gradient of ⟨cotangent, result()⟩ by each learned parameter, None where no way leads to it.
 
         `result` calls the model. NotDifferentiable where the framework finds no way to any parameter.
         """
+        raise self._not_differentiable()
 
-    @abstractmethod
     def held(self, place: int) -> Any:
         """Return a learned parameter."""
+        raise self._not_differentiable()
 
-    @abstractmethod
     def direction(self, place: int) -> Any:
         """Return a direction of a learned parameter: its numbers in reverse; ones where all are zero."""
+        raise self._not_differentiable()
+
+    def _not_differentiable(self) -> NotDifferentiable:
+        return NotDifferentiable(f"models of {self.framework.name} are not differentiated")
 
     def gradients(self, result: Callable[[], Any], cotangent: Any) -> list[float]:
         """Return the derivative of ⟨cotangent, result()⟩ by each learned parameter, along its direction.
@@ -82,9 +90,11 @@ class Stage(ABC):
     def cast(self, arguments: Arguments) -> Arguments:
         """Return arguments with floating-point arrays in the dtype of the stage."""
 
-    @abstractmethod
-    def scaled(self, factor: float) -> AbstractContextManager[None]:
+    @contextmanager
+    def scaled(self, factor: float) -> Iterator[None]:
         """Return a context in which all parameters are multiplied by a factor."""
+        raise self._not_differentiable()
+        yield
 
 
 @contextmanager

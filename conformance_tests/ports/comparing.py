@@ -78,34 +78,28 @@ class Comparing:
         """Return the differences after the place where the models part by their values, if that is none of them."""
         named = [one for one in differences if one.cause.kind != "unknown"]
         found = first_parting(self.first, self.second, self.bound)
-        if found is None or (
-            named and (self._is_in_first_part(named[0], judged) or not self._comes_first(found, judged))
-        ):
+        if found is None or (named and not self._comes_first(found, named[0], judged)):
             return differences
         return [found.difference, *(one for one in named if not _is_departure(one))]
 
-    def _is_in_first_part(self, one: Difference, judged: Sequence[Judged]) -> bool:
-        """Return whether a difference of a known cause is in the first part whose values are not the same."""
-        parted = (each for each in judged if None not in each.pair and not each.far <= self.bound)
-        part = next((each.pair[0] for each in parted), None)
-        return part is not None and (one.operation, one.layer) == (part.role, part.layer)
+    def _first_parted(self, judged: Sequence[Judged]) -> Judged | None:
+        """Return the first part that both have and whose values are not the same."""
+        return next((one for one in judged if None not in one.pair and not one.far <= self.bound), None)
 
-    def _comes_first(self, found: FirstParting, judged: Sequence[Judged]) -> bool:
+    def _comes_first(self, found: FirstParting, named: Difference, judged: Sequence[Judged]) -> bool:
         """Return whether the models part for a known reason before the first part whose values are not the same.
 
-        What differs within that part is the reason itself.
+        What is named within that part, or differs in it, is the reason itself.
         """
-        parted = (one for one in judged if None not in one.pair and not one.far <= self.bound)
-        first = next(parted, None)
-        if first is None or not found.is_known:
+        first = self._first_parted(judged)
+        part = None if first is None else first.pair[0]
+        if first is None or part is None or not found.is_known:
             return False
-        # A parameter that is not used is told of no operation, and may be of any part.
-        named = any(one.suspects and one.operation for one in first.own)
-        return not named and all(finding.harmless for finding in first.findings)
-
-    def _span(self, part: PortPart) -> tuple[int, int]:
-        places = [item.place for item in part.items]
-        return min(places, default=part.place), max(places, default=part.place)
+        if (named.operation, named.layer) == (part.role, part.layer):
+            return False
+        # A parameter that is not used belongs to no operation, and may be of any part.
+        departs = any(one.suspects and one.operation for one in first.own)
+        return not departs and all(finding.harmless for finding in first.findings)
 
     def _outputs_apart(self) -> float:
         first, second = self.first.outputs, self.second.outputs
@@ -157,7 +151,8 @@ class Comparing:
         return [one for one in self._within(*own) if (one.step, _slugs(one)) not in known]
 
     def _within(self, side: Side, part: PortPart) -> list[Departure]:
-        low, high = self._span(part)
+        places = [item.place for item in part.items]
+        low, high = min(places, default=part.place), max(places, default=part.place)
         return [one for one in side.departures if low <= one.place <= high]
 
     # --- differences ---
@@ -204,8 +199,8 @@ class Comparing:
             elif has_effect:
                 # What is wrong at another step of the part, by itself, is not what was found.
                 steps = {finding.item.step for finding in one.findings} | {item.step for item in named}
-                beside = [item for item in one.own if item.suspects and item.step not in steps]
-                differences += [self._of_departure(one, item) for item in beside]
+                others = [item for item in one.own if item.suspects and item.step not in steps]
+                differences += [self._of_departure(one, item) for item in others]
             one.told = tuple(each.step for each in differences[before:])
             parted = parted or not one.far <= self.bound
         return differences, inside
@@ -281,7 +276,8 @@ class Comparing:
 
     def _ends_alike(self) -> bool:
         """Return whether the last values of the last parts are the same."""
-        return bool(self.pairs) and all(part is not None and last_cut(part) is not None for part in self.pairs[-1])
+        ends = [None if part is None else last_cut(part) for part in self.pairs[-1]] if self.pairs else [None, None]
+        return ends[0] is not None and ends[1] is not None and apart(ends[0].array, ends[1].array) <= self.bound
 
     def _of_results(self) -> Difference:
         """Return what is done to the last values, which are the same, in one model only."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from veriformer.conformance_tests.ports.findings import Difference
 from veriformer.conformance_tests.ports.parting import Partings
-from veriformer.conformance_tests.ports.parting_causes import cause_of_parting, path_of
+from veriformer.conformance_tests.ports.parting_causes import cause_of_parting
+from veriformer.conformance_tests.ports.parting_told import path_of
 from veriformer.conformance_tests.ports.side import Side
 from veriformer.conformance_tests.recognition.paths import code_of, layer_in
 

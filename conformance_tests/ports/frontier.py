@@ -43,7 +43,7 @@ class Frontier:
 
     def _holds(self, value: int) -> bool:
         if self.common.says_something(value) and not self.is_weight(value):
-            # What is the same but for a factor is the same if the factor is made up for, and else the factor is told.
+            # A factor that is made up for later changes nothing; one that is not is found as the cause.
             if self.common.has(value) or self.common.scaled(value):
                 return True
             return self.in_part.has(value) and self._holds_operands(value)

@@ -197,11 +197,11 @@ def _by_component(first: Array, second: Array, known: Known) -> Iterator[Explana
 
 def _function(first: Array, second: Array, known: Known) -> Iterator[Explanation]:
     """Yield that a function of each number, or of each vector, was applied to one of the two alone."""
-    for given, made, who, other in ((first, second, "B", "A"), (second, first, "A", "B")):
+    for given, made, side, other in ((first, second, "B", "A"), (second, first, "A", "B")):
         name = _name_of_function(given, made, known)
         if name is not None:
-            words = f"is A's after {name}" if who == "B" else f"is what A's is before {name}"
-            change = f"leave out {name}" if who == "B" else f"apply {name}, as A does"
+            words = f"is A's after {name}" if side == "B" else f"is what A's is before {name}"
+            change = f"leave out {name}" if side == "B" else f"apply {name}, as A does"
             yield Explanation("mistake", name, f"{words}, which {other} does not apply", change)
 
 

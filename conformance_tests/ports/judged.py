@@ -41,7 +41,7 @@ class Judged:
         return own[0] if len(own) == 1 and alone else None
 
     def without_what_is_behind(self, lost: Item | None) -> None:
-        """Leave out what was read off values that are not numbers; all of them are, where no first one is told.
+        """Leave out what was read off values that are not numbers; all of them are, where no first one is given.
 
         Weights are compared by themselves and stay.
         """

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.ports.arrangements import factor_in_words
 from veriformer.conformance_tests.ports.findings import Cause, CauseKind
 from veriformer.conformance_tests.ports.formulas import Formula, applied
 from veriformer.conformance_tests.ports.parting import Behind, Parting, Partings
+from veriformer.conformance_tests.ports.parting_steps import of_additional_steps, of_steps_left_out
+from veriformer.conformance_tests.ports.parting_told import (
+    LIKELY,
+    PERHAPS,
+    SURE,
+    UNKNOWN,
+    Told,
+    described,
+    path_of,
+    said,
+    subject_of,
+)
 from veriformer.conformance_tests.ports.parting_weights import WeightTold, weights_told
-from veriformer.conformance_tests.recognition.paths import common_path
 
-UNKNOWN = "none that is known"
-SURE, LIKELY, PERHAPS = 1.0, 0.8, 0.5
-_MOST_STEPS_NAMED, _MOST_STEPS_BETWEEN, _NEXT = 4, 12, 8
-
-
-@dataclass(frozen=True)
-class Told:
-    """A cause with the steps of both models that it is about, and the parameters where it is about these."""
-
-    cause: Cause
-    first: int | None
-    second: int
-    names_a: tuple[str, ...] = ()
-    names_b: tuple[str, ...] = ()
+_NEXT = 8
 
 
 def cause_of_parting(partings: Partings) -> Told | None:
@@ -47,25 +44,13 @@ def _layer_of(path: str) -> str:
     return path if found is None else found.group()
 
 
-def path_of(side: Behind, place: int) -> str:
-    """Return the module of a step; where none was running, that of the parameters that were used last before it."""
-    step = side.flow.steps[place]
-    if step.module:
-        return step.module
-    for index in range(place, -1, -1):
-        names = side.names(index)
-        if names:
-            return common_path(names).rpartition(".")[0] or common_path(names)
-    return ""
-
-
 def _causes(of: Partings, one: Parting) -> Iterator[Told]:
     yield from _of_weights(of, one)
     yield from _of_formulas(of, one)
     yield from _of_activations(of, one)
     yield from _of_operands(of, one)
-    yield from _of_steps_left_out(of, one)
-    yield from _of_additional_steps(of, one)
+    yield from of_steps_left_out(of, one)
+    yield from of_additional_steps(of, one)
     yield from _of_held_factors(of, one)
     yield from _of_order(of, one)
     yield _unknown(of, one)
@@ -182,17 +167,17 @@ def _of_formulas(of: Partings, one: Parting) -> Iterator[Told]:
         return
     mine, theirs = one.formula, one.counterpart
     words = f"A: {theirs.words}; B: {mine.words}"
-    subject = _subject(of.second, one)
+    subject = subject_of(of.second, one)
     words = f"{words}, of {subject}" if subject else words
     if mine.name != theirs.name:
         of_one_kind = (mine.takes_two and theirs.takes_two) or (mine.is_over_an_axis and theirs.is_over_an_axis)
         if of_one_kind:
-            yield _said(one, "mistake", "operation", words, SURE)
+            yield said(one, "mistake", "operation", words, SURE)
         return
     if mine.constant is not None and theirs.constant is not None and not _near(mine.constant, theirs.constant):
-        yield _said(one, "convention", "constant", words, SURE)
+        yield said(one, "convention", "constant", words, SURE)
     if mine.axis is not None and mine.axis != theirs.axis:
-        yield _said(one, "mistake", "axis", words, SURE)
+        yield said(one, "mistake", "axis", words, SURE)
 
 
 def _near(one: float, other: float) -> bool:
@@ -229,8 +214,8 @@ def _of_activations(of: Partings, one: Parting) -> Iterator[Told]:
 
 def _of_functions(of: Partings, one: Parting, value: int, theirs: tuple[Formula, int], mine: Formula | None) -> Told:
     formula, result = theirs
-    said = one.formula.words if mine is None else mine.words
-    words = f"A: {formula.words} of {described(of.first, value)}; B: {said}"
+    own = one.formula.words if mine is None else mine.words
+    words = f"A: {formula.words} of {described(of.first, value)}; B: {own}"
     name = (
         "axis"
         if mine is not None and mine.name == formula.name
@@ -238,7 +223,7 @@ def _of_functions(of: Partings, one: Parting, value: int, theirs: tuple[Formula,
         if formula.is_activation
         else "operation"
     )
-    return _said(one, "mistake", name, words, LIKELY if mine is None else SURE, of.first.flow.maker(result))
+    return said(one, "mistake", name, words, LIKELY if mine is None else SURE, of.first.flow.maker(result))
 
 
 def _of_operands(of: Partings, one: Parting) -> Iterator[Told]:
@@ -260,7 +245,7 @@ def _of_operands(of: Partings, one: Parting) -> Iterator[Told]:
             # Both take numbers of one value, which may be cut in another way.
             return
         words = f"A takes {described(of.first, held[0])}, where B takes {described(of.second, mine[0])}"
-        yield _said(one, "mistake", "operand", words, LIKELY)
+        yield said(one, "mistake", "operand", words, LIKELY)
 
 
 def _shares_weight(of: Partings, one: Parting) -> bool:
@@ -269,90 +254,14 @@ def _shares_weight(of: Partings, one: Parting) -> bool:
     return any(of.is_same(own, each) for own in of.second.weights(one.second.step) for each in weights)
 
 
-# --- steps that only one takes ---
-
-
-def _of_steps_left_out(of: Partings, one: Parting) -> Iterator[Told]:
-    """Yield that the first model does something to a value first, which the second one takes as it is."""
-    found = _left_out(of, one)
-    if found is None:
-        return
-    places, value = found
-    what = described(of.second, value)
-    words, names = _in_words(of.first, places)
-    factor = of.first.formula(places[0]).constant if len(places) == 1 else None
-    if factor is not None and of.first.formula(places[0]).name == "factor":
-        times = factor_in_words(factor, of.second.flow.shape(value))
-        yield _said(one, "factor", "scaled", f"A multiplies {what} by {times} first, and B does not", LIKELY, places[0])
-        return
-    sentence = f"A does something to {what} first, and B takes it as it is: {words}"
-    yield Told(Cause("mistake", "missing", sentence, LIKELY, sentence), places[0], one.second.step, names[:1])
-
-
-def _of_additional_steps(of: Partings, one: Parting) -> Iterator[Told]:
-    """Yield that the second model does something to a value first, which the first one takes as it is."""
-    for other in of.exchanged.all:
-        found = _left_out(of.exchanged, other)
-        if found is None or one.second.step not in found[0]:
-            continue
-        places, value = found
-        words, names = _in_words(of.second, places)
-        sentence = f"B does something to {described(of.first, value)} first, and A takes it as it is: {words}"
-        formula = of.second.formula(places[0])
-        kind: CauseKind = "factor" if len(places) == 1 and formula.name == "factor" else "mistake"
-        name = "scaled" if kind == "factor" else "additional"
-        yield Told(Cause(kind, name, sentence, LIKELY, sentence), other.second.step, places[0], (), names[:1])
-
-
-def _left_out(of: Partings, one: Parting) -> tuple[list[int], int] | None:
-    """Return the steps that the first model takes between a value that both have and what the second one does to it."""
-    for place in _alike(of, one):
-        for operand in of.first.flow.steps[place].operands:
-            if operand not in of.first.frontier.beyond:
-                continue
-            for value in one.second.common:
-                if of.second.frontier.is_weight(value) and of.second.moving(one.second.step):
-                    continue
-                found = _computing(of.first, of.counterparts(value), operand)
-                if found and of.first.flow.array(operand).size == of.second.flow.array(value).size:
-                    return found, value
-    return None
-
-
-def _computing(side: Behind, start: set[int], end: int) -> list[int]:
-    """Return the steps between two values that compute something; none where these are whole layers."""
-    steps = [place for place in side.way(start, end) or () if side.flow.steps[place].kind != Kind.REARRANGEMENT]
-    layers = any(side.flow.steps[place].kind in (Kind.CONTRACTION, Kind.ATTENTION) for place in steps)
-    return [] if layers or len(steps) > _MOST_STEPS_BETWEEN else steps
-
-
-def _alike(of: Partings, one: Parting) -> Iterator[int]:
-    """Yield the steps of the first model that do what a step of the second one does, of other operands."""
-    weights = [value for value in of.second.weights(one.second.step) if of.second.frontier.is_weight(value)]
-    for place in of.first.steps:
-        if of.first.formula(place).name != one.formula.name or not one.formula.is_known:
-            continue
-        theirs = of.first.weights(place)
-        if not weights or any(of.is_same(own, each) for own in weights for each in theirs):
-            yield place
-
-
-def _in_words(side: Behind, places: list[int]) -> tuple[str, tuple[str, ...]]:
-    said = list(dict.fromkeys(side.formula(place).words for place in places))
-    names = tuple(dict.fromkeys(name for place in places for name in side.names(place)))
-    more = ", …" if len(said) > _MOST_STEPS_NAMED else ""
-    with_names = f", with {', '.join(names[:2])}" if names else ""
-    return f"{', '.join(said[:_MOST_STEPS_NAMED])}{more}{with_names}", names
-
-
 def _of_order(of: Partings, one: Parting) -> Iterator[Told]:
     """Yield that the same numbers are put together, in another order or taken from another place."""
     if one.first is None:
         return
-    subject = _subject(of.second, one) or "the same numbers"
+    subject = subject_of(of.second, one) or "the same numbers"
     if one.computes_the_same and _same_operands(of, one):
         words = f"both compute {one.formula.words} of {subject}, and the numbers are in another order in B"
-        yield _said(one, "mistake", "permuted", words, PERHAPS)
+        yield said(one, "mistake", "permuted", words, PERHAPS)
         return
     for value in one.second.common:
         for operand in of.first.moving(one.first):
@@ -360,7 +269,7 @@ def _of_order(of: Partings, one: Parting) -> Iterator[Told]:
                 continue
             if of.counterparts(value) & _moved_from(of.first, operand):
                 words = f"B takes other numbers of {described(of.first, operand)} than A, or in another order"
-                yield _said(one, "mistake", "permuted", words, PERHAPS)
+                yield said(one, "mistake", "permuted", words, PERHAPS)
                 return
 
 
@@ -377,42 +286,10 @@ def _moved_from(side: Behind, value: int) -> set[int]:
 
 
 def _unknown(of: Partings, one: Parting) -> Told:
-    subject = _subject(of.second, one) or "what the model is given"
+    subject = subject_of(of.second, one) or "what the model is given"
     theirs = "" if one.counterpart is None else f", and A computes {one.counterpart.words}"
     words = (
         f"the last that both have is {subject}; of it B computes {one.formula.words}{theirs}; nothing behind it is the "
         "same again"
     )
-    return _said(one, "unknown", UNKNOWN, words, 0.0)
-
-
-def _subject(side: Behind, one: Parting) -> str:
-    moving = [value for value in one.second.common if not side.flow.is_fixed(value)] or list(one.second.common)
-    return " and ".join(dict.fromkeys(described(side, value) for value in moving[:2]))
-
-
-def _said(one: Parting, kind: CauseKind, name: str, words: str, confidence: float, first: int | None = None) -> Told:
-    cause = Cause(kind, name, words, confidence, "" if kind == "unknown" else words)
-    return Told(cause, one.first if first is None else first, one.second.step)
-
-
-def described(side: Behind, value: int) -> str:
-    """Return a value in words: by the parameter that made it, or by what was computed."""
-    flow = side.flow
-    while (step := flow.making(value)) is not None and step.kind == Kind.REARRANGEMENT:
-        floats = [one for one in step.operands if flow.array(one).dtype.kind == "f"]
-        if not floats:
-            break
-        value = max(floats, key=lambda one: (flow.depends_on_input(one), flow.array(one).size))
-    given = flow.trace.values[value]
-    place = flow.maker(value)
-    if place is None:
-        return (
-            given.name
-            if given.origin == "parameter"
-            else "the model's input"
-            if given.origin == "input"
-            else "a constant"
-        )
-    names = side.names(place)
-    return f"what {names[0]} gives" if names else f"the result of {side.formula(place).words}"
+    return said(one, "unknown", UNKNOWN, words, 0.0)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.whole_models.again import Repeatable
+from veriformer.adapters.whole_models.arguments import is_of_flags
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.comparing import Comparing
 from veriformer.conformance_tests.ports.findings import PortComparison, Situation
@@ -69,11 +70,6 @@ def _sequence(comparing: Comparing, both: Both) -> Array | None:
     fitting = [
         one
         for one in arrays
-        if one.ndim == like.ndim and (one.dtype.kind == "f") == (like.dtype.kind == "f") and not _is_of_flags(one)
+        if one.ndim == like.ndim and (one.dtype.kind == "f") == (like.dtype.kind == "f") and not is_of_flags(one)
     ]
     return fitting[0] if len(fitting) == 1 else None
-
-
-def _is_of_flags(array: Array) -> bool:
-    """Return whether an array is a mask or of segments rather than of tokens."""
-    return array.dtype.kind != "f" and bool(((array == 0) | (array == 1)).all())

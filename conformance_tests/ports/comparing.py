@@ -13,6 +13,7 @@ from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_
 from veriformer.conformance_tests.ports.direct import FirstParting, first_parting
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import (
+    NO_NAME,
     Cause,
     CauseKind,
     Difference,
@@ -242,7 +243,7 @@ class Comparing:
         return replace(self._placed(one.pair, first, second, step, cause, own), own_a=own_a)
 
     def _of_departure(self, one: Judged, item: Departure) -> Difference:
-        name = item.suspects[0].name if item.suspects else "none that is known"
+        name = item.suspects[0].name if item.suspects else NO_NAME
         confidence = item.suspects[0].confidence if item.suspects else 0.0
         kind: CauseKind = "mistake" if item.suspects else "unknown"
         cause = Cause(kind, name, f"B: {item.sentence}", confidence, f"{item.path}: {item.sentence}")
@@ -254,7 +255,7 @@ class Comparing:
 
     def _of_departure_of_first(self, one: Judged, item: Departure) -> Difference:
         where = one.pair[1].path if one.pair[1] is not None else ""
-        cause = Cause("unknown", "none that is known", "B does not do here what A does", 0.0, f"{where}: do as A does")
+        cause = Cause.unknown("B does not do here what A does", f"{where}: do as A does")
         found = self._placed(one.pair, None, None, item.step, of_first_departing(cause, item), None)
         return replace(found, path_a=item.path, file_a=item.file, line_a=item.line, own_a=item)
 
@@ -270,9 +271,7 @@ class Comparing:
     def _of_nothing_known(self) -> Difference:
         sentence = "the results differ, and no part that was recognised in both does"
         place_a, place_b = (side.flow.maker(side.trace.outputs[0]) or 0 for side in (self.first, self.second))
-        return self._at(
-            "", place_a, "", place_b, None, "unembedding", "", Cause("unknown", "none that is known", sentence, 0.0)
-        )
+        return self._at("", place_a, "", place_b, None, "unembedding", "", Cause.unknown(sentence))
 
     def _ends_alike(self) -> bool:
         """Return whether the last values of the last parts are the same."""

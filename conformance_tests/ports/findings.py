@@ -14,6 +14,9 @@ PairStatus = Literal["same", "inside", "differs", "unmatched"]
 SituationStatus = Literal["same", "differs", "beyond", "measured", "unknown"]
 
 
+NO_NAME = "none that is known"
+
+
 @dataclass(frozen=True)
 class Cause:
     """Why two models differ somewhere.
@@ -27,6 +30,11 @@ class Cause:
     sentence: str
     confidence: float = 1.0
     change: str = ""
+
+    @classmethod
+    def unknown(cls, sentence: str, change: str = "") -> Cause:
+        """Return that two models differ for a reason that is not known."""
+        return cls("unknown", NO_NAME, sentence, 0.0, change)
 
 
 @dataclass(frozen=True)

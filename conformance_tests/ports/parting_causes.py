@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.ports.arrangements import factor_in_words
-from veriformer.conformance_tests.ports.findings import Cause, CauseKind
+from veriformer.conformance_tests.ports.findings import NO_NAME, Cause, CauseKind
 from veriformer.conformance_tests.ports.formulas import Formula, applied
 from veriformer.conformance_tests.ports.parting import Behind, Parting, Partings
 from veriformer.conformance_tests.ports.parting_steps import of_additional_steps, of_steps_left_out
@@ -15,7 +15,6 @@ from veriformer.conformance_tests.ports.parting_told import (
     LIKELY,
     PERHAPS,
     SURE,
-    UNKNOWN,
     Told,
     described,
     path_of,
@@ -292,4 +291,4 @@ def _unknown(of: Partings, one: Parting) -> Told:
         f"the last that both have is {subject}; of it B computes {one.formula.words}{theirs}; nothing behind it is the "
         "same again"
     )
-    return said(one, "unknown", UNKNOWN, words, 0.0)
+    return said(one, "unknown", NO_NAME, words, 0.0)

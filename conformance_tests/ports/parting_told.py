@@ -9,7 +9,6 @@ from veriformer.conformance_tests.ports.findings import Cause, CauseKind
 from veriformer.conformance_tests.ports.parting import Behind, Parting
 from veriformer.conformance_tests.recognition.paths import common_path
 
-UNKNOWN = "none that is known"
 SURE, LIKELY, PERHAPS = 1.0, 0.8, 0.5
 
 

@@ -13,7 +13,6 @@ from veriformer.conformance_tests.ports.hypotheses import UNIT, Known, explained
 from veriformer.conformance_tests.ports.items import Cut
 from veriformer.conformance_tests.recognition.agreement import agree
 
-_NAME = "none that is known"
 NOTHING = Known({}, {})
 """Where nothing is known that came before."""
 
@@ -34,7 +33,7 @@ def cause_of_values(first: Cut, second: Cut, known: Known = NOTHING) -> Cause:
             nearby = nearby or where_they_differ(first.array, way)
     far = apart(first.array, second.array, first.heads)
     words = f"differs from A's by {far:.1e} of its largest entry" if far < float("inf") else "has another size"
-    return Cause("unknown", _NAME, f"{before} {words}{nearby}; the cause is none that is known", 0.0)
+    return Cause.unknown(f"{before} {words}{nearby}; the cause is none that is known")
 
 
 def known_before(pairs: Sequence[Pair], pair: Pair, cut: Cut) -> Known:

@@ -9,6 +9,7 @@ from rich.text import Text
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.ports.findings import (
+    NO_NAME,
     Difference,
     PairStatus,
     PartPair,
@@ -39,7 +40,6 @@ DEFAULTS = Options()
 _LABEL = 14
 _MOST_WEIGHTS = 8
 _MOST_SENTENCES = 3
-NO_NAME = "none that is known"
 _MARKS: dict[PairStatus, tuple[str, str]] = {
     "same": ("✓", "green"),
     "inside": ("≈", "yellow"),

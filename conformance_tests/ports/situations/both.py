@@ -101,7 +101,7 @@ def as_a_whole(name: str, step: StepName, cause: Cause) -> Difference:
 def not_known(name: str, apart: float) -> Difference:
     """Return a difference of which nothing is known but how large it is."""
     sentence = f"the results differ by {apart:.1e} of the largest entry, and no part that was recognised in both does"
-    return as_a_whole(name, "unembedding", Cause("unknown", "none that is known", sentence, 0.0))
+    return as_a_whole(name, "unembedding", Cause.unknown(sentence))
 
 
 def judged(both: Both, name: str, run: Run, apart: float, bound: float) -> Outcome:

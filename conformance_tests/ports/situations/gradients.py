@@ -144,7 +144,7 @@ def _cause(names: Sequence[Sequence[str]], inner: Sequence[float], norm: Sequenc
         sentence = f"the gradient of B's {label_b} is {ratio:.6g} times that of A's {label_a}"
         return Cause("factor", "gradient scaled", sentence, 0.8, change)
     sentence = f"the gradient of B's {label_b} has the length {norm[1]:.3g}, and that of A's {label_a} {norm[0]:.3g}"
-    return Cause("unknown", "none that is known", sentence, 0.0, change)
+    return Cause.unknown(sentence, change)
 
 
 def _difference(both: Both, names: Sequence[Sequence[str]], cause: Cause) -> Difference:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import sys
 
 import pytest
@@ -19,6 +20,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_sees_the_law_that_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     stream, captured = Terminal(), io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     with progress_bar() as show:
         show(Progress("mine[/].py", "softmax.shape", 3, 10))
@@ -28,6 +30,45 @@ def test_a_terminal_sees_the_law_that_is_tried(monkeypatch: pytest.MonkeyPatch) 
     assert "softmax.dtype" in stream.getvalue()
     assert "4/10" in stream.getvalue()
     assert captured.getvalue() == ""
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_the_bar_is_one_line_of_any_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with progress_bar(color=False) as show:
+        show(Progress("docs/examples/my_long_attention.py", "scaled_dot_product_attention.causal.no_future", 30, 754))
+    shown = [line for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", stream.getvalue()) if line.strip()]
+    assert any("30/754" in line for line in shown)
+    assert max(map(len, shown)) <= columns
+    # At the end one line is taken back, before that none.
+    assert stream.getvalue().count("\x1b[1A") == 1
+
+
+def test_a_terminal_that_takes_no_line_back_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "dumb")
+    with progress_bar() as show:
+        show(Progress("mine.py", "softmax.shape", 3, 10))
+        assert stream.getvalue() == ""
+        show(Progress("mine.py", "softmax.shape", 3, 10, forecast="about 4 minutes"))
+    assert stream.getvalue() == "mine.py will take about 4 minutes\n"
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_the_bar_obeys_no_color(no_color: str, coloured: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    with progress_bar() as show:
+        show(Progress("mine.py", "softmax.shape", 3, 10))
+    colours = re.findall(r"\x1b\[(?:\d+;)*(?:3[0-9]|38;[0-9;]+|9[0-7])m", stream.getvalue())
+    assert bool(colours) == coloured
 
 
 def test_elsewhere_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,6 +85,7 @@ def test_what_a_slow_run_will_take_is_written_once_and_past_what_is_captured(
 ) -> None:
     captured = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     with progress_bar() as show, contextlib.redirect_stderr(captured):
         show(Progress("mine[/].py", "softmax.shape", 3, 10))

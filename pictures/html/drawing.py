@@ -20,15 +20,16 @@ from veriformer.pictures.model import Chart, Clocks, ErrorBar, Formula, Grid, Pi
 _LONG_FORMULA = 24
 
 
-def fragment(picture: Picture) -> Markup:
+def fragment(picture: Picture) -> str:
     """Return the markup of a picture; every text in it is escaped."""
     drawn = _drawn(picture)
-    return Markup('<div class="vf-picture">{}{}</div>').format(drawn, _legend(picture))
+    # No Markup, to which whoever adds a text has that text escaped.
+    return str(Markup('<div class="vf-picture">{}{}</div>').format(drawn, _legend(picture)))
 
 
-def standalone(picture: Picture) -> Markup:
+def standalone(picture: Picture) -> str:
     """Return the markup of a picture with the style that it needs."""
-    return Markup("<style>{}</style>{}").format(Markup(STYLE), fragment(picture))
+    return f"<style>{STYLE}</style>{fragment(picture)}"
 
 
 def _drawn(picture: Picture) -> Markup:

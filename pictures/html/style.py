@@ -103,6 +103,10 @@ body[data-theme="dark"] .vf-picture, [data-jp-theme-light="false"] .vf-picture,
 .vf-picture .vf-dot-4 {{ fill: var(--vf-grey); }}
 .vf-picture .vf-dot-5 {{ fill: currentColor; }}
 .vf-picture .vf-formula {{ font-size: 1.1em; }}
+.vf-picture code.vf-formula {{ font-size: 1em; white-space: pre-wrap; overflow-wrap: anywhere; }}
+.vf-picture .vf-headline {{ font-weight: 700; font-size: 1.1em; overflow-wrap: anywhere; }}
+.vf-picture .vf-entry {{ margin: 0.35em 0; overflow-wrap: anywhere; }}
+.vf-picture .vf-label {{ color: var(--vf-grey); }}
 .vf-picture .vf-formula math {{ text-align: left; }}
 @media (forced-colors: active) {{
   .vf-picture td.vf-visible, .vf-picture td.vf-wrong {{ border: 3px solid; forced-color-adjust: auto; }}

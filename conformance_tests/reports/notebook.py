@@ -19,6 +19,7 @@ from veriformer.conformance_tests.reports import ports
 from veriformer.conformance_tests.reports.console import summary
 from veriformer.conformance_tests.reports.diagnoses import findings_of
 from veriformer.conformance_tests.reports.model import counts_sentence, verdict_sentence
+from veriformer.conformance_tests.reports.places import shown_file
 from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.two_implementations import outcome_words
 from veriformer.conformance_tests.reports.two_implementations import summary as comparison_summary
@@ -186,4 +187,4 @@ def _notices(notices: Sequence[str]) -> list[Entry]:
 
 
 def _place(file: str, line: int) -> str:
-    return f"({file}:{line})" if file else ""
+    return f"({shown_file(file)}:{line})" if file else ""

@@ -42,7 +42,8 @@ body[data-theme="dark"] .vf-picture, [data-jp-theme-light="false"] .vf-picture,
   position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }}
 .vf-picture table {{
   border-collapse: collapse; margin: 0; width: auto; display: table; border: 0; font-size: 0.92em;
-  background: transparent; color: inherit; }}
+  background: transparent; color: inherit; overflow-wrap: normal; }}
+.vf-picture th[scope="row"] {{ text-align: right; }}
 .vf-picture table.vf-grid {{ font-variant-numeric: tabular-nums; position: relative; }}
 .vf-picture tr, .vf-picture thead, .vf-picture tbody {{ background: transparent; border: 0; }}
 .vf-picture th, .vf-picture td {{
@@ -107,7 +108,6 @@ body[data-theme="dark"] .vf-picture, [data-jp-theme-light="false"] .vf-picture,
 .vf-picture .vf-headline {{ font-weight: 700; font-size: 1.1em; overflow-wrap: anywhere; }}
 .vf-picture .vf-entry {{ margin: 0.35em 0; overflow-wrap: anywhere; }}
 .vf-picture .vf-label {{ color: var(--vf-grey); }}
-.vf-picture .vf-formula math {{ text-align: left; }}
 @media (forced-colors: active) {{
   .vf-picture td.vf-visible, .vf-picture td.vf-wrong {{ border: 3px solid; forced-color-adjust: auto; }}
 }}

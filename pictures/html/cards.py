@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from markupsafe import Markup
+from veriformer.pictures.formulas import code
 from veriformer.pictures.html.drawing import fragment
 from veriformer.pictures.html.style import STYLE
 from veriformer.pictures.model import Picture
@@ -30,5 +31,5 @@ def _entry(entry: Entry) -> Markup:
     label = Markup('<span class="vf-label">{}</span> ').format(entry.label) if entry.label else Markup()
     if not isinstance(entry.content, str):
         return Markup('<div class="vf-entry">{}{}</div>').format(label, Markup(fragment(entry.content)))
-    kind = Markup('<code class="vf-formula">{}</code>') if entry.code else Markup("{}")
-    return Markup('<div class="vf-entry">{}{}</div>').format(label, kind.format(entry.content))
+    content = Markup(code(entry.content)) if entry.code else entry.content
+    return Markup('<div class="vf-entry">{}{}</div>').format(label, content)

@@ -148,7 +148,9 @@ def test_a_formula_is_mathml_and_what_is_none_is_code() -> None:
 
 def test_the_style_comes_once_and_only_with_a_picture_for_itself() -> None:
     picture = Row("", (Formula("x"), Formula("y")))
-    assert standalone(picture) == f"<style>{STYLE}</style>{fragment(picture)}"
+    style, _, rest = standalone(picture).partition("</style>")
+    assert style == f"<style>{STYLE}"
+    assert rest == f'<div class="vf-picture vf-card">{fragment(picture)}</div>'
     assert "<style" not in fragment(picture)
     assert "url(" not in STYLE
     assert "@import" not in STYLE
@@ -205,6 +207,9 @@ def test_the_contrast_of_known_colours() -> None:
         (_DARK, "#131416", "#e8e8e8"),
         (_DARK, "#111111", "#ffffff"),
         (_DARK, "#1e1e1e", "#d4d4d4"),
+        # A card brings its own ground.
+        (_LIGHT, colours(_LIGHT)["ground"], colours(_LIGHT)["ink"]),
+        (_DARK, colours(_DARK)["ground"], colours(_DARK)["ink"]),
     ),
 )
 def test_texts_and_signs_have_the_contrast_that_wcag_asks_for(scheme: str, page: str, text: str) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from sympy import Expr, IndexedBase, Integer, exp, oo
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import Definition
-from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Limit, Scope, Source, Step
+from veriformer.spec.derivations.derivation import (
+    Derivation,
+    Difference,
+    Inequality,
+    Limit,
+    Meaning,
+    Scope,
+    Source,
+    Step,
+)
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
 from veriformer.spec.derivations.formulas import array, index, positive, real, size, up_to, weights
@@ -14,13 +23,13 @@ S, D = size("S"), size("D")
 KEYS, WIDTH = up_to(S), up_to(D)
 j, k = index("j"), index("k")
 logit, value, disturbance = array("z"), array("v"), array("eta")
-distance, depth = real("eps"), positive("d")
+distance, depth = real("epsilon"), positive("d")
 share, scale_error, logarithm, normaliser_error = real("delta"), real("delta"), real("lambda"), real("sigma")
 below = IndexedBase("s", nonnegative=True)
-bound = IndexedBase("eps", nonnegative=True)
+bound = IndexedBase("epsilon", nonnegative=True)
 upward, downward = IndexedBase("a", nonnegative=True), IndexedBase("b", nonnegative=True)
 to_upper, to_lower = IndexedBase("s", nonnegative=True), IndexedBase("t", nonnegative=True)
-slack, size_of_error = positive("s"), positive("eps")
+slack, size_of_error = positive("s"), positive("epsilon")
 query, key, root = array("q"), array("k"), positive("r")
 content, farthest, rise, exponent = positive("v"), real("m"), positive("r"), real("z")
 CONTEXT = Context(ranges={j: KEYS, k: KEYS})
@@ -74,7 +83,7 @@ LOGITS = (
         certificate=exp(size_of_error) * (1 - exp(-slack)),
     ),
     Inequality(
-        "And falls short of 1 by no more",
+        "A factor e^η with η ≥ −ε falls short of 1 by e^ε − 1 at most",
         exp(size_of_error) - 1,
         1 - exp(-size_of_error),
         "The least factor is e^(−ε), and e^ε + e^(−ε) − 2 is a square. So |e^η − 1| ≤ e^ε − 1 for |η| ≤ ε.",
@@ -190,7 +199,7 @@ FAINT = (
         "o = v e^(−d(1 + δ)) / (1 + e^(−d(1 + δ))), and ∂o/∂δ = −d o (1 − o/v).",
     ),
     Limit(
-        "Its relative change: d for a faint key",
+        "The relative change of a faint output: d",
         depth / (1 + exp(-depth)) / depth,
         Integer(1),
         "At δ = 0 it is d (1 − o/v) = d/(1 + e^(−d)). Rounding changes a faint output by a few roundoffs and by ε, "
@@ -211,7 +220,7 @@ FAINT = (
         + exp(3 * size_of_error - depth - slack) * (1 - exp(-2 * size_of_error)),
     ),
     Difference(
-        "The bound by |v| instead of |v − o| would be another",
+        "The bound by |v| instead of |v − o| would be far larger",
         averaged(lambda m: (exp(disturbance[m]) - 1) * value[m]),
         averaged(lambda m: (exp(disturbance[m]) - 1) * (value[m] - output)),
         "Two keys with the logits 0 and 1, the values 2 and 5, and logits that are wrong by 1 and 2: 24.27811 and "
@@ -234,6 +243,47 @@ FAINT = (
 DERIVATION = Derivation(
     id="attention_rounding",
     title="Rounding moves an attention output by its logits' errors times distances from it",
+    opening=(
+        "How far may rounding move an output of attention, when logits, weights and sums are all rounded? Errors of "
+        "logits move it only by distances between values, so the bound is far smaller than the size of the values "
+        "suggests, and small mistakes stay visible."
+    ),
+    see_also=(
+        "convex_hull",
+        "rounding_of_sums",
+    ),
+    symbols=(
+        Meaning((S, D), "how many keys there are, and how many components a query has"),
+        Meaning((j, k), "numbers of keys"),
+        Meaning((logit, value), "the logits of a row, and one component of each value"),
+        Meaning((P,), "the exact weights"),
+        Meaning((right, wrong), "the exact output and the one with errors"),
+        Meaning(
+            (disturbance,),
+            "the error of each logit or exponential; in a step on storage, that of each component of the query",
+        ),
+        Meaning((bound, distance), "ε_j bounds the error of logit j; ε bounds all of them"),
+        Meaning((depth,), "how far one logit lies below another"),
+        Meaning((share,), "a relative error, or a number that is added to every logit"),
+        Meaning((logarithm,), "the logarithm of the sum of the exponentials"),
+        Meaning((normaliser_error,), "the relative error of the divisor"),
+        Meaning(
+            (below,),
+            "s_j ≥ 0: by how much something lies within its bound; in a step on storage, the error of each component "
+            "of the key",
+        ),
+        Meaning((upward, downward), "the positive and the negative part of v_j − o"),
+        Meaning((to_upper, to_lower), "two distances from the bounds of a factor, both at least 0"),
+        Meaning((query, key), "the components of a query and of a key"),
+        Meaning((root,), "the square root of the scale; in the steps on faint keys, a distance within a bound"),
+        Meaning((content,), "the value of the far key"),
+        Meaning((farthest,), "the largest difference v_j − o"),
+        Meaning((exponent,), "a logit"),
+        Meaning(
+            (real("u"), real("gamma")),
+            "the unit roundoff, and the bound γ(n) of a sum of n terms, see rounding_of_sums",
+        ),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
         "Each logit is wrong by |η_j| ≤ ε_j at most: products, scale, bias, the subtraction of the maximum, and the "

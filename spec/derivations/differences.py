@@ -16,6 +16,7 @@ from veriformer.spec.derivations.evaluator import Evaluator, World
 from veriformer.spec.derivations.index_sums import Normaliser
 from veriformer.spec.derivations.printing import in_one_line
 from veriformer.spec.derivations.results import CheckResult
+from veriformer.spec.derivations.rules import EXAMPLE, Rule
 from veriformer.spec.derivations.steps import Step
 
 _DIGITS_OF_WHOLE_NUMBERS = 12
@@ -34,10 +35,15 @@ class Difference(Step):
     relation: ClassVar[str] = "≠"
 
     @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rule that proves the step."""
+        return (EXAMPLE,)
+
+    @property
     def method(self) -> str:
         """How the step is proved, in words."""
         left, right = (_shown(self._enclosure(side)) for side in (self.left, self.right))
-        return f"an example with exact data, in interval arithmetic: left is {left}, right is {right}"
+        return f"{EXAMPLE.name}: left is {left}, right is {right}"
 
     @property
     def hypotheses(self) -> tuple[str, ...]:
@@ -92,4 +98,4 @@ def rounds_to(enclosed: Any, value: str) -> bool:
 
 
 def _shown(enclosure: Any) -> str:
-    return str(mpmath.nstr(mpmath.mpf(enclosure.mid), 10))
+    return str(mpmath.nstr(mpmath.mpf(enclosure.mid), 10)).removesuffix(".0").replace("-", "−")

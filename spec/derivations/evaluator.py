@@ -51,13 +51,13 @@ class World:
 
     def in_words(self) -> tuple[str, ...]:
         """The values given, one phrase each."""
-        given = [f"{in_words(symbol)} = {value}" for symbol, value in self.symbols.items()]
-        given += [f"{in_words(base[indices])} = {value}" for (base, indices), value in self.arrays.items()]
+        given = [f"{in_words(symbol)} = {_shown(value)}" for symbol, value in self.symbols.items()]
+        given += [f"{in_words(base[indices])} = {_shown(value)}" for (base, indices), value in self.arrays.items()]
         for function, images in self.permutations.items():
             given += [f"{in_words(function)}({place}) = {image}" for place, image in images.items()]
         for base, law in self.laws.items():
-            outcomes = ", ".join(f"{outcome:g} with probability {weight:g}" for outcome, weight in law)
-            given.append(f"components of {in_words(base)} are {outcomes}")
+            outcomes = " or ".join(f"{_shown(f'{outcome:g}')} with probability {weight:g}" for outcome, weight in law)
+            given.append(f"each component of {in_words(base)} is {outcomes}")
         return tuple(given)
 
     def entry(self, key: Entry) -> Any:
@@ -224,3 +224,8 @@ _HANDLERS: dict[Any, Callable[[Evaluator, Any, Bound], Any]] = {
     Quotient: Evaluator._quotient,
     Remainder: Evaluator._remainder,
 }
+
+
+def _shown(value: Any) -> str:
+    """A number of an example with the minus sign of mathematics."""
+    return str(value).replace("-", "−")

@@ -5,7 +5,16 @@ from __future__ import annotations
 from sympy import Expr, IndexedBase, Integer, Rational, Symbol
 from veriformer.spec.derivations.context import Context, RandomFamily
 from veriformer.spec.derivations.definitions import written
-from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Limit, Scope, Source, Step
+from veriformer.spec.derivations.derivation import (
+    Derivation,
+    Difference,
+    Inequality,
+    Limit,
+    Meaning,
+    Scope,
+    Source,
+    Step,
+)
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Expectation, total
 from veriformer.spec.derivations.formulas import array, positive, real, size, up_to
@@ -79,13 +88,13 @@ SUMS = (
         "product and at most n − 1 times in additions, in whatever order these are done: n factors 1 + δ.",
     ),
     Step(
-        "So the computed sum is wrong by the terms times their factors' errors",
+        "The computed sum is wrong by the terms times their relative errors",
         total(lambda j: term[j] * (1 + relative[j]), "j", TERMS) - total(lambda j: term[j], "j", TERMS),
         total(lambda j: term[j] * relative[j], "j", TERMS),
         "The sum is linear.",
     ),
     Inequality(
-        "Which is at most the bound of the factors times the magnitudes",
+        "The error is at most the bound of the factors times the magnitudes",
         total(lambda j: (to_upper[j] + to_lower[j]) / 2 * (positive_part[j] + negative_part[j]), "j", TERMS),
         total(lambda j: (to_lower[j] - to_upper[j]) / 2 * (positive_part[j] - negative_part[j]), "j", TERMS),
         "x_j = p_j − r_j with |x_j| = p_j + r_j, its positive and negative part; θ_j lies between −g_j and g_j, with "
@@ -108,8 +117,9 @@ INDEPENDENT = (
         "Independent errors of mean zero add up to √n standard deviations",
         Expectation(total(lambda j: error[j], "j", TERMS) ** 2),
         n * deviation**2,
-        "E[δ_j δ_k] = 0 for j ≠ k. By Hoeffding's inequality a sum of n of them exceeds λ√n u with a probability of at "
-        "most 2 exp(−λ²/2), for λ = 8 less than 3 · 10⁻¹⁴.",
+        "The errors are independent with mean 0, so the mean of a product of two different ones is 0. By Hoeffding's "
+        "inequality the sum of n errors exceeds λ √n u in magnitude with a probability of at most 2 e^(−λ²/2), for "
+        "any λ > 0; at λ = 8 that is less than 3 · 10⁻¹⁴.",
         MOMENT_ALGEBRA,
         Context(families=(RandomFamily(error, Integer(0), deviation),)),
     ),
@@ -148,6 +158,31 @@ INDEPENDENT = (
 DERIVATION = Derivation(
     id="rounding_of_sums",
     title="Rounding errors of sums: γ(n) in the worst case, √n for independent errors",
+    opening=(
+        "How wrong may a correctly computed sum be, when every operation rounds its result? A test needs this "
+        "bound: with a smaller one it accuses correct code, and with a larger one it misses mistakes."
+    ),
+    see_also=(
+        "attention_rounding",
+        "normalisation_rounding",
+    ),
+    symbols=(
+        Meaning((n,), "how many terms a sum has, or factors a product"),
+        Meaning((unit,), "the unit roundoff: the largest relative error of one operation"),
+        Meaning((rest,), "1/u − n − 1, which is positive"),
+        Meaning((real("gamma"),), "the bound γ(n) = n u/(1 − n u)"),
+        Meaning(
+            (rounding, other_rounding),
+            "the relative errors of two operations, at most u in magnitude; with an index, the error of one term",
+        ),
+        Meaning((one, other), "two numbers; x with an index is a term of the sum"),
+        Meaning((relative,), "θ_j: the relative error that term j has gathered"),
+        Meaning((deviation,), "the standard deviation of an error"),
+        Meaning((positive_part, negative_part), "the positive and the negative part of each term: x_j = p_j − r_j"),
+        Meaning((to_upper, to_lower), "g_j − θ_j and g_j + θ_j, for a bound g_j of θ_j"),
+        Meaning((moved, slack), "a distance from a number that can be stored, and a part of it; s is at least 0"),
+        Meaning((power, ratio), "4^J, and n/2^J, where 2^J is the largest power of two up to n"),
+    ),
     scope=Scope.INDUCTION,
     assumptions=(
         "Every operation returns the exact result times 1 + δ with |δ| ≤ u, and rounds to the nearest number.",
@@ -160,8 +195,8 @@ DERIVATION = Derivation(
     ),
     steps=PRODUCTS + SUMS + INDEPENDENT,
     remarks=(
-        "`conformance_tests/rounding/precision.py` takes γ(m), m = min(n, max(8√n, 3n/8)). "
-        "`benchmarks/calibrate.py` measures how near correct sums come to it.",
+        "`conformance_tests/rounding/precision.py` takes γ(m), m = min(n, max(8√n, 3n/8)). `benchmarks/calibrate.py` "
+        "measures how near correct sums come to it.",
     ),
     reason_without_law="It bounds what any correct implementation may return: every law is judged by it.",
 )

@@ -170,7 +170,7 @@ MASKED_KEYS = Property(
     derivation=DERIVATION,
     steps=(
         "A key hidden from every query has no gradient",
-        "Nor has its value",
+        "The value of a hidden key has no gradient",
     ),
     features=("mask",),
 )
@@ -213,7 +213,7 @@ FUTURE = Property(
     derivation=DERIVATION,
     steps=(
         "With a causal mask a loss on a prefix sends no gradient to later keys",
-        "Nor to later values",
+        "With a causal mask a loss on a prefix sends no gradient to later values",
     ),
     features=("is_causal",),
 )

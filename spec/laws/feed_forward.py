@@ -100,7 +100,7 @@ GATED_HIDDEN_ORDER = Property(
     formula="f(x; W_gate P, W_up P, Pᵀ W_down) = f(x; W_gate, W_up, W_down)",
     source="a sum does not depend on the order of its terms",
     derivation="feed_forward",
-    steps=("The order of the hidden units does not matter here either",),
+    steps=("The order of the hidden units of a gated network does not matter either",),
 )
 GATED_HIDDEN_SUM = Property(
     key="hidden.sum",

@@ -38,7 +38,7 @@ SINKS_NEGLIGIBLE = Property(
     formula="σ → −∞: f(…; sinks = σ) → f(…)",
     source=GPT_OSS,
     derivation="sinks",
-    steps=("A sink of −∞ is none",),
+    steps=("A sink of −∞ has no effect",),
     features=("sinks",),
 )
 SINKS_EMPTY_ROW = Property(

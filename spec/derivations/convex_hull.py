@@ -117,7 +117,7 @@ DERIVATION = Derivation(
     symbols=(
         Meaning((S,), "how many keys there are"),
         Meaning((d_k, d_v), "the widths of a key and of a value"),
-        Meaning((i,), "the number of a query"),
+        Meaning((i, index("j")), "the numbers of a query and of a key"),
         Meaning((e,), "the number of a component"),
         Meaning((query, key, value), "queries, keys and values: one row for each"),
         Meaning((other_value,), "other values"),

@@ -119,7 +119,6 @@ LIMITS = (
         "G = 1, γ = H and h < H: write H = h + 1 + t.",
         EUCLIDEAN_DIVISION,
         Context(parametrisation={heads_count: head + 1 + slack}),
-        optional=True,
     ),
     Step(
         "As many groups as heads: head h reads head h",

@@ -263,7 +263,8 @@ DERIVATION = Derivation(
         Meaning((j, k), "numbers of keys, from 1 to P + R"),
         Meaning((a, e, f), "numbers of components"),
         Meaning((query, key, value), "queries, keys and values: one row for each"),
-        Meaning((x, v), "the logits of one row, and the values"),
+        Meaning((x, second), "x_j is logit j of a row; without an index, x and y are the logits of two keys"),
+        Meaning((v,), "the values"),
         Meaning(
             (keep,),
             "the boolean mask: 1 where a key is visible, 0 where it is masked; with two indices the query comes first",
@@ -274,7 +275,6 @@ DERIVATION = Derivation(
         ),
         Meaning((score_i,), "the logit of one key before its mask is added"),
         Meaning((rest,), "the sum of the exponentials of the other keys, Z > 0"),
-        Meaning((first, second), "the logits of two keys"),
         Meaning((approach, ratio), "the values of two masks on the way to 0: one is t, the other ρ t"),
         Meaning((constant,), "a constant added to a row of logits; c_i is that of row i"),
     ),

@@ -75,7 +75,7 @@ THREE_HEADS = World(
 
 LAYOUT = (
     Step(
-        "Which head a component of the concatenation belongs to",
+        "The head that a component of the concatenation belongs to",
         Quotient(head * d_v + component, d_v),
         head,
         "Head r occupies the places r d_v, …, r d_v + d_v − 1. For a < d_v write d_v = a + 1 + t.",
@@ -83,7 +83,7 @@ LAYOUT = (
         FITS,
     ),
     Step(
-        "Which component of that head it is",
+        "The component of that head",
         Remainder(head * d_v + component, d_v),
         component,
         "The remainder of the same division. So places and pairs (r, a) correspond one to one.",
@@ -196,5 +196,5 @@ DERIVATION = Derivation(
         ),
     ),
     steps=LAYOUT + SUM,
-    remarks=("In transposed form W_Oᵀ = [W_O^(0)ᵀ, W_O^(1)ᵀ, …]: the blocks are transposed too.",),
+    remarks=("Where the transposed matrix is stored, the blocks are transposed too and stand side by side.",),
 )

@@ -179,7 +179,7 @@ DERIVATION = Derivation(
     symbols=(
         Meaning((n,), "how many tokens there are"),
         Meaning((d_model, d_k, d_v), "the widths of a token, of a query or key, and of a value"),
-        Meaning((i,), "the number of a token"),
+        Meaning((i, index("j")), "numbers of tokens"),
         Meaning((e,), "the number of a component"),
         Meaning((first, second), "two places that are exchanged"),
         Meaning((pi, rho), "permutations of 1, …, n"),

@@ -294,6 +294,7 @@ OUTPUTS = (
             arrays={(x, (m,)): m for m in (1, 2, 3)},
         ),
         values=("1.21566", "3"),
+        optional=True,
     ),
 )
 

@@ -22,19 +22,19 @@ from veriformer.spec.derivations.provers import MOMENT_ALGEBRA
 
 n = size("n")
 TERMS = up_to(n)
-rest, unit = positive("t"), positive("u")
-rounding, other_rounding, one, other = real("delta"), real("eta"), real("x"), real("y")
+rest, unit = positive("v"), positive("u")
+rounding, other_rounding, other = real("delta"), real("eta"), real("y")
 term, relative = array("x"), array("theta")
 error = array("delta")
 deviation = positive("sigma")
 positive_part, negative_part = IndexedBase("p", nonnegative=True), IndexedBase("r", nonnegative=True)
 to_upper, to_lower = IndexedBase("s", nonnegative=True), IndexedBase("t", nonnegative=True)
-moved, power, ratio = positive("e"), positive("p"), positive("r")
-slack = Symbol("s", nonnegative=True)
+moved, power, ratio = positive("e"), positive("w"), positive("z")
+slack = Symbol("h", nonnegative=True)
 
 
 def small_unit(count: Expr) -> Expr:
-    """A unit roundoff with (count + 1) u < 1: 1/u = count + 1 + t for a t > 0."""
+    """A unit roundoff with (count + 1) u < 1: 1/u = count + 1 + t for a v > 0."""
     return 1 / (count + 1 + rest)
 
 
@@ -107,7 +107,7 @@ SUMS = (
         2 * moved,
         moved + (moved - slack),
         "x can be stored, and x + e with e > 0 is rounded to the nearest number that can, which lies no further from "
-        "it than x does: at x + e + k with k = e − s ≤ e, and k ≥ −e. So it lies between x and x + 2e.",
+        "it than x does: at x + e + k with k = e − h ≤ e, and k ≥ −e. So it lies between x and x + 2e.",
         certificate=slack,
     ),
 )
@@ -135,14 +135,15 @@ INDEPENDENT = (
         written(lambda: (power - 1) / 3 + power),
         written(lambda: (4 * power - 1) / 3),
         "A sum between 2^j and 2^(j+1) takes 2^j additions of 1, each wrong by half of the last digit there, u 2^j, at "
-        "most: u 4^j in all. By induction, with p = 4^J, all of them up to 2^J are wrong by less than u 4^J / 3.",
+        "most: u 4^j in all. By induction, with w = 4^J, all of them up to 2^J are wrong by less than u 4^J / 3.",
     ),
     Inequality(
         "Relative to the sum that is never more than 3n/8",
         Rational(3, 8),
         (ratio - Rational(2, 3)) / ratio**2,
-        "n = r 2^J with 1 ≤ r < 2: errors of u 4^J / 3 and of u 2^J for each of n − 2^J more additions, together "
-        "n u (1/3 + r − 1) / r² of the sum n; most at r = 4/3. From n = 456 on 3n/8 is more than 8√n, and is taken.",
+        "Write n = z 2^J with 1 ≤ z < 2. The errors are u 4^J / 3, and u 2^J for each of n − 2^J more additions: "
+        "together n u (1/3 + z − 1)/z², relative to the sum n. That is largest at z = 4/3. From n = 456 on 3n/8 is "
+        "more than 8√n, and is taken.",
         certificate=Rational(3, 8) * (ratio - Rational(4, 3)) ** 2 / ratio**2,
     ),
     Difference(
@@ -175,12 +176,14 @@ DERIVATION = Derivation(
             (rounding, other_rounding),
             "the relative errors of two operations, at most u in magnitude; with an index, the error of one term",
         ),
-        Meaning((one, other), "two numbers; x with an index is a term of the sum"),
+        Meaning((term, other), "the terms of the sum, and one more term"),
         Meaning((relative,), "θ_j: the relative error that term j has gathered"),
         Meaning((deviation,), "the standard deviation of an error"),
         Meaning((positive_part, negative_part), "the positive and the negative part of each term: x_j = p_j − r_j"),
         Meaning((to_upper, to_lower), "g_j − θ_j and g_j + θ_j, for a bound g_j of θ_j"),
-        Meaning((moved, slack), "a distance from a number that can be stored, and a part of it; s is at least 0"),
+        Meaning(
+            (moved, slack), "a distance from a number that can be stored, and by how much the rounding error is smaller"
+        ),
         Meaning((power, ratio), "4^J, and n/2^J, where 2^J is the largest power of two up to n"),
     ),
     scope=Scope.INDUCTION,

@@ -116,7 +116,9 @@ class UnicodeLine(StrPrinter):  # type: ignore[misc]
             return f"{self._within(numerator, _PRODUCT)}/{self._within(denominator, _POWER)}"
         # A sum reaches to the end of the term: it comes last.
         factors = sorted(numerator.as_ordered_factors(), key=lambda factor: isinstance(factor, sympy.Sum))
-        return " ".join(self._within(factor, _PRODUCT) for factor in factors)
+        *first, last = factors
+        texts = [self._within(factor, _PRODUCT) for factor in first]
+        return " ".join([*texts, self._print(last) if isinstance(last, sympy.Sum) else self._within(last, _PRODUCT)])
 
     def _print_Pow(self, power: Any, rational: bool = False) -> str:
         base, exponent = power.as_base_exp()

@@ -105,7 +105,7 @@ PREFIXES = (
         "The outputs of a prefix are those of the prefix alone",
         attention(score, entry_of(value), WHOLE, entry_of(keep))(i, e),
         attention(score, entry_of(value), PREFIX, entry_of(keep))(i, e),
-        "For i ≤ P split the sums over keys at P: all later terms have the factor 0.",
+        "Split the sums over the keys at P: for a query i ≤ P all later terms have the factor 0.",
         context=PREFIX_QUERY,
     ),
     Step(
@@ -160,7 +160,7 @@ MASKS = (
         * weights(entry_of(x), KEYS, entry_of(keep))(j)
         / total(lambda m: other_keep[m] * weights(entry_of(x), KEYS, entry_of(keep))(m), "m", KEYS),
         weights(entry_of(x), KEYS, lambda m: keep[m] * other_keep[m])(j),
-        "Masking causally and then restricting to real tokens is masking by B·C: a key must be shown by both.",
+        "A causal mask followed by one for padding is the mask B C: a key is visible where both show it.",
         context=ROW,
     ),
     Step(

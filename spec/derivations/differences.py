@@ -18,6 +18,7 @@ from veriformer.spec.derivations.printing import in_one_line
 from veriformer.spec.derivations.results import CheckResult
 from veriformer.spec.derivations.rules import EXAMPLE, Rule
 from veriformer.spec.derivations.steps import Step
+from veriformer.spec.derivations.unicode_line import SUPERSCRIPTS
 
 _DIGITS_OF_WHOLE_NUMBERS = 12
 
@@ -43,12 +44,13 @@ class Difference(Step):
     def method(self) -> str:
         """How the step is proved, in words."""
         left, right = (_shown(self._enclosure(side)) for side in (self.left, self.right))
-        return f"{EXAMPLE.name}: left is {left}, right is {right}"
+        return f"{EXAMPLE.name}: the left side is {left}, the right side {right}"
 
     @property
     def hypotheses(self) -> tuple[str, ...]:
-        """The data of the example."""
-        return self.example.in_words()
+        """The data of the example that occur in the step."""
+        parts = [sympy.sympify(part) for part in (self.left, self.right, *(each.right for each in self.where))]
+        return self.example.of(parts).in_words()
 
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """Evaluate both sides in interval arithmetic; the enclosures must be disjoint."""
@@ -98,4 +100,6 @@ def rounds_to(enclosed: Any, value: str) -> bool:
 
 
 def _shown(enclosure: Any) -> str:
-    return str(mpmath.nstr(mpmath.mpf(enclosure.mid), 10)).removesuffix(".0").replace("-", "−")
+    digits, _, exponent = str(mpmath.nstr(mpmath.mpf(enclosure.mid), 10)).removesuffix(".0").partition("e")
+    power = f" · 10{exponent.translate(SUPERSCRIPTS)}" if exponent else ""
+    return digits.replace("-", "−") + power

@@ -7,7 +7,7 @@ are sums over all outcomes of a discrete law. This is the independent witness of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -48,6 +48,20 @@ class World:
     def copy(self) -> World:
         """The same values in separate tables, since evaluation fills them in."""
         return replace(self, symbols=dict(self.symbols), arrays=dict(self.arrays))
+
+    def of(self, expressions: Iterable[Any]) -> World:
+        """The values of what occurs in the expressions."""
+        stated = list(expressions)
+
+        def occurs(part: Any) -> bool:
+            return any(each.has(part) for each in stated)
+
+        return World(
+            {symbol: value for symbol, value in self.symbols.items() if occurs(symbol)},
+            {entry: value for entry, value in self.arrays.items() if occurs(entry[0])},
+            {function: images for function, images in self.permutations.items() if occurs(function)},
+            {base: law for base, law in self.laws.items() if occurs(base)},
+        )
 
     def in_words(self) -> tuple[str, ...]:
         """The values given, one phrase each."""

@@ -121,7 +121,8 @@ SCALING = (
         "For a finite mask value the order matters",
         exp(mask_value / sqrt(width)) / (1 + exp(mask_value / sqrt(width))),
         exp(mask_value) / (1 + exp(mask_value)),
-        "Two equal scores, d_k = 64, M = −10: masked before the scaling, 22 % of the weight leaks to the masked key.",
+        "Take two equal scores and mask one of them. Where the mask comes before the scaling, 22 % of the weight "
+        "leaks to the masked key.",
         example=World(symbols={mask_value: -10, width: 64}),
         values=("0.22270", "0.000045398"),
         optional=True,
@@ -159,7 +160,7 @@ RENORMALISING = (
         "So no value of an empty row is the limit of masked rows",
         (exp(first) / (exp(first) + ratio * exp(second))).subs(ratio, 1),
         (exp(first) / (exp(first) + ratio * exp(second))).subs(ratio, 2),
-        "Logits 0 and 1: c = 1 gives 0.2689, c = 2 gives 0.1554. What an empty row returns is a convention "
+        "With the logits 0 and 1, ρ = 1 gives 0.2689 and ρ = 2 gives 0.1554. What an empty row returns is a convention "
         "(literally it is 0/0).",
         example=World(symbols={first: 0, second: 1}),
         values=("0.2689", "0.1554"),
@@ -173,7 +174,7 @@ INVISIBLE = (
         "The content of a masked key does not matter",
         Partial(masked_attention(i, e), key[k, a]),
         Integer(0),
-        "Every term of the derivative carries the factor B_ik = 0.",
+        "Every term of the derivative has the factor B_ik = 0.",
         context=HIDDEN,
     ),
     Step(
@@ -222,7 +223,7 @@ BIASES = (
         "Adding a constant to a whole row of the bias changes nothing",
         attention(lambda row, m: score(row, m) + row_constant[row], entry_of(value), KEYS)(i, e),
         attention(score, entry_of(value), KEYS)(i, e),
-        "Shift invariance of softmax; the constant may differ from row to row.",
+        "A constant added to all logits of a row changes no weight, and it may be another one in every row.",
         context=Context(ranges={i: up_to(L), e: up_to(d_v)}),
     ),
     Step(

@@ -26,7 +26,7 @@ _SIGNS: dict[Any, Sign] = {
     Variance: Sign(r"\operatorname{Var}\left(X\right)", "Var(X)", "the variance of a random number X"),
     Partial: Sign(r"\frac{\partial}{\partial x} f", "∂f/∂x", "the derivative of f by x, where all else stays"),
     sympy.erf: Sign(r"\operatorname{erf} t", "erf t", "the error function, (2/√π) ∫ e^(−s²) ds from 0 to t"),
-    sympy.exp: Sign("e", "e", "the base of the natural logarithm, 2.71828…"),
+    sympy.exp: Sign("e^{x}", "e^x", "the exponential function of x"),
 }
 
 

@@ -74,8 +74,8 @@ REORDERING = (
         "A composition of reorderings changes nothing",
         total(lambda m: f[pi(rho(m))], "j", TOKENS),
         total(entry_of(f), "j", TOKENS),
-        "If it holds for π and for ρ, and for every f, it holds for one after the other. Every permutation is a "
-        "composition of transpositions, so Σ_j f(π(j)) = Σ_j f(j) for all of them.",
+        "A sum that stays the same under π and under ρ, whatever f is, stays the same under one after the other. Every "
+        "permutation is a composition of exchanges of two places, so no permutation changes a sum.",
         context=TWICE_PERMUTED,
     ),
 )
@@ -193,7 +193,7 @@ DERIVATION = Derivation(
     ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "π is any permutation of the n tokens; no position enters but by the order of the rows.",
+        "π is any permutation of the n tokens; positions are used nowhere.",
         "No mask and no bias, unless a step names one.",
     ),
     sources=(
@@ -203,7 +203,7 @@ DERIVATION = Derivation(
     ),
     steps=REORDERING + KEYS_AND_VALUES + SELF_ATTENTION,
     remarks=(
-        "That a permutation is a composition of transpositions is the one fact used that is not computed here.",
+        "One fact is used and not proved here: every permutation is a composition of exchanges of two places.",
         "A causal mask alone tells the model about order, even without positional encodings.",
     ),
 )

@@ -10,7 +10,7 @@ import sympy
 from sympy.printing.pretty.pretty_symbology import pretty_symbol
 from sympy.printing.str import StrPrinter
 
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _ADDITION, _PRODUCT, _POWER = range(3)
 
 
@@ -129,7 +129,7 @@ class UnicodeLine(StrPrinter):  # type: ignore[misc]
         if exponent == sympy.Rational(1, 2):
             return f"√{self._within(base, _POWER)}"
         if exponent.is_Integer:
-            return self._within(base, _POWER) + str(exponent).translate(_SUPERSCRIPTS)
+            return self._within(base, _POWER) + str(exponent).translate(SUPERSCRIPTS)
         return f"{self._within(base, _POWER)}^{self._exponent(exponent)}"
 
     def _exponent(self, exponent: Any) -> str:

@@ -95,7 +95,7 @@ RMS_NORM_MEAN_SQUARE = Property(
 )
 RMS_NORM_SCALE = Property(
     key="scale",
-    statement="Scaling a vector equals scaling eps inversely, so that without eps it changes nothing.",
+    statement="Scaling a vector by α equals dividing eps by α², so that without eps it changes nothing.",
     formula="α > 0: f(α x; α² eps) = f(x; eps)",
     source="Zhang & Sennrich 2019, section 4 (re-scaling invariance)",
     derivation="rms_norm",
@@ -128,7 +128,7 @@ RMS_NORM_PERMUTATION = Property(
 )
 RMS_NORM_REFLECTION = Property(
     key="reflection",
-    statement="With unit gain it commutes with a reflection, as with every map that keeps lengths.",
+    statement="With unit gain the operation commutes with a reflection, as with every map that keeps lengths.",
     formula="unit gain, Q = I − 2 u uᵀ / ⟨u, u⟩: f(x Q) = f(x) Q",
     source="only the length of the vector enters the divisor",
     derivation="rms_norm",

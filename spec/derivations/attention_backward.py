@@ -228,8 +228,8 @@ SUMS = (
             lambda m: total(lambda q: rows_summing_to(Integer(1), q, m) * grad_output[q, e], "i", QUERIES), "j", KEYS
         ),
         total(lambda m: grad_output[m, e], "i", QUERIES),
-        "The rows of P sum to 1. Any such array is some C plus what its rows lack to 1, spread evenly. This is the "
-        "derivative of a fact: one vector added to all values is added to every output.",
+        "The rows of P sum to 1. Any such array is some C plus what its rows fall short of 1, spread evenly. This is "
+        "the derivative of a fact: one vector added to all values is added to every output.",
         context=FREE,
     ),
     Step(

@@ -275,6 +275,6 @@ DERIVATION = Derivation(
     remarks=(
         "A post-norm layer differs in where the norm stands only, and the norm acts on each token alone.",
         "Cross-attention reads keys and values of the encoder's output, which no step changes.",
-        "Equal in exact arithmetic: sums over other groupings round differently.",
+        "The results are equal in exact arithmetic; sums in other groupings round differently.",
     ),
 )

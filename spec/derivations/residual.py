@@ -65,7 +65,7 @@ KEPT = (
         Partial(layer(x[i], f[i]), x[k]),
         KroneckerDelta(i, k) + Partial(f[i], x[k]),
         "The derivative of a sum. The sublayer f is a network with the weights U and W and one hidden layer of h "
-        "sines; of its form nothing is used but that it can be differentiated.",
+        "sines. Nothing of its form is used except that it can be differentiated.",
         context=ENTRIES,
         where=(SUBLAYER,),
     ),
@@ -260,7 +260,7 @@ OUTPUTS = (
         "A post-norm layer's outputs have mean 0 before gain and offset",
         total(lambda m: (post_norm(m) - offset[m]) / gain[m], "i", COMPONENTS),
         Integer(0),
-        "Whatever the sublayer did: the norm comes last.",
+        "The norm comes last, whatever the sublayer did.",
         context=ENTRIES,
     ),
     Step(

@@ -123,7 +123,7 @@ def _facts(one: Explanation, options: Options, indent: int = INDENT) -> Lines:
     facts = {
         "met in": first_few(one.citations, most) if one.citations else "no known report",
         "hidden when": one.hidden_when,
-        "how to look": f"veriformer explain {one.name}" if one.recorded else "",
+        "how to look": f"veriformer explain {one.name}" if one.recorded or "=" in one.name else "",
     }
     return [
         line

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import struct
+import subprocess
 import sys
 
 import pytest
@@ -45,6 +48,30 @@ def test_the_bar_is_one_line_of_any_terminal(columns: int, monkeypatch: pytest.M
     assert max(map(len, shown)) <= columns
     # At the end one line is taken back, before that none.
     assert stream.getvalue().count("\x1b[1A") == 1
+
+
+SHOWN_AT_A_TERMINAL = """
+from veriformer.cli.progress import progress_bar
+from veriformer.conformance_tests.run.pace import Progress
+with progress_bar() as show:
+    show(Progress("docs/examples/my_long_attention.py", "attention.causal.no_future_leak", 30, 754))
+"""
+
+
+def test_a_real_terminal_of_forty_columns_gets_one_line() -> None:
+    pty, fcntl, termios = (pytest.importorskip(name) for name in ("pty", "fcntl", "termios"))
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    command = [sys.executable, "-c", SHOWN_AT_A_TERMINAL]
+    subprocess.run(command, stdin=theirs, stderr=theirs, env={**environment, "TERM": "xterm"}, timeout=60, check=True)
+    written = os.read(ours, 65536).decode()
+    os.close(theirs)
+    os.close(ours)
+    shown = [line for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", written) if line.strip()]
+    assert "30/754" in " ".join(shown)
+    assert max(map(len, shown)) <= 40
+    assert written.count("\x1b[1A") == 1
 
 
 def test_a_terminal_that_takes_no_line_back_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def _result(outcome: Outcome, problem: Problem, index: int) -> dict[str, Any]:
         "message": {"text": _line(problem.sentence)},
         "locations": [_location(problem)],
         "partialFingerprints": {"veriformer/v1": _fingerprint(outcome, problem)},
-        "properties": {"laws": list(problem.laws), "smallestCase": printable(problem.text[:_LONGEST_TEXT])},
+        "properties": {"laws": list(map(_line, problem.laws)), "smallestCase": printable(problem.text[:_LONGEST_TEXT])},
     }
     if problem.expected:
         result["suppressions"] = [{"kind": "external", "justification": _line(problem.expected)}]

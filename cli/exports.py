@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -79,6 +78,8 @@ class Exports:
         if not _on_github():
             yield
             return
+        import secrets
+
         word = secrets.token_hex(16)
         click.echo(f"::stop-commands::{word}")
         try:

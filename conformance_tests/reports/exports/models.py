@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from veriformer.conformance_tests.core.text import counted, joined
+from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.recognition.findings import Departure, Part
 from veriformer.conformance_tests.recognition.findings import Status as PartStatus
 from veriformer.conformance_tests.reports.departures import CERTAIN, departure_lines, gathered, place_of
@@ -88,8 +89,8 @@ def _problems(report: ModelReport) -> Iterator[Problem]:
 def _departure(report: ModelReport, group: list[Departure]) -> Problem:
     one = group[0]
     where = place_of(group)
-    certain = len(one.suspects) == 1 and one.suspects[0].confidence >= CERTAIN
-    rule = one.suspects[0].name if certain else f"departs_in_{one.step}"
+    certain = [suspect.name for suspect in one.suspects if len(one.suspects) == 1 and suspect.confidence >= CERTAIN]
+    rule = next((name for name in certain if name in catalogue()), f"departs_in_{one.step}")
     named = f" ({' or '.join(suspect.name for suspect in one.suspects)})" if one.suspects else ""
     sentence = f"{where} departs: {one.sentence.rstrip('.')}{named}"
     text = as_text(departure_lines(group, Options()))

@@ -18,7 +18,7 @@ _OTHERS = {
     "implementations_differ": "Two implementations return different results on the same case.",
     "models_differ": "Two models differ, for a reason that is not a known mistake.",
 }
-_DEPARTS = "The model departs here from the Transformer that it otherwise is; no known mistake explains how."
+_DEPARTS = "The model departs here from the Transformer that it otherwise is, in a way that is no known mistake."
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from markdown_it import MarkdownIt
 from veriformer.spec.derivations import (
     derivation_ids,
     derivation_title,
@@ -115,3 +116,13 @@ def test_a_derivation_that_no_law_names_says_why():
     for rendered in (render_markdown(cost), render_text(cost)):
         assert "No law names it." in rendered
     assert "No law names it." not in render_text(load_derivation("alibi"))
+
+
+def test_underscores_and_bars_of_symbols_are_not_read_as_markdown(derivation):
+    prose = re.sub(r"^\$\$.*?\$\$$", "", render_markdown(derivation), flags=re.MULTILINE | re.DOTALL)
+    rendered = MarkdownIt("commonmark").enable("table").render(prose)
+    ours = {"Given:", "Proof:", "Optional:", *(rule.name for step in derivation.steps for rule in step.rules)}
+    quoted = {source.quotation for source in derivation.sources}
+    for emphasised in re.findall("<em>(.*?)</em>", rendered, flags=re.DOTALL):
+        assert emphasised in ours or any(f"*{emphasised}*" in quotation for quotation in quoted)
+    assert all(row.count("<td>") in (0, 2) for row in re.findall("<tr>.*?</tr>", rendered, flags=re.DOTALL))

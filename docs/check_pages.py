@@ -6,9 +6,9 @@
 
 The blocks of a page are followed from the first to the last. In one of `console`, each line that begins with `$ ` is a
 command, and its output follows; where the page ends it with a line of `…`, it is compared up to there. One of
-`python file=PATH` is that file. One of `diff` changes a file for the commands
-below it. README.md is followed in the repository, docs/porting.md in a copy of docs/examples/port. Seconds differ from
-run to run and roundings from machine to machine; they are compared as equal.
+`python file=PATH` is that file. One of `diff` changes a file for the commands below it.
+A page is followed in the repository, docs/porting.md in a copy of docs/examples/port. Seconds differ from run to run
+and roundings from machine to machine; they are compared as equal.
 """
 
 from __future__ import annotations

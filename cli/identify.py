@@ -90,15 +90,12 @@ def _print(found: list[Identification], *, verbose: bool, color: bool) -> None:
 
 
 def _write_json(path: Path | None, found: list[Identification], failures: Failures) -> None:
-    from veriformer.conformance_tests.reports.identified import identification_as_json
-    from veriformer.conformance_tests.reports.json_report import SCHEMA, strict, write_json
+    from veriformer.conformance_tests.reports.identified import failure_of_identify, identification_as_json
+    from veriformer.conformance_tests.reports.json_report import write_json
 
     if path is None:
         return
-    objects: list[dict[str, Any]] = [identification_as_json(identification) for identification in found]
-    objects += [
-        {"schema": SCHEMA, "implementation": strict(name), "verdict": "error", "reason": strict(str(error))}
-        for name, error in failures
-    ]
+    objects = [identification_as_json(identification) for identification in found]
+    objects += [failure_of_identify(name, str(error)) for name, error in failures]
     with writing(path):
         write_json(path, objects)

@@ -33,7 +33,7 @@ def identification_lines(identification: Identification, *, width: int, verbose:
     operations = counted(len(identification.operations), "operation")
     lines: Lines = [Text(name, style="bold").append(f"   {identification.framework}, {operations}", style="dim")]
     for convention in CONVENTIONS.values():
-        groups = _groups([item for item in identification.conventions if item.convention == convention.name])
+        groups = answers_alike([item for item in identification.conventions if item.convention == convention.name])
         if not groups:
             continue
         lines += [blank(), Text(convention.name, style="bold").append(f"   {convention.question}", style="dim")]
@@ -56,7 +56,17 @@ def identification_as_json(identification: Identification) -> dict[str, Any]:
     }
 
 
-def _groups(items: list[Identified]) -> list[list[Identified]]:
+def failure_of_identify(implementation: str, reason: str) -> dict[str, Any]:
+    """Return the object for an implementation that could not be loaded."""
+    return {
+        "schema": SCHEMA,
+        "implementation": strict(implementation),
+        "verdict": "error",
+        "reason": strict(reason),
+    }
+
+
+def answers_alike(items: list[Identified]) -> list[list[Identified]]:
     """Return the items in groups of equal answers, disregarding the numbers in them."""
     groups: dict[Any, list[Identified]] = {}
     for item in items:

@@ -122,8 +122,7 @@ def _facts(found: PortComparison, options: Options) -> Lines:
 
 def _table(found: PortComparison, options: Options) -> Lines:
     """Return the pairs of parts, those of layers that are alike in one line."""
-    groups = [[pair] for pair in found.pairs] if options.verbose else alike(found.pairs, _shape)
-    rows = [(_named(group, "path_a"), _named(group, "path_b"), group[0]) for group in groups]
+    rows = pairs_alike(found.pairs, folded=not options.verbose)
     if not rows:
         return []
     limit = max((options.width - 30) // 2, 12)
@@ -137,6 +136,12 @@ def _table(found: PortComparison, options: Options) -> Lines:
         cells = (_fitted(first, widths[0]), _fitted(second, widths[1]), said)
         lines.append(line.append(f" {'  '.join(cells)}", style="" if pair.status == "same" else style))
     return lines
+
+
+def pairs_alike(pairs: Sequence[PartPair], *, folded: bool = True) -> list[tuple[str, str, PartPair]]:
+    """Return the pairs of parts with their names in both models, those of layers that are alike once if `folded`."""
+    groups = alike(pairs, _shape) if folded else [[pair] for pair in pairs]
+    return [(_named(group, "path_a"), _named(group, "path_b"), group[0]) for group in groups]
 
 
 def _fitted(text: str, width: int) -> str:

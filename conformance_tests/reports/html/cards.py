@@ -1,0 +1,202 @@
+"""A card for each thing that is wrong with an implementation: what, the smallest case, the code, why, the laws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.text import counted, plain
+from veriformer.conformance_tests.diagnosis.explanation import Explanation
+from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.reports.definitions import definition_of
+from veriformer.conformance_tests.reports.figures import times
+from veriformer.conformance_tests.reports.html.blocks import (
+    Block,
+    Card,
+    Code,
+    Facts,
+    Fold,
+    LawList,
+    LawRow,
+    Link,
+    Links,
+    Marks,
+    Prose,
+    Status,
+)
+from veriformer.conformance_tests.reports.html.cases import case_blocks, script_blocks
+from veriformer.conformance_tests.reports.html.faults import Fault
+from veriformer.conformance_tests.reports.html.proofs import proof_blocks
+from veriformer.conformance_tests.reports.html.wording import fault_sentence
+from veriformer.conformance_tests.reports.violation import target
+
+_DRAWN_CARDS = 6
+_DRAWN_LAWS = 3
+_MOST_CITATIONS = 6
+_MOST_SUSPECTS = 4
+_LONGEST_EXCEPTION = 4000
+
+
+@dataclass
+class Drawer:
+    """Makes the cards of a page: the first few in full, the others without their cases, so that it stays small."""
+
+    drawn: int = 0
+    _anchors: set[str] = field(default_factory=set)
+
+    def cards(self, faults: Sequence[Fault], place: str = "") -> list[Card]:
+        """Return a card for each fault; `place` is the module of a model that they are in."""
+        return [self._card(fault, place) for fault in faults]
+
+    def _card(self, fault: Fault, place: str) -> Card:
+        in_full = self.drawn < _DRAWN_CARDS
+        self.drawn += 1
+        sentence = fault_sentence(fault)
+        status: Status = "error" if fault.reason else "broken"
+        return Card(
+            self._anchor(fault),
+            f"{plain(place)}: {sentence}" if place else sentence,
+            status,
+            tuple(_blocks(fault, in_full=in_full)),
+            name=" and ".join(map(plain, fault.mistakes)),
+            sure=fault.sure,
+            marks=Marks(fault.ids, _operations(fault), status, fault.mistakes),
+        )
+
+    def _anchor(self, fault: Fault) -> str:
+        """Return a name on the page that is no other's: the mistake's, else that of the first law."""
+        from veriformer.conformance_tests.reports.html.rendering import anchor
+
+        base = f"mistake-{anchor(fault.mistakes[0])}" if fault.mistakes else f"laws-{anchor(fault.laws[0].law.id)}"
+        name, number = base, 1
+        while name in self._anchors:
+            number += 1
+            name = f"{base}-{number}"
+        self._anchors.add(name)
+        return name
+
+
+def _operations(fault: Fault) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*fault.operations, *(result.law.operation.name for result in fault.following))))
+
+
+def _blocks(fault: Fault, *, in_full: bool) -> Iterator[Block]:
+    first = fault.laws[0]
+    yield from _suspects(fault)
+    if fault.reason:
+        yield Code(plain(fault.reason, _LONGEST_EXCEPTION))
+    yield Prose(f"The law that shows it: {first.law.statement}")
+    if in_full:
+        yield from case_blocks(fault.report, first)
+    yield from _code(fault, in_full=in_full)
+    yield Facts(tuple(_formulas(first)))
+    if in_full:
+        yield from proof_blocks(first.law)
+        yield from script_blocks(fault.report, first)
+    if first.traceback:
+        yield Fold("The traceback", (Code(first.traceback[-_LONGEST_EXCEPTION:]),))
+    yield from _laws(fault, in_full=in_full)
+
+
+def _formulas(result: LawResult) -> Iterator[tuple[str, str]]:
+    operation = result.law.operation
+    yield f"formula of {operation.name}", operation.formula
+    if result.law.formula != operation.formula:
+        yield "formula of the law", result.law.formula
+    yield "source", result.law.claim.source
+
+
+def _suspects(fault: Fault) -> Iterator[Block]:
+    """Yield what is known of the mistake, or of each of several that it may be."""
+    if fault.diagnosis is None:
+        return
+    if fault.diagnosis.problem:
+        yield Prose(f"No mistake was looked for: {plain(fault.diagnosis.problem)}.", "doubtful")
+    if not fault.explained:
+        tried = (
+            f" None of the {fault.diagnosis.excluded:,} that were computed, alone and in pairs, gives these outputs."
+        )
+        yield Prose(f"No known mistake explains it.{tried if fault.diagnosis.excluded else ''}", "doubtful")
+        return
+    if len(fault.explained) == 1:
+        for one in fault.explained[0]:
+            yield from _explanation(one)
+        return
+    yield Prose("It is one of these, the likeliest first:")
+    for suspect in fault.explained[:_MOST_SUSPECTS]:
+        names = " and ".join(plain(one.name) for one in suspect)
+        yield Fold(
+            names, tuple(block for one in suspect for block in _explanation(one)), is_open=suspect is fault.explained[0]
+        )
+    if fault.diagnosis.separated_by:
+        yield Facts((("distinguished by", plain(fault.diagnosis.separated_by, _LONGEST_EXCEPTION)),))
+
+
+def _explanation(one: Explanation) -> Iterator[Block]:
+    places = f" In {' and '.join(one.places)}." if one.places else ""
+    yield Prose(f"What it is: {plain(one.sentence, _LONGEST_EXCEPTION).rstrip('.')}.{places}")
+    yield from mistake_blocks(one.name)
+
+
+def mistake_blocks(name: str) -> Iterator[Block]:
+    """Yield what the catalogue says of a mistake: what hides it, and who met it."""
+    known = catalogue().get(name)
+    if known is None:
+        return
+    facts = (("hidden when", known.hidden_when), ("effect", known.effect), ("to read on", f"veriformer explain {name}"))
+    yield Facts(tuple((label, text) for label, text in facts if text))
+    if known.citations:
+        links = tuple(Link(one.issue, one.url) for one in known.citations[:_MOST_CITATIONS])
+        left = len(known.citations) - len(links)
+        yield Links(f"Who met it{f' ({left} more)' if left else ''}:", links)
+
+
+def _code(fault: Fault, *, in_full: bool) -> Iterator[Block]:
+    for operation in fault.operations[: 1 if in_full else 0]:
+        found = definition_of(target(fault.report), operation)
+        if found is not None:
+            yield Code(found.code, place=found.place)
+
+
+def _laws(fault: Fault, *, in_full: bool) -> Iterator[Block]:
+    """Yield the laws that are broken: the next few with their cases, the others in a list."""
+    others = fault.laws[1:]
+    drawn = [result for result in others[: _DRAWN_LAWS - 1] if result.counterexample] if in_full else []
+    yield Prose(f"{counted(len(fault.laws), 'law')} {'says' if len(fault.laws) == 1 else 'say'} so:", "quiet")
+    yield LawList((law_row(fault.laws[0]),), _marks(fault, fault.laws[:1]))
+    for result in drawn:
+        row = law_row(result)
+        yield Fold(
+            f"{row.law} {row.statement}", tuple(case_blocks(fault.report, result)), marks=_marks(fault, (result,))
+        )
+    rest = tuple(result for result in others if result not in drawn)
+    if rest:
+        yield LawList(tuple(map(law_row, rest)), _marks(fault, rest))
+    if fault.following:
+        rows = tuple(map(law_row, fault.following))
+        origin = first_name(fault)
+        text = f"{counted(len(rows), 'law')} of the gradients, which are derived from {origin} and follow it"
+        yield Fold(text, (LawList(rows, _marks(fault, fault.following)),))
+
+
+def first_name(fault: Fault) -> str:
+    """Return the operation that a fault is in, the first where it is in several."""
+    return fault.operations[0]
+
+
+def _marks(fault: Fault, results: Sequence[LawResult]) -> Marks:
+    ids = tuple(result.law.id for result in results)
+    return Marks(ids, tuple(dict.fromkeys(one.law.operation.name for one in results)), "broken", fault.mistakes)
+
+
+def law_row(result: LawResult, path: str = "") -> LawRow:
+    """Return a law with its statement, and by how much it is broken."""
+    note = ""
+    if (
+        result.counterexample is not None
+        and result.status == "failed"
+        and result.counterexample.verdict.wrong is not None
+    ):
+        note = times(result.counterexample.verdict.excess)
+    return LawRow(result.law.id, result.law.statement, path, note)

@@ -1,0 +1,38 @@
+"""The data inside of a page: the objects that `--json` writes, without what is empty or not declared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from veriformer.conformance_tests.reports.json_report import SCHEMA
+
+Kind = Literal["check", "compare", "identify", "diff"]
+ELEMENT = "veriformer-data"
+
+# The statement is that of the law's id; what is empty says nothing.
+_LEFT_OUT_OF_LAWS = ("statement",)
+
+
+def embedded(kind: Kind, objects: Sequence[dict[str, Any]]) -> str:
+    """Return the data of a page as JSON that is safe inside of a script element."""
+    written = {"schema": SCHEMA, "kind": kind, "reports": [_shortened(one) for one in objects]}
+    text = json.dumps(written, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # "</script>" and "<!--" would end the element, or hide its end; U+2028 and the like are left to JSON.
+    return text.replace("<", "\\u003c")
+
+
+def _shortened(report: dict[str, Any]) -> dict[str, Any]:
+    if "laws" not in report:
+        return report
+    laws = [_law(law) for law in report["laws"] if law["status"] != "not_declared"]
+    return {**report, "laws": laws}
+
+
+def _law(law: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in law.items()
+        if name not in _LEFT_OUT_OF_LAWS and (value or isinstance(value, int | float)) and value is not None
+    }

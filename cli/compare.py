@@ -10,6 +10,7 @@ from veriformer.cli.failures import UserError
 from veriformer.cli.isolation import Isolation, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_unwritable, tier_option, writing
 from veriformer.cli.output import printing, standard_output
+from veriformer.cli.reporting import REPORT, refuse_report, write_report
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.comparison.comparison import Comparison
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @SEED
 @file_option("--inputs", meaning="Run models on the arrays in this .npz or .npy file.")
 @file_option("--json", "json_file", meaning="Write the comparison as JSON too.")
+@REPORT
 @flag("--verbose", "-v", meaning="Show every convention and more of what differs.")
 @flag("--traceback", meaning="Show where an implementation raised while it was loaded.")
 @COLOR
@@ -43,7 +45,9 @@ def compare_command(**options: Any) -> int:
     compared.
     """
     both = (options["first"], options["second"])
-    refuse_unwritable(options["json_file"], (*both, *([str(options["inputs"])] if options["inputs"] else [])))
+    sources = (*both, *([str(options["inputs"])] if options["inputs"] else []))
+    refuse_unwritable(options["json_file"], sources)
+    refuse_report(options["report_file"], sources, {"--json": options["json_file"]})
     from veriformer.adapters.capture.probable import is_probably_a_model
 
     if any(is_probably_a_model(one) for one in both):
@@ -56,6 +60,7 @@ def compare_command(**options: Any) -> int:
         raise UserError("--inputs is for whole models; name both as model.py:build or model.onnx")
     comparison = _compared(options)
     _write(comparison, options["json_file"])
+    write_report(options["report_file"], lambda command: _page(comparison, command))
     with printing():
         _print(comparison, verbose=options["verbose"], color=options["color"])
     if not comparison.compared:
@@ -112,6 +117,12 @@ def _print(comparison: Comparison, *, verbose: bool, color: bool) -> None:
     print_lines(console, page.details(comparison, options))
     print_lines(console, page.only_one_has(comparison, options))
     print_lines(console, [blank(), *paragraph(page.summary(comparison), console.width)])
+
+
+def _page(comparison: Comparison, command: str) -> str:
+    from veriformer.conformance_tests.reports.html.pages import comparison_page
+
+    return comparison_page(comparison, command=command)
 
 
 def _write(comparison: Comparison, path: Path | None) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_broken_packages, show_user_error
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, file_option, flag, refuse_unwritable, writing
 from veriformer.cli.output import printing, standard_output
+from veriformer.cli.reporting import REPORT, refuse_report, write_report
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.conventions.identification import Identification
@@ -22,6 +23,7 @@ Failures = list[tuple[str, Exception]]
 @OPERATION
 @click.option("--convention", "conventions", multiple=True, metavar="NAME", help="Only this convention (repeatable).")
 @file_option("--json", "json_file", meaning="Write the answers as JSON too.")
+@REPORT
 @flag("--verbose", "-v", meaning="Show every question, with its numbers where they are few.")
 @flag("--traceback", meaning="Show where the implementation raised.")
 @COLOR
@@ -31,6 +33,7 @@ def identify_command(
     operations: tuple[str, ...],
     conventions: tuple[str, ...],
     json_file: Path | None,
+    report_file: Path | None,
     verbose: bool,
     traceback: bool,
     color: bool,
@@ -44,9 +47,11 @@ def identify_command(
     Exit status: 0 no declared value is contradicted, 1 one is, 2 it could not run.
     """
     refuse_unwritable(json_file, implementations)
+    refuse_report(report_file, implementations, {"--json": json_file})
     show_broken_packages()
     found, failures = _identified(Isolation(implementations, isolation), implementations, operations, conventions)
     _write_json(json_file, found, failures)
+    write_report(report_file, lambda command: _page(found, failures, command))
     with printing():
         _print(found, verbose=verbose, color=color)
     for _, error in failures:
@@ -87,6 +92,12 @@ def _print(found: list[Identification], *, verbose: bool, color: bool) -> None:
     for number, identification in enumerate(found):
         lines = identification_lines(identification, width=console.width, verbose=verbose)
         print_lines(console, [blank(), *lines] if number else lines)
+
+
+def _page(found: list[Identification], failures: Failures, command: str) -> str:
+    from veriformer.conformance_tests.reports.html.pages import identification_page
+
+    return identification_page(found, [(name, str(error)) for name, error in failures], command=command)
 
 
 def _write_json(path: Path | None, found: list[Identification], failures: Failures) -> None:

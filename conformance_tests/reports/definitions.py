@@ -27,7 +27,7 @@ class Definition:
 
 
 def definition_of(source: str | None, operation: str) -> Definition | None:
-    """Return the function of an operation in the file of an implementation; None where there is no such file or function.
+    """Return the function of an operation in the file of an implementation; None where there is none.
 
     `source` is "file.py" or "file.py:object"; of several functions of that name, that of the object counts, or else the
     last one.

@@ -169,7 +169,7 @@ def _weights(found: PortComparison, options: Options) -> Lines:
     if not others and not unknown:
         return []
     most = len(others) if options.verbose else _MOST_WEIGHTS
-    texts = [_of_weights(group) for group in others[:most]]
+    texts = [weights_sentence(group) for group in others[:most]]
     rest, noun = len(others) - most, "other" if others else "weight"
     same = sum(one.relation == "same" for one in found.weights)
     texts.append(joined([f"{rest} more (--verbose)" if rest > 0 else "", f"{counted(same, noun)} the same"]))
@@ -182,7 +182,8 @@ def _weights(found: PortComparison, options: Options) -> Lines:
     return lines
 
 
-def _of_weights(group: Sequence[WeightPair]) -> str:
+def weights_sentence(group: Sequence[WeightPair]) -> str:
+    """Return what is said of weights that are alike."""
     one = group[0]
     return f"{plain(one.sentence, 400)}{and_others(len(group) - 1)}{' (made up for)' if one.harmless else ''}"
 

@@ -86,17 +86,20 @@ def _blocks(fault: Fault, *, in_full: bool) -> Iterator[Block]:
     yield from _suspects(fault)
     if fault.reason:
         yield Code(plain(fault.reason, _LONGEST_EXCEPTION))
-    yield Prose(f"The law that shows it: {first.law.statement}")
+    if in_full:
+        yield from _code(fault)
+    yield Prose(f"{'A law that it prevents' if fault.reason else 'The law that shows it best'}: {first.law.statement}")
     if in_full:
         yield from case_blocks(fault.report, first)
-    yield from _code(fault, in_full=in_full)
-    yield Facts(tuple(_formulas(first)))
-    if in_full:
+        yield Facts(tuple(_formulas(first)))
         yield from proof_blocks(first.law)
         yield from script_blocks(fault.report, first)
     if first.traceback:
         yield Fold("The traceback", (Code(first.traceback[-_LONGEST_EXCEPTION:]),))
     yield from _laws(fault, in_full=in_full)
+    if len(fault.explained) == 1:
+        for one in fault.explained[0]:
+            yield from mistake_blocks(one.name)
 
 
 def _formulas(result: LawResult) -> Iterator[tuple[str, str]]:
@@ -121,22 +124,20 @@ def _suspects(fault: Fault) -> Iterator[Block]:
         return
     if len(fault.explained) == 1:
         for one in fault.explained[0]:
-            yield from _explanation(one)
+            yield _explanation(one)
         return
     yield Prose("It is one of these, the likeliest first:")
     for suspect in fault.explained[:_MOST_SUSPECTS]:
         names = " and ".join(plain(one.name) for one in suspect)
-        yield Fold(
-            names, tuple(block for one in suspect for block in _explanation(one)), is_open=suspect is fault.explained[0]
-        )
+        blocks = [block for one in suspect for block in (_explanation(one), *mistake_blocks(one.name))]
+        yield Fold(names, tuple(blocks), is_open=suspect is fault.explained[0])
     if fault.diagnosis.separated_by:
         yield Facts((("distinguished by", plain(fault.diagnosis.separated_by, _LONGEST_EXCEPTION)),))
 
 
-def _explanation(one: Explanation) -> Iterator[Block]:
+def _explanation(one: Explanation) -> Prose:
     places = f" In {' and '.join(one.places)}." if one.places else ""
-    yield Prose(f"What it is: {plain(one.sentence, _LONGEST_EXCEPTION).rstrip('.')}.{places}")
-    yield from mistake_blocks(one.name)
+    return Prose(f"What it is: {plain(one.sentence, _LONGEST_EXCEPTION).rstrip('.')}.{places}")
 
 
 def mistake_blocks(name: str) -> Iterator[Block]:
@@ -152,18 +153,19 @@ def mistake_blocks(name: str) -> Iterator[Block]:
         yield Links(f"Who met it{f' ({left} more)' if left else ''}:", links)
 
 
-def _code(fault: Fault, *, in_full: bool) -> Iterator[Block]:
-    for operation in fault.operations[: 1 if in_full else 0]:
-        found = definition_of(target(fault.report), operation)
-        if found is not None:
-            yield Code(found.code, place=found.place)
+def _code(fault: Fault) -> Iterator[Block]:
+    found = definition_of(target(fault.report), fault.operations[0])
+    if found is not None:
+        yield Code(found.code, place=found.place)
 
 
 def _laws(fault: Fault, *, in_full: bool) -> Iterator[Block]:
-    """Yield the laws that are broken: the next few with their cases, the others in a list."""
+    """Yield the laws that are broken: after the first the next few with their cases, the others in a list."""
     others = fault.laws[1:]
     drawn = [result for result in others[: _DRAWN_LAWS - 1] if result.counterexample] if in_full else []
-    yield Prose(f"{counted(len(fault.laws), 'law')} {'says' if len(fault.laws) == 1 else 'say'} so:", "quiet")
+    number = len(fault.laws)
+    does = "could not be judged" if fault.reason else "is broken" if number == 1 else "are broken"
+    yield Prose(f"{counted(number, 'law')} {does}:", "quiet")
     yield LawList((law_row(fault.laws[0]),), _marks(fault, fault.laws[:1]))
     for result in drawn:
         row = law_row(result)
@@ -175,14 +177,10 @@ def _laws(fault: Fault, *, in_full: bool) -> Iterator[Block]:
         yield LawList(tuple(map(law_row, rest)), _marks(fault, rest))
     if fault.following:
         rows = tuple(map(law_row, fault.following))
-        origin = first_name(fault)
-        text = f"{counted(len(rows), 'law')} of the gradients, which are derived from {origin} and follow it"
+        text = (
+            f"{counted(len(rows), 'law')} of the gradients, which are derived from {fault.operations[0]} and follow it"
+        )
         yield Fold(text, (LawList(rows, _marks(fault, fault.following)),))
-
-
-def first_name(fault: Fault) -> str:
-    """Return the operation that a fault is in, the first where it is in several."""
-    return fault.operations[0]
 
 
 def _marks(fault: Fault, results: Sequence[LawResult]) -> Marks:

@@ -10,7 +10,7 @@ from veriformer.conformance_tests.core.counterexample import Counterexample
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.subject import CallRecord, standard_conventions
 from veriformer.conformance_tests.core.text import counted, plain
-from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn, shape_of
+from veriformer.conformance_tests.reports.arrays import drawn, shape_of
 from veriformer.conformance_tests.reports.difference import error_sentence
 from veriformer.conformance_tests.reports.grids import (
     argument_grids,
@@ -83,7 +83,8 @@ def _outcome(counterexample: Counterexample, operation: Operation) -> Iterator[B
     bar = error_bar(verdict)
     if bar is not None:
         yield Drawing(bar)
-    yield Prose(f"Error: {error_sentence(verdict)}")
+    if bar is None or np.size(verdict.wrong) > 1:
+        yield Facts((("error", error_sentence(verdict)),))
 
 
 def _sight(report: Report, counterexample: Counterexample) -> Iterator[Block]:

@@ -97,7 +97,7 @@ def _results(comparison: Comparison, operation: OperationComparison, found: Case
             tuple((name, "returns a result" if result is not None else plain(error)) for name, result, error in results)
         )
         return
-    for row in comparison_grids(first, second, found.wrong, operation.operation, names=names):
+    for row in comparison_grids(first, second, found.wrong, operation.operation, titles=names):
         yield Drawing(row)
     verdict = Verdict(False, first.astype(float), second.astype(float), found.wrong, found.excess)
     yield Prose(f"Difference: {error_sentence(verdict)}")

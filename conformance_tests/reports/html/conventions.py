@@ -62,12 +62,11 @@ def _is_notable(name: str, answer: _Answer) -> bool:
 
 def _asked(name: str, answers: Mapping[_Answer, Sequence[str]]) -> Iterator[Block]:
     convention = CONVENTIONS[name]
-    pairs = [("question", convention.question)]
+    pairs = [("convention", name), ("question", convention.question)]
     for answer, operations in answers.items():
         pairs.append(("answer", _in_words(convention, answer)))
         if len(answers) > 1:
             pairs.append(("in", joined(operations)))
-    yield Prose(name, "quiet")
     yield Facts(tuple(pairs))
 
 

@@ -100,7 +100,7 @@ def _of_operation(report: Report, operation: str, results: list[LawResult]) -> l
 
 
 def essence(result: LawResult) -> str:
-    """Return what the reasons of one cause have in common: numbers differ between laws, and names between operations."""
+    """Return what the reasons of one cause share: numbers differ between laws, and names between operations."""
     return _NUMBERS.sub("#", result.reason.replace(result.law.operation.name, ""))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from veriformer.conformance_tests.core.law_result import is_broken
 from veriformer.conformance_tests.core.text import counted, first_few, plain
-from veriformer.conformance_tests.recognition.findings import Departure, Part, Status, Suspected
+from veriformer.conformance_tests.recognition.findings import Departure, Part, Suspected
 from veriformer.conformance_tests.reports.departures import confidence_word, gathered, place_of, quoted
 from veriformer.conformance_tests.reports.html.blocks import (
     Block,
@@ -27,6 +27,7 @@ from veriformer.conformance_tests.reports.places import shown_file
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.pictures.model import Node, Tree
+from veriformer.pictures.model import Status as NodeStatus
 
 _MOST_SUSPECTS = 4
 _LONGEST = 2000
@@ -112,8 +113,9 @@ def parts_tree(parts: Sequence[Part]) -> Tree:
 
 
 def _layer(heading: str, children: tuple[Node, ...]) -> Node:
-    statuses: tuple[Status, ...] = ("departs", "unrecognised", "holds")
-    worst = min((child.status for child in children if child.status != "plain"), key=statuses.index, default="holds")
+    order: tuple[NodeStatus, ...] = ("departs", "unrecognised", "holds", "plain")
+    statuses = {child.status for child in children}
+    worst = next((status for status in order if status in statuses), order[-1])
     return Node(heading, "", worst, children=children)
 
 

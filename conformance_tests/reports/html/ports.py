@@ -24,7 +24,6 @@ from veriformer.conformance_tests.reports.html.cards import mistake_blocks
 from veriformer.conformance_tests.reports.layers import placed
 from veriformer.conformance_tests.reports.places import shown_file
 from veriformer.conformance_tests.reports.port_places import (
-    and_others,
     changes,
     gathered,
     joined_places,
@@ -32,7 +31,7 @@ from veriformer.conformance_tests.reports.port_places import (
     sentences,
     weights_alike,
 )
-from veriformer.conformance_tests.reports.ports import counts_sentence, pairs_alike
+from veriformer.conformance_tests.reports.ports import counts_sentence, pairs_alike, weights_sentence
 
 _LONGEST = 1000
 _MOST_WEIGHTS = 40
@@ -135,10 +134,7 @@ def _part_words(role: str, summary: str) -> str:
 
 def _weights(found: PortComparison) -> Iterator[Block]:
     others = weights_alike(one for one in found.weights if one.relation not in ("same", "unknown"))
-    texts = [
-        f"{plain(group[0].sentence, _LONGEST)}{and_others(len(group) - 1)}{' (made up for)' if group[0].harmless else ''}"
-        for group in others
-    ]
+    texts = [weights_sentence(group) for group in others]
     if texts:
         yield Bullets(tuple(texts[:_MOST_WEIGHTS]))
     if len(texts) > _MOST_WEIGHTS:

@@ -56,19 +56,20 @@ def report_sentence(report: Report) -> str:
 
 def violated_sentence(report: Report) -> str:
     """Return what is wrong with an implementation that breaks laws, in terms of its mistakes where they are known."""
-    faults = faults_of(report)
+    name, faults = plain(report.implementation), faults_of(report)
     known = [fault for fault in faults if fault.mistakes]
+    certain = [fault for fault in known if fault.is_certain] or known
     if not faults:
-        return f"{plain(report.implementation)} breaks no law, but {counted(len(report.stale), 'expected failure')} no longer occur"
-    if len(known) == 1 or (known and known[0].is_certain and not all(one.is_certain for one in known)):
-        return f"{fault_sentence(known[0])}; {laws_say_so(known[0])}{_others(faults, known[:1])}"
-    if len(known) == 2:
-        laws = sum(len(fault.laws) for fault in known)
-        return f"{fault_sentence(known[0])}, and {fault_sentence(known[1])}; {in_number(laws)} laws say so{_others(faults, known)}"
-    if known:
-        names = [name for fault in known for name in fault.mistakes]
-        return f"{plain(report.implementation)} makes {in_number(len(known))} mistakes: {first_few(names)}{_others(faults, known)}"
-    return f"{fault_sentence(faults[0])}{_others(faults, faults[:1])}"
+        stale = counted(len(report.stale), "expected failure no longer occurs", "expected failures no longer occur")
+        return f"{name} breaks no law, but {stale}"
+    if not known:
+        return f"{fault_sentence(faults[0])}{_others(faults, faults[:1])}"
+    if len(certain) > 2:
+        names = [mistake for fault in certain for mistake in fault.mistakes]
+        said = f"{name} makes {in_number(len(certain))} mistakes: {first_few(names)}"
+    else:
+        said = f"{', and '.join(map(fault_sentence, certain))}; {laws_say_so(certain)}"
+    return f"{said}{_others(faults, certain)}"
 
 
 def fault_sentence(fault: Fault) -> str:
@@ -88,9 +89,9 @@ def fault_sentence(fault: Fault) -> str:
     return f"{where}{' (perhaps)' if perhaps else ''}: {', and '.join(sentences)}"
 
 
-def laws_say_so(fault: Fault) -> str:
-    """Return how many laws a cause breaks: "nine laws say so"."""
-    number = len(fault.laws)
+def laws_say_so(faults: Sequence[Fault]) -> str:
+    """Return how many laws some causes break: "nine laws say so"."""
+    number = sum(len(fault.laws) for fault in faults)
     return f"{in_number(number)} {'law says' if number == 1 else 'laws say'} so"
 
 
@@ -107,16 +108,15 @@ def in_number(number: int) -> str:
 def comparison_sentence(comparison: Comparison) -> str:
     """Return the verdict on two implementations."""
     first, second = short_name(comparison.first), short_name(comparison.second)
-    compared = comparison.compared
-    parting = [one for one in compared if not one.agrees]
-    if not compared:
+    number = len(comparison.compared)
+    parting = [one for one in comparison.compared if not one.agrees]
+    if not number:
         return f"{first} and {second} could not be compared"
     if not parting:
-        return f"{first} and {second} agree in {'the one operation' if len(compared) == 1 else f'all {in_number(len(compared))} operations'} that both have"
+        what = "the one operation" if number == 1 else f"all {in_number(number)} operations"
+        return f"{first} and {second} agree in {what} that both have"
     names = first_few([one.operation.name for one in parting])
-    return (
-        f"{second} differs from {first} in {in_number(len(parting))} of {counted(len(compared), 'operation')}: {names}"
-    )
+    return f"{second} differs from {first} in {in_number(len(parting))} of {counted(number, 'operation')}: {names}"
 
 
 def identification_sentence(found: Sequence[Identification], failures: Sequence[Failure]) -> str:

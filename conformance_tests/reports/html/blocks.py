@@ -174,6 +174,7 @@ class Choices:
     operations: tuple[str, ...] = ()
     statuses: tuple[Status, ...] = ()
     mistakes: tuple[str, ...] = ()
+    laws: bool = False
 
     def __bool__(self) -> bool:
         return any(len(offered) > 1 for offered in (self.operations, self.statuses, self.mistakes))
@@ -194,22 +195,22 @@ class Page:
     choices: Choices = field(default_factory=Choices)
 
 
-def marked(blocks: Sequence[Block]) -> list[Marks]:
-    """Return the marks of blocks and of what is in them, for the choices of a filter."""
-    found = []
-    for block in blocks:
-        if isinstance(block, Card | Fold | LawList):
-            found.append(block.marks)
-        if isinstance(block, Card | Fold):
-            found += marked(block.blocks)
-    return found
+def inside(blocks: Sequence[Block]) -> list[Block]:
+    """Return blocks and all that is in them."""
+    return [
+        found
+        for block in blocks
+        for found in (block, *(inside(block.blocks) if isinstance(block, Card | Fold) else ()))
+    ]
 
 
 def choices_of(sections: Sequence[Section]) -> Choices:
     """Return what can be filtered by in these sections."""
-    marks = [one for section in sections for one in marked(section.blocks)]
+    blocks = [block for section in sections for block in inside(section.blocks)]
+    marks = [block.marks for block in blocks if isinstance(block, Card | Fold | LawList)]
     return Choices(
         tuple(dict.fromkeys(name for one in marks for name in one.operations)),
         tuple(dict.fromkeys(one.status for one in marks if one.status != "plain")),
         tuple(dict.fromkeys(name for one in marks for name in one.mistakes)),
+        any(one.laws for one in marks) or any(isinstance(block, LawList) for block in blocks),
     )

@@ -94,7 +94,7 @@ def identified_section(identification: Identification, number: int) -> Section:
         for name, items in by_convention.items()
         for group in answers_alike(items)
     ]
-    order: tuple[Status, ...] = ("broken", "error", "untried", "held")
+    order: tuple[Status, ...] = ("broken", "error", "held", "untried")
     cards.sort(key=lambda card: order.index(card.status))
     name = plain(identification.implementation)
     facts = Facts((("framework", identification.framework), ("operations", joined(identification.operations))))

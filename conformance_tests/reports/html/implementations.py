@@ -63,7 +63,7 @@ def facts_of(reports: Sequence[Report], *, seed: int, tier: str) -> _Pairs:
 
     broken = total("failed") + total("errors")
     pairs = [
-        ("laws", f"{total('passed') + broken:,} tried: {total('passed'):,} hold, {broken:,} do not" if reports else ""),
+        ("laws", _outcome(total("passed"), broken) if reports else ""),
         ("other laws", joined([_said(total("not_declared"), "not declared"), _said(total("not_tried"), "not tried")])),
         ("departures", _departures(reports)),
         ("cases", f"{total('cases'):,} in {sum(report.seconds for report in reports):.1f} s" if reports else ""),
@@ -76,6 +76,12 @@ def facts_of(reports: Sequence[Report], *, seed: int, tier: str) -> _Pairs:
         ("versions", versions(one.framework for one in reports)),
     ]
     return tuple((label, text) for label, text in pairs if text)
+
+
+def _outcome(held: int, broken: int) -> str:
+    if not broken:
+        return f"{held:,} tried, which all hold"
+    return f"{held + broken:,} tried: {held:,} hold, {broken:,} {'does' if broken == 1 else 'do'} not"
 
 
 def _said(number: int, words: str) -> str:

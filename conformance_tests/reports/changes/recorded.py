@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,18 +39,24 @@ class Recorded:
 
 def recorded(objects: list[dict[str, Any]], kind: Kind | None) -> Recorded:
     """Return what objects of JSON say; KeyError, TypeError or AttributeError where they are no report."""
-    found: Kind = kind or next(filter(None, map(_kind, objects)), "check")
-    readers = {"check": _checked, "compare": _compared, "identify": _identified}
+    found = kind or _kind(objects)
+    readers: dict[Kind, Callable[[dict[str, Any]], Outcomes]] = {
+        "check": _checked,
+        "compare": _compared,
+        "identify": _identified,
+    }
     read = readers[found]
     return Recorded(found, {_subject(one): read(one) for one in objects})
 
 
-def _kind(one: dict[str, Any]) -> Kind | None:
-    if "first" in one:
-        return "compare"
-    if "laws" in one:
-        return "check"
-    return "identify" if "conventions" in one else None
+def _kind(objects: list[dict[str, Any]]) -> Kind:
+    """Return the kind of objects that do not say it; one that could not be loaded may be of any."""
+    for one in objects:
+        if "first" in one:
+            return "compare"
+        if "laws" not in one and "conventions" in one:
+            return "identify"
+    return "check"
 
 
 def _subject(one: dict[str, Any]) -> str:

@@ -104,9 +104,9 @@ def _blocks(fault: Fault, *, in_full: bool) -> Iterator[Block]:
 
 def _formulas(result: LawResult) -> Iterator[tuple[str, str]]:
     operation = result.law.operation
-    yield f"formula of {operation.name}", operation.formula
+    yield "formula", operation.formula
     if result.law.formula != operation.formula:
-        yield "formula of the law", result.law.formula
+        yield "law as formula", result.law.formula
     yield "source", result.law.claim.source
 
 

@@ -19,16 +19,20 @@ _LONGEST = 600
 _Pairs = tuple[tuple[str, str], ...]
 
 
-def own_sections(report: Report) -> list[Section]:
-    """Return the sections of one implementation or model, what is wrong first and what is not declared last."""
+def own_sections(report: Report, *, in_short: bool = False) -> list[Section]:
+    """Return the sections of one implementation or model, what is wrong first and what is not declared last.
+
+    `in_short` leaves out what makes a page of many implementations large: the statements of laws that hold, and what is
+    not declared.
+    """
     if isinstance(report, ModelReport):
         return model_sections(report)
     found = [
-        wrong_section([report]),
+        None if in_short else wrong_section([report]),
         _known_section(report),
         conventions_section(report),
-        tried_section(report),
-        undeclared_section(report),
+        tried_section(report, in_short=in_short),
+        None if in_short else undeclared_section(report),
     ]
     return [section for section in found if section is not None]
 

@@ -164,9 +164,8 @@ def _of_several(reports: Sequence[Report], failures: Sequence[Failure]) -> list[
 def _folded(report: Report) -> Block:
     """Return everything about one of several; what is wrong with an implementation stands above."""
     blocks: list[Block] = [Prose(report_sentence(report)), *(Prose(notice, "doubtful") for notice in report.notices)]
-    for section in own_sections(report):
-        if section.anchor != "wrong" or isinstance(report, ModelReport):
-            blocks += [Fold(section.heading, section.blocks, is_open=section.anchor == "wrong")]
+    for section in own_sections(report, in_short=True):
+        blocks += [Fold(section.heading, section.blocks, is_open=section.anchor == "wrong")]
     status = _STATUSES[report.verdict]
     name = plain(report.implementation)
     return Fold(f"{name}: {_VERDICTS[status]}", tuple(blocks), marks=Marks((), (), status))

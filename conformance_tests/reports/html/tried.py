@@ -19,15 +19,15 @@ _MOST_STATEMENTS = 250
 _LONGEST_REASON = 400
 
 
-def tried_section(report: Report) -> Section:
+def tried_section(report: Report, *, in_short: bool = False) -> Section:
     """Return the laws that were tried, by operation."""
     groups = by_operation(report.results)
     declared = {name: results for name, results in groups.items() if any(map(_was_declared, results))}
     rows = tuple(_row(name, results) for name, results in declared.items())
     blocks: list[Block] = [Table("Laws of each operation", _HEADER, rows)] if rows else [Prose("No operation.")]
-    held = sum(result.status == "passed" for result in report.results)
+    many = sum(result.status == "passed" for result in report.results) > _MOST_STATEMENTS
     for name, results in declared.items():
-        blocks += _of_operation(name, results, with_statements=held <= _MOST_STATEMENTS)
+        blocks += _of_operation(name, results, with_statements=not (many or in_short))
     return Section("tried", "What was tried", tuple(blocks))
 
 

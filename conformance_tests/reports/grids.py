@@ -19,6 +19,8 @@ _LONGEST_AXIS = 8
 _LONGEST_MASK = 32
 _MOST_MATRICES = 4
 _MOST_COMPARED = 2
+# What the specification writes as a letter or leaves open.
+_IN_WORDS = {"...": "", "E": "component"}
 
 Names = tuple[str, ...] | None
 
@@ -90,7 +92,9 @@ def _titled(row: Row, titles: Sequence[str]) -> Row:
 
 def _last(names: Names) -> tuple[str, str]:
     """Return the names of the axes along rows and columns."""
-    return ("", "") if names is None or len(names) < 2 else (names[-2], names[-1])
+    if names is None or len(names) < 2:
+        return "", ""
+    return _IN_WORDS.get(names[-2], names[-2]), _IN_WORDS.get(names[-1], names[-1])
 
 
 def _matrices(value: Array, names: Names) -> Iterator[tuple[str, Array]]:

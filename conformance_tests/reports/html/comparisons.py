@@ -69,7 +69,7 @@ def _card(comparison: Comparison, operation: OperationComparison, found: CaseCom
     name = operation.operation.name
     return Card(
         f"difference-{name}-{number}",
-        f"{name}: {said}" if said.startswith("differ") else f"{name}: they differ, and {said}",
+        f"{name}: they {said}" if said.startswith("differ") else f"{name}: they differ, and {said}",
         status,
         tuple(_card_blocks(comparison, operation, found)),
         sure="a convention" if status == "plain" else "a mistake",

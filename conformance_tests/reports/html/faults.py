@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,10 +11,8 @@ from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.diagnosis.explanation import Explanation, explanations
 from veriformer.conformance_tests.reports.diagnoses import LIKELY, findings_of
 from veriformer.conformance_tests.reports.ranking import most_telling_first
+from veriformer.conformance_tests.reports.unjudged import essence
 from veriformer.conformance_tests.run.report import Report
-
-# Sizes and addresses differ between the exceptions of one cause.
-_NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 @dataclass(frozen=True)
@@ -97,11 +94,6 @@ def _of_operation(report: Report, operation: str, results: list[LawResult]) -> l
     for result in errors:
         groups.setdefault(essence(result), []).append(result)
     return [*unknown, *(Fault(report, (operation,), tuple(group), reason=group[0].reason) for group in groups.values())]
-
-
-def essence(result: LawResult) -> str:
-    """Return what the reasons of one cause share: numbers differ between laws, and names between operations."""
-    return _NUMBERS.sub("#", result.reason.replace(result.law.operation.name, ""))
 
 
 def _merged(found: list[Fault], more: Iterable[Fault]) -> list[Fault]:

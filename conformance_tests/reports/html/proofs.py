@@ -12,8 +12,8 @@ def proof_blocks(law: LawStatement) -> list[Block]:
     """Return the derivation's steps that a law names, behind a fold."""
     claim = law.claim
     if claim.background is None:
-        return [Fold("Why it holds", (Prose(claim.reason or ""),))]
-    reason = [Prose(claim.reason)] if claim.reason else []
+        return [Fold("Why it holds", (Prose(_plain_words(claim.reason or "")),))]
+    reason = [Prose(_plain_words(claim.reason))] if claim.reason else []
     blocks = (
         *reason,
         *_steps(claim.background, claim.steps),
@@ -39,3 +39,8 @@ def _steps(identifier: str, names: tuple[str, ...]) -> Iterator[Block]:
         yield Prose(step.why)
         if step.hypotheses:
             yield Prose(f"Given: {'; '.join(step.hypotheses)}.", "quiet")
+
+
+def _plain_words(text: str) -> str:
+    """Return a text without the marks of code, which a page has no need of."""
+    return text.replace("`", "")

@@ -116,7 +116,7 @@ def comparison_sentence(comparison: Comparison) -> str:
         what = "the one operation" if number == 1 else f"all {in_number(number)} operations"
         return f"{first} and {second} agree in {what} that both have"
     names = first_few([one.operation.name for one in parting])
-    return f"{second} differs from {first} in {in_number(len(parting))} of {counted(number, 'operation')}: {names}"
+    return f"{second} differs from {first} in {in_number(len(parting))} of {in_number(number)} operations: {names}"
 
 
 def identification_sentence(found: Sequence[Identification], failures: Sequence[Failure]) -> str:

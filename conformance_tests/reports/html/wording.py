@@ -115,6 +115,8 @@ def comparison_sentence(comparison: Comparison) -> str:
     if not parting:
         what = "the one operation" if number == 1 else f"all {in_number(number)} operations"
         return f"{first} and {second} agree in {what} that both have"
+    if number == 1:
+        return f"{second} differs from {first} in the one operation that both have: {parting[0].operation.name}"
     names = first_few([one.operation.name for one in parting])
     return f"{second} differs from {first} in {in_number(len(parting))} of {in_number(number)} operations: {names}"
 

@@ -137,6 +137,7 @@ def test_filters_have_something_to_find(page: str) -> None:
     assert SLUG in parsed.values("data-mistake")
     assert {"broken", "held"} <= set(parsed.values("data-status"))
     assert {f"mistake-{SLUG}", "conventions", "tried", "not-declared"} <= set(parsed.values("id"))
+    assert {f"law-{LEAK}", "law-attention.shape"} <= set(parsed.values("id"))
 
 
 def test_two_mistakes_have_a_card_each() -> None:

@@ -136,7 +136,6 @@ class Fold:
     summary: str
     blocks: tuple[Block, ...]
     is_open: bool = False
-    anchor: str = ""
     marks: Marks = NO_MARKS
     kind: Literal["fold"] = "fold"
 

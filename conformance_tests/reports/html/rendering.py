@@ -27,8 +27,23 @@ def rendered(page: Page) -> str:
     return (
         _environment()
         .get_template("page.html.jinja")
-        .render(page=page, style=f"{STYLE}\n{_file('page.css')}", script=script, script_hash=_hash(script))
+        .render(
+            page=page, style=f"{STYLE}\n{_file('page.css')}", script=script, script_hash=_hash(script), once=_Once()
+        )
     )
+
+
+class _Once:
+    """Gives each law its place on the page, where it is named first."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def __call__(self, law: str) -> str:
+        if law in self._seen:
+            return ""
+        self._seen.add(law)
+        return f"law-{anchor(law)}"
 
 
 @cache
@@ -46,7 +61,6 @@ def _environment() -> Environment:
     )
     environment.filters["drawn"] = lambda picture: Markup(fragment(picture))
     environment.filters["mathml"] = lambda latex: Markup(mathml(latex))
-    environment.filters["anchor"] = anchor
     environment.filters["raw_text"] = Markup
     return environment
 

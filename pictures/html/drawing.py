@@ -28,8 +28,11 @@ def fragment(picture: Picture) -> str:
 
 
 def standalone(picture: Picture) -> str:
-    """Return the markup of a picture with the style that it needs."""
-    return f"<style>{STYLE}</style>{fragment(picture)}"
+    """Return the markup of a picture with the style that it needs, on a ground of its own.
+
+    Of the page around it nothing is known, not even whether that is dark.
+    """
+    return f'<style>{STYLE}</style><div class="vf-picture vf-card">{fragment(picture)}</div>'
 
 
 def _drawn(picture: Picture) -> Markup:

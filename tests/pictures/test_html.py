@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from time import process_time
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
+import pytest
 from any_picture import HOSTILE, pictures
 from hypothesis import given, settings
-from veriformer.pictures.from_arrays import masks, turned
+from veriformer.pictures.from_arrays import compared, masks, turned
 from veriformer.pictures.html import STYLE, fragment, standalone
+from veriformer.pictures.html.style import _DARK, _LIGHT
 from veriformer.pictures.model import Cell, Chart, ErrorBar, Formula, Grid, Line, Node, Region, Row, Tree, Visits
 
 TAGS = re.compile(
@@ -144,7 +148,9 @@ def test_a_formula_is_mathml_and_what_is_none_is_code() -> None:
 
 def test_the_style_comes_once_and_only_with_a_picture_for_itself() -> None:
     picture = Row("", (Formula("x"), Formula("y")))
-    assert standalone(picture) == f"<style>{STYLE}</style>{fragment(picture)}"
+    style, _, rest = standalone(picture).partition("</style>")
+    assert style == f"<style>{STYLE}"
+    assert rest == f'<div class="vf-picture vf-card">{fragment(picture)}</div>'
     assert "<style" not in fragment(picture)
     assert "url(" not in STYLE
     assert "@import" not in STYLE
@@ -157,3 +163,64 @@ def test_the_style_touches_nothing_but_pictures() -> None:
     named = [selector for selector in selectors if selector and not selector.startswith("@")]
     assert len(named) > 50
     assert [selector for selector in named if ".vf-picture" not in selector] == []
+
+
+def test_an_array_is_compared_as_fast_as_it_is_shown() -> None:
+    large = np.random.default_rng(0).normal(size=(2000, 2000))
+    started = process_time()
+    fragment(compared("large", large, large + 1e-9))
+    assert process_time() - started < 5
+
+
+def colours(scheme: str) -> dict[str, str]:
+    return dict(re.findall(r"--vf-([a-z-]+): (#[0-9a-f]+)", scheme))
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the ratio of WCAG 2.2 between two colours."""
+    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def channels(colour: str) -> list[int]:
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    return [int(digits[place : place + 2], 16) for place in (0, 2, 4)]
+
+
+def luminance(colour: str) -> float:
+    shares = [channel / 255 for channel in channels(colour)]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return sum(weight * share for weight, share in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_the_contrast_of_known_colours() -> None:
+    assert contrast("#000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#fff") == pytest.approx(4.48, abs=0.01)
+
+
+# White pages, those of Furo and Jupyter; their dark ones, and that of editors.
+@pytest.mark.parametrize(
+    ("scheme", "page", "text"),
+    (
+        (_LIGHT, "#ffffff", "#000"),
+        (_LIGHT, "#f8f9fb", "#1a1a1a"),
+        (_DARK, "#131416", "#e8e8e8"),
+        (_DARK, "#111111", "#ffffff"),
+        (_DARK, "#1e1e1e", "#d4d4d4"),
+        # A card brings its own ground.
+        (_LIGHT, colours(_LIGHT)["ground"], colours(_LIGHT)["ink"]),
+        (_DARK, colours(_DARK)["ground"], colours(_DARK)["ink"]),
+    ),
+)
+def test_texts_and_signs_have_the_contrast_that_wcag_asks_for(scheme: str, page: str, text: str) -> None:
+    of = colours(scheme)
+    for name in ("grey", "orange", "green", "purple"):
+        assert contrast(of[name], page) >= 4.5, name
+    assert contrast(of["blue"], page) >= 3
+    assert contrast(of["blue"], of["on-blue"]) >= 4.5
+    assert contrast(of["wrong"], of["on-wrong"]) >= 4.5
+    assert contrast(of["orange"], page) >= 3
+    darkest = [
+        round(0.4 * shade + 0.6 * ground) for shade, ground in zip(*map(channels, (of["shade"], page)), strict=True)
+    ]
+    assert contrast("#" + "".join(f"{channel:02x}" for channel in darkest), text) >= 4.5

@@ -140,6 +140,13 @@ def test_filters_have_something_to_find(page: str) -> None:
     assert {f"law-{LEAK}", "law-attention.shape"} <= set(parsed.values("id"))
 
 
+def test_the_law_about_the_mistake_comes_first() -> None:
+    hull = replace(leak(), law=LAWS["attention.values.hull"])
+    diagnosis = replace(diagnosed(), laws=("attention.values.hull", LEAK))
+    text = Parsed(check_page([report(hull, leak(), diagnoses=(diagnosis,))])).text
+    assert f"The law that shows it best: {LAWS[LEAK].statement}" in text
+
+
 def test_two_mistakes_have_a_card_each() -> None:
     second = replace(diagnosed(), operation="softmax", suspects=(Suspect(("log_softmax_returned",), 1.0),), laws=())
     broken = replace(passed("softmax.rows_sum_to_one"), status="failed")

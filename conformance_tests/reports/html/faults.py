@@ -9,6 +9,7 @@ from functools import cached_property
 from veriformer.conformance_tests.core.law_result import LawResult, is_unexpected
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.diagnosis.explanation import Explanation, explanations
+from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.reports.diagnoses import LIKELY, findings_of
 from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.unjudged import essence
@@ -88,7 +89,12 @@ def _of_operation(report: Report, operation: str, results: list[LawResult]) -> l
     failed = most_telling_first(results)
     errors = [result for result in results if result.status == "error"]
     if diagnosis is not None and diagnosis.suspects:
-        return [Fault(report, (operation,), (*failed, *errors), diagnosis=diagnosis)]
+        # A law about exactly this mistake shows it best.
+        about = {
+            law for name in diagnosis.suspects[0].mistakes if name in catalogue() for law in catalogue()[name].laws
+        }
+        laws = sorted((*failed, *errors), key=lambda result: result.law.id not in about)
+        return [Fault(report, (operation,), tuple(laws), diagnosis=diagnosis)]
     unknown = [Fault(report, (operation,), tuple(failed), diagnosis=diagnosis)] if failed else []
     groups: dict[str, list[LawResult]] = {}
     for result in errors:

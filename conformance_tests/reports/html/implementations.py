@@ -84,7 +84,7 @@ def facts_of(reports: Sequence[Report], *, seed: int, tier: str) -> _Pairs:
 
 def _outcome(held: int, broken: int) -> str:
     if not broken:
-        return f"{held:,} tried, which all hold"
+        return f"{held:,} tried, all of them hold"
     return f"{held + broken:,} tried: {held:,} hold, {broken:,} {'does' if broken == 1 else 'do'} not"
 
 

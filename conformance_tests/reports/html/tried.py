@@ -23,8 +23,8 @@ def tried_section(report: Report, *, in_short: bool = False) -> Section:
     """Return the laws that were tried, by operation."""
     groups = by_operation(report.results)
     declared = {name: results for name, results in groups.items() if any(map(_was_declared, results))}
-    rows = tuple(_row(name, results) for name, results in declared.items())
-    blocks: list[Block] = [Table("Laws of each operation", _HEADER, rows)] if rows else [Prose("No operation.")]
+    rows = [_row(name, results) for name, results in declared.items()]
+    blocks: list[Block] = [_without_empty_columns(rows)] if rows else [Prose("No operation.")]
     many = sum(result.status == "passed" for result in report.results) > _MOST_STATEMENTS
     for name, results in declared.items():
         blocks += _of_operation(name, results, with_statements=not (many or in_short))
@@ -85,6 +85,12 @@ def _row(name: str, results: Sequence[LawResult]) -> tuple[str, ...]:
     statuses = Counter(result.status for result in results)
     cases = sum(result.cases for result in results)
     return (name, *(f"{statuses[one]:,}" if statuses[one] else "" for one in _COUNTED), f"{cases:,}")
+
+
+def _without_empty_columns(rows: Sequence[tuple[str, ...]]) -> Table:
+    kept = [column for column in range(len(_HEADER)) if any(row[column] for row in rows)]
+    cells = tuple(tuple(row[column] for column in kept) for row in rows)
+    return Table("Laws of each operation", tuple(_HEADER[column] for column in kept), cells)
 
 
 def _of_operation(name: str, results: Sequence[LawResult], *, with_statements: bool) -> Iterator[Block]:

@@ -219,6 +219,12 @@ def test_twenty_implementations_fit_on_a_page() -> None:
     assert len(page.encode()) < USUAL
 
 
+def test_several_models_and_implementations_have_places_of_their_own() -> None:
+    page = check_page([a_model("one"), a_model("two"), one_mistake(), one_mistake(name="b.py")])
+    assert is_in_order(page)
+    assert {"departure-1", "departure-1-2", f"mistake-{SLUG}", f"mistake-{SLUG}-2"} <= set(Parsed(page).values("id"))
+
+
 def test_a_real_check_gives_a_page_of_usual_size() -> None:
     class Overflowing:
         def softmax(self, x: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ it are replaced by who makes it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -213,3 +214,8 @@ def choices_of(sections: Sequence[Section]) -> Choices:
         tuple(dict.fromkeys(name for one in marks for name in one.mistakes)),
         any(one.laws for one in marks) or any(isinstance(block, LawList) for block in blocks),
     )
+
+
+def anchor(text: str) -> str:
+    """Return a text as the name of a place on a page."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-")[:80]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.text import counted, plain
@@ -24,6 +24,7 @@ from veriformer.conformance_tests.reports.html.blocks import (
     Marks,
     Prose,
     Status,
+    anchor,
 )
 from veriformer.conformance_tests.reports.html.cases import case_blocks, script_blocks
 from veriformer.conformance_tests.reports.html.faults import Fault
@@ -43,7 +44,6 @@ class Drawer:
     """Makes the cards of a page: the first few in full, the others without their cases, so that it stays small."""
 
     drawn: int = 0
-    _anchors: set[str] = field(default_factory=set)
 
     def cards(self, faults: Sequence[Fault], place: str = "") -> list[Card]:
         """Return a card for each fault; `place` is the module of a model that they are in."""
@@ -55,7 +55,7 @@ class Drawer:
         sentence = fault_sentence(fault)
         status: Status = "error" if fault.reason else "broken"
         return Card(
-            self._anchor(fault),
+            _anchor(fault),
             f"{plain(place)}: {sentence}" if place else sentence,
             status,
             tuple(_blocks(fault, in_full=in_full)),
@@ -64,17 +64,10 @@ class Drawer:
             marks=Marks(fault.ids, _operations(fault), status, fault.mistakes),
         )
 
-    def _anchor(self, fault: Fault) -> str:
-        """Return a name on the page that is no other's: the mistake's, else that of the first law."""
-        from veriformer.conformance_tests.reports.html.rendering import anchor
 
-        base = f"mistake-{anchor(fault.mistakes[0])}" if fault.mistakes else f"laws-{anchor(fault.laws[0].law.id)}"
-        name, number = base, 1
-        while name in self._anchors:
-            number += 1
-            name = f"{base}-{number}"
-        self._anchors.add(name)
-        return name
+def _anchor(fault: Fault) -> str:
+    """Return the name of a fault's place on the page: the mistake's, else that of the first law."""
+    return f"mistake-{anchor(fault.mistakes[0])}" if fault.mistakes else f"laws-{anchor(fault.laws[0].law.id)}"
 
 
 def _operations(fault: Fault) -> tuple[str, ...]:

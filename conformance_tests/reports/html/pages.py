@@ -9,6 +9,7 @@ identification_page  the conventions of implementations
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from veriformer.conformance_tests.comparison.comparison import Comparison
@@ -53,7 +54,8 @@ from veriformer.conformance_tests.run.report import Report
 
 _LONGEST = 4000
 _STATUSES: dict[str, Status] = {"conforms": "held", "violates": "broken", "error": "error"}
-_Pairs = tuple[tuple[str, str], ...]
+_COMPARED: dict[str, Status] = {"agree": "held", "part": "broken", "error": "error"}
+_VERDICTS: dict[Status, str] = {"held": "every law holds", "broken": "does not hold", "error": "not judged as a whole"}
 
 
 def check_page(
@@ -89,7 +91,6 @@ def check_page(
 
 def comparison_page(comparison: Comparison, *, command: str = "") -> str:
     """Return the page of two implementations."""
-    status: Status = {"agree": "held", "part": "broken", "error": "error"}[comparison.verdict]  # type: ignore[assignment]
     facts = (
         ("A", joined((plain(comparison.first), comparison.frameworks[0]))),
         ("B", joined((plain(comparison.second), comparison.frameworks[1]))),
@@ -99,7 +100,15 @@ def comparison_page(comparison: Comparison, *, command: str = "") -> str:
     )
     title = f"{plain(comparison.first)} and {plain(comparison.second)}: Veriformer"
     sections = tuple(comparison_sections(comparison))
-    page = Page(title, comparison_sentence(comparison), status, facts, sections, command, comparison.notices)
+    page = Page(
+        title,
+        comparison_sentence(comparison),
+        _COMPARED[comparison.verdict],
+        facts,
+        sections,
+        command,
+        comparison.notices,
+    )
     return _finished(page, "compare", [comparison_as_json(comparison)])
 
 
@@ -120,9 +129,7 @@ def port_page(found: PortComparison, *, command: str = "") -> str:
 def identification_page(found: Sequence[Identification], failures: Sequence[Failure] = (), *, command: str = "") -> str:
     """Return the page of the conventions of implementations."""
     sections = [identified_section(one, number) for number, one in enumerate(found, 1)]
-    sections += (
-        [Section("failures", "Not loaded", tuple(_failure(*failure) for failure in failures))] if failures else []
-    )
+    sections += [_not_loaded(failures)] if failures else []
     names = [plain(one.implementation) for one in found] + [plain(name) for name, _ in failures]
     contradicted = any(one.contradicted for one in found)
     asked = any(one.operations for one in found)
@@ -144,17 +151,15 @@ def write_page(path: Path, page: str) -> None:
 
 
 def _finished(page: Page, kind: Kind, objects: Sequence[dict[str, object]]) -> str:
-    from dataclasses import replace
-
-    return rendered(replace(page, data=embedded(kind, objects), choices=choices_of(page.sections)))
+    sections = tuple(section for section in page.sections if section.blocks)
+    return rendered(replace(page, sections=sections, data=embedded(kind, objects), choices=choices_of(sections)))
 
 
 def _of_several(reports: Sequence[Report], failures: Sequence[Failure]) -> list[Section]:
     """Return implementations side by side, what is wrong with any, and each of them behind a fold."""
     implementations = [report for report in reports if not isinstance(report, ModelReport)]
     sections = [several_section(implementations)] if len(implementations) > 1 else []
-    if failures:
-        sections.append(Section("failures", "Not loaded", tuple(_failure(*failure) for failure in failures)))
+    sections += [_not_loaded(failures)] if failures else []
     wrong = wrong_section(implementations, named=True)
     sections += [wrong] if wrong is not None else []
     sections.append(Section("each", "Each of them", tuple(_folded(one) for one in reports)))
@@ -171,15 +176,11 @@ def _folded(report: Report) -> Block:
     return Fold(f"{name}: {_VERDICTS[status]}", tuple(blocks), marks=Marks((), (), status))
 
 
-_VERDICTS: dict[Status, str] = {"held": "every law holds", "broken": "does not hold", "error": "not judged as a whole"}
+def _not_loaded(failures: Sequence[Failure]) -> Section:
+    return Section("failures", "Not loaded", tuple(_failure(*one, number) for number, one in enumerate(failures, 1)))
 
 
-def _failure(name: str, reason: str) -> Card:
+def _failure(name: str, reason: str, number: int) -> Card:
     code = (Code(plain(reason, _LONGEST)),)
-    return Card(
-        f"failure-{abs(sum(map(ord, name)))}",
-        f"{plain(name)} could not be loaded",
-        "error",
-        code,
-        marks=Marks(status="error"),
-    )
+    title = f"{plain(name)} could not be loaded"
+    return Card(f"failure-{number}", title, "error", code, marks=Marks(status="error"))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from veriformer.conformance_tests.core.text import printable
-from veriformer.conformance_tests.reports.html.blocks import Page
+from veriformer.conformance_tests.reports.html.blocks import Page, anchor
 from veriformer.pictures.formulas import mathml
 from veriformer.pictures.html import STYLE, fragment
 
@@ -28,22 +27,30 @@ def rendered(page: Page) -> str:
         _environment()
         .get_template("page.html.jinja")
         .render(
-            page=page, style=f"{STYLE}\n{_file('page.css')}", script=script, script_hash=_hash(script), once=_Once()
+            page=page, style=f"{STYLE}\n{_file('page.css')}", script=script, script_hash=_hash(script), places=_Places()
         )
     )
 
 
-class _Once:
-    """Gives each law its place on the page, where it is named first."""
+class _Places:
+    """The names of places on one page, each given once."""
 
     def __init__(self) -> None:
-        self._seen: set[str] = set()
+        self._given: set[str] = set()
 
-    def __call__(self, law: str) -> str:
-        if law in self._seen:
-            return ""
-        self._seen.add(law)
-        return f"law-{anchor(law)}"
+    def first(self, law: str) -> str:
+        """Return the place of a law where it is named for the first time, else nothing."""
+        place = f"law-{anchor(law)}"
+        return "" if place in self._given else self.new(place)
+
+    def new(self, place: str) -> str:
+        """Return a place, with a number where another has its name."""
+        name, number = place, 1
+        while name in self._given:
+            number += 1
+            name = f"{place}-{number}"
+        self._given.add(name)
+        return name
 
 
 @cache
@@ -68,11 +75,6 @@ def _environment() -> Environment:
 def _visible(value: Any) -> Any:
     """Return a text with its control characters written out; markup as it is."""
     return printable(value, _LONGEST_LINE) if type(value) is str else value
-
-
-def anchor(text: str) -> str:
-    """Return a text as the name of a place on a page."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-")[:80]
 
 
 def _hash(script: str) -> str:

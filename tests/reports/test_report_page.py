@@ -211,6 +211,19 @@ def test_verdicts_without_a_mistake(one: RunReport, said: str) -> None:
     assert is_in_order(check_page([one]))
 
 
+def test_a_large_case_stays_small_on_the_page() -> None:
+    large = np.random.default_rng(0).normal(size=(1, 8, 64, 64))
+    arguments = {"query": large, "key": large, "value": large}
+    verdict = compare(large, large + 1, np.full(large.shape, 1e-6))
+    call = CallRecord("scaled_dot_product_attention", "float32", arguments, large + 1)
+    result = replace(leak(), counterexample=Counterexample(AttentionCase(1, 8, 8, 64, 64, 64, 64), (call,), verdict))
+    page = check_page([report(result)])
+    case = Parsed(page).data["reports"][0]["laws"][0]["counterexample"]
+    assert len(page.encode()) < 200_000
+    assert case["calls"][0]["arguments"]["query"] == {"shape": [1, 8, 64, 64], "dtype": "float32", "values": None}
+    assert "in 32,768 of 32,768 entries" in Parsed(page).text
+
+
 def test_twenty_implementations_fit_on_a_page() -> None:
     many = [one_mistake(name=f"impl{number}.py") for number in range(20)]
     page = check_page([*many, report(passed("attention.shape"), name="right.py")])

@@ -20,6 +20,7 @@ from veriformer.conformance_tests.reports.grids import (
     sight_grids,
 )
 from veriformer.conformance_tests.reports.html.blocks import Block, Code, Drawing, Facts, Fold, Prose
+from veriformer.conformance_tests.reports.html.data import LONGEST_TEXT
 from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.conformance_tests.reports.violation import EAGER_ALLOWS, changed_arguments, conventions_of, target
 from veriformer.conformance_tests.run.report import Report
@@ -57,6 +58,8 @@ def script_blocks(report: Report, result: LawResult) -> list[Block]:
         conventions=conventions_of(report, result.law.operation.name),
         law=result.law.id,
     )
+    if len(text) > LONGEST_TEXT:
+        return [Prose("The script that reproduces it is long: --json FILE and --verbose have it.", "quiet")]
     return [Fold("A script that reproduces it without Veriformer", (Code(text, copies=True),))]
 
 

@@ -10,6 +10,7 @@ from veriformer.conformance_tests.core.counterexample import Counterexample
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.subject import CallRecord, standard_conventions
 from veriformer.conformance_tests.core.text import counted, plain
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.reports.arrays import drawn, shape_of
 from veriformer.conformance_tests.reports.difference import error_sentence
 from veriformer.conformance_tests.reports.grids import (
@@ -28,6 +29,7 @@ from veriformer.pictures.model import Picture, Row
 from veriformer.spec.operations import Operation
 
 _MOST_CALLS = 2
+_HIDING = {"is_causal", "window", "bias"}
 _ORDINALS = ("first", "second")
 _WIDTH = 80
 _LONGEST_WORDS = 2000
@@ -91,8 +93,10 @@ def _outcome(counterexample: Counterexample, operation: Operation) -> Iterator[B
 
 
 def _sight(report: Report, counterexample: Counterexample) -> Iterator[Block]:
-    """Yield which keys each query may see in the last call that hides any."""
+    """Yield which keys each query may see in the last call that hides any, where no mask alone says it."""
     for record in reversed(counterexample.calls):
+        if not record.arguments.keys() & _HIDING:
+            continue
         visible = _visible(report, record)
         grids = [] if visible is None else sight_grids("Which keys each query may see", visible)
         if grids:
@@ -100,11 +104,18 @@ def _sight(report: Report, counterexample: Counterexample) -> Iterator[Block]:
             return
 
 
-def _visible(report: Report, record: CallRecord) -> Any:
-    of_inputs = getattr(record.inputs, "visible", None)
-    if not callable(of_inputs):
+def _visible(report: Report, record: CallRecord) -> Array | None:
+    """Return who may see whom in a call, (B, H, L, S); None where the operation knows nothing of it."""
+    found = getattr(record.inputs, "visible", None)
+    try:
+        if callable(found):
+            found = found({**standard_conventions(), **conventions_of(report, record.operation)})
+    except ValueError:
+        # The reference refuses some of the arguments that a law tries.
         return None
-    return np.asarray(of_inputs({**standard_conventions(), **conventions_of(report, record.operation)}))
+    if not isinstance(found, np.ndarray) or found.dtype != bool:
+        return None
+    return found[:, None] if found.ndim == 3 else found
 
 
 def _call(number: int, counterexample: Counterexample, record: CallRecord, operation: Operation) -> Iterator[Block]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from veriformer.cli.exports import Exports, export_options
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_broken_packages, show_user_error
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, file_option, flag, refuse_unwritable, writing
@@ -14,6 +15,7 @@ from veriformer.cli.reporting import REPORT, refuse_report, write_report
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.conventions.identification import Identification
+    from veriformer.conformance_tests.reports.exports.outcome import Outcome
 
 Failures = list[tuple[str, Exception]]
 
@@ -24,6 +26,7 @@ Failures = list[tuple[str, Exception]]
 @click.option("--convention", "conventions", multiple=True, metavar="NAME", help="Only this convention (repeatable).")
 @file_option("--json", "json_file", meaning="Write the answers as JSON too.")
 @REPORT
+@export_options("markdown")
 @flag("--verbose", "-v", meaning="Show every question, with its numbers where they are few.")
 @flag("--traceback", meaning="Show where the implementation raised.")
 @COLOR
@@ -38,6 +41,7 @@ def identify_command(
     traceback: bool,
     color: bool,
     isolation: IsolationOptions,
+    exports: Exports,
 ) -> int:
     """Say which conventions implementations obey: each value, how it is known, and the evidence.
 
@@ -48,12 +52,17 @@ def identify_command(
     """
     refuse_unwritable(json_file, implementations)
     refuse_report(report_file, implementations, {"--json": json_file})
+    exports.refuse_unwritable(implementations, json=json_file, report=report_file)
     show_broken_packages()
     found, failures = _identified(Isolation(implementations, isolation), implementations, operations, conventions)
     _write_json(json_file, found, failures)
     write_report(report_file, lambda command: _page(found, failures, command))
+    exported = _exported(found, failures, exports)
+    exports.write(exported)
     with printing():
-        _print(found, verbose=verbose, color=color)
+        with exports.without_commands():
+            _print(found, verbose=verbose, color=color)
+        exports.show_on_github(exported)
     for _, error in failures:
         show_user_error(UserError(str(error), error.__cause__ or error), with_traceback=traceback)
     statuses = [identification.exit_status for identification in found]
@@ -98,6 +107,15 @@ def _page(found: list[Identification], failures: Failures, command: str) -> str:
     from veriformer.conformance_tests.reports.html.pages import identification_page
 
     return identification_page(found, [(name, str(error)) for name, error in failures], command=command)
+
+
+def _exported(found: list[Identification], failures: Failures, exports: Exports) -> list[Outcome]:
+    if not exports.wanted:
+        return []
+    from veriformer.conformance_tests.reports.exports.checks import could_not_run
+    from veriformer.conformance_tests.reports.exports.identifications import identification_outcome
+
+    return [*map(identification_outcome, found), *(could_not_run(*failure) for failure in failures)]
 
 
 def _write_json(path: Path | None, found: list[Identification], failures: Failures) -> None:

@@ -43,7 +43,7 @@ def test_a_function_begins_with_its_decorators(file: str) -> None:
 def test_the_method_of_an_object_is_its_class_own(file: str) -> None:
     found = definition_of(f"{file}:Other", "softmax")
     assert found is not None
-    assert (found.line, found.code) == (11, "    def softmax(self, x):\n        return 1")
+    assert (found.at.line, found.code) == (11, "    def softmax(self, x):\n        return 1")
 
 
 def test_a_long_function_is_cut(file: str) -> None:
@@ -70,5 +70,5 @@ def test_code_is_shown_and_not_obeyed(file: str) -> None:
     Path(file).write_text(SOURCE.partition("class")[0])
     result = LawResult(LAWS["softmax.shape"], "failed", 1)
     page = check_page([Report("mine.py", "numpy", 0, "quick", (result,), source=file)])
-    assert "mine.py:6" in Parsed(page).text
+    assert "mine.py:7" in Parsed(page).text
     assert 'return "</code></pre><script>alert(1)</script>"' in Parsed(page).text

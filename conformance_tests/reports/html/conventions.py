@@ -10,7 +10,7 @@ from veriformer.conformance_tests.conventions.identification import Identificati
 from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.text import counted, joined, plain
 from veriformer.conformance_tests.reports.html.blocks import Block, Card, Facts, Fold, Marks, Prose, Section, Status
-from veriformer.conformance_tests.reports.identified import answers_alike
+from veriformer.conformance_tests.reports.identified import grouped
 from veriformer.conformance_tests.run.report import Report
 from veriformer.spec.conventions import CONVENTIONS, Convention
 
@@ -90,9 +90,7 @@ def identified_section(identification: Identification, number: int) -> Section:
     for item in identification.conventions:
         by_convention.setdefault(item.convention, []).append(item)
     cards = [
-        _card(CONVENTIONS[name], group, number)
-        for name, items in by_convention.items()
-        for group in answers_alike(items)
+        _card(CONVENTIONS[name], group, number) for name, items in by_convention.items() for group in grouped(items)
     ]
     order: tuple[Status, ...] = ("broken", "error", "held", "untried")
     cards.sort(key=lambda card: order.index(card.status))

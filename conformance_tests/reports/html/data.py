@@ -1,4 +1,4 @@
-"""The data inside of a page: the objects that `--json` writes, without what is empty or not declared."""
+"""The data inside of a page: the objects that `--json` writes, without what is empty or large."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ def embedded(kind: Kind, objects: Sequence[dict[str, Any]]) -> str:
 
 
 def _shortened(report: dict[str, Any]) -> dict[str, Any]:
-    if "laws" not in report:
-        return report
-    laws = [_law(law) for law in report["laws"] if law["status"] != "not_declared"]
-    return {**report, "laws": laws}
+    return {**report, "laws": [_law(law) for law in report["laws"]]} if "laws" in report else report
 
 
 def _light(value: Any) -> Any:

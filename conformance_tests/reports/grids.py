@@ -78,7 +78,7 @@ def error_bar(verdict: Verdict) -> ErrorBar | None:
     if not np.isfinite(error):
         return None
     explained = error / verdict.excess if np.isfinite(verdict.excess) and verdict.excess else 0.0
-    return ErrorBar("The error beside what rounding explains", error, explained)
+    return ErrorBar("The error and what rounding explains", error, explained)
 
 
 def _titled(row: Row, titles: Sequence[str]) -> Row:

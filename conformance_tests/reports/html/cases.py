@@ -1,4 +1,4 @@
-"""The smallest case on which a law fails, drawn: the arguments, who may see whom, expected beside got, the error."""
+"""The smallest case on which a law fails, drawn: the arguments, who may see whom, expected and got, the error."""
 
 from __future__ import annotations
 

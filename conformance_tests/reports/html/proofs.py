@@ -29,6 +29,8 @@ def _steps(identifier: str, names: tuple[str, ...]) -> Iterator[Block]:
 
     derivation = load_derivation(identifier)
     yield Prose(f"{derivation.title} (it holds for {derivation.scope.meaning}).")
+    if derivation.opening:
+        yield Prose(derivation.opening)
     for number, step in enumerate(derivation.steps, 1):
         if step.name not in names:
             continue

@@ -23,6 +23,7 @@ from veriformer.conformance_tests.core.subject import CallRecord
 from veriformer.conformance_tests.core.verdict import compare, words
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 from veriformer.conformance_tests.ports.findings import Cause, Difference, PartPair, PortComparison, WeightPair
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Recognition, Suspected
 from veriformer.conformance_tests.reports.html.pages import check_page, identification_page, port_page, write_page
@@ -45,9 +46,10 @@ def leak() -> LawResult:
         "key": np.array([[[[1.0], [5.0]]]]),
         "value": np.array([[[[0.0], [5]]]]),
     }
-    arguments["mask"] = np.array([[[[True, False], [True, True]]]])
+    arguments["is_causal"] = True
     expected, actual = np.zeros((1, 1, 2, 1)), np.array([[[[4.91], [0.0]]]])
-    call = CallRecord("scaled_dot_product_attention", "float32", arguments, actual)
+    inputs = AttentionInputs.given("scaled_dot_product_attention", "float32", arguments)
+    call = CallRecord("scaled_dot_product_attention", "float32", arguments, actual, inputs=inputs)
     verdict = compare(expected, actual, np.full(expected.shape, 1e-6))
     return LawResult(LAWS[LEAK], "failed", 25, 0.5, counterexample=Counterexample(case, (call,), verdict))
 
@@ -102,13 +104,20 @@ def test_what_a_reader_needs_is_there(page: str) -> None:
         assert part in text
 
 
+def test_who_sees_whom_is_drawn_with_the_mistake(page: str) -> None:
+    text = Parsed(page).text
+    assert "Which keys each query sees" in text
+    assert "Which keys each query may see" not in text
+    assert "Which keys each query may see" in Parsed(check_page([report(leak())])).text
+
+
 def test_a_derivation_is_mathematics(page: str) -> None:
     assert any(tag == "math" for tag, _ in Parsed(page).elements)
 
 
 def test_the_snippet_runs_without_the_page(page: str) -> None:
     text = "".join(Parsed(page).texts)
-    assert "result = implementation.scaled_dot_product_attention(query, key, value, mask=mask)\n" in text
+    assert "result = implementation.scaled_dot_product_attention(query, key, value, is_causal=True)\n" in text
 
 
 def test_the_data_is_what_json_has_of_declared_laws(page: str) -> None:

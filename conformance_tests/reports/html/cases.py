@@ -22,9 +22,11 @@ from veriformer.conformance_tests.reports.grids import (
 )
 from veriformer.conformance_tests.reports.html.blocks import Block, Code, Drawing, Facts, Fold, Prose
 from veriformer.conformance_tests.reports.html.data import LONGEST_TEXT
+from veriformer.conformance_tests.reports.sight import seen
 from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.conformance_tests.reports.violation import EAGER_ALLOWS, changed_arguments, conventions_of, target
 from veriformer.conformance_tests.run.report import Report
+from veriformer.pictures.from_arrays import masks
 from veriformer.pictures.model import Picture, Row
 from veriformer.spec.operations import Operation
 
@@ -40,8 +42,12 @@ def case_blocks(report: Report, result: LawResult) -> list[Block]:
     counterexample = result.counterexample
     if counterexample is None:
         return []
-    blocks: list[Block] = [*_facts(counterexample), *_outcome(counterexample, result.law.operation)]
-    blocks += _sight(report, counterexample)
+    # Where a mistake shows a query other keys, that says more than any number.
+    found = seen(report, result)
+    sights = [Drawing(masks("Which keys each query sees", *found))] if found else []
+    outcome = _outcome(counterexample, result.law.operation)
+    blocks: list[Block] = [*_facts(counterexample), *sights, *outcome]
+    blocks += [] if sights else _sight(report, counterexample)
     for number, record in enumerate(counterexample.calls[:_MOST_CALLS]):
         blocks += _call(number, counterexample, record, result.law.operation)
     if (left := len(counterexample.calls) - _MOST_CALLS) > 0:

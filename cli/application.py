@@ -27,6 +27,7 @@ from veriformer.cli.failures import (
 from veriformer.cli.identify import identify_command
 from veriformer.cli.listings import list_command
 from veriformer.cli.output import printing
+from veriformer.cli.reports import report_group
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -64,6 +65,7 @@ application.add_command(capture_command)
 application.add_command(list_command)
 application.add_command(explain_command)
 application.add_command(derive_command)
+application.add_command(report_group)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

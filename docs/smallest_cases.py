@@ -27,15 +27,13 @@ from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.mistakes import Mistake, PlantedMistake, catalogue
 from veriformer.conformance_tests.reports.arrays import axis_names, shape_of_result
-from veriformer.conformance_tests.reports.figures import number, telling_digits
+from veriformer.conformance_tests.reports.figures import telling_digits
 from veriformer.conformance_tests.reports.violation import inputs
 from veriformer.spec.operations import Operation
 
 DATA = Path(__file__).resolve().parent / "smallest_cases.json"
 _WIDTH = 100
-# More rows or columns are no smaller case to look at; the picture has those around the first wrong entry.
-_MOST = 8
-_DIGITS = 3
+_FURTHER_DIGITS = 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,41 +97,26 @@ def _case(counterexample: Counterexample, operation: Operation) -> dict[str, Any
 
 
 def _outcome(verdict: Verdict, operation: Operation) -> dict[str, Any]:
-    """Return what was expected, what came, and which entries are wrong: in words, or the matrix of the first one."""
+    """Return what was expected, what came, and which entries are wrong; or both in words."""
     if verdict.wrong is None or isinstance(verdict.expected, str) or isinstance(verdict.actual, str):
         return {"expected": str(verdict.expected), "got": str(verdict.actual)}
     expected, got, wrong = (np.atleast_1d(array) for array in (verdict.expected, verdict.actual, verdict.wrong))
-    names = axis_names(shape_of_result(operation, verdict.note), expected.ndim)
-    first = tuple(int(place) for place in np.argwhere(wrong)[0])
-    digits = telling_digits(expected, got, wrong)
-    with np.errstate(invalid="ignore"):
-        difference = got - expected
+    names = axis_names(shape_of_result(operation, verdict.note), expected.ndim) or ()
+    # Enough for the difference as well.
+    digits = telling_digits(expected, got, wrong) + _FURTHER_DIGITS
     return {
-        "position": _position(first, expected.shape, names),
-        "axes": [name if name.isalpha() else "" for name in (names or ())[-2:]],
-        "expected": _figures(_matrix(expected, first), digits),
-        "got": _figures(_matrix(got, first), digits),
-        "difference": _figures(_matrix(difference, first), _DIGITS),
-        "wrong": _matrix(wrong, first).tolist(),
+        "axes": [name if name.isalpha() else "" for name in ("", "", *names)[-2:]],
+        "expected": _figures(expected.tolist(), digits),
+        "got": _figures(got.tolist(), digits),
+        "wrong": wrong.tolist(),
     }
 
 
-def _matrix(array: Any, first: tuple[int, ...]) -> Any:
-    """Return the last two axes where an entry is, cut down to its neighbourhood."""
-    matrix = np.atleast_2d(array[first[:-2]])
-    places = zip((0, *first)[-2:], matrix.shape, strict=True)
-    top, left = (max(0, min(place - _MOST // 2, size - _MOST)) for place, size in places)
-    return matrix[top : top + _MOST, left : left + _MOST]
-
-
-def _position(first: tuple[int, ...], shape: tuple[int, ...], names: tuple[str, ...] | None) -> str:
-    named = names or tuple(f"axis {axis}" for axis in range(len(shape)))
-    return ", ".join(f"{named[axis]} {first[axis]}" for axis in range(len(shape) - 2) if shape[axis] > 1)
-
-
-def _figures(matrix: Any, digits: int) -> list[list[str]]:
-    """Return a matrix as a reader sees it: as many digits as show the difference."""
-    return [[number(entry, digits) for entry in row] for row in matrix.tolist()]
+def _figures(nested: Any, digits: int) -> Any:
+    """Return nested lists with shorter numbers; those that are not finite have no number in JSON."""
+    if isinstance(nested, list):
+        return [_figures(part, digits) for part in nested]
+    return float(f"{nested:.{digits}g}") if np.isfinite(nested) else str(nested)
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -14,7 +14,7 @@ from pages.markdown import code, counted, notice, page, prose, table
 from pages.pictures import drawn
 from pages.references import convention_link, derivation_link, law_link, mistake_link, operation_link, topic_page
 from pages.topic import Topic, topics
-from pages.topic_pictures import pictures_of
+from pages.figures import of_topic
 
 _FEW = 5
 
@@ -30,7 +30,7 @@ def _page(topic: Topic) -> str:
         f"# {topic.title}",
         topic.summary,
         _operations(topic),
-        *(drawn(picture) for picture in pictures_of(topic.name)),
+        *(drawn(picture) for picture in of_topic(topic.name)),
         _section("Conventions", _conventions(topic)),
         _section("Derivations", _derivations(topic)),
         _section("Mistakes", _mistakes(topic)),

@@ -1,7 +1,8 @@
 """Formulas in LaTeX, as MathML for a browser and as one line of Unicode for a terminal.
 
 mathml(latex)    needs neither fonts nor scripts; only elements and attributes of mathematics pass
-one_line(latex)  such as "p_i = e^(x_i) / (Σ_(j=1…n) e^(x_j))"
+one_line(latex)  such as "p_i = e^(x_i)/(Σ_(j=1…n) e^(x_j))"
+code(formula)    of a formula that is Unicode already, as those of operations and laws are
 """
 
 from __future__ import annotations
@@ -36,9 +37,14 @@ def mathml(latex: str, *, block: bool = True) -> str:
         root = _element(latex, shortest_name=3, block=block)
         root.set("alttext", linear(root))
     except Exception:  # the converter raises what it likes on what it cannot read
-        return f'<code class="vf-formula">{escape(latex)}</code>'
+        return code(latex)
     root.set("xmlns", _NAMESPACE)
     return tostring(root, encoding="unicode", short_empty_elements=False)
+
+
+def code(formula: str) -> str:
+    """Return a formula that is written in Unicode for HTML, its spaces and signs kept."""
+    return f'<code class="vf-formula">{escape(formula)}</code>'
 
 
 def one_line(latex: str) -> str:

@@ -69,7 +69,7 @@ def compared(
     wrong = ~same if wrong is None else np.broadcast_to(np.asarray(wrong, dtype=bool), expected.shape)
     with np.errstate(invalid="ignore", over="ignore"):
         difference = np.where(same, 0.0, got - expected)
-    digits = _telling_digits(expected[wrong].tolist(), got[wrong].tolist())
+    digits = _telling_digits(cut(expected, wrong), cut(got, wrong))
     unmarked = _unmarked(_values("expected", expected, wrong, axes, digits))
     return Row(
         title,
@@ -195,8 +195,10 @@ def _share(value: float) -> float:
     return min(max(value, 0.0), 1.0) if math.isfinite(value) else 0.0
 
 
-def _telling_digits(expected: Sequence[float], got: Sequence[float]) -> int:
-    pairs = list(zip(expected, got, strict=True))
+def _telling_digits(expected: Shown, got: Shown) -> int:
+    if expected.wrong is None:
+        return FEWEST_DIGITS
+    pairs = list(zip(expected.matrix[expected.wrong].tolist(), got.matrix[expected.wrong].tolist(), strict=True))
     for digits in range(FEWEST_DIGITS, MOST_DIGITS):
         if all(exact(one, digits) != exact(other, digits) for one, other in pairs if one != other):
             return digits

@@ -35,7 +35,7 @@ _EXPLAINED: tuple[Mark, ...] = ("visible", "hidden", "unseen", "wrong")
 def shown(cell: Cell) -> str:
     """Return the text of a cell with its mark: "0.5 ✗"; the mark alone where there is no text."""
     if cell.mark == "wrong":
-        return f"{cell.text} ✗".strip()
+        return f"{cell.text}{'' if cell.text in SYMBOLS.values() else ' '}✗"
     return cell.text or SYMBOLS[cell.mark]
 
 

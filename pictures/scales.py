@@ -79,8 +79,11 @@ def _scale(values: Iterable[float], logarithmic: bool) -> Scale:
     if not finite:
         return Scale(0.0, 1.0, logarithmic)
     if logarithmic:
-        lowest, highest = math.floor(math.log10(min(finite))), math.ceil(math.log10(max(finite)))
-        return Scale(lowest, max(highest, lowest + 1), True)
+        lowest, highest = math.log10(min(finite)), math.log10(max(finite))
+        if highest - lowest >= 2:
+            return Scale(lowest, highest, True)
+        # Whole decades, since only these are labelled.
+        return Scale(math.floor(lowest), max(math.ceil(highest), math.floor(lowest) + 1), True)
     first, last = min(finite), max(finite)
     margin = (last - first) * 0.02 or max(abs(first), 1.0) * 0.5
     return Scale(first - margin, last + margin, False)

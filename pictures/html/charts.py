@@ -9,7 +9,7 @@ from veriformer.pictures.scales import Scale, chart_scales, drawable
 from veriformer.pictures.words import words
 
 _WIDTH, _HEIGHT = 420.0, 260.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 408.0, 26.0, 216.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 396.0, 26.0, 216.0
 _STYLES = 6
 # More would hide the line.
 _MOST_DOTS = 16

@@ -20,15 +20,19 @@ from veriformer.pictures.model import Chart, Clocks, ErrorBar, Formula, Grid, Pi
 _LONG_FORMULA = 24
 
 
-def fragment(picture: Picture) -> Markup:
+def fragment(picture: Picture) -> str:
     """Return the markup of a picture; every text in it is escaped."""
     drawn = _drawn(picture)
-    return Markup('<div class="vf-picture">{}{}</div>').format(drawn, _legend(picture))
+    # No Markup, to which whoever adds a text has that text escaped.
+    return str(Markup('<div class="vf-picture">{}{}</div>').format(drawn, _legend(picture)))
 
 
-def standalone(picture: Picture) -> Markup:
-    """Return the markup of a picture with the style that it needs."""
-    return Markup("<style>{}</style>{}").format(Markup(STYLE), fragment(picture))
+def standalone(picture: Picture) -> str:
+    """Return the markup of a picture with the style that it needs, on a ground of its own.
+
+    Of the page around it nothing is known, not even whether that is dark.
+    """
+    return f'<style>{STYLE}</style><div class="vf-picture vf-card">{fragment(picture)}</div>'
 
 
 def _drawn(picture: Picture) -> Markup:

@@ -5,11 +5,13 @@ from __future__ import annotations
 _LIGHT = """
   --vf-blue: #0072b2; --vf-on-blue: #fff; --vf-orange: #b34700; --vf-wrong: #ffe8c7; --vf-on-wrong: #1a1a1a;
   --vf-green: #00664b; --vf-purple: #a3487a; --vf-grey: #595959; --vf-rule: #b8b8b8; --vf-shade: #0072b2;
-  --vf-hatch: rgba(0, 0, 0, 0.13);"""
+  --vf-hatch: rgba(0, 0, 0, 0.13); --vf-ground: #fff; --vf-ink: #1a1a1a;"""
 _DARK = """
   --vf-blue: #56b4e9; --vf-on-blue: #000; --vf-orange: #f0a830; --vf-wrong: #573500; --vf-on-wrong: #fff;
   --vf-green: #3ecfa5; --vf-purple: #e39dc5; --vf-grey: #b5b5b5; --vf-rule: #5c5c5c; --vf-shade: #3f9bd8;
-  --vf-hatch: rgba(255, 255, 255, 0.18);"""
+  --vf-hatch: rgba(255, 255, 255, 0.18); --vf-ground: #16181b; --vf-ink: #e8e8e8;"""
+
+# Selectors are as specific as those of Jupyter and Furo that style every table and list.
 
 # The shares of a value's colour stay below what its number needs to be read.
 _SHADES = "\n".join(
@@ -41,10 +43,12 @@ body[data-theme="dark"] .vf-picture, [data-jp-theme-light="false"] .vf-picture,
 .vf-picture .vf-spoken {{
   position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }}
 .vf-picture table {{
-  border-collapse: collapse; margin: 0; width: auto; display: table; border: 0; font-size: 0.92em;
-  background: transparent; color: inherit; }}
+  border-collapse: collapse; margin: 0; width: auto; table-layout: auto; display: table; border: 0; font-size: 0.92em;
+  background: transparent; color: inherit; overflow-wrap: normal; }}
+.vf-picture th[scope="row"] {{ text-align: right; }}
 .vf-picture table.vf-grid {{ font-variant-numeric: tabular-nums; position: relative; }}
-.vf-picture tr, .vf-picture thead, .vf-picture tbody {{ background: transparent; border: 0; }}
+.vf-picture thead, .vf-picture tbody {{ background: transparent; border: 0; }}
+.vf-picture thead tr:nth-child(n), .vf-picture tbody tr:nth-child(n) {{ background: transparent; border: 0; }}
 .vf-picture th, .vf-picture td {{
   border: 1px solid var(--vf-rule); padding: 0.15em 0.45em; min-width: 1.1em; text-align: center;
   vertical-align: middle; white-space: nowrap; background: transparent; color: inherit; }}
@@ -64,7 +68,7 @@ body[data-theme="dark"] .vf-picture, [data-jp-theme-light="false"] .vf-picture,
   display: inline-block; min-width: 1.4em; text-align: center; border: 1px solid var(--vf-rule); line-height: 1.2; }}
 .vf-picture .vf-visits th {{ text-align: left; vertical-align: top; padding-left: 0; }}
 .vf-picture .vf-visits td {{ border-color: transparent; text-align: left; white-space: normal; padding: 0.1em 0; }}
-.vf-picture ul {{ list-style: none; margin: 0; padding: 0; }}
+.vf-picture.vf-picture ul {{ list-style: none; margin: 0; padding: 0; }}
 .vf-picture ul.vf-regions {{ display: flex; flex-wrap: wrap; gap: 0.25em 0.4em; }}
 .vf-picture .vf-regions li {{ border: 1px solid var(--vf-rule); padding: 0 0.45em; margin: 0; border-radius: 3px; }}
 .vf-picture .vf-regions li.vf-unseen {{ border: 1.5px dashed var(--vf-orange); }}
@@ -103,7 +107,11 @@ body[data-theme="dark"] .vf-picture, [data-jp-theme-light="false"] .vf-picture,
 .vf-picture .vf-dot-4 {{ fill: var(--vf-grey); }}
 .vf-picture .vf-dot-5 {{ fill: currentColor; }}
 .vf-picture .vf-formula {{ font-size: 1.1em; }}
-.vf-picture .vf-formula math {{ text-align: left; }}
+.vf-picture code.vf-formula {{ font-size: 1em; white-space: pre-wrap; overflow-wrap: anywhere; }}
+.vf-picture.vf-card {{ background: var(--vf-ground); color: var(--vf-ink); padding: 0.6em 0.8em; }}
+.vf-picture .vf-headline {{ font-weight: 700; font-size: 1.1em; overflow-wrap: anywhere; }}
+.vf-picture .vf-entry {{ margin: 0.35em 0; overflow-wrap: anywhere; }}
+.vf-picture .vf-label {{ color: var(--vf-grey); }}
 @media (forced-colors: active) {{
   .vf-picture td.vf-visible, .vf-picture td.vf-wrong {{ border: 3px solid; forced-color-adjust: auto; }}
 }}

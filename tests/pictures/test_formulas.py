@@ -8,11 +8,13 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from veriformer.pictures.formulas import mathml, one_line
+from veriformer.pictures.formulas import code, mathml, one_line
 from veriformer.spec.derivations import derivation_ids, load_derivation
 from veriformer.spec.derivations.inequalities import Inequality
 from veriformer.spec.derivations.printing import as_latex
 from veriformer.spec.derivations.rendering import definition_latex, step_latex
+from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS
 
 
 def formulas(derivation: str) -> Iterator[str]:
@@ -65,6 +67,13 @@ def test_every_formula_of_a_derivation_becomes_mathml_and_one_line(derivation: s
 )
 def test_a_line_means_what_its_formula_means(latex: str, line: str) -> None:
     assert one_line(latex) == line
+
+
+def test_the_formulas_of_laws_and_operations_are_code_as_they_are() -> None:
+    formulas = [law.formula for law in LAWS.values()] + [operation.formula for operation in OPERATIONS.values()]
+    for formula in formulas:
+        root = ElementTree.fromstring(code(formula))
+        assert (root.tag, root.text) == ("code", formula)
 
 
 @given(st.text(alphabet=st.sampled_from("\\{}^_&$<>\"'abx1 ()[]"), max_size=20))

@@ -39,6 +39,8 @@ _RELATED = (
     ("softmax", "attention_backward"),
 )
 _FIRST_STEP = re.compile(r"^## 1\. ", re.MULTILINE)
+# Words quoted from a source that is written in LaTeX.
+_QUOTED_LATEX = re.compile(r"“([^”\n$]*\\[a-z]+[^”\n$]*)”")
 _INTRODUCTION = """\
 A derivation deduces a law in named steps. `veriformer derive` checks every step of every derivation in three ways:
 
@@ -96,7 +98,8 @@ def _derivation_page(derivation: Derivation) -> str:
 def _with_pictures(body: str, derivation: Derivation) -> str:
     """Return the body with the pictures before the first step."""
     before, heading, after = re.split(f"({_FIRST_STEP.pattern})", body, maxsplit=1, flags=re.MULTILINE)
-    return page(before, *map(drawn, of_derivation(derivation.id)), heading + after)
+    sources = _QUOTED_LATEX.sub(r"$\1$", before)
+    return page(sources, *map(drawn, of_derivation(derivation.id)), heading + after)
 
 
 def _section(title: str, laws: list[LawStatement]) -> list[str]:

@@ -64,7 +64,9 @@ def visibility() -> Row:
 def sinusoidal_clocks() -> Picture:
     """Return the first positions as clocks."""
     frequencies = np.asarray(reference.sinusoidal_frequencies(_WIDTH))
-    return turned("A position is a row of clocks, each slower than the one before", range(_CLOCKS), frequencies.tolist())
+    return turned(
+        "A position is a row of clocks, each slower than the one before", range(_CLOCKS), frequencies.tolist()
+    )
 
 
 def sinusoidal_products() -> Picture:
@@ -83,7 +85,9 @@ def rotary_products() -> Picture:
     """Return how far one vector agrees with itself, turned by each two positions."""
     rows = np.ones((1, 1, _LENGTH, _WIDTH))
     rotated = np.asarray(reference.rotary_embedding(rows, np.arange(_LENGTH)))[0, 0]
-    return inner_products("The inner products of one vector, turned by two positions: the same along each diagonal", rotated)
+    return inner_products(
+        "The inner products of one vector, turned by two positions: the same along each diagonal", rotated
+    )
 
 
 def rounding() -> Row:

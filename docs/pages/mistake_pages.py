@@ -5,7 +5,7 @@ from __future__ import annotations
 from veriformer.conformance_tests.mistakes import Citation, Mistake, PlantedMistake, catalogue
 from veriformer.spec.laws import LAWS
 
-from pages.markdown import code, counted, link, notice, page, prose
+from pages.markdown import code, link, notice, page, prose
 from pages.mistakes import FOLDER
 from pages.mistakes import PATH as ALL
 from pages.references import derivation_link, law_link, mistake_page, operation_link, step_links
@@ -77,8 +77,8 @@ def _laws(mistake: Mistake) -> list[str]:
         return []
     shown = [f"- {law_link(LAWS[name], '../')}: {LAWS[name].statement}" for name in mistake.laws[:_MOST_LAWS]]
     rest = ", ".join(law_link(LAWS[name], "../") for name in mistake.laws[_MOST_LAWS:])
-    heading = f"## The {counted(len(mistake.laws), 'law')} that catch{'es' * (len(mistake.laws) == 1)} it"
-    return [heading, "\n".join(shown), f"And {rest}." if rest else ""]
+    heading = "The law that catches it" if len(mistake.laws) == 1 else f"The {len(mistake.laws)} laws that catch it"
+    return [f"## {heading}", "\n".join(shown), f"And {rest}." if rest else ""]
 
 
 def _derivations(mistake: Mistake) -> list[str]:
@@ -89,7 +89,7 @@ def _derivations(mistake: Mistake) -> list[str]:
             steps = found.setdefault(law.claim.background, [])
             steps += [step for step in law.claim.steps if step not in steps]
     lines = [f"- {derivation_link(name, '../')}, {step_links(name, steps, '../')}" for name, steps in found.items()]
-    return ["## Why they hold", "\n".join(lines)] if lines else []
+    return [f"## Why {'it holds' if len(mistake.laws) == 1 else 'they hold'}", "\n".join(lines)] if lines else []
 
 
 def _reports(mistake: Mistake) -> list[str]:

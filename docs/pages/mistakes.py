@@ -70,9 +70,7 @@ def _equivalent() -> str:
 
 def _not_planted() -> str:
     """Return a line for each mistake."""
-    rows = (
-        (mistake_link(one.slug), prose(one.sentence), one.reason) for one in catalogue().values() if one.reason
-    )
+    rows = ((mistake_link(one.slug), prose(one.sentence), one.reason) for one in catalogue().values() if one.reason)
     return table(("mistake", "what goes wrong", "why it is not planted"), rows)
 
 

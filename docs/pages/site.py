@@ -40,7 +40,9 @@ def _make_room(folder: Path, sources: Path) -> None:
         return
     if not (folder / "objects.inv").is_file():
         if not (folder / "laws.md").is_file():
-            raise FileExistsError(f"{folder} was not written by docs/build.py and would be replaced; name another folder")
+            raise FileExistsError(
+                f"{folder} was not written by docs/build.py and would be replaced; name another folder"
+            )
         shutil.rmtree(folder)
     for page in folder.rglob("*.html"):
         path = page.relative_to(folder)

@@ -147,21 +147,33 @@ def _links_inside(text: str, path: str, texts: Mapping[str, str], folder: Path) 
             return match["text"]
         if found.endswith(".txt") and fragment:
             return f'<a href="{address.removesuffix(".md")}.html#{fragment}">{match["text"]}</a>'
-        return f"{match['image']}[{match['text']}]({address}{mark}{fragment})"
+        words = _title(found, texts) if match["text"].strip("`").endswith(".md") else match["text"]
+        return f"{match['image']}[{words}]({address}{mark}{fragment})"
 
     return _FENCE_OR_LINK.sub(inside, text)
 
 
+def _title(found: str, texts: Mapping[str, str]) -> str:
+    """Return the title of a page, which says more than its file's name."""
+    heading = re.search(r"^# (.+)$", texts[_place(found)], re.MULTILINE)
+    return heading[1] if heading else found
+
+
 def _address(found: str, path: str, texts: Mapping[str, str], folder: Path) -> str | None:
     """Return where a file of the repository is, seen from a page of the site; None where the site does not have it."""
-    place = _OUTSIDE.get(found) or found.removeprefix("docs/")
-    if found.startswith("docs/seeds/") and found.endswith(".txt"):
-        place = f"{place.removesuffix('.txt')}.md"
+    place = _place(found)
     if place not in texts:
         if not found.startswith("docs/") or not (ROOT / found).is_file():
             return None
         _copy(ROOT / found, folder / place)
     return os.path.relpath(place, os.path.dirname(path) or ".")
+
+
+def _place(found: str) -> str:
+    """Return the place in the site of a file of the repository, if it has one there."""
+    place = _OUTSIDE.get(found) or found.removeprefix("docs/")
+    is_seed = found.startswith("docs/seeds/") and found.endswith(".txt")
+    return f"{place.removesuffix('.txt')}.md" if is_seed else place
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -9,12 +9,12 @@ from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.derivations import derivation_ids
 from veriformer.spec.laws import LawStatement
 
+from pages.figures import of_topic
 from pages.laws import laws_of
 from pages.markdown import code, counted, notice, page, prose, table
 from pages.pictures import drawn
 from pages.references import convention_link, derivation_link, law_link, mistake_link, operation_link, topic_page
 from pages.topic import Topic, topics
-from pages.figures import of_topic
 
 _FEW = 5
 

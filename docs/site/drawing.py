@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_block, None))
     app.connect("config-inited", _style)
     # Before the theme asks for the navigation.
-    app.connect("html-page-context", _navigation, priority=100)
+    app.connect("html-page-context", partial(_navigation, {}), priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -40,14 +41,16 @@ def _style(app: Sphinx, config: Config) -> None:
     config.html_css_files.append("pictures.css")
 
 
-def _navigation(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: nodes.Node | None) -> None:
+def _navigation(
+    made: dict[str, str], app: Sphinx, name: str, _template: str, context: dict[str, Any], _tree: nodes.Node | None
+) -> None:
     """Let the pages of a folder share their navigation where none of them is in it."""
+    make, folder = context["toctree"], name.rpartition("/")[0]
+
+    def shared(**options: Any) -> str:
+        if folder not in made:
+            made[folder] = str(make(**options))
+        return made[folder]
+
     if "orphan" in app.env.metadata.get(name, {}):
-        make, folder = context["toctree"], name.rpartition("/")[0]
-        context["toctree"] = lambda **options: _shared(folder, make, options)
-
-
-def _shared(folder: str, make: Any, options: dict[str, Any], made: dict[str, str] = {}) -> str:  # noqa: B006
-    if folder not in made:
-        made[folder] = str(make(**options))
-    return made[folder]
+        context["toctree"] = shared

@@ -1,4 +1,4 @@
-"""The pictures of topics and derivations, computed by the reference: masks, weights, positions, saturation, rounding."""
+"""The pictures of topics and derivations, computed by the reference: masks, positions, saturation, rounding."""
 
 from __future__ import annotations
 

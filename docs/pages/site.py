@@ -19,6 +19,14 @@ _LOADED = re.compile(r'<(?:script|img|iframe|source|video|audio)\b[^>]*?\bsrc="(
 _ID = re.compile(r'\b(?:id|name)="([^"]+)"')
 _NOT_PROSE = re.compile(r"<(script|style|code|pre|math|title)\b.*?</\1>|<[^>]*>", re.DOTALL)
 _LATEX = re.compile(r"\$\$|\\[a-zA-Z]{2,}")
+# What the theme leaves out for those who hear a page or have no mouse. Icons stand on buttons that have words, and what
+# can be scrolled can be reached by keyboard.
+_ACCESSIBLE = (
+    (re.compile(r'<svg( class="[^"]*")?><use'), r'<svg\1 aria-hidden="true"><use'),
+    (re.compile(r'<p class="caption" role="heading">'), '<p class="caption" role="heading" aria-level="2">'),
+    (re.compile(r"<pre>"), '<pre tabindex="0">'),
+    (re.compile(r'<div class="(table-wrapper[^"]*)">'), r'<div class="\1" tabindex="0">'),
+)
 _ELSEWHERE = re.compile(r"(?:[a-z]+:)?//", re.IGNORECASE)
 
 
@@ -31,7 +39,19 @@ def build_site(sources: Path, folder: Path, work: Path) -> bool:
 
     _make_room(folder, sources)
     options = ["-b", "html", "-c", str(CONFIGURATION), "-d", str(work / "doctrees"), "-j", "auto", "-q", "-W"]
-    return build_main([*options, str(sources), str(folder)]) != 0
+    warned = build_main([*options, str(sources), str(folder)]) != 0
+    for page in folder.rglob("*.html"):
+        _make_accessible(page)
+    return warned
+
+
+def _make_accessible(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    better = text
+    for found, instead in _ACCESSIBLE:
+        better = found.sub(instead, better)
+    if better != text:
+        page.write_text(better, encoding="utf-8")
 
 
 def _make_room(folder: Path, sources: Path) -> None:

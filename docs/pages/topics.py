@@ -1,4 +1,4 @@
-"""`topics/`: a page for each topic: operations, pictures, conventions, derivations and mistakes, linked to each other."""
+"""`topics/`: a page for each topic: operations, pictures, conventions, derivations and mistakes."""
 
 from __future__ import annotations
 

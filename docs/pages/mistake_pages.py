@@ -99,5 +99,6 @@ def _reports(mistake: Mistake) -> list[str]:
 
 
 def _report(citation: Citation) -> str:
-    about = f"{prose(citation.title)}. {prose(citation.symptom)} ({prose(citation.evidence)})"
+    title = prose(citation.title.rstrip("."))
+    about = f"{title}. {prose(citation.symptom)} ({prose(citation.evidence)})"
     return f"- {link(citation.issue, citation.url)}: {about}"

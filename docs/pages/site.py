@@ -19,11 +19,15 @@ _LOADED = re.compile(r'<(?:script|img|iframe|source|video|audio)\b[^>]*?\bsrc="(
 _ID = re.compile(r'\b(?:id|name)="([^"]+)"')
 _NOT_PROSE = re.compile(r"<(script|style|code|pre|math|title)\b.*?</\1>|<[^>]*>", re.DOTALL)
 _LATEX = re.compile(r"\$\$|\\[a-zA-Z]{2,}")
-# What the theme leaves out for those who hear a page or have no mouse. Icons stand on buttons that have words, and what
-# can be scrolled can be reached by keyboard.
-_ACCESSIBLE = (
+# What the theme leaves out for those who hear a page, have no mouse, or a narrow window: icons stand on buttons that
+# have words, what can be scrolled can be reached by keyboard, and a long name may be broken after a mark.
+_BETTER = (
     (re.compile(r'<svg( class="[^"]*")?><use'), r'<svg\1 aria-hidden="true"><use'),
     (re.compile(r'<p class="caption" role="heading">'), '<p class="caption" role="heading" aria-level="2">'),
+    (
+        re.compile(r'(?<=<span class="pre">)[^<]+(?=</span>)'),
+        lambda name: re.sub(r"([_./])(?=\w)", r"\1<wbr />", name[0]),
+    ),
     (re.compile(r"<pre>"), '<pre tabindex="0">'),
     (re.compile(r'<div class="(table-wrapper[^"]*)">'), r'<div class="\1" tabindex="0">'),
 )
@@ -41,14 +45,14 @@ def build_site(sources: Path, folder: Path, work: Path) -> bool:
     options = ["-b", "html", "-c", str(CONFIGURATION), "-d", str(work / "doctrees"), "-j", "auto", "-q", "-W"]
     warned = build_main([*options, str(sources), str(folder)]) != 0
     for page in folder.rglob("*.html"):
-        _make_accessible(page)
+        _improve(page)
     return warned
 
 
-def _make_accessible(page: Path) -> None:
+def _improve(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     better = text
-    for found, instead in _ACCESSIBLE:
+    for found, instead in _BETTER:
         better = found.sub(instead, better)
     if better != text:
         page.write_text(better, encoding="utf-8")

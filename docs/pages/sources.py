@@ -35,6 +35,7 @@ _NAVIGATION = {
         "models.md",
         "porting.md",
         "how_it_works.md",
+        "continuous_integration.md",
         "built_in.md",
         "own_laws.md",
         "own_operation.md",

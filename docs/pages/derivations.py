@@ -11,7 +11,7 @@ from veriformer.spec.laws import LAWS, LawStatement
 from pages.figures import of_derivation
 from pages.markdown import counted, fenced_mathematics, link, notice, page, table
 from pages.pictures import drawn
-from pages.references import derivation_link, derivation_page, law_link, mistake_link, step_heading
+from pages.references import derivation_page, law_link, mistake_link, step_heading
 
 FOLDER = "derivations"
 
@@ -28,16 +28,6 @@ READING_ORDER = {
     "Long inputs and decoding": ("online_softmax", "decoding_cache", "cost"),
     "Rounding": ("rounding_of_sums", "attention_rounding", "normalisation_rounding"),
 }
-# Two derivations that answer one question from both ends; each leads to the other.
-_RELATED = (
-    ("variance_scaling", "saturation"),
-    ("saturation", "softmax"),
-    ("sinusoid_relative_position", "rotary"),
-    ("masking", "causality"),
-    ("online_softmax", "decoding_cache"),
-    ("layer_norm", "rms_norm"),
-    ("softmax", "attention_backward"),
-)
 _FIRST_STEP = re.compile(r"^## 1\. ", re.MULTILINE)
 # Words quoted from a source that is written in LaTeX.
 _QUOTED_LATEX = re.compile(r"“([^”\n$]*\\[a-z]+[^”\n$]*)”")
@@ -97,9 +87,9 @@ def _derivation_page(derivation: Derivation) -> str:
 
 def _with_pictures(body: str, derivation: Derivation) -> str:
     """Return the body with the pictures before the first step."""
-    before, heading, after = re.split(f"({_FIRST_STEP.pattern})", body, maxsplit=1, flags=re.MULTILINE)
-    sources = _QUOTED_LATEX.sub(r"$\1$", before)
-    return page(sources, *map(drawn, of_derivation(derivation.id)), heading + after)
+    readable = _QUOTED_LATEX.sub(r"$\1$", body)
+    before, heading, after = re.split(f"({_FIRST_STEP.pattern})", readable, maxsplit=1, flags=re.MULTILINE)
+    return page(before, *map(drawn, of_derivation(derivation.id)), heading + after)
 
 
 def _section(title: str, laws: list[LawStatement]) -> list[str]:
@@ -114,9 +104,6 @@ def _law_row(law: LawStatement) -> tuple[str, ...]:
 
 
 def _read_on(derivation: Derivation) -> list[str]:
-    related = [other for pair in _RELATED if derivation.id in pair for other in pair if other != derivation.id]
     order = [name for names in READING_ORDER.values() for name in names]
     following = order[order.index(derivation.id) + 1 :][:1]
-    lines = [f"- Related: {derivation_link(name, '../')}" for name in related]
-    lines += [f"- Next: {link(derivation_title(name), f'{name}.md')}" for name in following if name not in related]
-    return ["## Read on", "\n".join(lines)] if lines else []
+    return [f"Read on: {link(derivation_title(name), f'{name}.md')}." for name in following]

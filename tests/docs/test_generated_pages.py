@@ -153,8 +153,8 @@ def test_every_mistake_and_its_laws_lead_to_each_other(generated: dict[str, str]
 
 
 def test_the_variance_of_logits_and_the_saturation_of_softmax_lead_to_each_other(generated: dict[str, str]) -> None:
-    assert "](../derivations/saturation.md)" in generated["derivations/variance_scaling.md"]
-    assert "](../derivations/variance_scaling.md)" in generated["derivations/saturation.md"]
+    assert "](saturation.md)" in generated["derivations/variance_scaling.md"]
+    assert "](variance_scaling.md)" in generated["derivations/saturation.md"]
 
 
 def test_the_order_of_reading_has_every_derivation_once(generated: dict[str, str]) -> None:

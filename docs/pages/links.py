@@ -16,7 +16,7 @@ from veriformer.spec.operations import OPERATIONS
 from pages.markdown import link
 from pages.references import CONVENTIONS_PAGE, derivation_page, mistake_page, operation_page
 
-_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```.*?^```$|^<div>$.*?^</div>$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 # Fences, headings, links and markup are matched first, so that the names in them stay as they are.

@@ -143,7 +143,7 @@ NEGATIVE_CASE = (
         optional=True,
     ),
     Difference(
-        "When k = q: the variance is another one",
+        "When k = q: the two variances differ",
         Variance(dot(query, query)),
         Variance(dot(query, key)),
         "Components that are −1 with probability 3/4 and 3 with probability 1/4 have mean 0, σ² = 3 and κ_q = 7/3. "

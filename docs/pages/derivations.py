@@ -28,7 +28,8 @@ READING_ORDER = {
     "Long inputs and decoding": ("online_softmax", "decoding_cache", "cost"),
     "Rounding": ("rounding_of_sums", "attention_rounding", "normalisation_rounding"),
 }
-_FIRST_STEP = re.compile(r"^## 1\. ", re.MULTILINE)
+# Where the question of a derivation ends and its details begin.
+_DETAILS = re.compile(r"^(?=\| symbol \||\*\*Assumptions\*\*|## 1\. )", re.MULTILINE)
 # Words quoted from a source that is written in LaTeX.
 _QUOTED_LATEX = re.compile(r"“([^”\n$]*\\[a-z]+[^”\n$]*)”")
 _INTRODUCTION = """\
@@ -86,10 +87,10 @@ def _derivation_page(derivation: Derivation) -> str:
 
 
 def _with_pictures(body: str, derivation: Derivation) -> str:
-    """Return the body with the pictures before the first step."""
+    """Return the body with the pictures below its question."""
     readable = _QUOTED_LATEX.sub(r"$\1$", body)
-    before, heading, after = re.split(f"({_FIRST_STEP.pattern})", readable, maxsplit=1, flags=re.MULTILINE)
-    return page(before, *map(drawn, of_derivation(derivation.id)), heading + after)
+    question, details = _DETAILS.split(readable, maxsplit=1)
+    return page(question, *map(drawn, of_derivation(derivation.id)), details)
 
 
 def _section(title: str, laws: list[LawStatement]) -> list[str]:

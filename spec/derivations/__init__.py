@@ -14,7 +14,7 @@ from veriformer.spec.derivations.catalogue import (
 if TYPE_CHECKING:
     from veriformer.spec.derivations.derivation import Derivation, Meaning, Scope, Source, Step
     from veriformer.spec.derivations.markdown import render_markdown
-    from veriformer.spec.derivations.rendering import render_text
+    from veriformer.spec.derivations.text import render_text
 
 __all__ = [
     "Derivation",
@@ -37,7 +37,7 @@ _LAZY = {
     "Source": "derivation",
     "Step": "derivation",
     "render_markdown": "markdown",
-    "render_text": "rendering",
+    "render_text": "text",
 }
 
 

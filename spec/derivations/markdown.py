@@ -60,12 +60,17 @@ def _proof(step: Step) -> list[str]:
 
 
 def _rules(steps: Sequence[Step]) -> list[str]:
-    """Each rule once, with the steps that it proves and what it rests on."""
+    rules = rules_with_steps(steps)
+    return [f"*{rule.name}* ({steps_in_words(numbers)}): {rule.rests_on}." for rule, numbers in rules.items()]
+
+
+def rules_with_steps(steps: Sequence[Step]) -> dict[Rule, list[int]]:
+    """Each rule once, with the numbers of the steps that it proves."""
     rules: dict[Rule, list[int]] = {}
     for number, step in enumerate(steps, 1):
         for rule in step.rules:
             rules.setdefault(rule, []).append(number)
-    return [f"*{rule.name}* ({steps_in_words(numbers)}): {rule.rests_on}." for rule, numbers in rules.items()]
+    return rules
 
 
 def steps_in_words(numbers: Sequence[int]) -> str:

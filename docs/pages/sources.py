@@ -30,7 +30,8 @@ _OUTSIDE = {
 }
 _NAVIGATION = {
     "Use": (
-        "First steps <readme.md>",
+        "Overview <readme.md>",
+        "first_steps.md",
         "interface.md",
         "models.md",
         "porting.md",
@@ -43,6 +44,7 @@ _NAVIGATION = {
     "Learn": ("derivations/index.md",),
     "Look up": ("operations.md", "laws.md", "conventions.md", "mistakes_caught.md", "worked_examples.md", "cost.md"),
     "How far it can be trusted": (
+        "measured.md",
         "findings.md",
         "kill_matrix.md",
         "detection_floor.md",
@@ -50,7 +52,7 @@ _NAVIGATION = {
         "hostile.md",
         "field_tests.md",
         "speed.md",
-        "Measurements <benchmarks.md>",
+        "How it is measured <benchmarks.md>",
     ),
     "The project": (
         "Seed documents <seeds/README.md>",

@@ -14,6 +14,7 @@ from veriformer.cli.capture import capture_command
 from veriformer.cli.check import check_command
 from veriformer.cli.compare import compare_command
 from veriformer.cli.derivations import derive_command
+from veriformer.cli.documentation import docs_command
 from veriformer.cli.explanations import explain_command
 from veriformer.cli.failures import (
     COULD_NOT_RUN,
@@ -66,6 +67,7 @@ application.add_command(list_command)
 application.add_command(explain_command)
 application.add_command(derive_command)
 application.add_command(report_group)
+application.add_command(docs_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -6,7 +6,7 @@ environment. `veriformer` itself has no `__init__.py`. Everything else is said i
 
 from setuptools import find_packages, setup
 
-ROOMS = ("spec", "reference", "conformance_tests", "adapters", "cli", "pictures")
+ROOMS = ("spec", "reference", "conformance_tests", "adapters", "cli", "pictures", "lessons")
 
 setup(
     packages=[f"veriformer.{name}" for room in ROOMS for name in find_packages(include=(room, f"{room}.*"))],

@@ -7,6 +7,7 @@ from typing import Any
 import sympy
 from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, labelled
+from veriformer.spec.derivations.printing import in_words
 from veriformer.spec.worked_examples.example import WorkedExample
 
 _WIDTH = 100
@@ -57,7 +58,7 @@ def _rows(value: Any, *, decimal: bool = False) -> list[str]:
 def _one(value: Any, decimal: bool) -> str:
     if hasattr(value, "text"):
         return plain(value.text)
-    return f"≈ {sympy.N(value, _DIGITS)}" if decimal and not value.is_integer else str(value)
+    return f"≈ {sympy.N(value, _DIGITS)}" if decimal and not value.is_integer else in_words(value)
 
 
 def _has_decimals(value: Any) -> bool:

@@ -14,28 +14,30 @@ if TYPE_CHECKING:
 
 @click.command("explain", short_help="Say what something means and why it holds.")
 @click.argument("identifier", metavar="ID")
+@click.option("--proof", is_flag=True, help="Show the proof too, of a law or a derivation.")
 @click.option("--traceback", is_flag=True, help="Show where an error came from.")
-def explain_command(identifier: str, traceback: bool) -> None:
+def explain_command(identifier: str, proof: bool, traceback: bool) -> None:
     """Say what something means, where it comes from, and why it holds.
 
     ID is the name of a law (attention.causal.no_future_leak), an operation (softmax), a convention (empty_row), a
-    derivation (variance_scaling), a worked example (seed_001.cat_scores) or a mistake (scale_missing); or `seeds` for
-    all claims of the seed documents, seeds.000 for those of one document, seeds.000.11 for one claim and what decides
-    it.
+    derivation (variance_scaling), a worked example (seed_001.cat_scores), a mistake (scale_missing), a decision
+    (causal_when) or a choice in it (scale=length); or `seeds` for all claims of the seed documents, seeds.000 for those
+    of one document, seeds.000.11 for one claim and what decides it.
     """
     from veriformer.cli.output import print_page
 
     show_broken_packages()
-    pages = _pages(identifier)
+    pages = _pages(identifier, proof=proof)
     if not pages:
         raise UserError(_unknown(identifier))
     for page in pages:
         print_page(page)
 
 
-def _pages(identifier: str) -> list[Lines]:
+def _pages(identifier: str, *, proof: bool) -> list[Lines]:
     """Return a page for each thing of that name: an operation and a derivation may share one."""
     from veriformer.cli import pages
+    from veriformer.cli.law_pages import law_page
     from veriformer.cli.seed_pages import seed_pages
     from veriformer.spec.conventions import CONVENTIONS
     from veriformer.spec.derivations import derivation_ids
@@ -44,14 +46,21 @@ def _pages(identifier: str) -> list[Lines]:
 
     found: list[Lines] = []
     if identifier in LAWS:
-        found.append(pages.law_page(LAWS[identifier]))
+        found.append(law_page(LAWS[identifier], proof=proof))
     if identifier in OPERATIONS:
         found.append(pages.operation_page(OPERATIONS[identifier]))
     if identifier in CONVENTIONS:
         found.append(pages.convention_page(CONVENTIONS[identifier]))
     if identifier in derivation_ids():
-        found.append(pages.derivation_page(identifier))
-    return found or seed_pages(identifier) or _mistake_pages(identifier) or _example_pages(identifier)
+        found.append(pages.derivation_page(identifier, proof=proof))
+    others = (seed_pages, _mistake_pages, _example_pages, _decision_pages)
+    return found or next(filter(None, (pages_of(identifier) for pages_of in others)), [])
+
+
+def _decision_pages(identifier: str) -> list[Lines]:
+    from veriformer.cli.decision_pages import decision_pages
+
+    return decision_pages(identifier)
 
 
 def _example_pages(identifier: str) -> list[Lines]:
@@ -70,18 +79,26 @@ def _mistake_pages(identifier: str) -> list[Lines]:
 
 def _unknown(identifier: str) -> str:
     from veriformer.cli.seed_pages import seed_identifiers
-    from veriformer.conformance_tests.core.text import plain
     from veriformer.conformance_tests.mistakes import catalogue
+    from veriformer.conformance_tests.operations.decisions import choice_names, decision_names
     from veriformer.spec.conventions import CONVENTIONS
     from veriformer.spec.derivations import derivation_ids
     from veriformer.spec.laws import LAWS
     from veriformer.spec.operations import OPERATIONS
     from veriformer.spec.worked_examples.registry import WORKED_EXAMPLES
 
+    if "=" in identifier:
+        return _not_called(identifier, [*choice_names()], "veriformer explain DECISION lists the choices in it")
     examples = (example.id for example in WORKED_EXAMPLES)
     known = [*LAWS, *OPERATIONS, *CONVENTIONS, *derivation_ids(), *examples, *seed_identifiers(), *catalogue()]
+    return _not_called(identifier, [*known, *decision_names()], "see: veriformer list laws, or list --help")
+
+
+def _not_called(identifier: str, known: list[str], hint: str) -> str:
+    from veriformer.conformance_tests.core.text import plain
+
     close = (
         get_close_matches(identifier, known, n=3) or [name for name in known if identifier and identifier in name][:3]
     )
     meant = f"; did you mean {' or '.join(close)}?" if close else ""
-    return f"nothing is called {plain(identifier)!r}{meant} (see: veriformer list laws, or list --help)"
+    return f"nothing is called {plain(identifier)!r}{meant} ({hint})"

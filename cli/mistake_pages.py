@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from difflib import get_close_matches
 
 from rich.text import Text
@@ -34,7 +35,8 @@ def mistakes_listing(operations: tuple[str, ...] = ()) -> Lines:
 
 def mistake_page(mistake: Mistake) -> Lines:
     """Return a mistake: what goes wrong, what hides it, the laws that catch it, where it is planted and was met."""
-    lines = [heading(mistake.slug), *paragraph(mistake.sentence, _WIDTH), blank()]
+    opening = f"A known mistake: {mistake.sentence.rstrip('.')}. {_seen_by(mistake)}"
+    lines = [heading(mistake.slug), *paragraph(opening, _WIDTH), blank()]
     lines += [line for label, text in _facts(mistake) if text for line in _entry(label, text)]
     if mistake.laws:
         lines += [blank(), heading("Caught by"), *_laws(mistake)]
@@ -46,6 +48,16 @@ def mistake_page(mistake: Mistake) -> Lines:
         lines += [blank(), heading(f"Met in ({counted(len(mistake.citations), 'report')})")]
         lines += [line for citation in mistake.citations for line in _citation(citation)]
     return lines
+
+
+def _seen_by(mistake: Mistake) -> str:
+    """Return what it breaks, as a sentence, or why nothing sees it."""
+    if mistake.laws:
+        first = LAWS[mistake.laws[0]]
+        others = len(mistake.laws) - 1
+        more = f" ({counted(others, 'more law')} {'fails' if others == 1 else 'fail'} too)" if others else ""
+        return f"It breaks {first.id}{more}: {first.statement}"
+    return f"No law is known to catch it: {mistake.reason.replace('`', '').rstrip('.')}."
 
 
 def _row(mistake: Mistake, column: int) -> Lines:
@@ -96,8 +108,11 @@ def _laws(mistake: Mistake) -> Lines:
 
 
 def _change(planted: PlantedMistake) -> Lines:
-    # Lines of code are not wrapped.
-    changed = [Text(f"    {line}", style="red" if line[0] == "-" else "green") for line in planted.changed_lines()]
+    changed = [
+        Text(part, style="red" if line[0] == "-" else "green")
+        for line in planted.changed_lines()
+        for part in textwrap.wrap(line, _WIDTH, initial_indent="    ", subsequent_indent=" " * 10)
+    ]
     return [*entry(planted.source, ", ".join(planted.laws), _WIDTH, indent=2, label_width=_COLUMN + 6), *changed]
 
 

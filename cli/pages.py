@@ -1,58 +1,21 @@
-"""The pages of `veriformer explain`."""
+"""The pages of operations, conventions and derivations in `veriformer explain`."""
 
 from __future__ import annotations
 
 from rich.text import Text
-from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, labelled, paragraph
+from veriformer.conformance_tests.core.text import counted
+from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, paragraph
 from veriformer.spec.conventions import CONVENTIONS, Convention, ConventionValue
-from veriformer.spec.laws import LAWS, LawStatement
+from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
 _WIDTH = 100
 _LABEL = 14
 
 
-def law_page(law: LawStatement) -> Lines:
-    """Return a law: statement, formula, source, what it needs, and its derivation or the reason for having none."""
-    lines = [heading(law.id), *paragraph(law.statement, _WIDTH), blank()]
-    lines += _entry("formula", law.formula)
-    lines += _entry("operation", law.operation.name)
-    lines += _entry("source", law.claim.source)
-    lines += _entry("tier", "must" if law.obligation == "must" else "should: correct libraries are known to differ")
-    if law.features:
-        lines += _entry("features", f"needs the keyword {' and '.join(law.features)}")
-    for number, name in enumerate(law.claim.conventions):
-        lines += _entry("" if number else "conventions", f"{name}: {CONVENTIONS[name].question}")
-    others = [other.id for other in LAWS.values() if other.claim is law.claim and other.id != law.id]
-    if others:
-        lines += _entry("also", ", ".join(others))
-    lines += _mistakes(law)
-    if law.claim.derivation is None:
-        lines += _entry("no derivation", law.claim.reason or "")
-    if law.claim.background is None:
-        return lines
-    label = "derivation" if law.claim.derivation else "why so chosen"
-    lines += _entry(label, f"{law.claim.background}, {_steps(law.claim.background, law.claim.steps)}")
-    return [*lines, blank(), *_derivation(law.claim.background, law.claim.steps)]
-
-
-def _steps(identifier: str, names: tuple[str, ...]) -> str:
-    from veriformer.spec.derivations import load_derivation
-
-    numbers = {step.name: number for number, step in enumerate(load_derivation(identifier).steps, 1)}
-    text = " and ".join(f"{numbers[name]} “{name}”" for name in names)
-    return f"{'step' if len(names) == 1 else 'steps'} {text}"
-
-
-def _mistakes(law: LawStatement) -> Lines:
-    from veriformer.conformance_tests.mistakes import caught_by
-
-    return _entry("catches", ", ".join(slugs)) if (slugs := caught_by(law.id)) else []
-
-
 def operation_page(operation: Operation) -> Lines:
     """Return an operation: signature, parameters, formula, source, conventions and laws."""
-    lines = [heading(operation.name), *paragraph(operation.summary, _WIDTH), blank()]
+    lines = [heading(operation.name), *paragraph(f"{operation.summary} {_met_in(operation)}", _WIDTH), blank()]
     lines += _entry("signature", operation.signature)
     lines += _entry("formula", operation.formula)
     lines += _entry("result", operation.result)
@@ -72,9 +35,24 @@ def operation_page(operation: Operation) -> Lines:
     return lines + [line for law in laws for line in entry(law.id, law.statement, _WIDTH, indent=2, label_width=column)]
 
 
+def _met_in(operation: Operation) -> str:
+    """Return the sentence about its laws and its mistakes, with the one of its own that is reported most often."""
+    from veriformer.conformance_tests.mistakes import catalogue
+
+    laws = counted(sum(law.operation is operation for law in LAWS.values()), "law")
+    known = [one for one in catalogue().values() if operation.name in one.operations]
+    if not known:
+        return f"It has {laws}."
+    own = max(known, key=lambda one: (-len(one.operations), len(one.citations)))
+    mistakes = counted(len(known), "known mistake")
+    return f"It has {laws}, and {mistakes} can be made in it, such as {own.slug} ({own.sentence.rstrip('.')})."
+
+
 def convention_page(convention: Convention) -> Lines:
     """Return a convention: the question, its answers, who gives them, and which operations it bears on."""
-    lines = [heading(convention.name), *paragraph(convention.question, _WIDTH), blank()]
+    usual = next(value for value in convention.values if value.name == convention.standard)
+    usually = f"The standard answer is {usual.name}: {usual.meaning.rstrip('.')}."
+    lines = [heading(convention.name), *paragraph(f"{convention.question} {usually}", _WIDTH), blank()]
     for value in convention.values:
         lines += _value(value, value.name == convention.standard)
     operations = [name for name, operation in OPERATIONS.items() if convention.name in operation.conventions]
@@ -83,19 +61,22 @@ def convention_page(convention: Convention) -> Lines:
     return lines + (_entry("laws", ", ".join(laws)) if laws else [])
 
 
-def derivation_page(identifier: str) -> Lines:
-    """Return a derivation and the laws that it proves."""
+def derivation_page(identifier: str, *, proof: bool = False) -> Lines:
+    """Return a derivation, with its proof if asked for, and the laws that it proves."""
     proved = [law.id for law in LAWS.values() if law.claim.derivation == identifier]
     motivated = [law.id for law in LAWS.values() if law.claim.motivation == identifier]
-    proves = _entry("proves", ", ".join(proved)) if proved else []
-    says_why = _entry("says why", ", ".join(motivated)) if motivated else []
-    return [*_derivation(identifier), *proves, *says_why, blank()]
+    lines = [*derivation_lines(identifier, proof=proof)]
+    lines += _entry("proves", ", ".join(proved)) if proved else []
+    lines += _entry("says why", ", ".join(motivated)) if motivated else []
+    lines += [] if proof else _entry("the proof", f"veriformer explain {identifier} --proof")
+    return [*lines, blank()]
 
 
-def _derivation(identifier: str, first: tuple[str, ...] = ()) -> Lines:
+def derivation_lines(identifier: str, first: tuple[str, ...] = (), *, proof: bool) -> Lines:
+    """Return a derivation, the steps named in `first` before the others."""
     from veriformer.spec.derivations import load_derivation, render_text
 
-    page = render_text(load_derivation(identifier), width=_WIDTH, first=first)
+    page = render_text(load_derivation(identifier), width=_WIDTH, first=first, proof=proof)
     return [Text(line) for line in page.splitlines()] + [blank()]
 
 
@@ -110,7 +91,7 @@ def _value(value: ConventionValue, is_standard: bool) -> Lines:
     text = f"{value.meaning}{f' ({marks[0]})' if marks else ''}"
     return [
         *entry(value.name, text, _WIDTH, indent=2, label_width=20),
-        *labelled("", [f"followed by {value.followed_by}"], indent=2, label_width=20, style="dim"),
+        *entry("", f"followed by {value.followed_by}", _WIDTH, indent=2, label_width=20, style="dim"),
     ]
 
 

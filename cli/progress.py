@@ -5,42 +5,66 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import ProgressColumn
     from veriformer.conformance_tests.run.pace import Progress as RunProgress
+
+# The columns of a terminal in which a bar and the name of a law would be cut to a few characters.
+_NARROW = 70
 
 
 @contextmanager
 def progress_bar(*, color: bool = True) -> Iterator[Callable[[RunProgress], None]]:
     """Yield a function that shows the progress of a run; the bar disappears afterwards."""
+    from veriformer.conformance_tests.core.text import plain
+
     # The output of operations is captured meanwhile; the bar must not be captured with it.
     stream = sys.stderr
-    if not stream.isatty():
+    console = _console(stream, color=color)
+    # A dumb terminal cannot take a line back.
+    if not stream.isatty() or console.is_dumb_terminal:
         yield lambda progress: say(progress, stream)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress
 
-    columns = (
-        TextColumn("{task.fields[implementation]}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    console = Console(file=stream, no_color=not color)
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+    quiet: dict[str, Any] = {"transient": True, "redirect_stdout": False, "redirect_stderr": False}
+    with Progress(*_columns(console.width), console=console, expand=True, **quiet) as bar:
         # A model has no laws to be counted.
         task = bar.add_task("", implementation="", visible=False)
 
         def show(progress: RunProgress) -> None:
-            bar.update(task, completed=progress.done, total=progress.total, description=progress.law)
-            bar.update(task, implementation=progress.implementation, visible=True)
+            bar.update(task, completed=progress.done, total=progress.total, description=plain(progress.law))
+            bar.update(task, implementation=plain(progress.implementation), visible=True)
             if progress.forecast:
                 console.print(_sentence(progress), markup=False, highlight=False)
 
         yield show
+
+
+def _console(stream: TextIO, *, color: bool) -> Console:
+    from rich.console import Console
+
+    # None leaves it to NO_COLOR.
+    return Console(file=stream, no_color=None if color else True)
+
+
+def _columns(width: int) -> list[ProgressColumn]:
+    """Return what the bar shows on one line of a terminal: less where it is narrow."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    def cut(share: int) -> Column:
+        return Column(ratio=share, no_wrap=True, overflow="ellipsis")
+
+    name = TextColumn("{task.fields[implementation]}", markup=False, table_column=cut(1))
+    law = TextColumn("{task.description}", markup=False, table_column=cut(2))
+    counts = [MofNCompleteColumn(), TimeElapsedColumn()]
+    if width < _NARROW:
+        return [name, *counts]
+    return [name, BarColumn(bar_width=width // 6), *counts, law]
 
 
 def say(progress: RunProgress, stream: TextIO) -> None:
@@ -50,4 +74,6 @@ def say(progress: RunProgress, stream: TextIO) -> None:
 
 
 def _sentence(progress: RunProgress) -> str:
-    return f"{progress.implementation} will take {progress.forecast}"
+    from veriformer.conformance_tests.core.text import plain
+
+    return f"{plain(progress.implementation)} will take {progress.forecast}"

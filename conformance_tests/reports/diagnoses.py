@@ -26,7 +26,7 @@ def diagnosis_lines(report: Report, operation: str, options: Options) -> Lines:
     if number is None:
         return []
     diagnosis = report.diagnoses[number]
-    earlier = _told_before(diagnosis, report.diagnoses[:number])
+    earlier = told_before(report, operation)
     if earlier is not None and not options.verbose:
         names = _named(diagnosis.suspects[0].mistakes)
         return [heading(TITLE), *paragraph(f"As in {earlier.operation}: {names}.", options.width, INDENT)]
@@ -48,12 +48,16 @@ def findings_of(report: Report, operation: str) -> Mapping[str, Finding]:
 Explained = Sequence[tuple[Suspect, tuple[Explanation, ...]]]
 
 
-def _told_before(diagnosis: Diagnosis, earlier: Sequence[Diagnosis]) -> Diagnosis | None:
+def told_before(report: Report, operation: str) -> Diagnosis | None:
     """Return the diagnosis of an earlier operation that names the same mistake with certainty."""
-    if diagnosis.how != "reproduced" or len(diagnosis.suspects) > 1:
-        return None
-    same = (one for one in earlier if one.how == "reproduced" and len(one.suspects) == 1)
-    return next((one for one in same if one.suspects[0].mistakes == diagnosis.suspects[0].mistakes), None)
+    earlier: list[Diagnosis] = []
+    for diagnosis in report.diagnoses:
+        certain = diagnosis.how == "reproduced" and len(diagnosis.suspects) == 1
+        if diagnosis.operation == operation:
+            same = (one for one in earlier if certain and one.suspects[0].mistakes == diagnosis.suspects[0].mistakes)
+            return next(same, None)
+        earlier += [diagnosis] if certain else []
+    return None
 
 
 def _opening(diagnosis: Diagnosis, suspects: Explained) -> str:
@@ -119,7 +123,7 @@ def _facts(one: Explanation, options: Options, indent: int = INDENT) -> Lines:
     facts = {
         "met in": first_few(one.citations, most) if one.citations else "no known report",
         "hidden when": one.hidden_when,
-        "how to look": f"veriformer explain {one.name}" if one.recorded else "",
+        "how to look": f"veriformer explain {one.name}" if one.recorded or "=" in one.name else "",
     }
     return [
         line

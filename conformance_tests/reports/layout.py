@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 
 Lines = list[Text]
@@ -12,6 +13,7 @@ Lines = list[Text]
 DEFAULT_WIDTH = 100
 INDENT = 4
 LABEL = 16
+_NARROWEST_COLUMN = 24
 
 
 def as_text(lines: Iterable[Text]) -> str:
@@ -32,18 +34,17 @@ def heading(text: str) -> Text:
 def paragraph(text: str, width: int, indent: int = 0, style: str = "") -> Lines:
     """Return text wrapped to the width, every line indented."""
     margin = " " * indent
-    return [
-        Text(line, style=style)
-        for line in textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
-    ]
+    return [Text(margin + line, style=style) for line in _wrapped(text, width - indent)]
 
 
 def entry(
     label: str, text: str, width: int, *, indent: int = INDENT, label_width: int = LABEL, style: str = ""
 ) -> Lines:
-    """Return a label and its text, wrapped in its own column."""
-    column = max(width - indent - label_width, 20)
-    return labelled(label, textwrap.wrap(text, column, break_on_hyphens=False) or [""], indent, label_width, style)
+    """Return a label and its text, wrapped in its own column, or below the label where that would be too narrow."""
+    if label and width - indent - label_width < _NARROWEST_COLUMN:
+        return [Text(f"{' ' * indent}{label}", style="dim"), *paragraph(text, width, indent + 2, style)]
+    column = max(width - indent - label_width, _NARROWEST_COLUMN // 2)
+    return labelled(label, _wrapped(text, column) or [""], indent, label_width, style)
 
 
 def labelled(label: str, rows: Iterable[str], indent: int = INDENT, label_width: int = LABEL, style: str = "") -> Lines:
@@ -60,3 +61,25 @@ def labelled(label: str, rows: Iterable[str], indent: int = INDENT, label_width:
         lines.append(line)
         label = ""
     return lines
+
+
+def fitting(label: str, rows: Sequence[str], width: int, indent: int = INDENT, label_width: int = LABEL) -> Lines:
+    """Return a label next to rows that are already laid out, or above them where they would not fit beside it."""
+    if label and max(map(cell_len, rows), default=0) > width - indent - label_width:
+        return [*labelled(label, [""], indent, label_width), *labelled("", rows, indent + 2, label_width=0)]
+    return labelled(label, rows, indent, label_width)
+
+
+def beside(label: str, rows: Sequence[Text], indent: int = INDENT, label_width: int = LABEL) -> Lines:
+    """Return a label next to the rows of a picture."""
+    margins = labelled(label, [" "] * len(rows), indent, label_width)
+    return [margin[:-1].append_text(row) for margin, row in zip(margins, rows, strict=True)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return text in lines of a width; a name or a command is never divided, so that it can be copied."""
+    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=_longest_name(text) > DEFAULT_WIDTH)
+
+
+def _longest_name(text: str) -> int:
+    return max(map(len, text.split()), default=0)

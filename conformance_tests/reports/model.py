@@ -31,6 +31,7 @@ def model_lines(report: ModelReport, options: Options = DEFAULTS) -> Lines:
     """Return a whole report; its first line is the verdict, its last has the counts."""
     lines = [*paragraph(verdict_sentence(report), options.width, style=_STYLES[report.verdict]), _facts(report)]
     sections = [
+        _notices(report, options),
         _tree(report, options),
         *_departures(report, options),
         *law_sections(report, options),
@@ -178,7 +179,7 @@ def _departures(report: ModelReport, options: Options) -> Iterator[Lines]:
 
 
 def _remarks(report: ModelReport, options: Options) -> Lines:
-    """Return what else there is to know: parameters without effect, modules whose inside was not seen, notices."""
+    """Return what else there is to know: parameters without effect, modules whose inside was not seen."""
     recognition = report.recognition
     unused = first_few(
         [plain(name) for name in recognition.unused], len(recognition.unused) if options.verbose else _MOST_UNUSED
@@ -190,8 +191,13 @@ def _remarks(report: ModelReport, options: Options) -> Lines:
     )
     for path, reason in recognition.opaque.items():
         lines += _entry("Not seen", f"{plain(path) or 'the model'}: {plain(reason)}", options)
-    for number, notice in enumerate(report.notices):
-        lines += _entry("" if number else "Notices", plain(notice), options, "yellow")
+    return lines
+
+
+def _notices(report: ModelReport, options: Options) -> Lines:
+    lines: Lines = []
+    for notice in report.notices:
+        lines += _entry("" if lines else "Notices", plain(notice), options, "yellow")
     return lines
 
 

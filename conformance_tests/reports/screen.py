@@ -10,7 +10,7 @@ from rich.text import Text
 from veriformer.conformance_tests.reports.layout import DEFAULT_WIDTH
 
 WIDEST = 120
-NARROWEST = 60
+NARROWEST = 40
 
 
 class Screen(Console):
@@ -23,7 +23,10 @@ class Screen(Console):
 
 def open_console(stream: TextIO, *, color: bool = True) -> Screen:
     """Return a console on a stream; plain text of width 100 if that is not a terminal."""
-    console = Screen(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True, no_color=not color)
+    # None leaves the colours to NO_COLOR and TERM.
+    console = Screen(
+        file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True, no_color=None if color else True
+    )
     console.width = max(NARROWEST, min(console.width, WIDEST)) if stream.isatty() else DEFAULT_WIDTH
     return console
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-from rich.text import Text
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.text import counted, joined, plain, plain_lines
+from veriformer.conformance_tests.core.text import counted, joined, plain
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, blank, entry, labelled, paragraph
 from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.tracebacks import traceback_lines
 from veriformer.conformance_tests.reports.violation import inputs, script, smallest_case
 from veriformer.conformance_tests.run.report import Report
 
@@ -18,13 +18,11 @@ MARK = "!"
 _MOST_REASONS = 3
 # Sizes, numbers, addresses and the characters between them.
 _NO_WORDS = r"(0x[0-9a-f]+|\d+\.?\d*(e[-+]?\d+)?|[^a-zA-Z])+"
-_TRACEBACK_LINES = 30
-_OUR_FRAME = r'^  File "[^"]*veriformer.adapters.(calling|isolation.\w+|\w+_arrays)\.py".*\n(    .*\n)*'
 
 
 def unjudged(report: Report, results: Iterable[LawResult], options: Options) -> Lines:
     """Return one paragraph for each reason, with all laws that could not be judged for it."""
-    groups = _by_reason(results)
+    groups = by_reason(results)
     most = len(groups) if options.verbose else _MOST_REASONS
     lines: Lines = []
     for group in islice(groups, most):
@@ -36,7 +34,8 @@ def unjudged(report: Report, results: Iterable[LawResult], options: Options) -> 
     return lines
 
 
-def _by_reason(results: Iterable[LawResult]) -> list[list[LawResult]]:
+def by_reason(results: Iterable[LawResult]) -> list[list[LawResult]]:
+    """Return the laws that could not be judged in groups, one for each reason; the most telling come first."""
     groups: dict[str, list[LawResult]] = {}
     for result in results:
         groups.setdefault(_essence(result), []).append(result)
@@ -55,7 +54,7 @@ def said_before(report: Report, results: Iterable[LawResult]) -> dict[str, list[
     said: dict[str, str] = {}
     for operation, errors in _errors_before(report, its).items():
         unsaid = [result for result in errors if _essence(result) not in said]
-        for group in _by_reason(unsaid)[:_MOST_REASONS]:
+        for group in by_reason(unsaid)[:_MOST_REASONS]:
             said[_essence(group[0])] = operation
     again: dict[str, list[LawResult]] = {}
     for result in its:
@@ -77,36 +76,49 @@ def _errors_before(report: Report, results: list[LawResult]) -> dict[str, list[L
 
 
 def as_before(again: Mapping[str, list[LawResult]], options: Options) -> Lines:
-    """Return lines for laws whose reason an earlier operation has already shown."""
+    """Return a line for all laws whose reason an earlier operation has already shown."""
     lines: Lines = []
     for operation, results in again.items():
-        line = Text(f"  {MARK} {counted(len(results), 'law')} could not be judged", style="bold yellow")
-        line.append(f", for the same reason as {operation}", style="not bold")
-        lines += [line, *entry("laws", joined(result.law.id for result in results), options.width), blank()]
+        reason = f"for the same reason as {operation}"
+        lines += [*_heading(f"{counted(len(results), 'law')} could not be judged, {reason}", options), blank()]
     return lines
 
 
-def _without_our_frames(traceback: str) -> str:
-    """Return a traceback without the suite's own frames, which call the operation."""
-    return re.sub(_OUR_FRAME, "", traceback, flags=re.MULTILINE)
-
-
 def _paragraph(report: Report, group: list[LawResult], options: Options) -> Lines:
-    line = Text(f"  {MARK} ", style="bold yellow")
-    line.append(f"{counted(len(group), 'law')} could not be judged", style="bold yellow")
-    ids = [result.law.id for result in group]
-    lines: Lines = [line, *paragraph(plain(group[0].reason), options.width, INDENT), blank()]
-    return [*lines, *entry("laws", joined(ids), options.width), *circumstances(report, group[0], options)]
+    lines = _heading(f"{counted(len(group), 'law')} could not be judged", options)
+    return [
+        *lines,
+        *paragraph(plain(group[0].reason), options.width, INDENT),
+        *entry("laws", _named([result.law.id for result in group], options), options.width),
+        *circumstances(report, group[0], options),
+    ]
+
+
+def _heading(text: str, options: Options) -> Lines:
+    return paragraph(f"{MARK} {text}", options.width, 2, "bold yellow")
+
+
+def _named(ids: list[str], options: Options) -> str:
+    """Return the first law, and how many others are stopped by the same."""
+    if options.verbose or len(ids) == 1:
+        return joined(ids)
+    return f"{ids[0]}, and the same in {counted(len(ids) - 1, 'more law')} (--verbose names them)"
 
 
 def circumstances(report: Report, result: LawResult, options: Options) -> Lines:
-    """Return the case on which a law could not be judged, and where the operation raised."""
+    """Return where the operation raised, and the case on which a law could not be judged."""
     lines: Lines = []
+    if result.traceback:
+        lines += labelled("traceback", [""])
+        shown = traceback_lines(_beyond_reason(result), whole=options.traceback)
+        lines += labelled("", shown, INDENT + 2, label_width=0)
     if result.counterexample is not None:
         lines += smallest_case(result.counterexample, options.width)
         lines += inputs(result.counterexample, result.law.operation, options.width)
-    if result.traceback and options.traceback:
-        lines += labelled("traceback", plain_lines(_without_our_frames(result.traceback), _TRACEBACK_LINES))
-    elif result.traceback:
-        lines += labelled("traceback", ["--traceback shows the line that raised"])
     return lines + (script(report, result) if options.verbose else [])
+
+
+def _beyond_reason(result: LawResult) -> str:
+    """Return the traceback of a law without its last line where the reason has just said it."""
+    before, _, last = result.traceback.rstrip().rpartition("\n")
+    return before if last and result.reason.endswith(last) else result.traceback

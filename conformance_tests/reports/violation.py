@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from rich.text import Text
 from veriformer.conformance_tests.core.counterexample import Counterexample
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.subject import CallRecord
 from veriformer.conformance_tests.core.text import counted, plain
+from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.reports.arguments import same
 from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
 from veriformer.conformance_tests.reports.difference import Row, RowComparison, compared, error_sentence
@@ -16,14 +18,18 @@ from veriformer.conformance_tests.reports.layout import (
     INDENT,
     LABEL,
     Lines,
-    blank,
+    beside,
     entry,
+    fitting,
     labelled,
     paragraph,
 )
 from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.sight import sight
 from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.conformance_tests.run.report import Report
+from veriformer.pictures.model import ErrorBar
+from veriformer.pictures.terminal import lines as lines_of
 from veriformer.spec.operations import Operation
 
 CROSS = "✗"
@@ -39,7 +45,7 @@ _ORDINALS = ("first call", "second call", "third call", "fourth call")
 
 def violation(report: Report, result: LawResult, options: Options) -> Lines:
     """Return everything about one violated law."""
-    return [*title(result, options.width), blank(), *evidence(report, result, options)]
+    return [*title(result, options.width), *evidence(report, result, options)]
 
 
 def evidence(report: Report, result: LawResult, options: Options) -> Lines:
@@ -47,15 +53,17 @@ def evidence(report: Report, result: LawResult, options: Options) -> Lines:
     counterexample = result.counterexample
     if counterexample is None:
         return []
+    operation = result.law.operation
+    # What is wrong comes before the calls, which may fill a screen.
     lines = smallest_case(counterexample, options.width)
+    lines += sight(report, result, options.width)
+    lines += outcome(counterexample, operation, options)
     if counterexample.verdict.note:
         lines += entry("where", plain(counterexample.verdict.note), options.width)
     if counterexample.eager_allows:
         lines += entry("numerics", EAGER_ALLOWS, options.width)
-    operation = result.law.operation
     lines += inputs(counterexample, operation, options.width)
-    lines += outcome(counterexample, operation, options)
-    lines += labelled("why it holds", [f"veriformer explain {result.law.id}"])
+    lines += entry("why it holds", f"veriformer explain {result.law.id}", options.width)
     if options.verbose:
         lines += script(report, result)
     return lines
@@ -82,23 +90,34 @@ def inputs(counterexample: Counterexample, operation: Operation, width: int) -> 
         if len(calls) > 1:
             lines += labelled(_ORDINALS[number], ["" if changed else "with the same arguments"])
         for name, value in changed:
-            lines += labelled(
-                f"  {name}" if len(calls) > 1 else name, drawn(operation, name, value, width - INDENT - LABEL)
-            )
+            label = f"  {name}" if len(calls) > 1 else name
+            lines += fitting(label, drawn(operation, name, value, width - INDENT - LABEL), width)
     if len(calls) > _MOST_CALLS:
         lines += labelled("", [f"… and {counted(len(calls) - _MOST_CALLS, 'more call', 'more calls')}"])
     return lines
 
 
 def outcome(counterexample: Counterexample, operation: Operation, options: Options) -> Lines:
-    """Return the expected and the received result, and the size of the difference."""
+    """Return the expected and the received result, and the size of the difference, in a number and as a bar."""
     verdict = counterexample.verdict
     if verdict.wrong is None or isinstance(verdict.expected, str) or isinstance(verdict.actual, str):
         expected = entry("expected", plain(verdict.expected), options.width)
         return [*expected, *entry("got", plain(verdict.actual), options.width, style="red")]
     most = _MOST_ROWS_VERBOSE if options.verbose else _MOST_ROWS
     comparison = compared(verdict, operation, options.width - INDENT - LABEL, most)
-    return [*_rows(comparison), *entry("error", error_sentence(verdict), options.width)]
+    return [*_rows(comparison), *entry("error", error_sentence(verdict), options.width), *_bar(verdict, options.width)]
+
+
+def _bar(verdict: Verdict, width: int) -> Lines:
+    """Return the error on a logarithmic scale, beside what rounding explains; nothing where either is not a number."""
+    if isinstance(verdict.expected, str) or isinstance(verdict.actual, str) or verdict.wrong is None:
+        return []
+    with np.errstate(invalid="ignore"):
+        error = float(np.abs(verdict.actual - verdict.expected)[verdict.wrong].max(initial=0.0))
+    if not (np.isfinite(error) and 1.0 < verdict.excess < np.inf):
+        return []
+    drawn_bar = lines_of(ErrorBar("", error, error / verdict.excess), width - INDENT - LABEL)
+    return beside("", drawn_bar[:1])
 
 
 def script(report: Report, result: LawResult) -> Lines:

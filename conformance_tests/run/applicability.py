@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.model_declarations import BlackBox
 from veriformer.conformance_tests.conventions.profile import Profile
@@ -28,6 +30,11 @@ def not_declared(implementation: Implementation, law: Law) -> str:
     if isinstance(law.space, BoxSpace) and implementation.black_box is not None:
         return _not_promised(implementation, implementation.black_box, law.space)
     return ""
+
+
+def declared(implementation: Implementation, laws: Iterable[Law]) -> list[Law]:
+    """Return the laws about what the implementation declares, which are those that will be tried."""
+    return [law for law in laws if not not_declared(implementation, law)]
 
 
 def _not_promised(implementation: Implementation, box: BlackBox, space: BoxSpace) -> str:

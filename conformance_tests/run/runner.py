@@ -24,7 +24,7 @@ from veriformer.conformance_tests.operations.black_box.cases import affordable
 from veriformer.conformance_tests.operations.laws import laws, turns
 from veriformer.conformance_tests.refusals.known import KnownRefusals
 from veriformer.conformance_tests.refusals.reporting import described_once, unsaid, with_refusals, without_refusals
-from veriformer.conformance_tests.run.applicability import not_declared, not_offered
+from veriformer.conformance_tests.run.applicability import declared, not_declared, not_offered
 from veriformer.conformance_tests.run.conventions_by_laws import judged_under_others
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.ordering import most_revealing_first
@@ -169,7 +169,8 @@ class Run:
         known = [self.record.results[law.id] for law in chosen if law.id in self.record.results]
         left = [law for law in chosen if law.id not in self.record.results]
         self.findings.update(self.record.findings)
-        for result in chain(known, self._tried(left, len(chosen))):
+        total = len(declared(self.implementation, chosen))
+        for result in chain(known, self._tried(left, total)):
             yield self.with_reason(result)
             if self.options.fail_fast and self.is_violation(result):
                 explained = judged_under_others(self, chosen, {result.law.id: result})
@@ -296,14 +297,19 @@ class Run:
         return zlib.crc32(f"{self.selection.seed}:{law.id}".encode())
 
 
-# How a run tries laws, here or in workers; the number counts all laws of the run, with those already known.
+# How a run tries laws, here or in workers; the number counts the declared laws of the run, with those already known.
 Trying = Callable[[Run, list[Law], int], Iterator[LawResult]]
 
 
 def try_here(run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
     """Yield the result of each law, tried in this process."""
-    for done, law in enumerate(laws, total - len(laws)):
+    done = total - len(declared(run.implementation, laws))
+    for number, law in enumerate(laws):
+        if not_declared(run.implementation, law):
+            yield run.try_law(law)
+            continue
         stands = Progress(run.implementation.name, law.id, done, total)
         run.options.show(stands)
-        run.pace.listen(run.implementation, laws[done - total :], run.options, stands)
+        run.pace.listen(run.implementation, laws[number:], run.options, stands)
         yield run.try_law(law)
+        done += 1

@@ -7,7 +7,6 @@ from typing import Any
 
 import sympy
 from sympy import Dummy, Expr, Function, Sum, Symbol
-from sympy.printing.pretty.stringpict import prettyForm, stringPict
 
 Range = tuple[Any, Any]
 
@@ -25,9 +24,6 @@ class Expectation(Function):  # type: ignore[misc]
         body = rf"\mathbb{{E}}\left[{printer._print(self.args[0])}\right]"
         return body if exp is None else rf"{body}^{{{exp}}}"
 
-    def _pretty(self, printer: Any) -> Any:
-        return printer._print_Function(self, func_name="E")
-
 
 class Variance(Function):  # type: ignore[misc]
     """Var(X) = E[X²] − E[X]², left unevaluated."""
@@ -37,9 +33,6 @@ class Variance(Function):  # type: ignore[misc]
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         body = rf"\operatorname{{Var}}\left({printer._print(self.args[0])}\right)"
         return body if exp is None else rf"{body}^{{{exp}}}"
-
-    def _pretty(self, printer: Any) -> Any:
-        return printer._print_Function(self, func_name="Var")
 
 
 class Partial(Function):  # type: ignore[misc]
@@ -51,11 +44,6 @@ class Partial(Function):  # type: ignore[misc]
         function, variable = (printer._print(argument) for argument in self.args)
         body = rf"\frac{{\partial}}{{\partial {variable}}} \left({function}\right)"
         return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
-
-    def _pretty(self, printer: Any) -> Any:
-        function, variable = (printer._print(argument) for argument in self.args)
-        operator = prettyForm("∂") / prettyForm(*stringPict.next("∂", variable))
-        return prettyForm(*stringPict.next(operator, " ", prettyForm(*function.parens())))
 
 
 class Quotient(Function):  # type: ignore[misc]
@@ -69,10 +57,6 @@ class Quotient(Function):  # type: ignore[misc]
         body = rf"\left\lfloor {numerator} / {divisor} \right\rfloor"
         return body if exp is None else rf"{body}^{{{exp}}}"
 
-    def _pretty(self, printer: Any) -> Any:
-        numerator, divisor = (_drawn_operand(printer, argument) for argument in self.args)
-        return prettyForm(*stringPict.next("⌊", numerator, "/", divisor, "⌋"))
-
 
 class Remainder(Function):  # type: ignore[misc]
     """n mod d for integers n ≥ 0 and d ≥ 1."""
@@ -85,19 +69,10 @@ class Remainder(Function):  # type: ignore[misc]
         body = rf"{numerator} \bmod {divisor}"
         return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
 
-    def _pretty(self, printer: Any) -> Any:
-        numerator, divisor = (_drawn_operand(printer, argument) for argument in self.args)
-        return prettyForm(*stringPict.next(numerator, " mod ", divisor), binding=prettyForm.MUL)
-
 
 def _latex_operand(printer: Any, operand: Expr) -> str:
     body = str(printer._print(operand))
     return body if operand.is_Atom else rf"\left({body}\right)"
-
-
-def _drawn_operand(printer: Any, operand: Expr) -> Any:
-    body = printer._print(operand)
-    return body if operand.is_Atom else prettyForm(*body.parens())
 
 
 def total(summand: Callable[[Any], Expr], index: str, bounds: Range) -> Expr:

@@ -1,4 +1,4 @@
-"""Formulas as LaTeX, as Unicode art, and in one line: terms in their usual order, or as they were written."""
+"""Formulas as LaTeX and in one line: terms in their usual order, or as they were written."""
 
 from __future__ import annotations
 
@@ -7,38 +7,16 @@ from typing import Any
 import sympy
 from sympy import Expr
 from sympy.printing.latex import LatexPrinter
-from sympy.printing.pretty.pretty import PrettyPrinter
-from sympy.printing.pretty.pretty_symbology import pretty_symbol
-from sympy.printing.pretty.stringpict import prettyForm, stringPict
-from sympy.printing.str import StrPrinter
+from veriformer.pictures.formulas import one_line
+from veriformer.spec.derivations.unicode_line import UnicodeLine
 
 
-class _Written:
+class _WrittenLatex(LatexPrinter):  # type: ignore[misc]
     """Terms in the order in which they were written, but a number behind what it is added to."""
 
     def _as_ordered_terms(self, expression: Any, order: str | None = None) -> list[Expr]:
         terms = list(expression.args)
         return [*terms[1:], terms[0]] if terms[0].is_Number else terms
-
-
-class _Drawing(PrettyPrinter):  # type: ignore[misc]
-    """Unicode art with array entries as p[i], the names of Greek letters as letters."""
-
-    def _print_Indexed(self, entry: Any) -> Any:  # noqa: N802  # SymPy calls it by this name
-        inside = ", ".join(str(sympy.pretty(index, wrap_line=False)) for index in entry.indices)
-        return prettyForm(f"{_letter(str(entry.base))}[{inside}]")
-
-
-class _WrittenLatex(_Written, LatexPrinter):  # type: ignore[misc]
-    pass
-
-
-class _WrittenDrawing(_Written, _Drawing):
-    pass
-
-
-class _WrittenText(_Written, StrPrinter):  # type: ignore[misc]
-    pass
 
 
 def as_latex(side: Any, as_written: bool = False) -> str:
@@ -48,24 +26,10 @@ def as_latex(side: Any, as_written: bool = False) -> str:
 
 
 def in_one_line(side: Any, as_written: bool = False) -> str:
-    """A side of a statement as one line of plain text."""
-    printer = _WrittenText({"order": "none"}) if as_written else StrPrinter()
-    return str(printer.doprint(sympy.sympify(side)))
+    """A side of a statement as one line of Unicode."""
+    return one_line(as_latex(side, as_written))
 
 
 def in_words(expression: Any) -> str:
-    """An expression in running text: in Unicode where that is one line, else as plain text."""
-    picture = str(_Drawing({"wrap_line": False}).doprint(sympy.sympify(expression)))
-    return in_one_line(expression) if "\n" in picture else picture
-
-
-def drawn(left: Any, relation: str, right: Any, as_written: bool = False) -> str:
-    """Two sides and the relation between them in Unicode art, their middles on one line."""
-    printer = _WrittenDrawing({"order": "none"}) if as_written else _Drawing()
-    sides = [printer._print(sympy.sympify(side)) for side in (left, right)]
-    picture = prettyForm(*stringPict.next(sides[0], f" {relation} ", sides[1]))
-    return "\n".join(line.rstrip() for line in str(picture).splitlines())
-
-
-def _letter(name: str) -> str:
-    return "ℓ" if name == "ell" else str(pretty_symbol(name))
+    """An expression in running text: x², √d_k, the names of Greek letters as letters."""
+    return str(UnicodeLine().doprint(expression))

@@ -52,24 +52,33 @@ def test_an_operation_names_its_laws() -> None:
     assert all(name in text for name, law in LAWS.items() if law.operation.name == "causal_mask")
 
 
-def test_a_law_comes_with_its_derivation() -> None:
-    text = " ".join(shown("explain", "attention.scale").split())
-    assert LAWS["attention.scale"].statement in text
-    assert "Dividing by √d_k keeps the variance" in text
-    assert "Proof:" in text
+def test_a_law_comes_with_its_proof_where_that_is_asked_for() -> None:
+    short, long = (" ".join(shown("explain", "softmax.shift", *more).split()) for more in ((), ("--proof",)))
+    for text in (short, long):
+        assert LAWS["softmax.shift"].statement in text
+        assert f"formula (1) {LAWS['softmax.shift'].claim.formula}" in text
+    assert "(1) is proved by step 4 “Adding a constant to all logits changes nothing” of softmax" in short
+    assert "veriformer explain softmax.shift --proof" in short
+    assert "Proof of (4)" not in short
+    assert "Proof of (4): index sums." in long
 
 
 def test_the_step_that_proves_a_law_is_shown_first() -> None:
-    text = " ".join(shown("explain", "attention.values.hull").split())
-    assert "convex_hull, step 2 “A half-space that contains all values contains the output”" in text
+    text = " ".join(shown("explain", "attention.values.hull", "--proof").split())
+    assert "step 2 “A half-space that contains all values contains the output” of convex_hull" in text
     assert text.index("2. A half-space that") < text.index("The other steps") < text.index("1. In every direction")
-    assert "4. The output is linear" in text
+
+
+def test_what_a_law_and_its_proof_assume_is_given() -> None:
+    text = " ".join(shown("explain", "attention.causal.no_future_leak").split())
+    assert "given the keyword is_causal the convention causal_alignment" in text
+    assert "in the proof: B_ik = 0" in text
 
 
 def test_a_definition_says_why_it_was_chosen() -> None:
     text = " ".join(shown("explain", "attention.scale").split())
     assert "no derivation the definition" in text
-    assert "why so chosen variance_scaling, step 7 “Division by √d_k”" in text
+    assert re.search(r"why so chosen step \d+ “Division by √d_k” of variance_scaling", text)
     assert "says why attention.scale" in " ".join(shown("explain", "variance_scaling").split())
 
 
@@ -94,7 +103,7 @@ def test_every_worked_example_has_a_page() -> None:
 def test_a_worked_example_shows_printed_and_exact() -> None:
     text = shown("explain", "seed_001.root_of_three")
     assert "1.73" in text
-    assert "sqrt(3)" in text
+    assert "√3" in text
     assert "1.7320508" in text
 
 
@@ -118,7 +127,8 @@ def test_a_step_that_does_not_hold_is_status_one(monkeypatch: pytest.MonkeyPatch
     from veriformer.spec.derivations import catalogue, load_derivation
 
     right = load_derivation("variance_scaling")
-    wrong = replace(right.steps[0], right=right.steps[0].right + 1)
+    step = next(step for step in right.steps if step.name == "Mean of one product")
+    wrong = replace(step, right=step.right + 1)
     monkeypatch.setattr("veriformer.spec.derivations.load_derivation", lambda _: replace(right, steps=(wrong,)))
     assert catalogue.derivation_ids()
     result = CliRunner().invoke(application, ["derive", "variance_scaling"], standalone_mode=False)

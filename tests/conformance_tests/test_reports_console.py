@@ -132,16 +132,58 @@ def test_one_reason_is_one_paragraph_however_many_laws_it_stops() -> None:
     ids = [name for name in LAWS if name.startswith("attention.")][:30]
     reasons = [f"attention returned shape ({size}, 3); expected (1, {size})" for size in range(30)]
     text = report_text(report(*(error(name, reason) for name, reason in zip(ids, reasons, strict=True))))
-    assert text.count("could not be judged\n") == 2  # the operation's line and the paragraph's
-    assert "30 laws could not be judged" in text
-    assert f"{ids[0]}, {ids[1]}" in text
-    assert all(name in text for name in ids)
-    assert "ValueError: x" not in text
+    assert text.count("laws could not be judged\n") == 2  # the verdict and the paragraph
+    assert "30 could not be judged\n" in text
+    assert text.count("attention returned shape") == 1
+    assert f"{ids[0]}, and the same in 29 more laws" in " ".join(text.split())
+    assert ids[1] not in text
+    assert all(
+        name in report_text(report(*(error(name, "one") for name in ids)), Options(verbose=True)) for name in ids
+    )
 
 
-def test_the_traceback_is_shown_when_asked_for() -> None:
-    text = report_text(report(error("softmax.shape", "softmax raised")), Options(traceback=True))
-    assert "ValueError: x" in text
+RAISED = """Traceback (most recent call last):
+  File "/usr/lib/python3.13/site-packages/veriformer/adapters/calling.py", line 96, in _called
+    return function(*arguments)
+           ^^^^^^^^^^^^^^^^^^^^
+  File "/home/user/mine.py", line 4, in softmax
+    return torch.softmax(x)
+  File "/usr/lib/python3.13/site-packages/torch/functional.py", line 9, in softmax
+    raise TypeError("dim")
+TypeError: dim is missing
+"""
+
+
+def test_an_exception_is_shown_with_the_frames_of_the_users_own_code() -> None:
+    result = replace(error("softmax.shape", "softmax raised TypeError: dim is missing"), traceback=RAISED)
+    text = report_text(report(result))
+    assert 'File "/home/user/mine.py", line 4, in softmax' in text
+    assert "return torch.softmax(x)" in text
+    assert "functional.py" not in text
+    assert "calling.py" not in text
+    # The reason has said it.
+    assert text.count("TypeError: dim is missing") == 1
+    whole = report_text(report(result), Options(traceback=True))
+    assert "functional.py" in whole
+    assert "calling.py" not in whole
+
+
+def test_the_frames_of_a_package_are_shown_where_it_is_what_is_checked() -> None:
+    only = RAISED.replace("/home/user/", "/usr/lib/python3.13/site-packages/")
+    text = report_text(report(replace(error("softmax.shape", "softmax raised"), traceback=only)))
+    assert "site-packages/mine.py" in text
+    assert "TypeError: dim is missing" in text
+
+
+def test_a_long_exception_is_cut_to_twelve_lines() -> None:
+    deep = "".join(f'  File "/home/user/mine.py", line {line}, in deeper\n    deeper()\n' for line in range(100))
+    result = replace(error("softmax.shape", "softmax raised"), traceback=f"Traceback:\n{deep}RecursionError: deep\n")
+    lines = report_text(report(result)).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.strip() == "traceback")
+    shown = lines[start + 1 : lines.index("", start)]
+    assert len(shown) == 12
+    assert "lines left out" in shown[0]
+    assert shown[-1].strip() == "RecursionError: deep"
 
 
 def test_text_of_others_cannot_speak_to_the_terminal() -> None:
@@ -155,13 +197,14 @@ def test_text_of_others_cannot_speak_to_the_terminal() -> None:
     assert len(text) < 10_000
 
 
-def test_only_the_first_violations_are_shown_in_full_unless_verbose() -> None:
+def test_only_the_first_violation_is_shown_in_full_unless_verbose() -> None:
     results = [
         replace(grouped_violation(), law=law) for name, law in LAWS.items() if name.startswith("grouped_query.k")
     ]
     assert len(results) >= 3
     short, long = (report_text(report(*results * 2), Options(verbose=verbose)) for verbose in (False, True))
-    assert short.count("smallest case") < long.count("smallest case") == 2 * len(results)
+    assert short.count("smallest case") == 1
+    assert long.count("smallest case") == 2 * len(results)
     assert "--verbose shows their cases" in short
 
 
@@ -186,8 +229,55 @@ def test_missing_features_are_named_with_the_number_of_laws() -> None:
     missing = "scaled_dot_product_attention has no keyword bias"
     undeclared = [LawResult(LAWS[f"attention.bias.{name}"], "not_declared", reason=missing) for name in ("value",)]
     text = report_text(report(passed("attention.shape"), *undeclared))
-    assert "1 law holds, 1 not declared" in text
-    assert "no keyword bias (1 law)" in text
+    assert "Not declared        1 law (--verbose says which, and why)" in text
+    assert "no keyword bias" not in text
+    verbose = report_text(report(passed("attention.shape"), *undeclared), Options(verbose=True))
+    assert "1 law holds, 1 not declared" in verbose
+    assert "no keyword bias (1 law)" in verbose
+
+
+def test_what_is_not_declared_is_one_line_of_the_whole_run() -> None:
+    absent = [LawResult(law, "not_declared", reason=f"no operation {law.operation.name}") for law in LAWS.values()]
+    short, long = (report_text(report(*absent), Options(verbose=verbose)) for verbose in (False, True))
+    assert short.count("declared") == 2
+    assert f"Not declared        {len(LAWS)} laws" in short
+    assert "layer_norm (17)" in long
+
+
+def test_the_verdict_and_the_notices_come_before_the_results() -> None:
+    lines = report_text(report(passed("softmax.shape"), grouped_violation(), notices=("it printed",))).splitlines()
+    assert lines[1] == "✗ 1 of 2 laws does not hold"
+    assert lines[3] == "Notices             it printed"
+    assert lines[5].split() == ["grouped_query_attention", "0", "laws", "hold,", "1", "does", "not"]
+    assert [line.split()[0] for line in lines if line.endswith("law holds")] == ["softmax"]
+
+
+@pytest.mark.parametrize(
+    ("results", "more", "verdict"),
+    (
+        ((passed("softmax.shape"),), {}, "✓ All declared laws hold"),
+        ((passed("softmax.shape"), error("softmax.dtype", "it raised")), {}, "✗ 1 of 2 laws could not be judged"),
+        (
+            (replace(grouped_violation(), expected_failure="tiled"), passed("softmax.shape")),
+            {},
+            "✓ All declared laws hold, but for the expected failures",
+        ),
+        ((passed("softmax.shape"),), {"stale": ("line 3",)}, "✗ The list of expected failures is not true any more"),
+        ((LawResult(LAWS["softmax.shape"], "not_tried"),), {}, "! No law was judged"),
+        (
+            (LawResult(LAWS["softmax.shape"], "not_tried"), passed("softmax.dtype")),
+            {},
+            "! 1 of 2 laws was not tried",
+        ),
+        (
+            (grouped_violation(), error("softmax.dtype", "it raised"), passed("softmax.shape")),
+            {},
+            "✗ 1 of 3 laws does not hold, 1 could not be judged",
+        ),
+    ),
+)
+def test_the_verdict_is_a_sentence(results: tuple[LawResult, ...], more: dict[str, object], verdict: str) -> None:
+    assert report_text(report(*results, **more)).splitlines()[1] == verdict
 
 
 def test_conventions_that_are_not_standard_are_always_shown() -> None:

@@ -140,7 +140,7 @@ def test_a_choice_that_nobody_reported_is_told_by_what_it_does() -> None:
     assert "`turn=minus_missing`" in text
     assert "neither sine has a minus" in text
     assert "met in no known report" in text
-    assert "veriformer explain turn" not in text
+    assert "how to look veriformer explain turn=minus_missing" in text
 
 
 def test_a_convention_that_the_mistake_hides_is_said() -> None:

@@ -15,7 +15,7 @@ from veriformer.adapters.implementation import Implementation
 from veriformer.conformance_tests.core.fingerprint import fingerprint
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.run.applicability import not_declared
+from veriformer.conformance_tests.run.applicability import declared, not_declared
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.pace import Progress
 from veriformer.conformance_tests.run.runner import Run
@@ -57,24 +57,20 @@ class Distribution:
 
     def __call__(self, run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
         """Yield the results as they come; LoadError, WorkersLost or WorkerDefect where none can come."""
-        name, before = run.implementation.name, total - len(laws)
+        # What is not declared takes no time, and no worker.
+        yield from (run.try_law(law) for law in laws if not_declared(run.implementation, law))
+        shared = declared(run.implementation, laws)
+        name, before = run.implementation.name, total - len(shared)
         run.options.show(Progress(name, "", before, total))
         seconds, tried = 0.0, 0
-        for done, result in enumerate(self._results_of(run, laws), before + 1):
+        for done, result in enumerate(self._results_of(run, shared), before + 1):
             seconds, tried = seconds + result.seconds, tried + (result.seconds > 0)
             forecast = run.pace.forecast_shared(seconds, tried, total - done, self._pool.size)
             run.options.show(Progress(name, result.law.id, done, total, forecast))
             yield result
 
     def _results_of(self, run: Run, laws: list[Law]) -> Iterator[LawResult]:
-        declared = []
-        for law in laws:
-            if not_declared(run.implementation, law):
-                # That takes no time, and no worker.
-                yield run.try_law(law)
-            else:
-                declared.append(law)
-        self._waiting = divided(declared, self._assignment(run), self._pool.size)
+        self._waiting = divided(laws, self._assignment(run), self._pool.size)
         try:
             yield from self._returned(run)
         finally:

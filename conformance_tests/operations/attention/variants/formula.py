@@ -113,6 +113,14 @@ def masked(scores: Scores, arguments: Arguments, point: Point) -> Scores:
     return seen
 
 
+def seen_at(arguments: Arguments, point: Point) -> Array:
+    """Return which keys each query sees at a point, (B, H, L, S); NotDefined if it would not run."""
+    arguments = point["causal_beside_mask"](arguments)
+    query, key = arguments["query"], arguments["key"]
+    shape = (*query.shape[:3], key.shape[2])
+    return masked(Scores(np.zeros(shape), np.ones(shape, dtype=bool)), arguments, point).visible
+
+
 def _averaged(scores: Scores, value: Array | None, sinks: BesideSinks | None, dtype: str, point: Point) -> Array:
     empty_row: Any = point.option("empty_row").name
     sums = point["block_sums"]()

@@ -1,0 +1,144 @@
+"""Operation by operation: how many laws hold; where some do not, the mistake, one case, and the other laws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from rich.text import Text
+from veriformer.conformance_tests.core.law_result import LawResult, Status, is_broken, is_unexpected
+from veriformer.conformance_tests.core.text import counted, joined
+from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines, told_before
+from veriformer.conformance_tests.reports.layout import INDENT, Lines, blank, entry, paragraph
+from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.ranking import most_telling_first
+from veriformer.conformance_tests.reports.undeclared import is_absent, missing_features
+from veriformer.conformance_tests.reports.unjudged import as_before, said_before, unjudged
+from veriformer.conformance_tests.reports.violation import CROSS, title, violation
+from veriformer.conformance_tests.run.report import Report
+
+_FOLLOWS = "not shown: the forward pass breaks laws, and so do its gradients (--verbose shows them)"
+_WITH_STATEMENT = 8
+
+
+def by_operation(report: Report) -> dict[str, list[LawResult]]:
+    """Return the results of every declared operation, by its name."""
+    groups: dict[str, list[LawResult]] = {}
+    for result in report.results:
+        groups.setdefault(result.law.operation.name, []).append(result)
+    return {name: results for name, results in groups.items() if not all(map(is_absent, results))}
+
+
+def broken_operations(report: Report, options: Options) -> Lines:
+    """Return the operations that break laws or could not be judged, with everything about it."""
+    groups = _groups(report, broken=True)
+    column = _column(groups, options.width)
+    return [line for name, results in groups.items() for line in _broken(report, name, results, column, options)]
+
+
+def other_operations(report: Report, options: Options) -> Lines:
+    """Return a line for each operation that breaks no law, but for those that are expected to."""
+    groups = _groups(report, broken=False)
+    column = _column(groups, options.width)
+    return [line for name, results in groups.items() for line in _counts(report, name, results, column, options)]
+
+
+def tally(results: Iterable[LawResult], *, verbose: bool = False) -> str:
+    """Return the counts of one operation in words; laws that are not declared count if `verbose`."""
+    counts: Counter[Status] = Counter(result.status for result in results)
+    failed = counts["failed"]
+    return joined(
+        [
+            f"{counts['passed']} {'law holds' if counts['passed'] == 1 else 'laws hold'}",
+            f"{failed} {'does' if failed == 1 else 'do'} not" if failed else "",
+            f"{counts['error']} could not be judged" if counts["error"] else "",
+            f"{counts['not_declared']} not declared" if counts["not_declared"] and verbose else "",
+            f"{counts['not_tried']} not tried" if counts["not_tried"] else "",
+        ]
+    )
+
+
+def failures(report: Report, results: list[LawResult], options: Options) -> Lines:
+    """Return why one operation breaks laws, the most telling law with its case, the others, and the errors."""
+    violated = [result for result in most_telling_first(results) if is_unexpected(result)]
+    errors = [result for result in results if result.status == "error" and is_unexpected(result)]
+    if not violated and not errors:
+        return []
+    operation = results[0].law.operation.name
+    explained = diagnosis_lines(report, operation, options)
+    again = {} if options.verbose else said_before(report, errors)
+    said = {result.law.id for its in again.values() for result in its}
+    return [
+        *([*explained, blank()] if explained else []),
+        *_violations(report, operation, violated, options),
+        *unjudged(report, [result for result in errors if result.law.id not in said], options),
+        *as_before(again, options),
+    ]
+
+
+def _violations(report: Report, operation: str, violated: list[LawResult], options: Options) -> Lines:
+    """Return the most telling violation with its case, and the others in brief; all with their cases if verbose."""
+    # The same mistake was shown on a case of an earlier operation.
+    in_full = len(violated) if options.verbose else 0 if told_before(report, operation) else 1
+    shown = [line for one in violated[:in_full] for line in (*violation(report, one, options), blank())]
+    return [*shown, *_in_brief(violated[in_full:], options)]
+
+
+def _groups(report: Report, *, broken: bool) -> dict[str, list[LawResult]]:
+    groups = by_operation(report).items()
+    return {name: results for name, results in groups if any(map(is_unexpected, results)) == broken}
+
+
+def _column(names: Iterable[str], width: int) -> int:
+    """Return where the counts begin: behind the longest name, unless the page is too narrow for that."""
+    return min(max(map(len, names), default=0) + 3, width // 2)
+
+
+def _broken(report: Report, name: str, results: list[LawResult], column: int, options: Options) -> Lines:
+    lines = _counts(report, name, results, column, options)
+    if _follows_from_another(report, name) and not options.verbose:
+        return [*lines, *entry("", _FOLLOWS, options.width, indent=0, label_width=column, style="dim"), blank()]
+    return [*lines, blank(), *failures(report, results, options)]
+
+
+def _counts(report: Report, name: str, results: list[LawResult], column: int, options: Options) -> Lines:
+    doubtful = any(is_broken(result) or result.status == "not_tried" for result in results)
+    style = "red" if any(map(is_unexpected, results)) else "yellow" if doubtful else "green"
+    lines = _heading(name, tally(results, verbose=options.verbose), column, options.width, style)
+    notes = [_origin(report, name)] if name in report.derived else []
+    notes += missing_features(results) if options.verbose else []
+    return lines + [
+        line for note in notes for line in entry("", note, options.width, indent=0, label_width=column, style="dim")
+    ]
+
+
+def _heading(name: str, counts: str, column: int, width: int, style: str) -> Lines:
+    """Return the name of an operation and its counts, on two lines where one is too short for both."""
+    lines = entry("", counts, width, indent=0, label_width=column, style=style)
+    if len(name) >= column:
+        return [Text(name), *lines]
+    return [Text(name.ljust(column)).append_text(lines[0][column:]), *lines[1:]]
+
+
+def _origin(report: Report, operation: str) -> str:
+    return f"derived from {report.derived[operation]} by automatic differentiation"
+
+
+def _follows_from_another(report: Report, operation: str) -> bool:
+    """Return whether an operation was derived from one that breaks laws itself."""
+    origin = report.derived.get(operation)
+    return any(result.law.operation.name == origin for result in report.results if is_unexpected(result))
+
+
+def _in_brief(results: list[LawResult], options: Options) -> Lines:
+    """Return violations without their cases: the first with the statements of their laws, the others by id."""
+    if not results:
+        return []
+    lines = [line for result in results[:_WITH_STATEMENT] for line in title(result, options.width)]
+    if left := [result.law.id for result in results[_WITH_STATEMENT:]]:
+        line = Text(f"  {CROSS} ", style="bold red")
+        lines.append(
+            line.append(f"{counted(len(left), 'more law')} that {'does' if len(left) == 1 else 'do'} not hold")
+        )
+        lines += paragraph(", ".join(left), options.width, INDENT)
+    return [*lines, *paragraph("(--verbose shows their cases too)", options.width, INDENT, "dim"), blank()]

@@ -10,7 +10,7 @@ from veriformer.lessons.exercises import exercises, lesson_titles
 from veriformer.lessons.feedback import WIDTH
 from veriformer.lessons.progress import FILE, Progress
 
-_ID_WIDTH = 30
+_ID_WIDTH = 29
 
 
 def course_lines(progress: Progress, width: int = WIDTH) -> Lines:

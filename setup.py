@@ -11,7 +11,7 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-ROOMS = ("spec", "reference", "conformance_tests", "adapters", "cli", "pictures")
+ROOMS = ("spec", "reference", "conformance_tests", "adapters", "cli", "pictures", "lessons")
 
 SITE = ("documentation",) if (Path(__file__).parent / "documentation" / "index.html").is_file() else ()
 FOUND = [name for room in ROOMS for name in find_packages(include=(room, f"{room}.*"))]

@@ -26,6 +26,7 @@ from veriformer.cli.failures import (
     show_user_error,
 )
 from veriformer.cli.identify import identify_command
+from veriformer.cli.learn import learn_command
 from veriformer.cli.listings import list_command
 from veriformer.cli.output import printing
 from veriformer.cli.reports import report_group
@@ -68,6 +69,7 @@ application.add_command(explain_command)
 application.add_command(derive_command)
 application.add_command(report_group)
 application.add_command(docs_command)
+application.add_command(learn_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

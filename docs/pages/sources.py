@@ -32,6 +32,7 @@ _NAVIGATION = {
     "Use": (
         "Overview <readme.md>",
         "first_steps.md",
+        "report.md",
         "interface.md",
         "models.md",
         "porting.md",
@@ -41,7 +42,7 @@ _NAVIGATION = {
         "own_laws.md",
         "own_operation.md",
     ),
-    "Learn": ("derivations/index.md",),
+    "Learn": ("learn.md", "derivations/index.md"),
     "Look up": ("operations.md", "laws.md", "conventions.md", "mistakes_caught.md", "worked_examples.md", "cost.md"),
     "How far it can be trusted": (
         "measured.md",

@@ -95,23 +95,15 @@ def _compared(options: dict[str, Any]) -> Comparison:
 
 
 def _print(comparison: Comparison, *, verbose: bool, color: bool) -> None:
-    from veriformer.conformance_tests.reports import two_implementations as page
-    from veriformer.conformance_tests.reports.layout import blank, paragraph
+    from rich.text import Text
     from veriformer.conformance_tests.reports.options import Options
-    from veriformer.conformance_tests.reports.screen import print_lines
+    from veriformer.conformance_tests.reports.two_implementations import comparison_page
 
     if not comparison.compared:
         return
     console = standard_output(color=color)
-    options = Options(verbose=verbose, width=console.width)
-    console.print(page.outcomes(comparison), soft_wrap=False)
-    conventions = page.conventions_side_by_side(comparison, everything=verbose)
-    if conventions is not None:
-        print_lines(console, [blank()])
-        console.print(conventions, soft_wrap=False)
-    print_lines(console, page.details(comparison, options))
-    print_lines(console, page.only_one_has(comparison, options))
-    print_lines(console, [blank(), *paragraph(page.summary(comparison), console.width)])
+    for part in comparison_page(comparison, Options(verbose=verbose, width=console.width)):
+        console.print(part, soft_wrap=isinstance(part, Text))
 
 
 def _write(comparison: Comparison, path: Path | None) -> None:

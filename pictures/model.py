@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Mark = Literal["plain", "wrong", "visible", "hidden", "unseen"]
-"""What is said of a cell: nothing, that it is wrong, that a query sees this key, that it does not, or that no case
-tried it."""
+Mark = Literal["plain", "wrong", "visible", "hidden", "unseen", "omitted"]
+"""What is said of a cell: nothing, that it is wrong, that a query sees this key, that it does not, that no case tried
+it, or that it stands for cells that were left out."""
 
 Status = Literal["holds", "departs", "unrecognised", "plain"]
 """What is said of a part of a model."""
@@ -28,7 +28,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """A matrix: its rows run along `row_axis`, such as "query", its columns along `column_axis`, such as "key"."""
+    """A matrix: its rows are counted along `row_axis`, such as "query", its columns along `column_axis`, such as "key".
+
+    Rows and columns are numbered from 0 where an axis has a name and no labels. `note` says what was left out.
+    """
 
     title: str
     cells: tuple[tuple[Cell, ...], ...]
@@ -36,11 +39,15 @@ class Grid:
     column_axis: str = ""
     row_labels: tuple[str, ...] = ()
     column_labels: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class ErrorBar:
-    """An error and the largest one that rounding explains, both positive, on a logarithmic scale."""
+    """An error and the largest one that rounding explains, both positive, on a logarithmic scale.
+
+    Either may be 0 or infinite; an error that is no number counts as infinite.
+    """
 
     title: str
     error: float
@@ -68,7 +75,10 @@ class Tree:
 
 @dataclass(frozen=True)
 class Clocks:
-    """Angles as the hands of clocks, in radians: a row for each position, a clock for each pair of components."""
+    """Angles as the hands of clocks, in radians: a row for each position, a clock for each pair of components.
+
+    Hands point up at 0 and turn clockwise.
+    """
 
     title: str
     angles: tuple[tuple[float, ...], ...]

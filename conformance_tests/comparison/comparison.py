@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from veriformer.conformance_tests.core.presentation import Presented
 from veriformer.conformance_tests.core.subject import Refused
+from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.rarity import RareCase
@@ -158,7 +160,7 @@ class OperationComparison:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Presented):
     """Two implementations compared; `only_first` and `only_second` name the operations that the other lacks.
 
     `dtypes` are those that only one of them declares.
@@ -193,3 +195,17 @@ class Comparison:
     def exit_status(self) -> int:
         """0 they agree, 1 they differ, 2 nothing could be compared, or a case not judged."""
         return {"agree": 0, "part": 1, "error": 2}[self.verdict]
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one line."""
+        both = f"{plain(self.first)} and {plain(self.second)}"
+        differing = sum(not operation.agrees for operation in self.compared)
+        if differing:
+            return f"{both} differ in {differing} of {counted(len(self.compared), 'operation')}"
+        if self.verdict == "error":
+            return f"{both} could not be compared{' in every case' if self.compared else ''}"
+        return f"{both} agree in {counted(len(self.compared), 'operation')}"
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.headline}>"

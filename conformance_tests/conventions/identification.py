@@ -18,8 +18,10 @@ from veriformer.conformance_tests.conventions.profile import Profile, finding_of
 from veriformer.conformance_tests.conventions.questions import answer
 from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.presentation import Presented
 from veriformer.conformance_tests.core.selection import Selection, UnknownName, unknown
 from veriformer.conformance_tests.core.subject import Subject, standard_conventions
+from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.operations.attention.case import MASK_KINDS, AttentionSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space
@@ -54,7 +56,7 @@ class Identified:
 
 
 @dataclass(frozen=True)
-class Identification:
+class Identification(Presented):
     """What is known of every convention of every operation of an implementation."""
 
     implementation: str
@@ -80,6 +82,18 @@ class Identification:
             if (item.convention, item.operation) == (convention, operation):
                 return item.value
         raise KeyError(f"{convention} of {operation} was not asked about")
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one line."""
+        name = plain(self.implementation)
+        if self.contradicted:
+            return f"{name} contradicts {counted(len(self.contradicted), 'declared value')}"
+        known = sum(item.told == "told" for item in self.conventions)
+        return f"{name}: {known} of {counted(len(self.conventions), 'convention')} known"
+
+    def __repr__(self) -> str:
+        return f"<Identification: {self.headline}>"
 
 
 def identify(

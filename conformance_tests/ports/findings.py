@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from veriformer.conformance_tests.core.presentation import Presented
+from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 
 PortVerdict = Literal["agree", "differ", "inside"]
@@ -113,7 +115,7 @@ class PartPair:
 
 
 @dataclass(frozen=True)
-class PortComparison:
+class PortComparison(Presented):
     """The outcome of comparing two whole models on the same inputs, each with its own weights.
 
     `apart` is the largest difference of their results as a part of the largest entry; infinite where these have other
@@ -145,3 +147,15 @@ class PortComparison:
     def changes(self) -> tuple[str, ...]:
         """What the second model must change, each thing once."""
         return tuple(dict.fromkeys(one.cause.change for one in self.differences if one.cause.change))
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one line."""
+        first, second = plain(self.first), plain(self.second)
+        if self.verdict == "differ":
+            places = counted(len(self.differences), "place") if self.differences else "its results"
+            return f"{second} differs from {first} in {places}"
+        return f"{second} agrees with {first}{', though not inside' if self.verdict == 'inside' else ''}"
+
+    def __repr__(self) -> str:
+        return f"<PortComparison: {self.headline}>"

@@ -31,7 +31,7 @@ def identification_lines(identification: Identification, *, width: int, verbose:
     """Return a page: each convention with its values, their operations and the evidence; then the counts."""
     name = plain(identification.implementation)
     operations = counted(len(identification.operations), "operation")
-    lines: Lines = [Text(name, style="bold").append(f"   {identification.framework}, {operations}", style="dim")]
+    lines: Lines = [Text(name, style="bold").append(f"   {plain(identification.framework)}, {operations}", style="dim")]
     for convention in CONVENTIONS.values():
         groups = _groups([item for item in identification.conventions if item.convention == convention.name])
         if not groups:

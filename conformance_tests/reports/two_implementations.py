@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 from rich.text import Text
 from veriformer.adapters.implementation import LIMITATIONS
@@ -13,6 +15,22 @@ from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.partings import cause_words, parting, short_name
 
 _CORRECT = "correct what does not obey the laws"
+
+
+def comparison_page(comparison: Comparison, options: Options) -> Sequence[Table | Text]:
+    """Return everything about a comparison, tables between lines; only why, if nothing could be compared."""
+    if not comparison.compared:
+        return paragraph(why_nothing(comparison), options.width)
+    conventions = conventions_side_by_side(comparison, everything=options.verbose)
+    differing: list[Table | Text] = [] if conventions is None else [blank(), conventions]
+    return [
+        outcomes(comparison),
+        *differing,
+        *details(comparison, options),
+        *only_one_has(comparison, options),
+        blank(),
+        *paragraph(summary(comparison), options.width),
+    ]
 
 
 def outcomes(comparison: Comparison) -> Table:

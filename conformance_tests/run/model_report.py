@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Recognition
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.report import Report, VerdictName
@@ -76,6 +77,22 @@ class ModelReport(Report):
         if self.departures or self.broken:
             return "violates"
         return "conforms" if self.is_recognised else "error"
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one line."""
+        name = plain(self.implementation)
+        found = [
+            f"departs in {counted(len(self.departures), 'place')}" if self.departures else "",
+            f"violates {counted(len(self.broken), 'law')}" if self.broken else "",
+        ]
+        said = " and ".join(filter(None, found))
+        if said:
+            return f"{name} {said}"
+        return f"{name} holds" if self.is_recognised else f"{name}: {self.reason}"
+
+    # A dataclass writes its own otherwise.
+    __repr__ = Report.__repr__
 
     @property
     def reason(self) -> str:

@@ -9,13 +9,15 @@ from typing import Literal
 
 from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.law_result import LawResult, is_unexpected
+from veriformer.conformance_tests.core.presentation import Presented
+from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 
 VerdictName = Literal["conforms", "violates", "error"]
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Presented):
     """The outcome of all laws for one implementation.
 
     `notices`: sentences about the implementation as a whole, such as a misspelt operation, or output that it printed.
@@ -88,3 +90,19 @@ class Report:
     def exit_status(self) -> int:
         """0: every declared law holds; 1: a law is violated; 2: nothing could be judged, or not all."""
         return {"conforms": 0, "violates": 1, "error": 2}[self.verdict]
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one line: "my.py violates 2 of 40 laws"."""
+        counts, name = self.counts, plain(self.implementation)
+        judged = counts["passed"] + counts["failed"] + counts["errors"]
+        broken = sum(map(is_unexpected, self.results))
+        if broken:
+            return f"{name} violates {broken:,} of {counted(judged, 'law')}"
+        if self.verdict == "error":
+            return f"{name}: not every law was tried" if judged else f"{name}: no law was judged"
+        stale = f", but {counted(len(self.stale), 'expected failure')} no longer fails" if self.stale else ""
+        return f"{name} obeys {counted(counts['passed'], 'law')}{stale}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline}>"

@@ -66,3 +66,11 @@ class Derivation:
     def check(self, limit: float | None = None) -> DerivationResult:
         """Check every step, each for at most `limit` seconds of processor time. Failures are reported, not raised."""
         return DerivationResult(self.id, tuple(step.check(limit) for step in self.steps))
+
+    def __repr__(self) -> str:
+        return f"<derivation {self.id}: {self.title}; {len(self.steps)} steps>"
+
+    def _repr_html_(self) -> str:
+        from veriformer.spec.derivations.rendering import render_html
+
+        return render_html(self)

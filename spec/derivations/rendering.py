@@ -1,4 +1,4 @@
-"""A derivation as Markdown with LaTeX, and as text for a terminal."""
+"""A derivation as Markdown with LaTeX, as text for a terminal, and as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sympy
+from veriformer.pictures.model import Formula
 from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation
 from veriformer.spec.derivations.inequalities import Inequality
@@ -40,6 +41,20 @@ def render_markdown(derivation: Derivation, result: DerivationResult | None = No
     if derivation.reason_without_law:
         lines += [f"**No law names it.** {derivation.reason_without_law}", ""]
     return "\n".join(lines)
+
+
+def render_html(derivation: Derivation) -> str:
+    """The same in HTML for a notebook, with formulas that a browser draws."""
+    from veriformer.pictures.html import Entry, card
+
+    entries = [Entry(f"{derivation.id} holds for {derivation.scope.meaning}.")]
+    entries += [Entry(assumption, "assumption") for assumption in derivation.assumptions]
+    for number, step in enumerate(derivation.steps, 1):
+        entries += [Entry(Formula(step_latex(step)), f"{number}. {step.name}")]
+        entries += [Entry(Formula(definition_latex(definition)), "where") for definition in step.where]
+        entries += [Entry(step.why), *([Entry("; ".join(step.hypotheses), "given")] if step.hypotheses else [])]
+    entries += [Entry(remark, "remark") for remark in derivation.remarks]
+    return card(derivation.title, *entries, *(Entry(source.citation, "source") for source in derivation.sources))
 
 
 def render_text(

@@ -78,6 +78,23 @@ class LawStatement:
         """The optional keywords without which the law cannot be tried on the operation."""
         return self.claim.features
 
+    def __repr__(self) -> str:
+        return f"<law {self.id}: {self.statement}>"
+
+    def _repr_html_(self) -> str:
+        from veriformer.pictures.html import Entry, card
+
+        claim = self.claim
+        why = f"proved by the derivation {claim.derivation}" if claim.derivation else f"not proved: {claim.reason}"
+        return card(
+            self.id,
+            Entry(claim.statement),
+            Entry(claim.formula, "formula", code=True),
+            Entry(self.operation.name, "of"),
+            Entry(why, "why"),
+            Entry(claim.source, "source"),
+        )
+
 
 def state(properties: tuple[Property, ...], operation: Operation) -> tuple[LawStatement, ...]:
     """Return the laws that the properties become when stated of an operation."""

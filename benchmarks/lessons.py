@@ -25,6 +25,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from veriformer.adapters.loading import load
@@ -135,6 +136,8 @@ def _results(jobs: list[Job], workers: int, record: Path | None) -> Iterator[dic
     known = _known(record)
     yield from (known[job[0]] for job in jobs if job[0] in known)
     left = [job for job in jobs if job[0] not in known]
+    # In no order, so that a run that is cut short has seen something of everything.
+    Random(0).shuffle(left)
     with ProcessPoolExecutor(workers) as pool:
         for future in as_completed([pool.submit(_graded, job) for job in left]):
             result = future.result()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from veriformer.cli.failures import UserError
+from veriformer.cli.learn_grade import grade_command, spot_command
 from veriformer.cli.options import file_option, writing
 
 if TYPE_CHECKING:
@@ -153,3 +154,7 @@ def _closing(outcomes: list[Outcome], folder: Path) -> list[Any]:
     from veriformer.lessons.next_hint import closing_lines
 
     return closing_lines(outcomes, folder)
+
+
+learn_command.add_command(grade_command)
+learn_command.add_command(spot_command)

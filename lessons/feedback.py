@@ -49,13 +49,18 @@ def outcome_sentence(outcome: Outcome) -> str:
     """Return the sentence about an outcome: the first broken law, or why no law could be tried."""
     law = outcome.law
     if law is None:
-        return f"{outcome.sentence[:1].upper()}{outcome.sentence[1:]}." if outcome.sentence else ""
-    return law.law.statement if law.status == "failed" else f"{law.reason}."
+        return _ended(f"{outcome.sentence[:1].upper()}{outcome.sentence[1:]}")
+    return law.law.statement if law.status == "failed" else _ended(law.reason)
 
 
 def hint_lines(hints: Hints, layer: Layer, width: int = WIDTH) -> Lines:
     """Return one hint."""
     return {1: _law_and_case, 2: _question, 3: _mistake}[layer](hints, width)
+
+
+def _ended(sentence: str) -> str:
+    """Return a sentence with one full stop; messages of programs may have their own."""
+    return f"{sentence.rstrip('.')}." if sentence else ""
 
 
 def _verb(outcome: Outcome) -> str:

@@ -10,7 +10,7 @@ from rich.text import Text
 from veriformer.conformance_tests.core.text import plain, printable
 from veriformer.conformance_tests.reports.layout import Lines, blank, heading
 from veriformer.lessons.feedback import WIDTH, outcome_lines, outcome_sentence
-from veriformer.lessons.grading import Grade
+from veriformer.lessons.grading import Grade, Group
 
 _SCHEMA = 1
 
@@ -19,12 +19,7 @@ def grade_lines(grade: Grade, width: int = WIDTH) -> Lines:
     """Return the grade of one exercise."""
     first, *rest = outcome_lines(grade.outcome, width)
     first.append(f"   {grade.points:g} of {grade.graded.points:g}", style="bold")
-    groups = [group for group in grade.groups if grade.graded.laws]
-    rows = [
-        Text(f"    {'✓' if group.holds else '✗'} {plain(group.pattern)}   {group.points * group.holds:g} of {group.points:g}")
-        for group in groups
-    ]
-    return [first, *rest, *rows]
+    return [first, *rest, *(_group(group) for group in grade.groups if grade.graded.laws)]
 
 
 def total_lines(grades: Sequence[Grade]) -> Lines:
@@ -63,6 +58,11 @@ def grades_junit(grades: Sequence[Grade]) -> str:
             ElementTree.SubElement(case, "failure", message=message).text = _written(str(grade.outcome))
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _group(group: Group) -> Text:
+    mark = "✓" if group.holds else "✗"
+    return Text(f"    {mark} {plain(group.pattern)}   {group.points * group.holds:g} of {group.points:g}")
 
 
 def _exercise_json(grade: Grade) -> dict[str, Any]:

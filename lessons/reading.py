@@ -51,7 +51,7 @@ def read_text(path: Path) -> str:
 
 def _refuse_missing(tree: ast.Module, path: Path, exercise: Exercise) -> None:
     """Raise Unclear where nothing in a file is called what the exercise asks for."""
-    names = _names(tree)
+    names = names_of(tree)
     if exercise.operation in names:
         return
     from veriformer.adapters.spelling import suggestion
@@ -61,7 +61,7 @@ def _refuse_missing(tree: ast.Module, path: Path, exercise: Exercise) -> None:
     raise Unclear(f"{path.name} has no function {exercise.operation}{hint}; the exercise asks for that name")
 
 
-def _names(tree: ast.Module) -> list[str]:
+def names_of(tree: ast.Module) -> list[str]:
     """Return the names that a module gets, as far as its text shows them."""
     names: list[str] = []
     for node in ast.walk(tree):

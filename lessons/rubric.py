@@ -12,7 +12,8 @@ from typing import Any
 from veriformer.lessons.exercise import Exercise
 from veriformer.lessons.exercises import UnknownExercise, exercise_called, exercises
 
-_KEYS = {"seeds", "time_limit", "memory_limit", "exercises"}
+_LIMITS = ("time_limit", "memory_limit")
+_KEYS = {"seeds", *_LIMITS, "exercises"}
 _OF_EXERCISE = {"points", "laws"}
 
 
@@ -56,7 +57,7 @@ def read_rubric(path: Path) -> Rubric:
     graded = tuple(_graded(name, one, path) for name, one in _table(record, "exercises", path).items())
     if not graded:
         raise UnusableRubric(f"{path} grades no exercise; write [exercises.softmax] with points = 1")
-    limits = {name: _number(record[name], f"{path}: {name}") for name in ("time_limit", "memory_limit") if name in record}
+    limits = {name: _number(record[name], f"{path}: {name}") for name in _LIMITS if name in record}
     return Rubric(graded, _seeds(record.get("seeds", [0]), path), **limits)
 
 
@@ -106,7 +107,7 @@ def _number(value: Any, place: str) -> float:
 
 
 def _seeds(value: Any, path: Path) -> tuple[int, ...]:
-    fits = isinstance(value, list) and value and all(isinstance(one, int) and not isinstance(one, bool) for one in value)
-    if not fits:
+    numbers = value if isinstance(value, list) else []
+    if not numbers or any(isinstance(one, bool) or not isinstance(one, int) for one in numbers):
         raise UnusableRubric(f"{path}: seeds is {value!r}; write whole numbers, such as [3, 14]")
-    return tuple(value)
+    return tuple(numbers)

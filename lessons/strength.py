@@ -35,10 +35,11 @@ _LADDER: tuple[tuple[str, ...], ...] = (
     ("values.hull", "between", "convex", "increasing", "monotone", "tails", "sides", "later_keys", "saturation"),
     ("scale", "eps", "gain", "gain_and_shift", "biases", "output_bias", "scale.*", "explicit_scale"),
     ("causal.no_future_leak", "target.no_future_leak", "causal.prefix", "target.prefix", "causal.*"),
+    ("large_logits", "minus_infinity", "large_mean", "large_logarithms"),
     ("worked_examples",),
     ("value", "values", "mask.value", "*.value", "architecture.*"),
     ("*",),
-    ("large_logits", "minus_infinity", "large_mean", "large_logarithms", "*.nonfinite_*", "mask.empty_row*"),
+    ("*.nonfinite_*", "mask.empty_row*"),
     # How it behaves as a program.
     ("memory_layout", "result_kept", "same_call_same_answer", "history_independence"),
 )

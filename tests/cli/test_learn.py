@@ -1,0 +1,94 @@
+"""`veriformer learn`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from veriformer.cli.application import application
+from veriformer.cli.failures import UserError
+
+WRONG_AXIS = (
+    "import numpy as np\n\n\ndef softmax(x):\n    e = np.exp(x - x.max())\n    return e / e.sum(-2, keepdims=True)\n"
+)
+
+
+def learn(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(
+        application, ["learn", *map(str, arguments)], standalone_mode=False, catch_exceptions=False
+    )
+
+
+def refused(*arguments: str | Path) -> str:
+    with pytest.raises(UserError) as error:
+        learn(*arguments)
+    return error.value.message
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    learn("new", tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def test_a_course_is_begun_and_nothing_in_it_is_overwritten(folder: Path) -> None:
+    (folder / "softmax.py").write_text("mine")
+    result = learn("new", folder, "--framework", "torch")
+    assert "0 exercises written" in result.output
+    assert (folder / "softmax.py").read_text() == "mine"
+    assert "practice_products" in learn("--dir", folder).output
+
+
+def test_answers_are_checked_hints_come_one_by_one_and_progress_is_kept(folder: Path) -> None:
+    (folder / "softmax.py").write_text(WRONG_AXIS)
+    checked = learn("check", folder, "softmax")
+    assert checked.return_value == 1
+    assert "The weights of each row sum to one." in checked.output
+    first, second, third = (learn("hint", "softmax", folder).output for _ in range(3))
+    assert "1/2" in first
+    assert "softmax_wrong_axis" not in first + second
+    assert second.strip().splitlines()[2].endswith("?")
+    assert "softmax_wrong_axis" in third
+    assert "hint 1 of 3" in learn("hint", "softmax.py", folder, "--again").output
+
+
+def test_what_is_done_is_shown_as_done(folder: Path) -> None:
+    answers = 'd_k = "64"\nw_q = "1024, 64"\nw_v = "1024, 64"\nscores = "128, 128"\n'
+    (folder / "practice_shapes.toml").write_text(answers)
+    assert learn("check", folder, "practice_shapes").return_value == 0
+    assert "✓ practice_shapes" in learn("--dir", folder).output
+    assert learn("hint", "practice_shapes", folder).return_value == 0
+
+
+def test_what_does_not_exist_gets_a_sentence(folder: Path, tmp_path: Path) -> None:
+    assert "veriformer learn new" in refused("check", tmp_path / "none")
+    assert "did you mean 'softmax'" in refused("hint", "sofmax", folder)
+    assert "name the folder" in refused("grade")
+    assert "no folder" in refused("grade", tmp_path / "none")
+    assert "cannot be read" in refused("grade", folder, "--rubric", tmp_path / "none.toml")
+    assert "give neither" in refused("grade", folder, "--cs336", tmp_path / "adapters.py")
+    assert "numbered from 1" in refused("spot", "999")
+    assert "no lesson" in refused("lesson", "nothing_like_it")
+
+
+def test_a_folder_is_graded_by_a_rubric(folder: Path, tmp_path: Path) -> None:
+    rubric, grades, junit = (tmp_path / name for name in ("rubric.toml", "grades.json", "grades.xml"))
+    rubric.write_text("[exercises.practice_shapes]\npoints = 4\n")
+    result = learn("grade", folder, "--rubric", rubric, "--json", grades, "--junit", junit)
+    assert result.return_value == 1
+    assert "0 of 4 points" in result.output
+    assert json.loads(grades.read_text())["exercises"][0]["state"] == "not_begun"
+    assert "<testsuite" in junit.read_text()
+
+
+def test_a_wrong_program_is_shown_and_an_input_judged(tmp_path: Path) -> None:
+    assert "def softmax" in learn("spot", "1").output
+    path = tmp_path / "input.toml"
+    assert learn("spot", "1", "--write", path).return_value == 0
+    assert "already" in refused("spot", "1", "--write", path)
+    path.write_text("x = [[1, 2], [3, 5]]")
+    assert learn("spot", "1", "--answer", path).return_value == 0
+    path.write_text("x = [[1, 1], [1, 1]]")
+    assert learn("spot", "1", "--answer", path).return_value == 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+from veriformer.cli.exports import Exports, export_options
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
 from veriformer.cli.helpers import pool_for, record_for
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
@@ -20,6 +21,7 @@ from veriformer.cli.seconds import Seconds
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.core.selection import Selection
+    from veriformer.conformance_tests.reports.exports.outcome import Outcome
     from veriformer.conformance_tests.reports.options import Options
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
     from veriformer.conformance_tests.run.options import RunOptions
@@ -52,6 +54,8 @@ class Arguments:
     tier: Any
     seed: int
     json_file: Path | None
+    all_laws: bool
+    exports: Exports
     expected_failures: Path | None
     fail_fast: bool
     workers: int
@@ -89,6 +93,8 @@ class CheckOutcome:
 @tier_option("How many calls each law gets.")
 @SEED
 @file_option("--json", "json_file", meaning="Write the report as JSON too.")
+@flag("--all-laws", meaning="List in the JSON the laws that are not declared, too.")
+@export_options("junit", "sarif", "markdown")
 @file_option("--expected-failures", meaning="A list of known failures, each with its reason.")
 @flag("--fail-fast", meaning="Try the most revealing laws first and stop at the first violation.")
 @click.option(
@@ -127,6 +133,7 @@ def check_command(**options: Any) -> int:
     arguments = Arguments(**options)
     sources = (*arguments.implementations, *([str(arguments.expected_failures)] if arguments.expected_failures else []))
     refuse_unwritable(arguments.json_file, sources)
+    arguments.exports.refuse_unwritable(sources, json=arguments.json_file, resume=arguments.resume)
     # A file that is no record of a run is left as it is.
     refuse_unwritable(arguments.resume)
     resume, json_file = arguments.resume, arguments.json_file
@@ -138,8 +145,12 @@ def check_command(**options: Any) -> int:
         outcome = _without_stale(outcome, arguments.expected_failures, expected)
     # The file first: it must not be lost when printing fails.
     _write_json(outcome, arguments)
+    exported = _exported(outcome, arguments.exports)
+    arguments.exports.write(exported)
     with printing():
-        _print(outcome, arguments)
+        with arguments.exports.without_commands():
+            _print(outcome, arguments)
+        arguments.exports.show_on_github(exported)
     return outcome.exit_status
 
 
@@ -260,12 +271,20 @@ def _options(arguments: Arguments, width: int) -> Options:
     return Options(verbose=arguments.verbose, traceback=arguments.traceback, width=width, repair=repair)
 
 
+def _exported(outcome: CheckOutcome, exports: Exports) -> list[Outcome]:
+    if not exports.wanted:
+        return []
+    from veriformer.conformance_tests.reports.exports.checks import could_not_run, report_outcome
+
+    return [*map(report_outcome, outcome.reports), *(could_not_run(*failure) for failure in outcome.failures)]
+
+
 def _write_json(outcome: CheckOutcome, arguments: Arguments) -> None:
     from veriformer.conformance_tests.reports.json_report import failure_as_json, report_as_json, write_json
 
     if arguments.json_file is None:
         return
-    objects = [report_as_json(report) for report in outcome.reports]
+    objects = [report_as_json(report, all_laws=arguments.all_laws) for report in outcome.reports]
     objects += [
         failure_as_json(name, str(error), seed=arguments.seed, tier=arguments.tier) for name, error in outcome.failures
     ]

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from veriformer.cli.exports import export_options
 from veriformer.cli.failures import UserError
 from veriformer.cli.isolation import Isolation, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_unwritable, tier_option, writing
 from veriformer.cli.output import printing, standard_output
 
 if TYPE_CHECKING:
+    from veriformer.cli.exports import Exports
     from veriformer.conformance_tests.comparison.comparison import Comparison
+    from veriformer.conformance_tests.reports.exports.outcome import Outcome
 
 
 @click.command("compare", short_help="Compare an implementation or a whole model with its port.")
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 @SEED
 @file_option("--inputs", meaning="Run models on the arrays in this .npz or .npy file.")
 @file_option("--json", "json_file", meaning="Write the comparison as JSON too.")
+@export_options("junit", "sarif", "markdown")
 @flag("--verbose", "-v", meaning="Show every convention and more of what differs.")
 @flag("--traceback", meaning="Show where an implementation raised while it was loaded.")
 @COLOR
@@ -43,7 +47,9 @@ def compare_command(**options: Any) -> int:
     compared.
     """
     both = (options["first"], options["second"])
-    refuse_unwritable(options["json_file"], (*both, *([str(options["inputs"])] if options["inputs"] else [])))
+    sources = (*both, *([str(options["inputs"])] if options["inputs"] else []))
+    refuse_unwritable(options["json_file"], sources)
+    options["exports"].refuse_unwritable(sources, json=options["json_file"])
     from veriformer.adapters.capture.probable import is_probably_a_model
 
     if any(is_probably_a_model(one) for one in both):
@@ -54,14 +60,18 @@ def compare_command(**options: Any) -> int:
             return status
     if options["inputs"] is not None:
         raise UserError("--inputs is for whole models; name both as model.py:build or model.onnx")
-    comparison = _compared(options)
+    exports: Exports = options["exports"]
+    with exports.written_without_result(both):
+        comparison = _compared(options)
     _write(comparison, options["json_file"])
+    with exports.written_without_result(both):
+        _refuse_nothing(comparison)
+    exported = _exported(comparison, exports)
+    exports.write(exported)
     with printing():
-        _print(comparison, verbose=options["verbose"], color=options["color"])
-    if not comparison.compared:
-        from veriformer.conformance_tests.reports.two_implementations import why_nothing
-
-        raise UserError(why_nothing(comparison))
+        with exports.without_commands():
+            _print(comparison, verbose=options["verbose"], color=options["color"])
+        exports.show_on_github(exported)
     return comparison.exit_status
 
 
@@ -94,16 +104,30 @@ def _compared(options: dict[str, Any]) -> Comparison:
         raise UserError(str(error), error.__cause__ or error) from error
 
 
+def _refuse_nothing(comparison: Comparison) -> None:
+    """Raise UserError where nothing could be compared."""
+    from veriformer.conformance_tests.reports.two_implementations import why_nothing
+
+    if not comparison.compared:
+        raise UserError(why_nothing(comparison))
+
+
 def _print(comparison: Comparison, *, verbose: bool, color: bool) -> None:
     from rich.text import Text
     from veriformer.conformance_tests.reports.options import Options
     from veriformer.conformance_tests.reports.two_implementations import comparison_page
 
-    if not comparison.compared:
-        return
     console = standard_output(color=color)
     for part in comparison_page(comparison, Options(verbose=verbose, width=console.width)):
         console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def _exported(comparison: Comparison, exports: Exports) -> list[Outcome]:
+    if not exports.wanted:
+        return []
+    from veriformer.conformance_tests.reports.exports.comparisons import comparison_outcome
+
+    return [comparison_outcome(comparison)]
 
 
 def _write(comparison: Comparison, path: Path | None) -> None:

@@ -13,7 +13,9 @@ from veriformer.cli.output import printing, standard_output
 
 if TYPE_CHECKING:
     from veriformer.adapters.isolation.limits import ProcessLimits
+    from veriformer.cli.exports import Exports
     from veriformer.conformance_tests.ports.findings import PortComparison
+    from veriformer.conformance_tests.reports.exports.outcome import Outcome
 
 # Options that models have no use for.
 _ABOUT_OPERATIONS = {"operations", "dtypes", "tier", "seed"}
@@ -25,20 +27,26 @@ def compare_named_models(options: dict[str, Any]) -> int | None:
     from veriformer.adapters.errors import LoadError, NotAModel
 
     both = (options["first"], options["second"])
-    try:
-        found = _compared(both, options)
-    except NotAModel as no_model:
-        if all(map(is_probably_a_model, both)) and options["inputs"] is None:
-            return None
-        raise UserError(
-            f"{no_model}; compare a model with a model (model.py:build), or an implementation with one"
-        ) from no_model
-    except LoadError as error:
-        raise UserError(str(error), error.__cause__ or error) from error
+    exports: Exports = options["exports"]
+    with exports.written_without_result(both):
+        try:
+            found = _compared(both, options)
+        except NotAModel as no_model:
+            if all(map(is_probably_a_model, both)) and options["inputs"] is None:
+                return None
+            raise UserError(
+                f"{no_model}; compare a model with a model (model.py:build), or an implementation with one"
+            ) from no_model
+        except LoadError as error:
+            raise UserError(str(error), error.__cause__ or error) from error
     _refuse_options()
     _write(found, options)
+    exported = _exported(found, exports)
+    exports.write(exported)
     with printing():
-        _print(found, options)
+        with exports.without_commands():
+            _print(found, options)
+        exports.show_on_github(exported)
     return found.exit_status
 
 
@@ -85,6 +93,14 @@ def _print(found: PortComparison, options: dict[str, Any]) -> None:
 
     console = standard_output(color=options["color"])
     print_lines(console, port_lines(found, Options(verbose=options["verbose"], width=console.width)))
+
+
+def _exported(found: PortComparison, exports: Exports) -> list[Outcome]:
+    if not exports.wanted:
+        return []
+    from veriformer.conformance_tests.reports.exports.comparisons import ports_outcome
+
+    return [ports_outcome(found)]
 
 
 def _write(found: PortComparison, options: dict[str, Any]) -> None:

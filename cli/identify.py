@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from veriformer.cli.exports import Exports, export_options
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_broken_packages, show_user_error
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, file_option, flag, refuse_unwritable, writing
@@ -13,6 +14,7 @@ from veriformer.cli.output import printing, standard_output
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.conventions.identification import Identification
+    from veriformer.conformance_tests.reports.exports.outcome import Outcome
 
 Failures = list[tuple[str, Exception]]
 
@@ -22,6 +24,7 @@ Failures = list[tuple[str, Exception]]
 @OPERATION
 @click.option("--convention", "conventions", multiple=True, metavar="NAME", help="Only this convention (repeatable).")
 @file_option("--json", "json_file", meaning="Write the answers as JSON too.")
+@export_options("markdown")
 @flag("--verbose", "-v", meaning="Show every question, with its numbers where they are few.")
 @flag("--traceback", meaning="Show where the implementation raised.")
 @COLOR
@@ -35,6 +38,7 @@ def identify_command(
     traceback: bool,
     color: bool,
     isolation: IsolationOptions,
+    exports: Exports,
 ) -> int:
     """Say which conventions implementations obey: each value, how it is known, and the evidence.
 
@@ -44,11 +48,16 @@ def identify_command(
     Exit status: 0 no declared value is contradicted, 1 one is, 2 it could not run.
     """
     refuse_unwritable(json_file, implementations)
+    exports.refuse_unwritable(implementations, json=json_file)
     show_broken_packages()
     found, failures = _identified(Isolation(implementations, isolation), implementations, operations, conventions)
     _write_json(json_file, found, failures)
+    exported = _exported(found, failures, exports)
+    exports.write(exported)
     with printing():
-        _print(found, verbose=verbose, color=color)
+        with exports.without_commands():
+            _print(found, verbose=verbose, color=color)
+        exports.show_on_github(exported)
     for _, error in failures:
         show_user_error(UserError(str(error), error.__cause__ or error), with_traceback=traceback)
     statuses = [identification.exit_status for identification in found]
@@ -87,6 +96,15 @@ def _print(found: list[Identification], *, verbose: bool, color: bool) -> None:
     for number, identification in enumerate(found):
         lines = identification_lines(identification, width=console.width, verbose=verbose)
         print_lines(console, [blank(), *lines] if number else lines)
+
+
+def _exported(found: list[Identification], failures: Failures, exports: Exports) -> list[Outcome]:
+    if not exports.wanted:
+        return []
+    from veriformer.conformance_tests.reports.exports.checks import could_not_run
+    from veriformer.conformance_tests.reports.exports.identifications import identification_outcome
+
+    return [*map(identification_outcome, found), *(could_not_run(*failure) for failure in failures)]
 
 
 def _write_json(path: Path | None, found: list[Identification], failures: Failures) -> None:

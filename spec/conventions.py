@@ -148,7 +148,7 @@ _CATALOGUE = (
     ),
     Convention(
         "sinusoidal_layout",
-        "Where are the sines and cosines?",
+        "In which order do the sines and cosines stand?",
         (
             ConventionValue("interleaved", "sine at 2k, cosine at 2k + 1", "Vaswani et al. 2017, DistilBERT"),
             ConventionValue("concatenated", "all sines, then all cosines", "tensor2tensor, GPT-J, Marian"),
@@ -156,7 +156,7 @@ _CATALOGUE = (
     ),
     Convention(
         "gelu_form",
-        "Which form of GELU?",
+        "Which form of GELU is computed?",
         (
             ConventionValue("erf", "x Φ(x)", "torch, ONNX"),
             ConventionValue("tanh", "the tanh approximation", "jax, flax"),
@@ -194,7 +194,7 @@ _CATALOGUE = (
         (
             ConventionValue(
                 "eager",
-                "all: logits, exponentials, their sum, weights; this is a permission, not a finding",
+                "all: logits, exponentials, their sum, weights; this permits rounding, and is no finding",
                 "one array operation after the other",
             ),
             ConventionValue(

@@ -21,6 +21,9 @@ CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 # A test neither depends on what was compiled before nor writes to the cache of whoever runs it.
 os.environ.setdefault("JAX_ENABLE_COMPILATION_CACHE", "false")
 
+# Commands say more where a workflow of GitHub runs them.
+os.environ.pop("GITHUB_ACTIONS", None)
+
 # Tests start hundreds of processes, each of which would compile the package anew: a third of what most of them take.
 # Where no bytecode shall be written, it goes to a folder of its own.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):

@@ -17,7 +17,7 @@ from veriformer.spec.conventions import CONVENTIONS
 
 _MOST_OPERATIONS = 4
 _LABEL = 12
-_WORDS = {
+WORDS = {
     "told": ("told", "green"),
     "untold": ("cannot be told", "yellow"),
     "mistake": ("NOT ACCEPTED", "yellow"),
@@ -33,13 +33,13 @@ def identification_lines(identification: Identification, *, width: int, verbose:
     operations = counted(len(identification.operations), "operation")
     lines: Lines = [Text(name, style="bold").append(f"   {plain(identification.framework)}, {operations}", style="dim")]
     for convention in CONVENTIONS.values():
-        groups = _groups([item for item in identification.conventions if item.convention == convention.name])
+        groups = grouped([item for item in identification.conventions if item.convention == convention.name])
         if not groups:
             continue
         lines += [blank(), Text(convention.name, style="bold").append(f"   {convention.question}", style="dim")]
         for group in groups:
             lines += _group(group, width, verbose)
-    return [*lines, blank(), Text(_summary(identification))]
+    return [*lines, blank(), Text(summary(identification))]
 
 
 def identification_as_json(identification: Identification) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def identification_as_json(identification: Identification) -> dict[str, Any]:
     }
 
 
-def _groups(items: list[Identified]) -> list[list[Identified]]:
+def grouped(items: list[Identified]) -> list[list[Identified]]:
     """Return the items in groups of equal answers, disregarding the numbers in them."""
     groups: dict[Any, list[Identified]] = {}
     for item in items:
@@ -70,7 +70,7 @@ def _groups(items: list[Identified]) -> list[list[Identified]]:
 def _group(group: list[Identified], width: int, verbose: bool) -> Lines:
     first = group[0]
     names = [item.operation for item in group]
-    word, style = _WORDS[first.told]
+    word, style = WORDS[first.told]
     line = Text("  ").append(first.value, style="bold").append(f"   {_HOW[first.how]}")
     if first.told != "told":
         line.append("   ").append(word, style=style)
@@ -120,7 +120,8 @@ def _counts(identification: Identification) -> dict[str, int]:
     return {name: counts[name] for name in ("told", "untold", "mistake", "contradicted")}
 
 
-def _summary(identification: Identification) -> str:
+def summary(identification: Identification) -> str:
+    """Return the counts in one line."""
     counts = _counts(identification)
     if not identification.operations:
         return "No operation was asked about: none of those named is declared"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,8 @@ from veriformer.conformance_tests.run.report import Report
 SCHEMA = 1
 
 
-def report_as_json(report: Report) -> dict[str, Any]:
-    """Return a report as the object that docs/interface.md describes."""
+def report_as_json(report: Report, *, all_laws: bool = False) -> dict[str, Any]:
+    """Return a report as the object that docs/interface.md describes; `all_laws` lists those not declared too."""
     written = {
         "schema": SCHEMA,
         "implementation": report.implementation,
@@ -43,12 +44,15 @@ def report_as_json(report: Report) -> dict[str, Any]:
         "diagnosis": diagnosis_as_json(report),
         "notices": list(report.notices),
         "stale": list(report.stale),
-        "laws": [_law(report, result) for result in report.results],
+        "not_declared": _not_declared(report.results),
+        "laws": [_law(report, result) for result in _listed(report.results, all_laws)],
     }
     if isinstance(report, ModelReport):
         written |= model_as_json(report)
         written["laws"] = [
-            {**_law(one.report, result), "path": one.path} for one in report.laws for result in one.report.results
+            {**_law(one.report, result), "path": one.path}
+            for one in report.laws
+            for result in _listed(one.report.results, all_laws)
         ]
     return {name: strict(value) for name, value in written.items()}
 
@@ -67,6 +71,18 @@ def document(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def write_json(path: Path, objects: Sequence[dict[str, Any]]) -> None:
     """Write a document whole or not at all; OSError when the file cannot be written."""
     write_text(path, json.dumps(document(objects), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _listed(results: Iterable[LawResult], all_laws: bool) -> list[LawResult]:
+    return [result for result in results if all_laws or result.status != "not_declared"]
+
+
+def _not_declared(results: Iterable[LawResult]) -> list[dict[str, Any]]:
+    """Return for each reason how many laws of an operation are not declared."""
+    counts = Counter(
+        (result.law.operation.name, result.reason) for result in results if result.status == "not_declared"
+    )
+    return [{"operation": name, "reason": reason, "laws": number} for (name, reason), number in counts.items()]
 
 
 def _law(report: Report, result: LawResult) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _OUR_FRAME = r'^  File "[^"]*veriformer.adapters.(calling|isolation.\w+|\w+_arra
 
 def unjudged(report: Report, results: Iterable[LawResult], options: Options) -> Lines:
     """Return one paragraph for each reason, with all laws that could not be judged for it."""
-    groups = _by_reason(results)
+    groups = by_reason(results)
     most = len(groups) if options.verbose else _MOST_REASONS
     lines: Lines = []
     for group in islice(groups, most):
@@ -36,7 +36,8 @@ def unjudged(report: Report, results: Iterable[LawResult], options: Options) -> 
     return lines
 
 
-def _by_reason(results: Iterable[LawResult]) -> list[list[LawResult]]:
+def by_reason(results: Iterable[LawResult]) -> list[list[LawResult]]:
+    """Return the laws that could not be judged in groups, one for each reason; the most telling come first."""
     groups: dict[str, list[LawResult]] = {}
     for result in results:
         groups.setdefault(_essence(result), []).append(result)
@@ -55,7 +56,7 @@ def said_before(report: Report, results: Iterable[LawResult]) -> dict[str, list[
     said: dict[str, str] = {}
     for operation, errors in _errors_before(report, its).items():
         unsaid = [result for result in errors if _essence(result) not in said]
-        for group in _by_reason(unsaid)[:_MOST_REASONS]:
+        for group in by_reason(unsaid)[:_MOST_REASONS]:
             said[_essence(group[0])] = operation
     again: dict[str, list[LawResult]] = {}
     for result in its:

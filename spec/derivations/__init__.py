@@ -12,11 +12,13 @@ from veriformer.spec.derivations.catalogue import (
 )
 
 if TYPE_CHECKING:
-    from veriformer.spec.derivations.derivation import Derivation, Scope, Source, Step
-    from veriformer.spec.derivations.rendering import render_markdown, render_text
+    from veriformer.spec.derivations.derivation import Derivation, Meaning, Scope, Source, Step
+    from veriformer.spec.derivations.markdown import render_markdown
+    from veriformer.spec.derivations.rendering import render_text
 
 __all__ = [
     "Derivation",
+    "Meaning",
     "Scope",
     "Source",
     "Step",
@@ -30,10 +32,11 @@ __all__ = [
 
 _LAZY = {
     "Derivation": "derivation",
+    "Meaning": "derivation",
     "Scope": "derivation",
     "Source": "derivation",
     "Step": "derivation",
-    "render_markdown": "rendering",
+    "render_markdown": "markdown",
     "render_text": "rendering",
 }
 

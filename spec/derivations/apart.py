@@ -10,7 +10,9 @@ from sympy import Dummy, Expr, ImageSet, Symbol
 from veriformer.spec.derivations.evaluator import Evaluator, World
 from veriformer.spec.derivations.expressions import DerivationError
 from veriformer.spec.derivations.index_sums import Normaliser
+from veriformer.spec.derivations.printing import in_words
 from veriformer.spec.derivations.results import CheckResult
+from veriformer.spec.derivations.rules import ZEROS, Rule
 from veriformer.spec.derivations.steps import Step
 
 _WHOLE_NUMBERS = range(1, 2001)
@@ -24,17 +26,22 @@ class Apart(Step):
     relation: ClassVar[str] = "≠"
 
     @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rule that proves the step."""
+        return (ZEROS,)
+
+    @property
     def method(self) -> str:
         """How the step is proved, in words."""
         return (
-            "the real zeros of the left side are multiples of π; those but 0 are irrational since π is (Lambert 1761), "
-            f"and so no whole number {self.variable} is one of them"
+            f"{ZEROS.name} are multiples of π; all but 0 are irrational since π is, and so no whole number "
+            f"{in_words(self.variable)} but 0 is one of them"
         )
 
     @property
     def hypotheses(self) -> tuple[str, ...]:
         """The assumptions of the step."""
-        return (*super().hypotheses, f"{sympy.pretty(self.variable)} is a whole number and not 0")
+        return (*super().hypotheses, f"{in_words(self.variable)} is a whole number and not 0")
 
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """Every zero must be 0 or irrational."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sympy import Expr, IndexedBase, Integer, exp, log
 from veriformer.spec.derivations.context import Block, Context
 from veriformer.spec.derivations.definitions import Definition
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, Range, total
 from veriformer.spec.derivations.formulas import Entries, array, attention, entry_of, index, real, size, up_to, weights
@@ -111,28 +111,29 @@ GRADIENTS = (
         "The gradient of the logits: dS = P ∘ (dP − D)",
         Partial(loss(attended(free_score)), free_logit[s, t]),
         grad_logit(s, t, free_score),
-        "The Jacobian of softmax is diag(p) − ppᵀ; D[i] = Σ_l P[i, l] dP[i, l].",
+        "By the derivation softmax, P_ij has the derivative P_ij (δ_jt − P_it) by the logit S_it. Summing "
+        "over j leaves the weight times dP less its mean D.",
         context=FREE,
     ),
     Step(
         "D from the output: rowsum(P ∘ dP) = rowsum(G ∘ O)",
         row_term(i),
         total(lambda c: grad_output[i, c] * attended()(i, c), "e", VALUE_WIDTH),
-        "Exchange the sums over keys and over components: no row of weights is needed for D.",
+        "Exchange the sums over keys and over components. So D can be computed from the output alone.",
         context=FREE,
     ),
     Step(
         "The gradient of the queries: dQ = σ dS K",
         Partial(loss(attended()), query[s, a]),
         grad_query(s, a),
-        "From the loss to the query in one differentiation; ∂S[i, j]/∂Q[i, a] = σ K[j, a].",
+        "By the chain rule: the logit S_ij has the derivative σ K_ja by Q_ia.",
         context=FREE,
     ),
     Step(
         "The gradient of the keys: dK = σ dSᵀ Q",
         Partial(loss(attended()), key[s, a]),
         grad_key(s, a),
-        "Likewise, and a key is read by every query.",
+        "By the chain rule again. Every query reads a key, so the sum runs over all queries.",
         context=OF_KEY,
     ),
     Step(
@@ -142,6 +143,7 @@ GRADIENTS = (
         "One number for each query, kept from the forward pass, gives back every weight: P = B e^(S − λ).",
         context=FREE,
         where=(LOG_SUM,),
+        optional=True,
     ),
 )
 
@@ -168,14 +170,14 @@ MASKED = (
         "A key hidden from every query has no gradient",
         grad_key(s, a, QUERIES, TOKENS),
         Integer(0),
-        "Padding, for example: B[i, j] = 0 for all queries i.",
+        "Padding, for example: B_ij = 0 for all queries i.",
         context=PADDED,
     ),
     Step(
-        "Nor has its value",
+        "The value of a hidden key has no gradient",
         grad_value(s, e, QUERIES, TOKENS),
         Integer(0),
-        "The same factor.",
+        "The weight of the key is a factor of the gradient of its value too.",
         context=PADDED,
     ),
     Step(
@@ -186,10 +188,10 @@ MASKED = (
         context=LATER,
     ),
     Step(
-        "Nor to later values",
+        "With a causal mask a loss on a prefix sends no gradient to later values",
         grad_value(s, e, TOKENS, TOKENS),
         Integer(0),
-        "Likewise.",
+        "The step before for values: either the weight is 0, or the gradient of the output.",
         context=LATER,
     ),
 )
@@ -207,7 +209,7 @@ SUMS = (
         "Every row of dS sums to 0",
         total(lambda m: grad_logit(i, m), "j", KEYS),
         Integer(0),
-        "A constant added to a row of logits changes nothing: Σ_j P[i, j] = 1.",
+        "A constant added to a row of logits changes nothing: Σ_j P_ij = 1.",
         context=FREE,
     ),
     Step(
@@ -216,8 +218,8 @@ SUMS = (
             lambda m: scale * total(lambda q: rows_summing_to(Integer(0), q, m) * query[q, a], "i", QUERIES), "j", KEYS
         ),
         Integer(0),
-        "Σ_j σ Σ_i dS[i, j] Q[i, a] for any dS with rows that sum to 0, written as C less its row means. One vector "
-        "added to all keys changes no output.",
+        "The rows of dS sum to 0. Any such array is some C less the means of its rows, and for all of them the sum is "
+        "0. This is the derivative of a fact: one vector added to all keys changes no output.",
         context=FREE,
     ),
     Step(
@@ -226,15 +228,16 @@ SUMS = (
             lambda m: total(lambda q: rows_summing_to(Integer(1), q, m) * grad_output[q, e], "i", QUERIES), "j", KEYS
         ),
         total(lambda m: grad_output[m, e], "i", QUERIES),
-        "Σ_j Σ_i P[i, j] G[i, e] for any P with rows that sum to 1. One vector added to all values is added to every "
-        "output.",
+        "The rows of P sum to 1. Any such array is some C plus what its rows fall short of 1, spread evenly. This is "
+        "the derivative of a fact: one vector added to all values is added to every output.",
         context=FREE,
     ),
     Step(
         "Queries and keys have equal shares: Σ Q ∘ dQ = Σ K ∘ dK",
         total(lambda m: total(lambda c: query[m, c] * grad_query(m, c), "a", WIDTH), "i", QUERIES),
         total(lambda m: total(lambda c: key[m, c] * grad_key(m, c), "a", WIDTH), "j", KEYS),
-        "Multiplying all queries and dividing all keys by the same number changes nothing. Both are Σ S ∘ dS.",
+        "Multiplying all queries and dividing all keys by the same number changes nothing, and this is the derivative "
+        "of that fact. ∘ multiplies entry by entry.",
         context=FREE,
     ),
     Step(
@@ -274,27 +277,60 @@ SHARED = (
         "Heads that share a value add up their gradients",
         Partial(total(loss_of_head, "r", ALL_HEADS), value[s, e]),
         total(lambda r: total(lambda m: head_weight(r, m, s) * grad_output[r, m, e], "i", QUERIES), "r", ALL_HEADS),
-        "Grouped-query attention: dV of the shared head is Σ_r P_rᵀ G_r over its query heads r, and so for dK.",
+        "In grouped-query attention the gradient of a shared value is the sum over the query heads that read it. The "
+        "same holds for keys.",
         context=Context(ranges={s: KEYS, e: VALUE_WIDTH}),
     ),
     Difference(
-        "Without D the gradient is another",
+        "Without D the gradient is wrong",
         g * plain(1) * (v[1] - plain(1) * v[1] - plain(2) * v[2]),
         g * plain(1) * v[1],
         "One query, two keys with the logits 0 and 1 and the values 5 and 2, G = 3: dS of the first is 1.76951 with "
         "and 4.03412 without D.",
         example=World(symbols={g: 3}, arrays={(x, (1,)): 0, (x, (2,)): 1, (v, (1,)): 5, (v, (2,)): 2}),
         values=("1.76951", "4.03412"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="attention_backward",
-    title="The gradients of attention",
+    title="The gradients of attention by queries, keys and values",
+    opening=(
+        "Which gradients does attention pass to its queries, keys and values? Hand-written backward passes, such as "
+        "those of fused kernels, are easy to get wrong unnoticed, because training continues with a wrong gradient "
+        "and only learns worse."
+    ),
+    see_also=(
+        "softmax",
+        "masking",
+        "grouped_query",
+    ),
+    symbols=(
+        Meaning((L, S), "how many queries and how many keys there are; with two indices, S is a logit"),
+        Meaning((d_k, d_v), "the widths of a key and of a value"),
+        Meaning((heads,), "how many query heads share a key/value head"),
+        Meaning((i, s, t, index("j")), "numbers of queries and keys: i a query, t and j keys, s as the step says"),
+        Meaning((a, e), "numbers of components"),
+        Meaning((query, key, value), "queries, keys and values: one row for each"),
+        Meaning((keep,), "the mask: B_ij is 0 where query i may not attend to key j, and positive elsewhere"),
+        Meaning((grad_output, other_grad), "two gradients of the loss by the output, one row for each query"),
+        Meaning((free_weight,), "the weights, one row for each query; without indices, how many tokens come first"),
+        Meaning((scale,), "the scale of the logits, such as 1/√d_k"),
+        Meaning((first, second), "two numbers"),
+        Meaning((hidden,), "how many tokens come after the first P"),
+        Meaning((matrix,), "any array, one row for each query"),
+        Meaning((log_sum,), "the log-sum-exp of the logits of a row"),
+        Meaning((x, v, g), "two logits, two values and one gradient of an example"),
+        Meaning((array("O"),), "the output, one row for each query"),
+        Meaning((array("D"),), "D_i is Σ_l P_il dP_il over all keys l"),
+        Meaning((real("dV"),), "a d before a name is the gradient of the loss by it: dV, dP, dS, dQ, dK"),
+        Meaning((real("r"),), "the number of a head"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "G is the gradient of the loss with respect to the output; σ is any scale, 1/√d_k for one.",
-        "B[i, j] is 0 where query i may not attend to key j, elsewhere 1, or e^b with a bias b; no row is empty.",
+        "The loss is any differentiable function of the output; σ is any scale.",
+        "B_ij is 0 where query i may not attend to key j, elsewhere 1, or e^b with a bias b; no row is empty.",
         "One head of one batch entry: the others add nothing to its gradients, unless keys are shared.",
     ),
     sources=(

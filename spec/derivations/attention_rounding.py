@@ -5,24 +5,33 @@ from __future__ import annotations
 from sympy import Expr, IndexedBase, Integer, exp, oo
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import Definition
-from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Limit, Scope, Source, Step
+from veriformer.spec.derivations.derivation import (
+    Derivation,
+    Difference,
+    Inequality,
+    Limit,
+    Meaning,
+    Scope,
+    Source,
+    Step,
+)
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
 from veriformer.spec.derivations.formulas import array, index, positive, real, size, up_to, weights
 
 S, D = size("S"), size("D")
 KEYS, WIDTH = up_to(S), up_to(D)
-j, k = index("j"), index("k")
+j, k = index("j"), index("i")
 logit, value, disturbance = array("z"), array("v"), array("eta")
-distance, depth = real("eps"), positive("d")
+distance, depth = real("epsilon"), positive("d")
 share, scale_error, logarithm, normaliser_error = real("delta"), real("delta"), real("lambda"), real("sigma")
 below = IndexedBase("s", nonnegative=True)
-bound = IndexedBase("eps", nonnegative=True)
+bound = IndexedBase("epsilon", nonnegative=True)
 upward, downward = IndexedBase("a", nonnegative=True), IndexedBase("b", nonnegative=True)
-to_upper, to_lower = IndexedBase("s", nonnegative=True), IndexedBase("t", nonnegative=True)
-slack, size_of_error = positive("s"), positive("eps")
+to_upper, to_lower = IndexedBase("c", nonnegative=True), IndexedBase("f", nonnegative=True)
+slack, size_of_error = positive("s"), positive("epsilon")
 query, key, root = array("q"), array("k"), positive("r")
-content, farthest, rise, exponent = positive("v"), real("m"), positive("r"), real("z")
+content, farthest, rise, exponent = positive("v"), real("m"), positive("h"), real("z")
 CONTEXT = Context(ranges={j: KEYS, k: KEYS})
 
 weight = weights(lambda m: logit[m], KEYS)
@@ -74,7 +83,7 @@ LOGITS = (
         certificate=exp(size_of_error) * (1 - exp(-slack)),
     ),
     Inequality(
-        "And falls short of 1 by no more",
+        "A factor e^η with η ≥ −ε falls short of 1 by e^ε − 1 at most",
         exp(size_of_error) - 1,
         1 - exp(-size_of_error),
         "The least factor is e^(−ε), and e^ε + e^(−ε) − 2 is a square. So |e^η − 1| ≤ e^ε − 1 for |η| ≤ ε.",
@@ -93,7 +102,7 @@ LOGITS = (
         averaged(lambda m: (to_upper[m] + to_lower[m]) / 2 * (upward[m] + downward[m])),
         averaged(lambda m: (to_lower[m] - to_upper[m]) / 2 * (upward[m] - downward[m])),
         "v_j − o = a_j − b_j with |v_j − o| = a_j + b_j; w_j = e^(η_j) − 1 lies between −g_j and g_j = e^(ε_j) − 1, "
-        "with s_j = g_j − w_j ≥ 0 and t_j = g_j + w_j ≥ 0. Together: |ô − o| ≤ Σ p (e^ε − 1)|v − o| / Σ p e^(−ε).",
+        "with c_j = g_j − w_j ≥ 0 and f_j = g_j + w_j ≥ 0. Together: |ô − o| ≤ Σ p (e^ε − 1)|v − o| / Σ p e^(−ε).",
         context=CONTEXT,
         certificate=averaged(lambda m: upward[m] * to_upper[m] + downward[m] * to_lower[m]),
     ),
@@ -190,7 +199,7 @@ FAINT = (
         "o = v e^(−d(1 + δ)) / (1 + e^(−d(1 + δ))), and ∂o/∂δ = −d o (1 − o/v).",
     ),
     Limit(
-        "Its relative change: d for a faint key",
+        "The relative change of a faint output: d",
         depth / (1 + exp(-depth)) / depth,
         Integer(1),
         "At δ = 0 it is d (1 − o/v) = d/(1 + e^(−d)). Rounding changes a faint output by a few roundoffs and by ε, "
@@ -204,14 +213,14 @@ FAINT = (
         "Rounding changes that output in proportion to it",
         exp(2 * size_of_error) * (exp(rise - size_of_error) + exp(size_of_error - slack - depth)),
         exp(size_of_error - slack) * (1 + exp(-depth)),
-        "The near logit is wrong by −ε + r, the far one by ε − s, with r, s ≥ 0. Cross-multiplied: o′ ≤ e^(2ε) o for "
-        "o = v e^(−d) / (1 + e^(−d)) and o′ = v e^(ε − s − d) / (e^(r − ε) + e^(ε − s − d)). No term of the large "
+        "The near logit is wrong by −ε + h, the far one by ε − s, with h, s ≥ 0. Cross-multiplied: o′ ≤ e^(2ε) o for "
+        "o = v e^(−d) / (1 + e^(−d)) and o′ = v e^(ε − s − d) / (e^(h − ε) + e^(ε − s − d)). No term of the large "
         "weight is left, for its value is zero.",
         certificate=exp(size_of_error + rise) * (1 - exp(-rise - slack))
         + exp(3 * size_of_error - depth - slack) * (1 - exp(-2 * size_of_error)),
     ),
     Difference(
-        "The bound by |v| instead of |v − o| would be another",
+        "The bound by |v| instead of |v − o| would be far larger",
         averaged(lambda m: (exp(disturbance[m]) - 1) * value[m]),
         averaged(lambda m: (exp(disturbance[m]) - 1) * (value[m] - output)),
         "Two keys with the logits 0 and 1, the values 2 and 5, and logits that are wrong by 1 and 2: 24.27811 and "
@@ -228,12 +237,56 @@ FAINT = (
             },
         ),
         values=("24.27811", "2.75499"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="attention_rounding",
     title="Rounding moves an attention output by its logits' errors times distances from it",
+    opening=(
+        "How far may rounding move an output of attention, when logits, weights and sums are all rounded? Errors of "
+        "logits move it only by distances between values, so the bound is far smaller than the size of the values "
+        "suggests, and small mistakes stay visible."
+    ),
+    see_also=(
+        "convex_hull",
+        "rounding_of_sums",
+    ),
+    symbols=(
+        Meaning((S, D), "how many keys there are, and how many components a query has"),
+        Meaning((j, k), "numbers of keys"),
+        Meaning(
+            (logit, value),
+            "the logits of a row and one component of each value; v without an index is that of the far key",
+        ),
+        Meaning((P,), "the exact weights"),
+        Meaning((right, wrong), "the exact output and the one with errors"),
+        Meaning(
+            (disturbance,),
+            "the error of each logit or exponential; in a step on storage, that of each component of the query",
+        ),
+        Meaning((bound,), "ε_j bounds the error of logit j; ε bounds all of them"),
+        Meaning((depth,), "how far one logit lies below another"),
+        Meaning((share,), "a relative error, or a number that is added to every logit"),
+        Meaning((logarithm,), "the logarithm of the sum of the exponentials"),
+        Meaning((normaliser_error,), "the relative error of the divisor"),
+        Meaning(
+            (below,),
+            "by how much something lies within its bound; in the step on storage s_j is the error of a component of "
+            "the key",
+        ),
+        Meaning((rise,), "by how much the error of the near logit lies within its bound"),
+        Meaning((upward, downward), "the positive and the negative part of v_j − o"),
+        Meaning((to_upper, to_lower), "two distances from the bounds of a factor, both at least 0"),
+        Meaning((query, key), "the components of a query and of a key"),
+        Meaning((root,), "the square root of the scale"),
+        Meaning((farthest,), "the largest difference v_j − o"),
+        Meaning(
+            (real("u"), real("gamma")),
+            "the unit roundoff, and the bound γ of a sum, which rounding_of_sums derives",
+        ),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
         "Each logit is wrong by |η_j| ≤ ε_j at most: products, scale, bias, the subtraction of the maximum, and the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Expr, Integer, KroneckerDelta, Symbol, exp
 from veriformer.spec.derivations.context import Block, Context
 from veriformer.spec.derivations.definitions import Definition, written
-from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
 from veriformer.spec.derivations.formulas import (
@@ -60,14 +60,14 @@ NO_DEPENDENCE = (
         "The output does not depend on a later key",
         Partial(masked_attention(i, e), key[k, a]),
         Integer(0),
-        "Every term of the derivative carries the factor B[i, k], which is 0 when k comes after i.",
+        "Every term of the derivative has the factor B_ik, which is 0 when k comes after i.",
         context=KEY_HIDDEN,
     ),
     Step(
         "The output does not depend on a later value",
         Partial(masked_attention(i, e), value[k, f]),
         Integer(0),
-        "The derivative is δ_ef times the weight, and the weight is 0.",
+        "The derivative is the weight of key k where e = f, and that weight is 0; elsewhere it is 0 anyway.",
         context=KEY_HIDDEN,
     ),
     Step(
@@ -87,6 +87,7 @@ NO_DEPENDENCE = (
             arrays={(x, (1,)): 0, (x, (2,)): 1, (keep, (1, 1)): 1, (keep, (1, 2)): 0},
         ),
         values=("0.5", "0"),
+        optional=True,
     ),
 )
 
@@ -104,7 +105,7 @@ PREFIXES = (
         "The outputs of a prefix are those of the prefix alone",
         attention(score, entry_of(value), WHOLE, entry_of(keep))(i, e),
         attention(score, entry_of(value), PREFIX, entry_of(keep))(i, e),
-        "For i ≤ P split the sums over keys at P: all later terms have the factor 0.",
+        "Split the sums over the keys at P: for a query i ≤ P all later terms have the factor 0.",
         context=PREFIX_QUERY,
     ),
     Step(
@@ -117,24 +118,25 @@ PREFIXES = (
         / (total(lambda m: exp(score(i, m)), "j", PREFIX) + exp(score(i, prefix + 1))),
         "This is what decoding with cached keys and values computes.",
         context=NEWEST,
+        optional=True,
     ),
     Step(
         "A stack of causal layers is causal",
         total(lambda m: A[i, m] * C[m, k], "l", WHOLE),
         Integer(0),
-        "By the chain rule the derivative of a stack is the product of the layers' derivatives A and J. "
-        "If the query i is "
-        "in the prefix and k after it, then for each l in between A[i, l] = 0 (l after the prefix) or "
-        "J[l, k] = 0.",
+        "By the chain rule the derivative of a stack is the product of the layers' derivatives A and J. If the query "
+        "i is in the prefix and k after it, then for each l in between A_il = 0 (l after the prefix) or J_lk = "
+        "0.",
         context=STACK,
     ),
     Inequality(
-        "Because 'not later than' is transitive",
+        "Not being later is transitive",
         last,
         j,
         "m ≥ l and l ≥ j give m ≥ j.",
         certificate=nearer + farther,
         where=(Definition(last, lambda: middle + farther), Definition(middle, lambda: j + nearer)),
+        optional=True,
     ),
 )
 
@@ -158,7 +160,7 @@ MASKS = (
         * weights(entry_of(x), KEYS, entry_of(keep))(j)
         / total(lambda m: other_keep[m] * weights(entry_of(x), KEYS, entry_of(keep))(m), "m", KEYS),
         weights(entry_of(x), KEYS, lambda m: keep[m] * other_keep[m])(j),
-        "Masking causally and then restricting to real tokens is masking by B·C: a key must be shown by both.",
+        "A causal mask followed by one for padding is the mask B C: a key is visible where both show it.",
         context=ROW,
     ),
     Step(
@@ -167,6 +169,7 @@ MASKS = (
         weights(entry_of(x), KEYS, entry_of(keep))(j),
         "B² = B for an indicator.",
         context=ROW,
+        optional=True,
     ),
     Step(
         "The two alignments differ by S − L",
@@ -181,16 +184,17 @@ MASKS = (
         "For S = L + 1 + t the key i + 1 has the margin t ≥ 0 at the bottom right and −1 at the top left.",
         context=Context(parametrisation={S: L + 1 + surplus}),
         certificate=S - L - 1,
+        optional=True,
     ),
     Inequality(
         "More queries than keys: bottom right hides a key that top left shows",
         Integer(-1),
         margin_bottom_right(i, i),
-        "For L = S + 1 + t the query's own key has the margin −1 − t < 0 at the bottom right and 0 at the "
-        "top left. "
+        "For L = S + 1 + t the query's own key has the margin −1 − t < 0 at the bottom right and 0 at the top left. "
         "So the alignments coincide if and only if L = S.",
         context=Context(parametrisation={L: S + 1 + surplus}),
         certificate=L - S - 1,
+        optional=True,
     ),
     Difference(
         "With L ≠ S the outputs differ",
@@ -211,18 +215,50 @@ MASKS = (
             }
         ),
         values=("2", "4.19318"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="causality",
     title="With a causal mask no output depends on a later input",
+    opening=(
+        "Does a causal mask really keep every later token out of an output, through projections and any number of "
+        "layers? Training predicts all next tokens in one pass, and generation keeps old keys and values: both are "
+        "right only if it does."
+    ),
+    see_also=(
+        "masking",
+        "decoding_cache",
+        "permutation",
+    ),
+    symbols=(
+        Meaning((L, S), "how many queries and how many keys there are"),
+        Meaning((prefix, suffix), "how many tokens a prefix has, and how many come after it"),
+        Meaning((d_model, d_k, d_v), "the widths of a token, of a query or key, and of a value"),
+        Meaning((i,), "the number of a query"),
+        Meaning((j, k), "numbers of keys or tokens; k comes after i unless a step says otherwise"),
+        Meaning((a, e, f), "numbers of components"),
+        Meaning((query, key, value), "queries, keys and values: one row for each"),
+        Meaning((inputs,), "the tokens, one row for each"),
+        Meaning((w_query, w_key, w_value), "the matrices that make queries, keys and values of the tokens"),
+        Meaning(
+            (keep, other_keep),
+            "two masks: 1 where the query (first index) may attend to the key (last index), 0 elsewhere",
+        ),
+        Meaning((x, v), "the logits of one row, or tokens of one component; and values"),
+        Meaning((A, C), "the derivatives of two layers: row i has those of output i by all inputs"),
+        Meaning((middle, last), "two places: l is not before j, and m is not before l"),
+        Meaning(
+            (nearer, farther),
+            "l − j and m − l, which are at least 0; t is in other steps by how much more than 1 the numbers of "
+            "queries and keys differ",
+        ),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "B[i, j] is 1 where query i may attend to key j and 0 elsewhere; causal means B[i, j] = 0 for j after i.",
+        "B_ij is 1 where query i may attend to key j and 0 elsewhere; causal means B_ij = 0 for j after i.",
         "A query may attend to itself, so that no row is empty.",
-        "Q, K and V are queries, keys and values, X the tokens, x the logits of one row; P tokens are a prefix, R "
-        "come after.",
         "A layer is differentiable; between attention layers everything acts on each token alone.",
     ),
     sources=(

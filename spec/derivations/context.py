@@ -74,7 +74,7 @@ class Context:
         """The assumptions of a step, in words: everything declared here that restricts its values."""
         given = [_fact_in_words(expression, value) for expression, value in self.facts.items()]
         given += [_block_in_words(block) for block in self.blocks]
-        given += [f"{indicator} is 0 or 1" for indicator in sorted(map(in_words, self.indicators))]
+        given += [f"every entry of {indicator} is 0 or 1" for indicator in sorted(map(in_words, self.indicators))]
         given += [f"{in_words(bijection)} permutes {range_in_words(own)}" for bijection, own in self.bijections.items()]
         given += [f"{in_words(symbol)} = {in_words(value)}" for symbol, value in self.parametrisation.items()]
         given += _families_in_words(self.families)
@@ -84,11 +84,19 @@ class Context:
 
 def signs_in_words(expressions: Iterable[Expr]) -> tuple[str, ...]:
     """Which of the symbols and arrays that occur are positive, and which are not negative; sizes always are."""
-    leaves = {leaf for each in expressions for leaf in each.free_symbols if not isinstance(leaf, Indexed)}
-    ordered = sorted(leaves, key=str)
-    given = [f"{in_words(leaf)} > 0" for leaf in ordered if leaf.is_positive and not leaf.is_integer]
-    given += [f"{in_words(leaf)} ≥ 0" for leaf in ordered if leaf.is_nonnegative and not leaf.is_positive]
-    return tuple(dict.fromkeys(given))
+    stated = list(expressions)
+    arrays = {base.label for each in stated for base in each.atoms(IndexedBase)}
+    leaves = {leaf for each in stated for leaf in each.free_symbols if not isinstance(leaf, Indexed)}
+    given = [_sign_in_words(leaf, leaf in arrays) for leaf in sorted(leaves, key=str)]
+    return tuple(dict.fromkeys(sorted(filter(None, given), key=lambda words: "≥" in words)))
+
+
+def _sign_in_words(leaf: Symbol, array: bool) -> str:
+    """That a symbol, or every entry of an array, is positive or not negative; nothing of what may be either."""
+    name = f"every entry of {in_words(leaf)} is" if array else in_words(leaf)
+    if leaf.is_positive:
+        return "" if leaf.is_integer else f"{name} > 0"
+    return f"{name} ≥ 0" if leaf.is_nonnegative else ""
 
 
 def _families_in_words(families: tuple[RandomFamily, ...]) -> list[str]:
@@ -129,7 +137,8 @@ def range_in_words(bounds: Range) -> str:
 def _block_in_words(block: Block) -> str:
     names = "ij"[: len(block.ranges)]
     places = [_place_in_words(name, bounds) for name, bounds in zip(names, block.ranges, strict=True)]
-    return f"{in_words(block.base)}[{', '.join(names)}] = {block.value} for {' and '.join(places)}"
+    entry = in_words(block.base[tuple(Symbol(name, integer=True) for name in names)])
+    return f"{entry} = {block.value} for {' and '.join(places)}"
 
 
 def _place_in_words(name: str, bounds: Range | None) -> str:

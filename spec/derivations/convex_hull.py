@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sympy import Expr, IndexedBase, Integer
 from veriformer.spec.derivations.context import Context
-from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import total
 from veriformer.spec.derivations.formulas import (
@@ -46,16 +46,16 @@ HALF_SPACES = (
         "In every direction, the output is the weighted mean of the values",
         along(lambda c: masked_attention(i, c)) - bound,
         total(lambda m: row_weights(m) * (along(lambda c: value[m, c]) - bound), "j", KEYS),
-        "The weights sum to 1, so that any number m can be moved inside the sum.",
+        "The weights sum to 1, so any number m can be subtracted inside the sum. For a vector, ⟨u, V_j⟩ is its inner "
+        "product with u.",
         context=CONTEXT,
     ),
     Inequality(
         "A half-space that contains all values contains the output",
         total(lambda m: row_weights(m) * slack[m], "j", KEYS),
         Integer(0),
-        "If ⟨u, v_j⟩ − m = s_j ≥ 0 for every j, then ⟨u, o⟩ − m = Σ p_j s_j ≥ 0. A closed convex set is "
-        "the intersection of "
-        "the half-spaces that contain it, so the output lies in the convex hull of the values.",
+        "If ⟨u, V_j⟩ − m = s_j ≥ 0 for every value V_j, then ⟨u, o⟩ − m = Σ p_j s_j ≥ 0. A closed convex set is the "
+        "intersection of the half-spaces that contain it, so the output lies in the convex hull of the values.",
         context=CONTEXT,
         certificate=total(lambda m: row_weights(m) * slack[m], "j", KEYS),
     ),
@@ -95,15 +95,43 @@ CONSEQUENCES = (
         attention(lambda row, m: 4 * x[row] * x[m], lambda m, c: 2 * x[m], up_to(2))(Integer(2), Integer(1)),
         2 * attention(lambda row, m: x[row] * x[m], lambda m, c: x[m], up_to(2))(Integer(2), Integer(1)),
         "Two tokens 1 and 2 that are their own queries, keys and values, doubled: the second output is "
-        "f(2X) = (2e⁸ + 4e¹⁶)/(e⁸ + e¹⁶), and 2 f(X) = (2e² + 4e⁴)/(e² + e⁴).",
+        "(2e⁸ + 4e¹⁶)/(e⁸ + e¹⁶), and not twice what it was, (2e² + 4e⁴)/(e² + e⁴).",
         example=World(arrays={(x, (1,)): 1, (x, (2,)): 2}),
         values=("3.99933", "3.76159"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="convex_hull",
     title="Attention returns a convex combination of the values",
+    opening=(
+        "Where can an output of attention lie, whatever the weights are? Each output is a weighted mean of the "
+        "values, so it never leaves the region between them, and an implementation whose output does has wrong "
+        "weights."
+    ),
+    see_also=(
+        "attention_rounding",
+        "inner_products",
+    ),
+    symbols=(
+        Meaning((S,), "how many keys there are"),
+        Meaning((d_k, d_v), "the widths of a key and of a value"),
+        Meaning((i, index("j")), "the numbers of a query and of a key"),
+        Meaning((e,), "the number of a component"),
+        Meaning((query, key, value), "queries, keys and values: one row for each"),
+        Meaning((other_value,), "other values"),
+        Meaning((keep,), "the mask: 1 where a query may attend to a key, 0 elsewhere"),
+        Meaning((common_key,), "one key that stands at every place"),
+        Meaning((direction,), "any direction: a vector with d_v components"),
+        Meaning((bound,), "the number that bounds a half-space: all vectors whose inner product with u is at least m"),
+        Meaning((slack,), "s_j is by how much the inner product of u and value j exceeds m"),
+        Meaning((alpha, beta), "two numbers"),
+        Meaning((constant,), "one value that stands at every place"),
+        Meaning((x,), "two tokens of one component"),
+        Meaning((array("p"),), "the weights of the row: p_j is that of key j"),
+        Meaning((array("o"),), "the output"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
         "Every row has at least one visible key.",

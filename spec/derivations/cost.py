@@ -9,7 +9,7 @@ from veriformer.spec.cost import decoding, layer_loops, operations, parameters, 
 from veriformer.spec.cost.count import Count
 from veriformer.spec.cost.machine import INPUTS, Machine, Table
 from veriformer.spec.derivations.definitions import Definition
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.formulas import index, positive, size
 from veriformer.spec.derivations.loop_counts import numbers_moved_in, operations_in, parameters_in
@@ -170,7 +170,7 @@ DECODING = (
         "A layer costs a per token and b per pair",
         operations_in(on_input(lambda machine, x: layer_loops.encoder_layer(machine, x, "", L, LAYER), L, E), phi),
         L * weighted(decoding.layer_per_token(E, H, D, F)) + L**2 * weighted(decoding.layer_per_pair(H, D)),
-        "Only the pairs of attention are more than linear in L.",
+        "Write a for the cost of a token and b for that of a pair. Only the pairs of attention grow faster than L.",
     ),
     Step(
         "The step that adds token T to a cache costs a + b T",
@@ -270,9 +270,27 @@ TRAFFIC = (
 DERIVATION = Derivation(
     id="cost",
     title="What the operations of a Transformer cost",
+    opening=(
+        "How many operations, stored numbers and parameters does a Transformer need, as a function of its sizes? "
+        "The formulas say what a cache saves, when attention outweighs the other layers, and which count a report "
+        "should give, and each is proved from the loops that compute the operation."
+    ),
+    see_also=("decoding_cache",),
+    symbols=(
+        Meaning((L, S), "how many queries and how many keys there are"),
+        Meaning((P,), "how many keys precede the queries"),
+        Meaning((T, t), "how many tokens are generated, and the number of one of them"),
+        Meaning((E,), "the width of a token"),
+        Meaning((H, G), "how many query heads and how many key/value heads there are"),
+        Meaning((D, Dv), "the widths of a key and of a value"),
+        Meaning((F,), "how many hidden units a network has"),
+        Meaning((N,), "how many words the vocabulary has"),
+        Meaning((layers,), "how many layers there are"),
+        Meaning((phi,), "what one function (e^x, √x, erf x) counts"),
+        Meaning((index("a"), index("b")), "what a layer costs for each token and for each pair of tokens"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "L queries, S keys, width E, H query and G key/value heads of width D (values D_v), F hidden units, N words.",
         "A multiplication, addition, subtraction, division or maximum counts 1, so that a multiply-add counts 2.",
         "e^x, √x and erf x count φ: FLOPs are the case φ = 1.",
         "A sum of n terms starts from 0 and counts n additions. Reading, copying and masking are not counted.",
@@ -297,7 +315,7 @@ DERIVATION = Derivation(
     ),
     steps=OPERATIONS + LAYERS + DECODING + PARAMETERS + TRAFFIC,
     remarks=(
-        "Batch: operations, inputs and outputs are multiplied by B, parameters are not.",
+        "For a batch, operations, inputs and outputs are multiplied by its size; parameters are not.",
         "Other ways to compute the same count differently: one-pass norms, matrix products of fewer multiplications.",
         "The loops compute what the operations are: run on numbers they agree with the reference.",
     ),

@@ -10,6 +10,7 @@ from veriformer.spec.derivations.derivation import (
     Difference,
     Inequality,
     Limit,
+    Meaning,
     Scope,
     Source,
     Step,
@@ -73,32 +74,36 @@ GRADIENT = (
         "The loss of a class is minus the logarithm of its weight",
         exp(-ell[target]),
         P[target],
-        "e^(−ln S + z_t) = e^(z_t) / S.",
+        "e^(−ℓ_t) = e^(−ln S + z_t) = e^(z_t)/S, where S is Σ_l e^(z_l).",
         context=CONTEXT,
         where=(SURPRISE, WEIGHTS),
+        optional=True,
     ),
     Step(
         "The gradient for any targets",
         Partial(weighted_loss(entry_of(y)), z[k]),
         P[k] * total(entry_of(y), "j", CLASSES) - y[k],
-        "∂ ln S/∂z_k = p_k, once for every y_j.",
+        "The derivative of ln S by z_k is p_k. It occurs once for every y_j.",
         context=CONTEXT,
         where=(SURPRISE, WEIGHTS),
+        optional=True,
     ),
     Step(
         "The gradient for one class",
         Partial(ell[target], z[k]),
         P[k] - KroneckerDelta(k, target),
-        "The case y = one-hot(t), where Σ y = 1: p − y.",
+        "This is the step before for the target that is 1 at class t and 0 elsewhere.",
         context=CONTEXT,
         where=(SURPRISE, WEIGHTS),
+        optional=True,
     ),
     Step(
         "Smoothed targets sum to 1",
         total(smoothed, "k", CLASSES),
         Integer(1),
-        "1 − ε and n times ε/n: so p − y is their gradient too.",
+        "The target's share 1 − ε and n shares ε/n sum to 1.",
         context=CONTEXT,
+        optional=True,
     ),
     Step(
         "The gradient for smoothed targets",
@@ -107,6 +112,7 @@ GRADIENT = (
         "The gradient for any targets, with Σ y = 1 by the step before.",
         context=CONTEXT,
         where=(SURPRISE, WEIGHTS, SMOOTHED),
+        optional=True,
     ),
     Difference(
         "Where Σ y is not 1, p − y is not the gradient",
@@ -116,6 +122,7 @@ GRADIENT = (
         "1/(1 + e) − 2.",
         example=World(symbols={n: 2, k: 1}, arrays={(z, (1,)): 0, (z, (2,)): 1, (y, (1,)): 2, (y, (2,)): 5}),
         values=("-0.11741", "-1.73106"),
+        optional=True,
     ),
 )
 
@@ -124,7 +131,7 @@ SYMMETRIES = (
         "Adding a constant to all logits changes nothing",
         exp(surprise(lambda m: z[m] + shift, target)),
         exp(surprise(own, target)),
-        "S gains the factor e^c and loses it to e^(−z_t − c). The exponential is one-to-one.",
+        "S gains the factor e^c, and e^(−z_t − c) loses it. Equal exponentials have equal exponents.",
         context=CONTEXT,
     ),
     Step(
@@ -147,7 +154,7 @@ VALUES = (
         "The loss from differences of logits",
         exp(ell[target]),
         odds(target),
-        "Divide S by e^(z_t).",
+        "e^(ℓ_t) is S divided by e^(z_t).",
         context=CONTEXT,
         where=(SURPRISE,),
     ),
@@ -155,7 +162,7 @@ VALUES = (
         "No loss is negative",
         odds(target),
         Integer(1),
-        "e^ℓ is 1, for the target itself, and what its rivals add.",
+        "e^(ℓ_t) is at least 1, the term of the target itself; its rivals add positive terms. So ℓ_t ≥ 0.",
         context=CONTEXT,
         certificate=total(lambda m: (1 - KroneckerDelta(m, target)) * exp(z[m] - z[target]), "l", CLASSES),
     ),
@@ -163,7 +170,7 @@ VALUES = (
         "Equal logits cost ln n",
         exp(ell[target]),
         n,
-        "S = n e^c.",
+        "With every logit equal to c, S is n e^c.",
         context=CONTEXT,
         where=(SURPRISE, Definition(z, lambda place: shift, (k,))),
     ),
@@ -193,6 +200,7 @@ VALUES = (
         "Two classes and g = 20: 0.3133 and 2·10⁻⁹.",
         example=World(symbols={n: 2, gap: 20}),
         values=("0.3133", "0.000000002"),
+        optional=True,
     ),
 )
 
@@ -201,7 +209,8 @@ SMOOTHING = (
         "Smoothing mixes the target's loss with the mean over all classes",
         weighted_loss(entry_of(y)),
         (1 - share) * ell[target] + share * total(lambda m: ell[m], "j", CLASSES) / n,
-        "The loss is linear in y, and Σ_j δ_jt ℓ_j = ℓ_t.",
+        "The loss is linear in the target distribution: its part (1 − ε) at class t gives ℓ_t, and the equal shares "
+        "give the mean.",
         context=CONTEXT,
         where=(SURPRISE, SMOOTHED),
     ),
@@ -239,7 +248,7 @@ AVERAGE = (
         "An ignored position contributes nothing",
         Partial(mean(entry_of(keep), entry_of(loss)), loss[i]),
         Integer(0),
-        "The case w_i = 0: no logit there changes the loss.",
+        "This is the step before with w_i = 0: no logit at that position changes the loss.",
         context=IGNORED,
     ),
     Step(
@@ -254,9 +263,35 @@ AVERAGE = (
 DERIVATION = Derivation(
     id="cross_entropy",
     title="Cross entropy: its gradient, its symmetries, and what smoothing and ignoring do",
+    opening=(
+        "Which gradient does cross entropy have, and what do label smoothing and ignored positions do to the loss? "
+        "A loss that is computed from the wrong logits, averaged over the wrong positions or put through softmax "
+        "twice still trains, only worse, so these properties are worth checking."
+    ),
+    see_also=("softmax",),
+    symbols=(
+        Meaning((n,), "how many classes there are"),
+        Meaning((k, target), "the numbers of a class and of the target class"),
+        Meaning((z,), "the logits"),
+        Meaning((y,), "the target distribution: y_k is the share of class k"),
+        Meaning((P,), "the weights, the softmax of the logits"),
+        Meaning(
+            (ell,),
+            "the loss: ℓ_k is ln Σ_l e^(z_l) − z_k, where k is the target; in the mean, ℓ_i is the loss of position i",
+        ),
+        Meaning((shift,), "a constant added to all logits"),
+        Meaning((renumbering,), "a permutation of the classes"),
+        Meaning((gap,), "the lead of the target's logit over those of its rivals"),
+        Meaning((share,), "the smoothing: the share that goes to all classes equally"),
+        Meaning((count,), "how many positions there are"),
+        Meaning((i,), "the number of a position"),
+        Meaning((keep,), "the weight of a position: 1 where its target is kept, 0 where it is ignored"),
+        Meaning((order,), "a permutation of the positions"),
+        Meaning((real("S"),), "the sum of the exponentials of the logits"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "n ≥ 1 real logits z_1, …, z_n; p = softmax(z); ℓ_k = ln Σ_l e^(z_l) − z_k; a target class t.",
+        "There are n ≥ 1 logits z_1, …, z_n, which are real numbers, and one target class t.",
         "The mean runs over m positions with weights w_i, 1 where a target is kept and 0 where it is ignored, "
         "of which at least one is kept.",
     ),

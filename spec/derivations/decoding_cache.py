@@ -8,7 +8,7 @@ from sympy import Expr, IndexedBase, Integer, KroneckerDelta, cos, exp, sin
 from veriformer.spec.derivations import layer_norm
 from veriformer.spec.derivations.context import Block, Context
 from veriformer.spec.derivations.definitions import written
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, Range, total
 from veriformer.spec.derivations.formulas import (
@@ -88,22 +88,22 @@ POSITION_WISE = (
         "A key depends on its own token only",
         Partial(projected(w_key)(j, e), inputs[k, b]),
         KroneckerDelta(j, k) * w_key[b, e],
-        "K = X W_K multiplies from the right: rows do not mix. Appending tokens changes no key that is there, and no "
-        "value.",
+        "Row j of the keys is row j of X times W_K: rows do not mix. So appending tokens changes no key that is "
+        "there, and no value.",
         context=OWN_ROW,
     ),
     Step(
-        "So does a network, with its residual connection",
+        "A network with its residual connection depends on its own token only",
         Partial(after_network(entry_of(inputs))(j, c), inputs[k, b]),
         Integer(0),
         "For tokens j ≠ k. The network acts on each token alone.",
         context=OTHER_ROW,
     ),
     Step(
-        "So does a norm",
+        "A norm depends on its own token only",
         Partial(norm_of(entry_of(inputs))(j, c), inputs[k, b]),
         Integer(0),
-        "For tokens j ≠ k. So everything in a layer but attention is a map of each token alone.",
+        "For tokens j ≠ k. So attention is the only part of a layer in which tokens meet.",
         context=OTHER_ROW,
     ),
 )
@@ -119,13 +119,14 @@ UNCHANGED = (
         context=OLD_ROW,
     ),
     Difference(
-        "Without a causal mask it does",
+        "Without a causal mask appending tokens changes an earlier output",
         attention(lambda m, n: x[m] * x[n], lambda m, n: x[m], up_to(1))(Integer(1), c),
         attention(lambda m, n: x[m] * x[n], lambda m, n: x[m], up_to(2))(Integer(1), c),
         "Tokens 0 and 1 that are their own query, key and value: the first output is 0 without and 1/2 with the second "
         "token. What the next layer would have kept of it is stale.",
         example=World(arrays={(x, (1,)): 0, (x, (2,)): 1}),
         values=("0", "0.5"),
+        optional=True,
     ),
 )
 
@@ -164,7 +165,7 @@ STEPS = (
         "A single new token needs no mask",
         attended(ONE_NEW)(i, e),
         attention(score, values, ONE_NEW)(i, e),
-        "It is the last: every key is at its position or before.",
+        "The new token is the last one: every key is at its position or before.",
         context=Context(
             ranges={i: (newest, newest), e: COLUMN},
             blocks=(Block(keep, ((newest, newest), None), 1),),
@@ -175,7 +176,7 @@ STEPS = (
         "Keys that no new token may see need not be kept",
         attended(WHOLE)(i, e),
         attention(score, values, NEW, entry_of(keep))(i, e),
-        "A window, or padding: B[i, j] = 0 for all of a part of the cache. It drops out of both sums.",
+        "A window, or padding: B_ij = 0 for all of a part of the cache. It drops out of both sums.",
         context=Context(ranges={i: NEW, e: COLUMN}, splits={WHOLE: cached}, blocks=(Block(keep, (NEW, CACHED), 0),)),
     ),
 )
@@ -196,33 +197,62 @@ PLACES = (
         "The mask of a step is the bottom right one",
         written(lambda: bottom_right_margin(row, j, new, cached + new)),
         written(lambda: full_margin(cached + row, j)),
-        "Row r of the step is token P + r; L = R queries meet S = P + R keys, so that r + S − L = r + P.",
+        "Row r of the step is token P + r. In the step R queries meet P + R keys, so the bottom right mask lets row r "
+        "see the keys up to r + P.",
     ),
     Step(
         "The top left mask is short of P keys",
         written(lambda: full_margin(cached + row, j) - full_margin(row, j)),
         cached,
         "Row r would see r keys instead of P + r: most of the cache is hidden as soon as P > 0.",
+        optional=True,
     ),
     Difference(
-        "Positions that start anew in each step are wrong",
+        "Positions that start again in each step are wrong",
         cos(length + position - key_position),
         cos(position - key_position),
-        "Rotated keys may be kept if new tokens stand at P + r: the inner product depends on the distance. "
-        "q = k = (1, 0) at frequency 1, a key kept at position 1, query 2 of a step with P = 3 tokens cached: cos 4 at "
-        "its position P + 2 = 5, and cos 1 at position 2.",
+        "Rotated keys may be kept if new tokens stand at P + r: the inner product depends on the distance. Take the "
+        "query and the key (1, 0) at the frequency 1, the key at position 1, and the second query of a step after P = "
+        "3 cached tokens. The inner product is cos 4 at the query's position P + 2 = 5, and cos 1 at position 2.",
         example=World(symbols={length: 3, position: 2, key_position: 1}),
         values=("-0.65364", "0.54030"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="decoding_cache",
     title="Decoding with a cache gives what the full pass gives",
+    opening=(
+        "Does generating text token by token with cached keys and values give what one pass over the whole text "
+        "gives? It does for causal models if masks and positions continue where the cache ends, and the usual "
+        "mistakes are those that restart them."
+    ),
+    see_also=(
+        "causality",
+        "cost",
+    ),
+    symbols=(
+        Meaning(
+            (cached, new, newer), "how many tokens are in the cache, how many are new, and how many come after them"
+        ),
+        Meaning((d_model, d_k, d_v), "the widths of a token, of a key, and of a value"),
+        Meaning((hidden,), "how many hidden units the network has"),
+        Meaning((i, j, k), "numbers of tokens"),
+        Meaning((b, c, e), "numbers of components"),
+        Meaning((row,), "the row of a new token within its step, from 1"),
+        Meaning((inputs,), "the tokens, one row for each"),
+        Meaning((keep,), "the mask: 1 where token i may attend to token j, 0 elsewhere"),
+        Meaning((logit,), "the logits: S_ij is that of query i and key j"),
+        Meaning((value,), "the values, one row for each"),
+        Meaning((w_key, w_output, w_1, w_2), "the matrices of keys, of the output, and of the network"),
+        Meaning((x,), "tokens of one component"),
+        Meaning((layer_norm.epsilon,), "the small number under the root of the norm"),
+    ),
     scope=Scope.INDUCTION,
     assumptions=(
-        "P tokens are in the cache, R are new; B[i, j] is 1 where token i may attend to token j, and 0 for j after i.",
-        "S[i, j] = ⟨Q_i, K_j⟩/√d_k is a logit: it reads row i of Q = X W_Q and row j of K = X W_K; and V = X W_V.",
+        "Token i attends to no token after it: B_ij = 0 for j > i.",
+        "The logit S_ij reads token i and token j only, and the value V_j token j only.",
         "One head is shown: heads do not see each other, and their sum is a map of each token alone.",
         "The network is one with a hidden layer; other maps of each token alone would do as well.",
     ),
@@ -245,6 +275,6 @@ DERIVATION = Derivation(
     remarks=(
         "A post-norm layer differs in where the norm stands only, and the norm acts on each token alone.",
         "Cross-attention reads keys and values of the encoder's output, which no step changes.",
-        "Equal in exact arithmetic: sums over other groupings round differently.",
+        "The results are equal in exact arithmetic; sums in other groupings round differently.",
     ),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from veriformer.spec.derivations.differences import Difference
 from veriformer.spec.derivations.inequalities import Inequality
@@ -12,7 +12,7 @@ from veriformer.spec.derivations.limits import Limit
 from veriformer.spec.derivations.results import DerivationResult
 from veriformer.spec.derivations.steps import Step
 
-__all__ = ["Derivation", "Difference", "Inequality", "Limit", "Scope", "Source", "Step"]
+__all__ = ["Derivation", "Difference", "Inequality", "Limit", "Meaning", "Scope", "Source", "Step"]
 
 
 class Scope(Enum):
@@ -46,12 +46,21 @@ class Source(NamedTuple):
         return f"{self.where}{quoted}{f' ({self.comment})' if self.comment else ''}"
 
 
+class Meaning(NamedTuple):
+    """Symbols of a derivation, as they stand in its formulas, and what they stand for."""
+
+    symbols: tuple[Any, ...]
+    words: str
+
+
 @dataclass(frozen=True)
 class Derivation:
     """A law's derivation.
 
-    `assumptions` are those of the steps, `sources` state the law, `remarks` tell the reader what no step says. If no
-    result of an implementation can show the subject, `reason_without_law` says so; a law names every other derivation.
+    `opening` has two sentences: which question is answered, and why one would care. `symbols` says what the symbols
+    stand for that no step defines, `see_also` names related derivations. `assumptions` are those of the steps,
+    `sources` state the law, `remarks` tell the reader what no step says. If no result of an implementation can show
+    the subject, `reason_without_law` says so; a law names every other derivation.
     """
 
     id: str
@@ -62,6 +71,9 @@ class Derivation:
     steps: tuple[Step, ...]
     remarks: tuple[str, ...] = ()
     reason_without_law: str | None = None
+    opening: str = field(default="", kw_only=True)
+    symbols: tuple[Meaning, ...] = field(default=(), kw_only=True)
+    see_also: tuple[str, ...] = field(default=(), kw_only=True)
 
     def check(self, limit: float | None = None) -> DerivationResult:
         """Check every step, each for at most `limit` seconds of processor time. Failures are reported, not raised."""
@@ -71,6 +83,6 @@ class Derivation:
         return f"<derivation {self.id}: {self.title}; {len(self.steps)} steps>"
 
     def _repr_html_(self) -> str:
-        from veriformer.spec.derivations.rendering import render_html
+        from veriformer.spec.derivations.notebook import render_html
 
         return render_html(self)

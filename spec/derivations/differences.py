@@ -16,7 +16,9 @@ from veriformer.spec.derivations.evaluator import Evaluator, World
 from veriformer.spec.derivations.index_sums import Normaliser
 from veriformer.spec.derivations.printing import in_one_line
 from veriformer.spec.derivations.results import CheckResult
+from veriformer.spec.derivations.rules import EXAMPLE, Rule
 from veriformer.spec.derivations.steps import Step
+from veriformer.spec.derivations.unicode_line import SUPERSCRIPTS
 
 _DIGITS_OF_WHOLE_NUMBERS = 12
 
@@ -34,15 +36,21 @@ class Difference(Step):
     relation: ClassVar[str] = "≠"
 
     @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rule that proves the step."""
+        return (EXAMPLE,)
+
+    @property
     def method(self) -> str:
         """How the step is proved, in words."""
         left, right = (_shown(self._enclosure(side)) for side in (self.left, self.right))
-        return f"an example with exact data, in interval arithmetic: left is {left}, right is {right}"
+        return f"{EXAMPLE.name}: the left side is {left}, the right side {right}"
 
     @property
     def hypotheses(self) -> tuple[str, ...]:
-        """The data of the example."""
-        return self.example.in_words()
+        """The data of the example that occur in the step."""
+        parts = [sympy.sympify(part) for part in (self.left, self.right, *(each.right for each in self.where))]
+        return self.example.of(parts).in_words()
 
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """Evaluate both sides in interval arithmetic; the enclosures must be disjoint."""
@@ -92,4 +100,6 @@ def rounds_to(enclosed: Any, value: str) -> bool:
 
 
 def _shown(enclosure: Any) -> str:
-    return str(mpmath.nstr(mpmath.mpf(enclosure.mid), 10))
+    digits, _, exponent = str(mpmath.nstr(mpmath.mpf(enclosure.mid), 10)).removesuffix(".0").partition("e")
+    power = f" · 10{exponent.translate(SUPERSCRIPTS)}" if exponent else ""
+    return digits.replace("-", "−") + power

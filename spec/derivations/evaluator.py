@@ -7,7 +7,7 @@ are sums over all outcomes of a discrete law. This is the independent witness of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -49,15 +49,29 @@ class World:
         """The same values in separate tables, since evaluation fills them in."""
         return replace(self, symbols=dict(self.symbols), arrays=dict(self.arrays))
 
+    def of(self, expressions: Iterable[Any]) -> World:
+        """The values of what occurs in the expressions."""
+        stated = list(expressions)
+
+        def occurs(part: Any) -> bool:
+            return any(each.has(part) for each in stated)
+
+        return World(
+            {symbol: value for symbol, value in self.symbols.items() if occurs(symbol)},
+            {entry: value for entry, value in self.arrays.items() if occurs(entry[0])},
+            {function: images for function, images in self.permutations.items() if occurs(function)},
+            {base: law for base, law in self.laws.items() if occurs(base)},
+        )
+
     def in_words(self) -> tuple[str, ...]:
         """The values given, one phrase each."""
-        given = [f"{in_words(symbol)} = {value}" for symbol, value in self.symbols.items()]
-        given += [f"{in_words(base[indices])} = {value}" for (base, indices), value in self.arrays.items()]
+        given = [f"{in_words(symbol)} = {_shown(value)}" for symbol, value in self.symbols.items()]
+        given += [f"{in_words(base[indices])} = {_shown(value)}" for (base, indices), value in self.arrays.items()]
         for function, images in self.permutations.items():
             given += [f"{in_words(function)}({place}) = {image}" for place, image in images.items()]
         for base, law in self.laws.items():
-            outcomes = ", ".join(f"{outcome:g} with probability {weight:g}" for outcome, weight in law)
-            given.append(f"components of {in_words(base)} are {outcomes}")
+            outcomes = " or ".join(f"{_shown(f'{outcome:g}')} with probability {weight:g}" for outcome, weight in law)
+            given.append(f"each component of {in_words(base)} is {outcomes}")
         return tuple(given)
 
     def entry(self, key: Entry) -> Any:
@@ -224,3 +238,8 @@ _HANDLERS: dict[Any, Callable[[Evaluator, Any, Bound], Any]] = {
     Quotient: Evaluator._quotient,
     Remainder: Evaluator._remainder,
 }
+
+
+def _shown(value: Any) -> str:
+    """A number of an example with the minus sign of mathematics."""
+    return str(value).replace("-", "−")

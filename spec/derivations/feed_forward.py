@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Function, Integer, KroneckerDelta, exp
 from veriformer.spec.derivations.context import Block, Context
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
 from veriformer.spec.derivations.formulas import Entries, array, entry_of, index, positive, size, up_to
@@ -86,23 +86,27 @@ POSITIONS = (
         "No dependence on another position",
         Partial(network_at(i), x[j, a]),
         Integer(0),
-        "The derivative carries δ_ij = 0. SiLU stands for any activation; a gated network has two factors of the kind.",
+        "The derivative has the factor δ_ij, which is 0 for i ≠ j. The step writes out SiLU, but any activation would "
+        "do; in a gated network there are two factors of this kind.",
         context=Context(ranges=RANGES, facts={KroneckerDelta(i, j): Integer(0)}),
     ),
     Step(
         "ReLU without biases: scaling the input scales the result",
         mixed(lambda f: indicator[f] * projected(lambda c: factor * x[c], entry_of(w_1), f), entry_of(w_2)),
         factor * mixed(lambda f: indicator[f] * projected(entry_of(x), entry_of(w_1), f), entry_of(w_2)),
-        "max(0, z) = p z, p the indicator of z > 0; and α z > 0 exactly where z > 0, for α > 0.",
+        "ReLU is max(0, z) = p z, where p is 1 for z > 0 and 0 elsewhere. For α > 0, α z is positive exactly where z "
+        "is, so p stays.",
         context=Context(ranges=RANGES, indicators=frozenset({indicator})),
     ),
     Difference(
-        "With a bias it does not",
+        "ReLU with a bias: scaling the input does not scale the result",
         2 * x[1] * w_1[1, 1] + b_1[1],
         2 * (x[1] * w_1[1, 1] + b_1[1]),
-        "One unit, x = 2, W = 3, b = 5, all positive: 2 · 6 + 5 = 17 and 2 (6 + 5) = 22.",
+        "One unit with the input 2, the weight 3 and the bias 5, so that ReLU changes nothing: 2 · 6 + 5 = 17 and 2 "
+        "(6 + 5) = 22.",
         example=World(arrays={(x, (1,)): 2, (w_1, (1, 1)): 3, (b_1, (1,)): 5}),
         values=("17", "22"),
+        optional=True,
     ),
 )
 
@@ -122,22 +126,23 @@ GATED = (
         context=PLAIN,
     ),
     Difference(
-        "Negating the gate does not",
+        "Negating the gate does not negate the result",
         silu(-x[1]),
         -silu(x[1]),
         "silu(−1) = −0.2689 and −silu(1) = −0.7311. So exchanging gate and branch shows.",
         example=World(arrays={(x, (1,)): 1}),
         values=("-0.2689", "-0.7311"),
+        optional=True,
     ),
     Step(
         "A gate whose matrix is zero lets nothing through",
         gated(times_gate, entry_of(w_up)),
         Integer(0),
-        "activation(0) = 0 · gate = 0.",
+        "Each activated gate is 0 times a finite number, which is 0.",
         context=Context(ranges=RANGES, blocks=(Block(w_gate, (None, None), 0),)),
     ),
     Step(
-        "The order of the hidden units does not matter here either",
+        "The order of the hidden units of a gated network does not matter either",
         mixed(
             lambda f: hidden[pi(f)] * projected(entry_of(x), lambda c, unit: w_up[c, pi(unit)], f),
             lambda f, out: w_down[pi(f), out],
@@ -151,10 +156,38 @@ GATED = (
 DERIVATION = Derivation(
     id="feed_forward",
     title="Feed-forward networks are sums over hidden units, at each position alone",
+    opening=(
+        "What can be said of a feed-forward network without knowing its weights? It is a sum over hidden units and "
+        "acts on each position alone, so its units may come in any order or be split over devices, and no position "
+        "may influence another."
+    ),
+    see_also=("gated_activations",),
+    symbols=(
+        Meaning((E, F), "the width of a token, and how many hidden units there are"),
+        Meaning((L,), "how many positions there are"),
+        Meaning((i, j), "numbers of positions"),
+        Meaning((e, a), "numbers of components of a token"),
+        Meaning((index("f"),), "the number of a hidden unit"),
+        Meaning((x,), "the token, or with two indices all tokens"),
+        Meaning((hidden,), "the activations: h_f is that of hidden unit f"),
+        Meaning((w_1, w_2), "the two matrices of a network"),
+        Meaning((b_1, b_2), "their biases"),
+        Meaning(
+            (w_gate, w_up, w_down),
+            "the matrices of a gated network: of the gate, of the other branch, and of the output",
+        ),
+        Meaning((w_other,), "another matrix in the place of W_up"),
+        Meaning((gate,), "the gate of a unit: the activation of z is z g"),
+        Meaning((indicator,), "1 where the hidden unit is positive, 0 elsewhere"),
+        Meaning((part, size("n")), "F = m + n: the numbers of hidden units in two parts"),
+        Meaning((factor,), "a positive factor of the input"),
+        Meaning((pi,), "a permutation of the hidden units"),
+        Meaning((array("z"),), "the input of an activation"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "h_f is what any activation makes of unit f's projection; steps that need an activation write it out.",
-        "Row vectors: W_1, W_gate and W_up are (E, F), W_2 and W_down (F, E).",
+        "The activation may be any function; steps that need one write it out.",
+        "Tokens are rows: W_1, W_gate and W_up have E rows and F columns, W_2 and W_down F rows and E columns.",
     ),
     sources=(
         Source(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sympy import Expr, Integer, erf, exp, oo, pi, sqrt
-from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial
 from veriformer.spec.derivations.formulas import positive, real
@@ -53,13 +53,13 @@ GATES = (
         "Divide by e^(2t). So the tanh form of GELU is x σ(2t) with t = √(2/π) (x + 0.044715 x³), which is odd in x.",
     ),
     Step(
-        "x σ(β x): what an entry gets beyond its mirror image is the entry",
+        "x σ(β x): the results at x and −x differ by x",
         swish(x) - swish(-x),
         x,
-        "x (σ(β x) + σ(−β x)) = x. It holds of every odd argument of σ.",
+        "x (σ(β x) + σ(−β x)) = x. The same holds with any odd function of x as the argument of σ.",
     ),
     Step(
-        "x Φ(x): what an entry gets beyond its mirror image is the entry",
+        "x Φ(x): the results at x and −x differ by x",
         gelu(x) - gelu(-x),
         x,
         "erf is odd, being the integral of an even function from 0: Φ(x) + Φ(−x) = 1.",
@@ -68,14 +68,15 @@ GATES = (
 
 BOUNDS = (
     Inequality(
-        "The gate is not negative, so the result has the sign of the entry",
+        "The gate is not negative, so the result has the sign of the input",
         swish(above),
         Integer(0),
-        "A product of positive numbers; for −x it is x − f(x), of the next step, with the sign changed.",
+        "For x > 0 it is a product of positive numbers. By the reflection, the result at −x is −(x − f(x)), which the "
+        "next step bounds.",
         certificate=swish(above),
     ),
     Inequality(
-        "The gate is not above one, so the result does not go beyond the entry",
+        "The gate is not above one, so the result does not go beyond the input",
         above,
         swish(above),
         "1 − σ(s) = e^(−s)/(1 + e^(−s)). Zero stays zero: it is a multiple of the entry.",
@@ -85,10 +86,10 @@ BOUNDS = (
         "The derivative of x σ(β x)",
         Partial(swish(x), x),
         logistic(beta * x) + beta * x * exp(-beta * x) * logistic(beta * x) ** 2,
-        "The product rule, and σ′ = σ (1 − σ).",
+        "The product rule; the derivative of σ is σ (1 − σ).",
     ),
     Inequality(
-        "It is not negative where x is not: the result increases there",
+        "x σ(β x) increases for positive x",
         Partial(swish(above), above),
         Integer(0),
         "Both terms of the derivative are positive at x > 0.",
@@ -98,11 +99,11 @@ BOUNDS = (
         "The gate Φ is not negative either",
         gelu(above),
         Integer(0),
-        "erf t ≥ 0 for t ≥ 0; for −x it is x − f(x), of the next step, with the sign changed.",
+        "erf t ≥ 0 for t ≥ 0. By the reflection, the result at −x is −(x − f(x)), which the next step bounds.",
         certificate=gelu(above),
     ),
     Inequality(
-        "Nor is the gate Φ above one",
+        "The gate Φ is not above one either",
         above,
         gelu(above),
         "1 − Φ(x) = (1 − erf(x/√2))/2, and erf t ≤ 1.",
@@ -112,22 +113,23 @@ BOUNDS = (
         "The derivative of x Φ(x)",
         Partial(gelu(x), x),
         normal(x) + x * exp(-(x**2) / 2) / sqrt(2 * pi),
-        "The product rule; Φ′ is the normal density.",
+        "The product rule; the derivative of Φ is the normal density.",
     ),
     Inequality(
-        "Nor is that one: the result increases there too",
+        "x Φ(x) increases for positive x",
         Partial(gelu(above), above),
         Integer(0),
         "Both terms are positive at x > 0.",
         certificate=normal(above) + above * exp(-(above**2) / 2) / sqrt(2 * pi),
     ),
     Difference(
-        "It does not increase everywhere",
+        "x σ(x) does not increase everywhere",
         2 * x * logistic(2 * x),
         x * logistic(x),
         "SiLU at −4 is −0.0719 and at −2 it is −0.2384: below its minimum near −1.278 it falls.",
         example=World(symbols={x: -2}),
         values=("-0.0719", "-0.2384"),
+        optional=True,
     ),
 )
 
@@ -136,7 +138,7 @@ TAILS = (
         "x σ(x) vanishes on the left",
         x * logistic(x),
         Integer(0),
-        "e^(−x) grows faster than x.",
+        "As x → −∞, e^(−x) grows faster than −x.",
         variable=x,
         point=-oo,
     ),
@@ -154,7 +156,7 @@ TAILS = (
         "x Φ(x) vanishes on the left",
         gelu(x),
         Integer(0),
-        "1 + erf decays as e^(−x²/2)/x.",
+        "As x → −∞, 1 + erf(x/√2) falls faster than e^(−x²/2).",
         variable=x,
         point=-oo,
     ),
@@ -170,12 +172,28 @@ TAILS = (
 
 DERIVATION = Derivation(
     id="gated_activations",
-    title="GELU and SiLU are the entry times a gate that its mirror image completes to one",
+    title="GELU and SiLU are the input times a gate, and the gates of x and −x sum to one",
+    opening=(
+        "What do GELU and SiLU have in common, beyond the values of their formulas? Each is its input times a gate "
+        "between 0 and 1 whose value at the opposite input completes it to 1, so a wrong factor, sign or "
+        "approximation shows without knowing any value."
+    ),
+    see_also=(
+        "feed_forward",
+        "softcap",
+    ),
+    symbols=(
+        Meaning((x,), "the input, a real number; in the bounds a positive one"),
+        Meaning((s, t), "real numbers"),
+        Meaning((beta,), "the factor of the argument of the logistic gate, β > 0"),
+        Meaning((real("sigma"),), "the logistic gate: σ(s) = 1/(1 + e^(−s))"),
+        Meaning((real("Phi"),), "the gate of GELU: Φ(x) = (1 + erf(x/√2))/2"),
+        Meaning((real("f"),), "the result: x σ(β x) or x Φ(x)"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "σ(s) = 1/(1 + e^(−s)), and β > 0. SiLU has β = 1; the sigmoid form of GELU has β = 1.702.",
-        "Φ(x) = (1 + erf(x/√2))/2, a distribution function: it increases from 0 to 1, which gives the bounds that are "
-        "proved here for σ.",
+        "SiLU is x σ(β x) with β = 1, and the sigmoid form of GELU has β = 1.702.",
+        "GELU is x Φ(x). Φ is the distribution function of a standard normal number: it increases from 0 to 1.",
     ),
     sources=(
         Source(

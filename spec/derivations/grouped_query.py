@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Integer, KroneckerDelta, Symbol
 from veriformer.spec.derivations.context import Context
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Quotient, Range, Remainder, total
 from veriformer.spec.derivations.formulas import Entries, array, attention, index, scaled_score, size, up_to
@@ -75,12 +75,14 @@ READING = (
         "The remainder of the same division: query heads and pairs (g, s) correspond one to one.",
         EUCLIDEAN_DIVISION,
         MEMBER_FITS,
+        optional=True,
     ),
     Step(
         "Grouped attention is attention with each key/value head repeated γ times",
         grouped(group * group_size + member)(i, e),
         full_with_repeated(group * group_size + member, lambda h: group)(i, e),
-        "Repeating each head γ times in a row puts head g at the places gγ, …, gγ + γ − 1; these read g (first step).",
+        "Repeating each head γ times in a row puts head g at the places gγ, …, gγ + γ − 1. By the first step the "
+        "query heads of these numbers read head g.",
         context=KNOWN,
     ),
     Step(
@@ -89,6 +91,7 @@ READING = (
         group_size,
         "Of the pairs (g', s), those with g' = g are γ in number.",
         context=PAIRS,
+        optional=True,
     ),
     Step(
         "A sum over query heads is a sum over groups",
@@ -102,8 +105,9 @@ READING = (
             "g",
             key_heads,
         ),
-        "For example, what the heads of a group share can be taken out of the sum over its members.",
+        "The value of a group is the same for all its members, so it can be taken out of the sum over them.",
         context=PAIRS,
+        optional=True,
     ),
 )
 
@@ -132,6 +136,7 @@ TILING = (
         Integer(0),
         "Tiling reads head h mod G. For G = 1 this is 0, as above.",
         EUCLIDEAN_DIVISION,
+        optional=True,
     ),
     Step(
         "Tiling agrees for as many groups as heads",
@@ -140,22 +145,25 @@ TILING = (
         "For G = H and h < H this is h, as above.",
         EUCLIDEAN_DIVISION,
         Context(parametrisation={heads_count: head + 1 + slack}),
+        optional=True,
     ),
     Step(
-        "Otherwise: query head 1 should read head 0",
+        "With fewer groups than heads query head 1 reads head 0",
         Quotient(Integer(1), group_size),
         Integer(0),
         "For G < H the groups have γ ≥ 2 members; write γ = 2 + t.",
         EUCLIDEAN_DIVISION,
         Context(parametrisation={group_size: 2 + slack}),
+        optional=True,
     ),
     Step(
-        "But with tiling query head 1 reads head 1",
+        "With tiling query head 1 reads head 1 instead",
         Remainder(Integer(1), groups),
         Integer(1),
         "For G ≥ 2, G = 2 + u. So tiling differs if and only if 1 < G < H.",
         EUCLIDEAN_DIVISION,
         Context(parametrisation={groups: 2 + more_slack}),
+        optional=True,
     ),
     Difference(
         "Six query heads on three key/value heads",
@@ -164,12 +172,37 @@ TILING = (
         "H = 6, G = 3, γ = 2: query head 4 reads head 1 when tiled and head 2 when repeated.",
         example=World(symbols={head: 4, groups: 3, group_size: 2}),
         values=("1", "2"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="grouped_query",
     title="Grouped-query attention is attention with repeated key/value heads",
+    opening=(
+        "Which key/value head does a query head read when several query heads share one? Implementations differ in "
+        "whether they repeat each head in a row or tile the whole list, and only the first gives grouped-query "
+        "attention."
+    ),
+    see_also=(
+        "multi_head",
+        "attention_backward",
+    ),
+    symbols=(
+        Meaning((groups, heads_count), "how many key/value heads and how many query heads there are"),
+        Meaning((group_size,), "how many query heads share a key/value head, H/G"),
+        Meaning((S,), "how many tokens there are"),
+        Meaning((d_k, d_v, d_model), "the widths of a key, of a value, and of an output"),
+        Meaning(
+            (group, member), "the number of a key/value head, and that of a query head within its group, both from 0"
+        ),
+        Meaning((head,), "the number of a query head, from 0"),
+        Meaning((slack, more_slack), "whole numbers ≥ 0 by which something exceeds the least possible value"),
+        Meaning((i,), "the number of a token"),
+        Meaning((e, out), "numbers of components"),
+        Meaning((query, key, value), "queries, keys and values: the first index is the head"),
+        Meaning((w_output,), "the output matrix: the first two indices are the group and the member of a query head"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=("H = Gγ query heads share G key/value heads in groups of γ.", "Heads are counted from 0."),
     sources=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, IndexedBase, Integer, KroneckerDelta
 from veriformer.spec.derivations.context import Context
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial
 from veriformer.spec.derivations.formulas import Entries, array, attention, index, scaled_score, size, up_to
@@ -55,27 +55,47 @@ BATCH = (
         "queries of another batch entry",
         query[other_b, h, i, a],
         OTHER_ENTRY,
-        "The derivative carries δ_bb' = 0.",
+        "The derivative has the factor δ_bb', which is 0 for b ≠ b'.",
     ),
-    vanishing("keys of another batch entry", key[other_b, h, k, a], OTHER_ENTRY, "The derivative carries δ_bb' = 0."),
+    vanishing(
+        "keys of another batch entry",
+        key[other_b, h, k, a],
+        OTHER_ENTRY,
+        "The derivative has the factor δ_bb', which is 0 for b ≠ b'.",
+    ),
     vanishing(
         "values of another batch entry",
         value[other_b, h, k, f],
         OTHER_ENTRY,
-        "The derivative carries δ_bb' = 0.",
+        "The derivative has the factor δ_bb', which is 0 for b ≠ b'.",
     ),
     vanishing(
         "masks of another batch entry",
         bias[other_b, h, i, k],
         OTHER_ENTRY,
-        "The derivative carries δ_bb' = 0.",
+        "The derivative has the factor δ_bb', which is 0 for b ≠ b'.",
     ),
 )
 
 HEADS = (
-    vanishing("queries of another head", query[b, other_h, i, a], OTHER_HEAD, "The derivative carries δ_hh' = 0."),
-    vanishing("keys of another head", key[b, other_h, k, a], OTHER_HEAD, "The derivative carries δ_hh' = 0."),
-    vanishing("values of another head", value[b, other_h, k, f], OTHER_HEAD, "The derivative carries δ_hh' = 0."),
+    vanishing(
+        "queries of another head",
+        query[b, other_h, i, a],
+        OTHER_HEAD,
+        "The derivative has the factor δ_hh', which is 0 for h ≠ h'.",
+    ),
+    vanishing(
+        "keys of another head",
+        key[b, other_h, k, a],
+        OTHER_HEAD,
+        "The derivative has the factor δ_hh', which is 0 for h ≠ h'.",
+    ),
+    vanishing(
+        "values of another head",
+        value[b, other_h, k, f],
+        OTHER_HEAD,
+        "The derivative has the factor δ_hh', which is 0 for h ≠ h'.",
+    ),
 )
 
 QUERIES = (
@@ -83,22 +103,43 @@ QUERIES = (
         "other queries of the same sequence",
         query[b, h, j, a],
         OTHER_QUERY,
-        "Row i of the weights is a function of query i; the derivative carries δ_ij = 0.",
+        "Row i of the weights is a function of query i: the derivative has the factor δ_ij, which is 0.",
     ),
     vanishing("masks of other queries", bias[b, h, j, k], OTHER_QUERY, "Row i of the weights reads row i of the mask."),
     Difference(
-        "It does depend on its own keys",
+        "The output does depend on its own keys",
         attention(lambda row, m: x[m], lambda m, c: m, up_to(2))(Integer(1), Integer(1)),
         attention(lambda row, m: 2 * x[m], lambda m, c: m, up_to(2))(Integer(1), Integer(1)),
         "So the zeros above are not those of a constant: logits 0 and 1 with values 1 and 2, then the logits doubled.",
         example=World(arrays={(x, (1,)): 0, (x, (2,)): 1}),
         values=("1.73106", "1.88080"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="independence",
     title="Batch entries and heads do not see each other",
+    opening=(
+        "Can one sequence of a batch, or one head, influence the output of another? It must not: a model that lets "
+        "sequences leak into each other gives results that depend on what else is in the batch."
+    ),
+    see_also=("multi_head",),
+    symbols=(
+        Meaning((B,), "how many batch entries there are"),
+        Meaning((H, L, S), "how many heads, queries and keys there are"),
+        Meaning((d_k, d_v), "the widths of a key and of a value"),
+        Meaning((b, other_b), "numbers of two different batch entries"),
+        Meaning((h, other_h), "numbers of heads, different where a step says so"),
+        Meaning((i, j), "numbers of queries"),
+        Meaning((k,), "the number of a key"),
+        Meaning((a, e, f), "numbers of components"),
+        Meaning(
+            (query, key, value), "queries, keys and values: the indices are batch entry, head, token and component"
+        ),
+        Meaning((bias,), "the mask in additive form: the indices are batch entry, head, query and key"),
+        Meaning((x,), "two logits"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=("Arrays have the axes batch, head, position, component, all of symbolic length.",),
     sources=(

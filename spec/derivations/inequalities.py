@@ -13,6 +13,7 @@ from veriformer.spec.derivations.nonnegativity import manifestly_nonnegative
 from veriformer.spec.derivations.perturbation import perturbations
 from veriformer.spec.derivations.printing import in_one_line
 from veriformer.spec.derivations.results import CheckResult
+from veriformer.spec.derivations.rules import NON_NEGATIVE, Rule
 from veriformer.spec.derivations.steps import TOLERANCE, Step
 
 
@@ -22,6 +23,11 @@ class Inequality(Step):
 
     certificate: Any = field(default=None, kw_only=True)
     relation: ClassVar[str] = "≥"
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that prove the step: one for the form of the difference, one for its sign."""
+        return (*super().rules, NON_NEGATIVE)
 
     @property
     def method(self) -> str:

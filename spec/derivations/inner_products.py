@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Function, sqrt
 from veriformer.spec.derivations.context import Context
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import total
 from veriformer.spec.derivations.formulas import array, attention, entry_of, index, scaled_score, size, up_to
@@ -37,25 +37,26 @@ BASIS = (
         "Components of queries and keys in another order have the same inner products",
         scaled_score(lambda r, c: query[r, pi(c)], lambda m, c: key[m, pi(c)], d_k)(i, j),
         score(i, j),
-        "A sum over all components, in another order.",
+        "It is a sum over all components, in another order.",
         context=REORDERED,
     ),
     Step(
         "Components reflected in both have the same inner products",
         scaled_score(lambda r, c: query[r, c] * sign(c), lambda m, c: key[m, c] * sign(c), d_k)(i, j),
         score(i, j),
-        "(±1)² = 1: with R 0 or 1 it is (1 − 2R)² = 1 − 4R + 4R² = 1.",
+        "Each product gains the factor 1 − 2R twice. Its square is 1, for R = 0 and for R = 1.",
         context=REFLECTED,
     ),
     Difference(
-        "Reordering the queries' alone changes them",
+        "Reordering the components of one side alone changes the inner products",
         total(lambda c: query[1, c] * key[1, 3 - c], "c", up_to(2)),
         total(lambda c: query[1, c] * key[1, c], "c", up_to(2)),
-        "q = (1, 0), k = (0, 1).",
+        "Take the query (1, 0) and the key (0, 1), and exchange the components of the key.",
         example=World(
             arrays={(query, (1, 1)): 1, (query, (1, 2)): 0, (key, (1, 1)): 0, (key, (1, 2)): 1},
         ),
         values=("1", "0"),
+        optional=True,
     ),
     Step(
         "One vector added to every key moves a row of scores by one number",
@@ -79,8 +80,29 @@ VALUES = (
 DERIVATION = Derivation(
     id="inner_products",
     title="Attention sees queries and keys through their inner products only",
+    opening=(
+        "What does attention know of queries, keys and values? It sees queries and keys through their inner "
+        "products only and treats every component of the values alike, so reordering or reflecting components must "
+        "change nothing."
+    ),
+    see_also=(
+        "rotary",
+        "convex_hull",
+    ),
+    symbols=(
+        Meaning((S,), "how many tokens there are"),
+        Meaning((d_k, d_v, d_out), "the widths of a key, of a value, and of a mapped value"),
+        Meaning((i, j), "the numbers of a query and of a key"),
+        Meaning((e,), "the number of an output component"),
+        Meaning((query, key, value), "queries, keys and values: one row for each"),
+        Meaning((pi,), "a permutation of the components"),
+        Meaning((reflected,), "1 where a component is reflected, 0 elsewhere"),
+        Meaning((shift,), "a vector that is added to every key"),
+        Meaning((matrix,), "a matrix by which values are mapped"),
+        Meaning((keep,), "the mask: 1 where a query may attend to a key, 0 elsewhere"),
+    ),
     scope=Scope.SYMBOLIC,
-    assumptions=("π is a permutation of the components; R[c] is 1 where component c is reflected.",),
+    assumptions=("Scores are inner products of queries and keys, divided by √d_k.",),
     sources=(
         Source("Vaswani et al. 2017, Attention Is All You Need, section 3.2.1", comment="the scores are dot products"),
     ),

@@ -7,7 +7,7 @@ from fractions import Fraction
 from sympy import Expr, Integer, KroneckerDelta, Rational, sqrt
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import Definition
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
 from veriformer.spec.derivations.formulas import Entries, array, entry_of, index, positive, real, size, up_to
@@ -76,8 +76,9 @@ STATISTICS = (
         "Two forms of the variance",
         variance(own),
         total(lambda m: x[m] ** 2, "l", COMPONENTS) / d - mean(own) ** 2,
-        "The mean square minus the squared mean. (In floating point only the first form is safe.)",
+        "The variance is the mean square less the squared mean. In floating point only the first form is safe.",
         context=CONTEXT,
+        optional=True,
     ),
     Step(
         "The output has mean 0",
@@ -90,7 +91,8 @@ STATISTICS = (
         "The output has variance v/(v + ε)",
         total(lambda m: normalised(own, m) ** 2, "i", COMPONENTS) / d,
         variance(own) / (variance(own) + epsilon),
-        "Σ (x − μ)² = d v. So a vector whose variance is small against ε is not brought to variance 1.",
+        "The squared deviations sum to d v. So a vector whose variance is small against ε does not come out with the "
+        "variance 1.",
         context=CONTEXT,
     ),
 )
@@ -100,14 +102,15 @@ INVARIANCES = (
         "Adding a constant to all components changes nothing",
         normalised(lambda m: x[m] + shift, i),
         normalised(own, i),
-        "The mean moves along, the deviations stay.",
+        "The mean grows by the constant too, so the deviations from it stay.",
         context=CONTEXT,
     ),
     Step(
         "Scaling by α is scaling ε by 1/α²",
         normalised(affine, i),
         normalised(own, i, epsilon / factor**2),
-        "Deviations scale by α, the variance by α². At ε = 0 nothing changes: LN is invariant under scaling by α > 0.",
+        "Deviations scale by α and the variance by α². At ε = 0 nothing changes: the output does not depend on the "
+        "scale α > 0.",
         context=CONTEXT,
     ),
     Difference(
@@ -120,6 +123,7 @@ INVARIANCES = (
             arrays={(x, (m,)): m for m in (1, 2, 3)},
         ),
         values=("1.22474", "0.306186"),
+        optional=True,
     ),
 )
 
@@ -128,37 +132,57 @@ DERIVATIVE = (
         "The Jacobian",
         Partial(y[i], x[k]),
         named_jacobian(i, k),
-        "∂μ/∂x_k = 1/d and ∂v/∂x_k = 2(x_k − μ)/d.",
+        "The mean has the derivative 1/d by x_k, and the variance 2 (x_k − μ)/d.",
         context=CONTEXT,
         where=NAMES,
+        optional=True,
     ),
     Step(
-        "It annihilates constants",
+        "Every row of the Jacobian sums to 0",
         total(lambda m: J[i, m], "k", COMPONENTS),
         Integer(0),
-        "The derivative of the invariance under shifts: J 1 = 0.",
+        "Adding a constant to all components changes nothing, and this is the derivative of that fact.",
         context=CONTEXT,
         where=(JACOBIAN, *NAMES),
+        optional=True,
     ),
     Step(
-        "It nearly annihilates the input",
+        "The Jacobian nearly removes the centred input",
         total(lambda m: J[i, m] * (x[m] - MEAN.name), "k", COMPONENTS),
         epsilon * (x[i] - MEAN.name) / (VARIANCE.name + epsilon) ** Rational(3, 2),
-        "The derivative of the scaling law: it is proportional to ε, and 0 at ε = 0.",
+        "This is the derivative of the step on scaling: it is proportional to ε, and 0 at ε = 0.",
         context=CONTEXT,
         where=(JACOBIAN, *NAMES),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="layer_norm",
     title="What layer normalisation keeps and what it removes",
+    opening=(
+        "What does layer normalisation keep of a vector, and what does it remove? It removes the mean and nearly "
+        "the scale, which makes training steady, and its derivative shows which directions of a gradient it stops."
+    ),
+    see_also=(
+        "rms_norm",
+        "residual",
+        "normalisation_rounding",
+    ),
+    symbols=(
+        Meaning((d,), "the width of the vector"),
+        Meaning((x,), "the components of the vector"),
+        Meaning((i, k), "numbers of components, from 1 to d"),
+        Meaning((epsilon,), "the small number under the root, ε > 0"),
+        Meaning((factor, shift), "a factor and a constant that change the input"),
+        Meaning((MEAN.name, VARIANCE.name), "the mean of the components, and their variance with the divisor d"),
+        Meaning((y,), "the output, LN(x)"),
+        Meaning((J,), "the Jacobian: J_ik is the derivative of y_i by x_k"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "μ is the mean of x_1, …, x_d, v the variance with divisor d, and ε > 0 is added inside the root; J is the "
-        "Jacobian of LN, and 1 the vector of ones.",
-        "Gain and offset are left out: they multiply LN(x) and are added to it. α and β here scale and shift the "
-        "input.",
+        "LN(x) = (x − μ)/√(v + ε): ε is added inside the root.",
+        "Gain and offset are left out: they multiply LN(x) and are added to it.",
     ),
     sources=(
         Source(
@@ -173,8 +197,7 @@ DERIVATION = Derivation(
     ),
     steps=STATISTICS + INVARIANCES + DERIVATIVE,
     remarks=(
-        "In a post-norm residual layer the gradient passes through J, which has the directions 1 and x − "
-        "μ (nearly) in its "
-        "kernel: the residual path is not an identity there.",
+        "In a post-norm residual layer the gradient passes through J, which has the directions 1 and x − μ (nearly) "
+        "in its kernel: the residual path is not an identity there.",
     ),
 )

@@ -12,6 +12,7 @@ from veriformer.spec.derivations.differences import enclosure, rounds_to
 from veriformer.spec.derivations.evaluator import Evaluator, World
 from veriformer.spec.derivations.index_sums import Normaliser
 from veriformer.spec.derivations.results import CheckResult
+from veriformer.spec.derivations.rules import LIMIT, Rule
 from veriformer.spec.derivations.sampling import WorldSampler
 from veriformer.spec.derivations.steps import Step
 
@@ -35,10 +36,15 @@ class Limit(Step):
         return f"{super().statement} as {self.variable} → {self.point}"
 
     @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rule that proves the step."""
+        return (LIMIT,)
+
+    @property
     def method(self) -> str:
         """How the step is proved, in words."""
         given = f"; at {', '.join(self.example.in_words())} the left side is {self.value}" if self.value else ""
-        return f"the limit by the Gruntz algorithm{given}"
+        return f"{LIMIT.name}{given}"
 
     def prove(self, normaliser: Normaliser) -> CheckResult:
         """The limit, and the value on the way to it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Integer, KroneckerDelta, exp, log, oo, sqrt
 from veriformer.spec.derivations.context import Block, Context
-from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, Quotient, Range, total
 from veriformer.spec.derivations.formulas import (
@@ -29,7 +29,7 @@ x, v, bias, other_bias, keep = array("x"), array("v"), array("M"), array("N"), a
 row_constant = array("c")
 score_i, mask_value, rest, width = real("s"), real("M"), positive("Z"), positive("d_k")
 constant = real("c")
-first, second, approach, ratio = real("x"), real("y"), positive("t"), positive("c")
+first, second, approach, ratio = real("x"), real("y"), positive("t"), positive("rho")
 
 ROW = Context(ranges={j: KEYS, k: KEYS}, indicators=frozenset({keep}))
 ROW_MASKED = Context(ranges=ROW.ranges, indicators=ROW.indicators, facts={keep[k]: Integer(0)})
@@ -53,7 +53,7 @@ WEIGHT_ZERO = (
         "A logit of −∞ gives weight 0",
         exp(score_i + mask_value) / (exp(score_i + mask_value) + rest),
         Integer(0),
-        "Z > 0 is the sum over the other keys. The weight is exactly 0 at M = −∞, not only small.",
+        "The weight of the masked key is exactly 0 at M = −∞, not only small.",
         variable=mask_value,
         point=-oo,
         example=World(symbols={score_i: 1, mask_value: -3, rest: 2}),
@@ -104,24 +104,28 @@ SCALING = (
         (score_i + mask_value) / sqrt(width) - (score_i / sqrt(width) + mask_value),
         mask_value * (1 - sqrt(width)) / sqrt(width),
         "The two logits differ by this amount: it is 0 for M = 0 (and for d_k = 1).",
+        optional=True,
     ),
     Limit(
-        "Both orders agree at −∞",
+        "With a mask of −∞ both orders give the weight 0",
         exp((score_i + mask_value) / sqrt(width)) / (exp((score_i + mask_value) / sqrt(width)) + rest),
         Integer(0),
-        "For M = −∞ the weight is 0 either way, so that for masks with values 0 and −∞ the order does not matter.",
+        "At M = −∞ the weight is 0 either way. So the order does not matter for masks with the values 0 and −∞.",
         variable=mask_value,
         point=-oo,
         example=World(symbols={score_i: 1, mask_value: -3, rest: 2, width: 4}),
         value="0.1554",
+        optional=True,
     ),
     Difference(
         "For a finite mask value the order matters",
         exp(mask_value / sqrt(width)) / (1 + exp(mask_value / sqrt(width))),
         exp(mask_value) / (1 + exp(mask_value)),
-        "Two equal scores, d_k = 64, M = −10: masked before the scaling, 22 % of the weight leaks to the masked key.",
+        "Take two equal scores and mask one of them. Where the mask comes before the scaling, 22 % of the weight "
+        "leaks to the masked key.",
         example=World(symbols={mask_value: -10, width: 64}),
         values=("0.22270", "0.000045398"),
+        optional=True,
     ),
 )
 
@@ -143,18 +147,20 @@ RENORMALISING = (
             arrays={(x, (1,)): 0, (x, (2,)): 0, (keep, (1,)): 1, (keep, (2,)): 0},
         ),
         values=("0.5", "1"),
+        optional=True,
     ),
     Step(
         "An empty row has no value: the weight depends on the way there",
         approach * exp(first) / (approach * exp(first) + ratio * approach * exp(second)),
         exp(first) / (exp(first) + ratio * exp(second)),
-        "Let both masks of a row tend to 0, as t and as c t. The weight does not depend on t, but on c.",
+        "Let both masks of a row tend to 0, one as t and the other as ρ t. The weight does not depend on t, but it "
+        "does on ρ.",
     ),
     Difference(
         "So no value of an empty row is the limit of masked rows",
         (exp(first) / (exp(first) + ratio * exp(second))).subs(ratio, 1),
         (exp(first) / (exp(first) + ratio * exp(second))).subs(ratio, 2),
-        "Logits 0 and 1: c = 1 gives 0.2689, c = 2 gives 0.1554. What an empty row returns is a convention "
+        "With the logits 0 and 1, ρ = 1 gives 0.2689 and ρ = 2 gives 0.1554. What an empty row returns is a convention "
         "(literally it is 0/0).",
         example=World(symbols={first: 0, second: 1}),
         values=("0.2689", "0.1554"),
@@ -168,24 +174,22 @@ INVISIBLE = (
         "The content of a masked key does not matter",
         Partial(masked_attention(i, e), key[k, a]),
         Integer(0),
-        "Every term of the derivative carries the factor B[i, k] = 0.",
+        "Every term of the derivative has the factor B_ik = 0.",
         context=HIDDEN,
     ),
     Step(
         "The content of a masked value does not matter",
         Partial(masked_attention(i, e), value[k, f]),
         Integer(0),
-        "The derivative is δ times the weight of the key, which is 0.",
+        "The derivative is the weight of the key where e = f, and that weight is 0; elsewhere it is 0 anyway.",
         context=HIDDEN,
     ),
     Step(
         "Removing masked keys changes nothing",
         masked_attention(i, e),
         attention(score, entry_of(value), KEPT_KEYS)(i, e),
-        "Split the sums at P: the terms j ≤ P keep their factor 1, those after it have the factor 0. "
-        "Since attention does "
-        "not depend on the order of keys, the masked ones may be taken to come last. So padding changes "
-        "nothing, "
+        "Split the sums at P: the terms j ≤ P keep their factor 1, those after it have the factor 0. Since attention "
+        "does not depend on the order of keys, the masked ones may be taken to come last. So padding changes nothing, "
         "however much there is.",
         context=SUFFIX_MASKED,
     ),
@@ -219,7 +223,7 @@ BIASES = (
         "Adding a constant to a whole row of the bias changes nothing",
         attention(lambda row, m: score(row, m) + row_constant[row], entry_of(value), KEYS)(i, e),
         attention(score, entry_of(value), KEYS)(i, e),
-        "Shift invariance of softmax; the constant may differ from row to row.",
+        "A constant added to all logits of a row changes no weight, and it may be another one in every row.",
         context=Context(ranges={i: up_to(L), e: up_to(d_v)}),
     ),
     Step(
@@ -241,10 +245,44 @@ BIASES = (
 DERIVATION = Derivation(
     id="masking",
     title="A masked key has weight exactly zero and might as well not be there",
+    opening=(
+        "What does a mask do to attention, and is a key with weight 0 as good as absent? Padding, causal masks and "
+        "windows all rest on the answer: whatever stands at a masked place must not change any output."
+    ),
+    see_also=(
+        "softmax",
+        "causality",
+        "windows",
+        "attention_backward",
+        "alibi",
+    ),
+    symbols=(
+        Meaning((kept, padding), "how many keys are kept, and how many are masked"),
+        Meaning((L,), "how many queries there are"),
+        Meaning((d_k, d_v), "the widths of a key and of a value"),
+        Meaning((i,), "the number of a query"),
+        Meaning((j, k), "numbers of keys, from 1 to P + R"),
+        Meaning((a, e, f), "numbers of components"),
+        Meaning((query, key, value), "queries, keys and values: one row for each"),
+        Meaning((x, second), "x_j is logit j of a row; without an index, x and y are the logits of two keys"),
+        Meaning((v,), "the values"),
+        Meaning(
+            (keep,),
+            "the boolean mask: 1 where a key is visible, 0 where it is masked; with two indices the query comes first",
+        ),
+        Meaning(
+            (bias, other_bias),
+            "two additive masks, 0 where a key is visible and −∞ where it is masked; M without an index is one entry",
+        ),
+        Meaning((score_i,), "the logit of one key before its mask is added"),
+        Meaning((rest,), "the sum of the exponentials of the other keys, Z > 0"),
+        Meaning((approach, ratio), "the values of two masks on the way to 0: one is t, the other ρ t"),
+        Meaning((constant,), "a constant added to a row of logits; c_i is that of row i"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "B[i, j] is 1 where query i may attend to key j and 0 elsewhere; M = log B is the additive form, 0 or −∞.",
-        "x_j or s is a logit, N a second mask in additive form; P + R keys are P that are kept and R that are masked.",
+        "B_ij is 1 where query i may attend to key j and 0 elsewhere; the additive form is M = ln B.",
+        "Of the P + R keys the first P are kept and the last R are masked, where a step splits them.",
         "Every row has at least one visible key, unless a step says otherwise.",
         "Masked logits, keys and values are finite: 0 · ∞ and 0 · NaN are outside of these laws.",
     ),

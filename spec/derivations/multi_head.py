@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Function, IndexedBase, Integer, Symbol
 from veriformer.spec.derivations.context import Context
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Quotient, Range, Remainder, total
 from veriformer.spec.derivations.formulas import (
@@ -75,7 +75,7 @@ THREE_HEADS = World(
 
 LAYOUT = (
     Step(
-        "Which head a component of the concatenation belongs to",
+        "The head that a component of the concatenation belongs to",
         Quotient(head * d_v + component, d_v),
         head,
         "Head r occupies the places r d_v, …, r d_v + d_v − 1. For a < d_v write d_v = a + 1 + t.",
@@ -83,7 +83,7 @@ LAYOUT = (
         FITS,
     ),
     Step(
-        "Which component of that head it is",
+        "The component of that head",
         Remainder(head * d_v + component, d_v),
         component,
         "The remainder of the same division. So places and pairs (r, a) correspond one to one.",
@@ -98,6 +98,7 @@ LAYOUT = (
         "3); read without transposing it is head 2 of token 0 (value 4). The shapes agree, so nothing complains.",
         example=THREE_HEADS,
         values=("4", "3"),
+        optional=True,
     ),
 )
 
@@ -106,7 +107,8 @@ SUM = (
         "Concatenate and project: a sum over heads",
         total(lambda place: concatenated(i, place) * output_rows(place, e), "c", CONCATENATED),
         sum_of_heads(entry_of(heads), entry_of(w_output)),
-        "Sum over the pairs (r, a) instead of the places. W_O is the blocks W_O^(r) stacked, each d_v × d_model.",
+        "Sum over the pairs (r, a) instead of the places. W_O consists of the blocks of the heads, W_O^(r), one below "
+        "the other, each with d_v rows and d_model columns.",
         context=PAIRS,
     ),
     Step(
@@ -117,7 +119,7 @@ SUM = (
         context=Context(ranges=RANGES, bijections={pi: HEADS}),
     ),
     Difference(
-        "Permuting the heads alone does",
+        "Permuting the heads alone changes the output",
         heads[1, 0, 0] * w_output[0, 0, 0] + heads[0, 0, 0] * w_output[1, 0, 0],
         heads[0, 0, 0] * w_output[0, 0, 0] + heads[1, 0, 0] * w_output[1, 0, 0],
         "Two heads of width 1 with outputs 2 and 5 and projections 3 and 7: 29 instead of 41.",
@@ -130,6 +132,7 @@ SUM = (
             }
         ),
         values=("29", "41"),
+        optional=True,
     ),
     Step(
         "One head is attention with projected inputs",
@@ -142,14 +145,39 @@ SUM = (
         "Equal heads that share the projection are one head",
         sum_of_heads(lambda r, *rest: heads[(0, *rest)], lambda r, c, out: w_output[0, c, out] / H),
         total(lambda c: heads[0, i, c] * w_output[0, c, e], "a", COMPONENTS),
-        "H equal heads, each projected with W/H, add up to the one head projected with W.",
+        "H equal heads, each projected with the block of head 0 divided by H, add up to that one head projected with "
+        "its block.",
         context=Context(ranges=RANGES),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="multi_head",
     title="Concatenating heads and projecting is a sum over heads",
+    opening=(
+        "What does it mean to concatenate heads and to project the result? It is a sum of one term for each head, "
+        "so the heads work independently, and the layout of the concatenation matters only together with the output "
+        "matrix."
+    ),
+    see_also=(
+        "grouped_query",
+        "independence",
+    ),
+    symbols=(
+        Meaning((H, L), "how many heads and how many tokens there are"),
+        Meaning((d_model, d_k, d_v), "the widths of a token, of a query or key, and of a value"),
+        Meaning((i,), "the number of a token"),
+        Meaning((e,), "the number of an output component"),
+        Meaning((column,), "a place in the concatenation, from 0 to H d_v − 1"),
+        Meaning((head, component), "the number of a head, and that of a component of it, both from 0"),
+        Meaning((slack,), "d_v − 1 − a, at least 0"),
+        Meaning((heads,), "the outputs of the heads: Z_ria is component a of head r for token i"),
+        Meaning((w_output,), "the output matrix: (W_O)_rae is row a of the block of head r"),
+        Meaning((inputs,), "the tokens, one row for each"),
+        Meaning((w_query, w_key, w_value), "the matrices of every head; the first index is the head"),
+        Meaning((pi,), "a permutation of the heads"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
         "Heads and components are counted from 0; head r has width d_v, which need not be d_model / H.",
@@ -168,5 +196,5 @@ DERIVATION = Derivation(
         ),
     ),
     steps=LAYOUT + SUM,
-    remarks=("In transposed form W_Oᵀ = [W_O^(0)ᵀ, W_O^(1)ᵀ, …]: the blocks are transposed too.",),
+    remarks=("Where the transposed matrix is stored, the blocks are transposed too and stand side by side.",),
 )

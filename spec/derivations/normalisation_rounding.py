@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Expr, IndexedBase, sqrt
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import Definition, written
-from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import total
 from veriformer.spec.derivations.formulas import array, index, positive, real, size, up_to
@@ -45,7 +45,7 @@ VARIANCE = (
         "1 + θ_j are the factors of the square, of the sum, and of the rounded difference twice, see rounding_of_sums.",
     ),
     Inequality(
-        "At most by the bound of the factors times the variance",
+        "The error is at most the bound of the factors times the variance",
         squares(lambda m: (to_upper[m] + to_lower[m]) / 2),
         squares(lambda m: (to_lower[m] - to_upper[m]) / 2),
         "|θ_j| ≤ g_j, with s_j = g_j − θ_j ≥ 0 and t_j = g_j + θ_j ≥ 0. With g_j = γ(n) + 5u for all j: "
@@ -59,7 +59,7 @@ VARIANCE = (
         "mean(x²) − μ² is the variance, but its rounding errors are shares of mean(x²) = var + μ².",
     ),
     Difference(
-        "So one pass is not within the bound of two",
+        "One pass is not within the bound of two",
         mean_square * (1 + share) - mean**2,
         exact_variance * (1 + share),
         "Vectors far from zero: (3, 5) has variance 1 and mean square 17, of which a share is 17 times as much.",
@@ -70,7 +70,7 @@ VARIANCE = (
 
 ROOTS = (
     Inequality(
-        "Next to eps a wrong variance counts for less",
+        "Where eps is added, a wrong variance counts for less",
         (variance + eps) * (1 + share),
         variance * (1 + share) + eps,
         "An error of the variance by the share ρ is one of var + eps by less than ρ.",
@@ -112,6 +112,31 @@ RELATIVE = (
 DERIVATION = Derivation(
     id="normalisation_rounding",
     title="Rounding of norms: the variance in two passes errs by a share of itself",
+    opening=(
+        "How far may rounding move the result of a norm? A variance computed in two passes is wrong by a small "
+        "share of itself, one computed in a single pass can lose every digit, and a test must allow the first "
+        "without excusing the second."
+    ),
+    see_also=(
+        "layer_norm",
+        "rms_norm",
+        "rounding_of_sums",
+    ),
+    symbols=(
+        Meaning((n,), "how many entries the vector has"),
+        Meaning((i,), "the number of an entry"),
+        Meaning((entry,), "the entries of the vector"),
+        Meaning((relative,), "θ_j: the relative error that term j has gathered"),
+        Meaning((mean_error,), "the error of the computed mean"),
+        Meaning((variance,), "the variance"),
+        Meaning((eps,), "the small number under the root"),
+        Meaning((share,), "a relative error of the variance or mean square"),
+        Meaning((root_share, product_share), "two relative errors of later operations"),
+        Meaning((to_upper, to_lower), "g_j − θ_j and g_j + θ_j, for a bound g_j of θ_j"),
+        Meaning((square,), "the mean of the squares"),
+        Meaning((real("u"), real("mu")), "the unit roundoff, and the mean of the entries"),
+        Meaning((real("gamma"),), "the bound γ(n) of rounding_of_sums"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
         "Every operation returns the exact result times 1 + δ with |δ| ≤ u; underflow is counted apart.",

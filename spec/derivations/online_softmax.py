@@ -13,6 +13,7 @@ from veriformer.spec.derivations.derivation import (
     Difference,
     Inequality,
     Limit,
+    Meaning,
     Scope,
     Source,
     Step,
@@ -106,8 +107,8 @@ UNION = (
         "Two parts: the output",
         merge(attended(FIRST), attended(SECOND)).output,
         attended(WHOLE).output,
-        "Numerators add, and so do denominators. In terms of a part's output a and log-sum-exp α they are e^α a and "
-        "e^α. The split P does not occur on the right: every split gives the same.",
+        "The numerators of the parts add up, and so do the denominators. For a part with the output a and the "
+        "log-sum-exp α they are e^α a and e^α. The right-hand side does not depend on where the keys are split.",
         context=SPLIT,
     ),
     Step(
@@ -117,12 +118,13 @@ UNION = (
         "A sum over all keys is the sum over the first part plus the sum over the second.",
         context=SPLIT,
         where=(LSE_FIRST, LSE_SECOND, LSE_ALL),
+        optional=True,
     ),
     Step(
         "Any two sets of keys, adjacent or not: the output",
         merge(attended(KEYS, entry_of(member)), attended(KEYS, entry_of(other_member))).output,
         attended(KEYS, lambda j: member[j] + other_member[j]).output,
-        "A and C say which keys belong to which part. A key of both counts twice: the sets must be disjoint.",
+        "A key that belongs to both parts would count twice, so the parts must be disjoint.",
         context=VALUES,
     ),
     Step(
@@ -130,9 +132,10 @@ UNION = (
         total(lambda p: exp(of_part(p).lse) * of_part(p).output, "p", up_to(parts))
         / total(lambda p: exp(of_part(p).lse), "p", up_to(parts)),
         attended(KEYS, lambda j: total(lambda p: part_of[p, j], "p", up_to(parts))).output,
-        "C[p, j] is 1 where key j belongs to part p. In a partition every key is in one part, Σ_p C[p, j] = 1, and the "
-        "right-hand side is attention over all keys.",
+        "If every key belongs to one part, the C_pj of a key sum to 1 over the parts p, and the right-hand side is "
+        "attention over all keys.",
         context=VALUES,
+        optional=True,
     ),
 )
 
@@ -143,6 +146,7 @@ STREAM = (
         value[first + 1, e],
         "Its weight is 1.",
         context=VALUES,
+        optional=True,
     ),
     Step(
         "One more key: the output",
@@ -150,6 +154,7 @@ STREAM = (
         attended(up_to(first + 1)).output,
         "By induction attention over any number of keys is computed from one key at a time.",
         context=NEWEST,
+        optional=True,
     ),
     Step(
         "One more key: the log-sum-exp",
@@ -158,6 +163,7 @@ STREAM = (
         "The sum grows by one term.",
         context=NEWEST,
         where=(LSE_FIRST, Definition(of_all, lambda: attended(up_to(first + 1)).lse)),
+        optional=True,
     ),
     Step(
         "A running denominator, moved to another reference value",
@@ -166,6 +172,7 @@ STREAM = (
         "The recurrence of online softmax: e^(m − m') brings the old sum from any m to a new reference value m', "
         "such as the larger maximum.",
         context=NEWEST,
+        optional=True,
     ),
     Step(
         "A running numerator, moved to another reference value",
@@ -174,6 +181,7 @@ STREAM = (
         relative_values(up_to(first + 1), new_pivot),
         "The same for the sum of the values. The quotient of the two sums is the output: e^(−m') cancels.",
         context=NEWEST,
+        optional=True,
     ),
 )
 
@@ -182,13 +190,13 @@ ALGEBRA = (
         "Merging is commutative: the output",
         written(lambda: merge(ONE, OTHER).output),
         written(lambda: merge(OTHER, ONE).output),
-        "Addition is.",
+        "The order of a sum does not matter.",
     ),
     Step(
         "Merging is commutative: the log-sum-exp",
         written(lambda: exp(merge(ONE, OTHER).lse)),
         written(lambda: exp(merge(OTHER, ONE).lse)),
-        "Addition is.",
+        "The order of a sum does not matter.",
     ),
     Step(
         "Merging is associative: the output",
@@ -209,6 +217,7 @@ ALGEBRA = (
         written(lambda: merge(ONE, ONE).output),
         output,
         "So merging is no union of sets that overlap.",
+        optional=True,
     ),
     Step(
         "A part merged with itself: the log-sum-exp",
@@ -231,7 +240,7 @@ EMPTY = (
         "An empty part changes no log-sum-exp",
         MERGED.lse,
         lse,
-        "So (0, −∞) is the identity of merging.",
+        "So merging with the output 0 and the log-sum-exp −∞ changes nothing.",
         variable=other_lse,
         point=-oo,
     ),
@@ -240,7 +249,9 @@ EMPTY = (
         merge(ONE, Pair(other_output, lse + shift)).output,
         (output + exp(shift) * other_output) / (1 + exp(shift)),
         "Let both log-sum-exps tend to −∞ at the fixed distance t. The output depends on t but not on α: it is 0/0 in "
-        "the end. That it be (0, −∞) is a convention, the one that keeps merging associative.",
+        "the end. That the merged part has the output 0 and the log-sum-exp −∞ is a convention: the one that keeps "
+        "merging associative.",
+        optional=True,
     ),
 )
 
@@ -257,39 +268,42 @@ NUMERICS = (
         "The reference value cancels: the log-sum-exp",
         written(lambda: exp(merge_relative(ONE, OTHER, pivot).lse)),
         written(lambda: exp(merge(ONE, OTHER).lse)),
-        "m + ln(e^(α−m) + e^(β−m)) = ln(e^α + e^β).",
+        "Adding m outside of the logarithm undoes subtracting it from both exponents.",
+        optional=True,
     ),
     Inequality(
         "With the larger one subtracted nothing overflows",
         Integer(2),
         1 + exp(-lead),
-        "For β = α − t with t ≥ 0 the weights are 1 and e^(−t).",
+        "Subtract the larger log-sum-exp α. For β = α − t with t ≥ 0 the two weights are 1 and e^(−t), whose sum is "
+        "at most 2.",
         certificate=1 - exp(-lead),
     ),
     Inequality(
-        "Nor is the divisor ever 0",
+        "The divisor is never 0",
         1 + exp(-lead),
         Integer(1),
         "One of the two weights is 1.",
         certificate=exp(-lead),
+        optional=True,
     ),
     Step(
         "A constant added to all logits leaves the output",
         merge(Pair(output, lse + shift), Pair(other_output, other_lse + shift)).output,
         MERGED.output,
-        "e^t cancels.",
+        "Both numerator and denominator gain the factor e^t, which cancels.",
     ),
     Step(
         "A constant added to all logits is added to the log-sum-exp",
         written(lambda: exp(merge(Pair(output, lse + shift), Pair(other_output, other_lse + shift)).lse)),
         written(lambda: exp(merge(ONE, OTHER).lse + shift)),
-        "ln(e^t x) = t + ln x.",
+        "Every exponential gains the factor e^t, and so does their sum.",
     ),
     Step(
         "Only the difference of the log-sum-exps matters to the output",
         MERGED.output,
         other_output + (output - other_output) / (1 + exp(other_lse - lse)),
-        "The output lies between the two, at the weight 1/(1 + e^(β−α)).",
+        "The output lies between those of the parts; the first has the weight 1/(1 + e^(β−α)).",
     ),
     Difference(
         "The mean of the outputs is not the merged output",
@@ -298,19 +312,48 @@ NUMERICS = (
         "Outputs 5 and 2, log-sum-exps 1.1 and 0: the merged output is 4.2508, the mean 3.5.",
         example=World(symbols={output: 5, other_output: 2, lse: Fraction(11, 10), other_lse: 0}),
         values=("4.2508", "3.5"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="online_softmax",
     title="Attention can be merged from the parts of its keys, in any order and grouping",
+    opening=(
+        "Can attention be computed from parts of its keys, without seeing all logits at once? Yes: each part needs "
+        "to keep only its output and one number, which is what makes FlashAttention, split caches and attention "
+        "over several devices possible."
+    ),
+    see_also=(
+        "softmax",
+        "sinks",
+    ),
+    symbols=(
+        Meaning((first, second), "how many keys the first and the second part have"),
+        Meaning((S,), "how many keys there are in all"),
+        Meaning((parts,), "how many parts there are"),
+        Meaning((score,), "the logits of the keys"),
+        Meaning((value,), "the values, one row for each key"),
+        Meaning((e,), "the number of a component"),
+        Meaning((d_v,), "the width of a value"),
+        Meaning(
+            (member, other_member),
+            "which keys belong to two parts: 1 for those that do, 0 for the others; C with two indices has the part "
+            "first",
+        ),
+        Meaning(
+            (output, other_output, third_output),
+            "the outputs of three parts: Σ e^(s_j) V_j / Σ e^(s_j) over the keys of the part",
+        ),
+        Meaning((lse, other_lse, third_lse), "their log-sum-exps: ln Σ e^(s_j) over the keys of the part"),
+        Meaning((of_all,), "the log-sum-exp of all keys that a step names; λ_1 and λ_2 are those of its parts"),
+        Meaning((pivot, new_pivot), "reference values, which are subtracted from the logits"),
+        Meaning((shift,), "a real number: a constant added to logits, or a difference of two log-sum-exps"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
         "Logits s_j are real; a part is not empty unless a step says so; logarithms are natural.",
-        "V[j, e] is component e of the value of key j; one query is looked at.",
-        "A part of the keys is summed up by its output, Σ e^(s_j) V_j / Σ e^(s_j), and its log-sum-exp, ln Σ e^(s_j). "
-        "Three parts have the outputs a, b, c and the log-sum-exps α, β, γ; λ is the log-sum-exp of whatever a step "
-        "names.",
+        "The steps are about one query and one component of its output.",
     ),
     sources=(
         Source(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Expr, Function, IndexedBase, Integer, KroneckerDelta
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import Definition
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import Entry, World
 from veriformer.spec.derivations.expressions import total
 from veriformer.spec.derivations.formulas import (
@@ -66,16 +66,16 @@ REORDERING = (
         "Exchanging two terms of a sum changes nothing",
         total(transposed, "j", TOKENS),
         total(entry_of(f), "j", TOKENS),
-        "f(τ(j)) is f(b) at j = a, f(a) at j = b, and f(j) elsewhere; the corrections cancel.",
+        "Exchange the terms at a and b. What the sum loses at one place it gains at the other: the two corrections "
+        "cancel.",
         context=NO_PERMUTATION,
     ),
     Step(
-        "Nor does a composition of reorderings",
+        "A composition of reorderings changes nothing",
         total(lambda m: f[pi(rho(m))], "j", TOKENS),
         total(entry_of(f), "j", TOKENS),
-        "If it holds for π and for ρ, and for every f, it holds for one after the other. Every "
-        "permutation is a composition "
-        "of transpositions, so Σ_j f(π(j)) = Σ_j f(j) for all of them.",
+        "A sum that stays the same under π and under ρ, whatever f is, stays the same under one after the other. Every "
+        "permutation is a composition of exchanges of two places, so no permutation changes a sum.",
         context=TWICE_PERMUTED,
     ),
 )
@@ -100,9 +100,10 @@ KEYS_AND_VALUES = (
         "Permuting the keys without the values is another function",
         attention(lambda row, m: x[pi(m)], lambda m, c: f[m], up_to(2))(Integer(1), e),
         attention(lambda row, m: x[m], lambda m, c: f[m], up_to(2))(Integer(1), e),
-        "Two keys with the logits 0 and 1 and the values 0 and 1, the keys exchanged.",
+        "Two keys with the logits 0 and 1 and the values 0 and 1: only the keys are exchanged.",
         example=World(arrays={(x, (1,)): 0, (x, (2,)): 1, (f, (1,)): 0, (f, (2,)): 1}, permutations={pi: {1: 2, 2: 1}}),
         values=("0.2689", "0.7311"),
+        optional=True,
     ),
 )
 
@@ -122,16 +123,18 @@ SELF_ATTENTION = (
         "Self-attention is equivariant",
         shuffled(i, e),
         plain(pi(i), e),
-        "f(PX) = P f(X): queries, keys and values are permuted together, because each token is projected alone.",
+        "Queries, keys and values are permuted together, because each token is projected alone. So output i of the "
+        "reordered tokens is output π(i) of the others.",
         context=PERMUTED,
     ),
     Difference(
-        "It is not invariant",
+        "Self-attention is not invariant",
         small(rows_permuted(x))(Integer(1), e),
         small(entry_of(x))(Integer(1), e),
         "Two tokens 0 and 1, exchanged: the first output changes from 1/2 to e/(1 + e).",
         example=TWO_TOKENS,
         values=("0.7311", "0.5"),
+        optional=True,
     ),
     Step(
         "The mean of the outputs is invariant",
@@ -139,32 +142,58 @@ SELF_ATTENTION = (
         total(lambda row: plain(row, e), "i", TOKENS) / n,
         "Permuted outputs have the same mean.",
         context=PERMUTED,
+        optional=True,
     ),
     Difference(
         "A causal mask breaks the equivariance",
         small(rows_permuted(x), entry_of(keep))(Integer(1), e),
         small(entry_of(x), entry_of(keep))(pi(Integer(1)), e),
-        "Tokens 0 and 1, exchanged, under a causal mask: the token 1 now stands first and sees only "
-        "itself, so its output "
-        "is 1 and no longer e/(1 + e).",
+        "Tokens 0 and 1, exchanged, under a causal mask: the token 1 now stands first and sees only itself, so its "
+        "output is 1 and no longer e/(1 + e).",
         example=TWO_TOKENS,
         values=("1", "0.7311"),
+        optional=True,
     ),
     Step(
-        "Unless the mask is permuted with the tokens",
+        "A mask that is permuted with the tokens keeps the equivariance",
         self_attend(rows_permuted(inputs), lambda row, m: bias[pi(row), pi(m)])(i, e),
         self_attend(entry_of(inputs), lambda row, m: bias[row, m])(pi(i), e),
         "The score of two tokens, bias included, then moves with them.",
         context=PERMUTED,
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="permutation",
     title="Self-attention is equivariant under permutation of its tokens",
+    opening=(
+        "What happens to the outputs of self-attention when its tokens come in another order? Without a mask and "
+        "positions they are permuted in the same way and do not change otherwise, which is why a Transformer needs "
+        "positional encodings."
+    ),
+    see_also=(
+        "sinusoid_relative_position",
+        "causality",
+    ),
+    symbols=(
+        Meaning((n,), "how many tokens there are"),
+        Meaning((d_model, d_k, d_v), "the widths of a token, of a query or key, and of a value"),
+        Meaning((i, index("j")), "numbers of tokens"),
+        Meaning((e,), "the number of a component"),
+        Meaning((first, second), "two places that are exchanged"),
+        Meaning((pi, rho), "permutations of 1, …, n"),
+        Meaning((f,), "any n numbers; in the examples the values"),
+        Meaning((x,), "logits, or tokens of one component"),
+        Meaning((query, key, value), "queries, keys and values: one row for each"),
+        Meaning((inputs,), "the tokens, one row for each"),
+        Meaning((w_query, w_key, w_value), "the matrices that make queries, keys and values of the tokens"),
+        Meaning((bias,), "a bias that is added to the scores"),
+        Meaning((keep,), "a causal mask: 1 where query i may attend to key j, 0 elsewhere"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "π is any permutation of the n tokens; no position enters but by the order of the rows.",
+        "π is any permutation of the n tokens; positions are used nowhere.",
         "No mask and no bias, unless a step names one.",
     ),
     sources=(
@@ -174,7 +203,7 @@ DERIVATION = Derivation(
     ),
     steps=REORDERING + KEYS_AND_VALUES + SELF_ATTENTION,
     remarks=(
-        "That a permutation is a composition of transpositions is the one fact used that is not computed here.",
+        "One fact is used and not proved here: every permutation is a composition of exchanges of two places.",
         "A causal mask alone tells the model about order, even without positional encodings.",
     ),
 )

@@ -8,9 +8,9 @@ import sympy
 from sympy import Expr
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.pretty.pretty import PrettyPrinter
-from sympy.printing.pretty.pretty_symbology import pretty_symbol
 from sympy.printing.pretty.stringpict import prettyForm, stringPict
 from sympy.printing.str import StrPrinter
+from veriformer.spec.derivations.unicode_line import UnicodeLine, letter
 
 
 class _Written:
@@ -26,7 +26,7 @@ class _Drawing(PrettyPrinter):  # type: ignore[misc]
 
     def _print_Indexed(self, entry: Any) -> Any:  # noqa: N802  # SymPy calls it by this name
         inside = ", ".join(str(sympy.pretty(index, wrap_line=False)) for index in entry.indices)
-        return prettyForm(f"{_letter(str(entry.base))}[{inside}]")
+        return prettyForm(f"{letter(str(entry.base))}[{inside}]")
 
 
 class _WrittenLatex(_Written, LatexPrinter):  # type: ignore[misc]
@@ -54,9 +54,8 @@ def in_one_line(side: Any, as_written: bool = False) -> str:
 
 
 def in_words(expression: Any) -> str:
-    """An expression in running text: in Unicode where that is one line, else as plain text."""
-    picture = str(_Drawing({"wrap_line": False}).doprint(sympy.sympify(expression)))
-    return in_one_line(expression) if "\n" in picture else picture
+    """An expression in running text: x², √d_k, the names of Greek letters as letters."""
+    return str(UnicodeLine().doprint(expression))
 
 
 def drawn(left: Any, relation: str, right: Any, as_written: bool = False) -> str:
@@ -65,7 +64,3 @@ def drawn(left: Any, relation: str, right: Any, as_written: bool = False) -> str
     sides = [printer._print(sympy.sympify(side)) for side in (left, right)]
     picture = prettyForm(*stringPict.next(sides[0], f" {relation} ", sides[1]))
     return "\n".join(line.rstrip() for line in str(picture).splitlines())
-
-
-def _letter(name: str) -> str:
-    return "ℓ" if name == "ell" else str(pretty_symbol(name))

@@ -46,7 +46,10 @@ class Trigonometry:
     """Sines and cosines as Laurent polynomials in e^(iθ), then equality of normal forms."""
 
     name: str = "trigonometry"
-    rests_on: str = "Euler's formula cos θ = (e^(iθ) + e^(−iθ))/2, e^(a+b) = e^a e^b, and the rules for finite sums"
+    rests_on: str = (
+        "Euler's formula cos θ = (e^(iθ) + e^(−iθ))/2 with the imaginary unit i, e^(a+b) = e^a e^b, and the rules for "
+        "finite sums"
+    )
 
     def proves(self, left: Expr, right: Expr, normaliser: Normaliser) -> bool:
         """Whether the difference vanishes once sines and cosines are written as exponentials."""

@@ -1,4 +1,4 @@
-"""A derivation as Markdown with LaTeX, as text for a terminal, and as HTML for a notebook."""
+"""A derivation as text for a terminal, and the formulas of its steps in LaTeX."""
 
 from __future__ import annotations
 
@@ -7,65 +7,32 @@ from collections.abc import Sequence
 from typing import Any
 
 import sympy
-from veriformer.pictures.model import Formula
 from veriformer.spec.derivations.definitions import Definition
-from veriformer.spec.derivations.derivation import Derivation
-from veriformer.spec.derivations.inequalities import Inequality
+from veriformer.spec.derivations.derivation import Derivation, Meaning
 from veriformer.spec.derivations.limits import Limit
-from veriformer.spec.derivations.printing import as_latex, drawn
+from veriformer.spec.derivations.notation import signs_of
+from veriformer.spec.derivations.printing import as_latex, drawn, in_words
 from veriformer.spec.derivations.results import DerivationResult, StepResult
 from veriformer.spec.derivations.steps import Step
 
 _RELATIONS = {"=": "=", "≠": r"\neq", "≥": r"\geq", "→": r"\to"}
 
 
-def render_markdown(derivation: Derivation, result: DerivationResult | None = None) -> str:
-    """Scope, assumptions, sources, and each step with its formula, justification and checks.
-
-    With a result, every step says what its checks found; without one, by which method it is proved.
-    """
-    lines = [f"# {derivation.title}", "", f"`{derivation.id}` holds for {derivation.scope.meaning}.", ""]
-    lines += ["**Assumptions**", "", *(f"- {assumption}" for assumption in derivation.assumptions), ""]
-    lines += ["**Sources**", "", *(f"- {source.citation}" for source in derivation.sources), ""]
-    for number, step in enumerate(derivation.steps, 1):
-        lines += [f"## {number}. {step.name}", "", f"$$ {step_latex(step)} $$", ""]
-        lines += ["where", ""] if step.where else []
-        for definition in step.where:
-            lines += [f"$$ {definition_latex(definition)} $$", ""]
-        lines += [f"{step.why}", ""]
-        if step.hypotheses:
-            lines += [f"*Given:* {'; '.join(f'`{given}`' for given in step.hypotheses)}.", ""]
-        lines += [*_proof_lines(step), *_checks_sentence(_result_of(number, result)), ""]
-    if derivation.remarks:
-        lines += ["**Remarks**", "", *(f"- {remark}" for remark in derivation.remarks), ""]
-    if derivation.reason_without_law:
-        lines += [f"**No law names it.** {derivation.reason_without_law}", ""]
-    return "\n".join(lines)
-
-
-def render_html(derivation: Derivation) -> str:
-    """The same in HTML for a notebook, with formulas that a browser draws."""
-    from veriformer.pictures.html import Entry, card
-
-    entries = [Entry(f"{derivation.id} holds for {derivation.scope.meaning}.")]
-    entries += [Entry(assumption, "assumption") for assumption in derivation.assumptions]
-    for number, step in enumerate(derivation.steps, 1):
-        entries += [Entry(Formula(step_latex(step)), f"{number}. {step.name}")]
-        entries += [Entry(Formula(definition_latex(definition)), "where") for definition in step.where]
-        entries += [Entry(step.why), *([Entry("; ".join(step.hypotheses), "given")] if step.hypotheses else [])]
-    entries += [Entry(remark, "remark") for remark in derivation.remarks]
-    return card(derivation.title, *entries, *(Entry(source.citation, "source") for source in derivation.sources))
-
-
 def render_text(
     derivation: Derivation, result: DerivationResult | None = None, width: int = 100, first: Sequence[str] = ()
 ) -> str:
-    """The same for a terminal: formulas in Unicode, or on one line where they would be wider than `width`.
+    """A derivation for a terminal: formulas in Unicode, or on one line where they would be wider than `width`.
 
     The steps named in `first` come first, under their numbers, the others after them.
     """
     lines = [derivation.title, "═" * min(len(derivation.title), width)]
+    lines += [*_wrapped(derivation.opening, width), ""] if derivation.opening else []
     lines += _wrapped(f"{derivation.id}: {derivation.scope.meaning}", width)
+    symbols = [
+        *map(_meaning_text, derivation.symbols),
+        *(f"{one.text}: {one.words}" for one in signs_of(derivation.steps)),
+    ]
+    lines += ["", "Symbols", *_bullets(symbols, width)] if symbols else []
     lines += ["", "Assumptions", *_bullets(derivation.assumptions, width)]
     lines += ["", "Sources", *_bullets([source.citation for source in derivation.sources], width)]
     numbered = list(enumerate(derivation.steps, 1))
@@ -81,18 +48,20 @@ def render_text(
         lines += ["", "Remarks", *_bullets(derivation.remarks, width)]
     if derivation.reason_without_law:
         lines += ["", *_wrapped(f"No law names it. {derivation.reason_without_law}", width)]
+    if derivation.see_also:
+        lines += ["", *_wrapped(f"See also: {', '.join(derivation.see_also)}", width)]
     return "\n".join(lines) + "\n"
 
 
 def _step_lines(number: int, step: Step, checked: StepResult | None, width: int) -> list[str]:
     mark = "" if checked is None else "✓ " if checked.holds else "✗ "
-    lines = ["", *_wrapped(f"{mark}{number}. {step.name}", width), ""]
+    lines = ["", *_wrapped(f"{mark}{number}. {step.name}{' (optional)' if step.optional else ''}", width), ""]
     lines += [textwrap.indent(step_text(step, width - 4), "    ")]
     lines += ["", "where"] if step.where else []
     for definition in step.where:
         lines += ["", textwrap.indent(definition_text(definition, width - 4), "    ")]
     given = _wrapped(f"Given: {'; '.join(step.hypotheses)}.", width) if step.hypotheses else []
-    proof = _wrapped(" ".join([f"Proof: {step.method}.", *_checks_sentence(checked)]), width)
+    proof = _wrapped(" ".join([f"Proof: {step.method}.", *([checked.sentence] if checked else [])]), width)
     return [*lines, "", *_wrapped(step.why, width), *given, *proof]
 
 
@@ -123,6 +92,10 @@ def definition_text(definition: Definition, width: int = 96) -> str:
     return _fitting(joined, f"{definition.left} = {definition.right}", width)
 
 
+def _meaning_text(meaning: Meaning) -> str:
+    return f"{', '.join(map(in_words, meaning.symbols))}: {meaning.words}"
+
+
 def _fitting(drawn: str, statement: str, width: int) -> str:
     if max(map(len, drawn.splitlines())) <= width:
         return drawn
@@ -131,28 +104,6 @@ def _fitting(drawn: str, statement: str, width: int) -> str:
 
 def _result_of(number: int, result: DerivationResult | None) -> StepResult | None:
     return None if result is None else result.steps[number - 1]
-
-
-def _proof_lines(step: Step) -> list[str]:
-    """How a step is proved; a certificate is a formula of its own."""
-    if not isinstance(step, Inequality):
-        return [f"*Proof:* {step.method}."]
-    certificate = " = ".join(map(as_latex, step.certificate_forms))
-    return [
-        f"*Proof:* by {step.prover.name} left − right is",
-        "",
-        f"$$ {certificate} $$",
-        "",
-        "and this is non-negative by its form.",
-    ]
-
-
-def _checks_sentence(result: StepResult | None) -> list[str]:
-    if result is None:
-        return []
-    if result.holds:
-        return [f"Checked: {result.spot_check.detail}; {result.vacuity.detail}."]
-    return [f"NOT ESTABLISHED: {result.report}"]
 
 
 def _wrapped(text: str, width: int) -> list[str]:

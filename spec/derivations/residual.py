@@ -7,7 +7,7 @@ from fractions import Fraction
 from sympy import Expr, IndexedBase, Integer, KroneckerDelta, Rational, oo, sin, sqrt
 from veriformer.spec.derivations.context import Block, Context
 from veriformer.spec.derivations.definitions import Definition, written
-from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
 from veriformer.spec.derivations.formulas import Entries, array, entry_of, index, positive, real, size, up_to
@@ -65,7 +65,7 @@ KEPT = (
         Partial(layer(x[i], f[i]), x[k]),
         KroneckerDelta(i, k) + Partial(f[i], x[k]),
         "The derivative of a sum. The sublayer f is a network with the weights U and W and one hidden layer of h "
-        "sines; of its form nothing is used but that it can be differentiated.",
+        "sines. Nothing of its form is used except that it can be differentiated.",
         context=ENTRIES,
         where=(SUBLAYER,),
     ),
@@ -73,13 +73,13 @@ KEPT = (
         "One layer more: the identity term stays, with coefficient 1",
         product(i, k),
         KroneckerDelta(i, k) + mark * (sublayer[i, k] + remainder[i, k] + mark * both(i, k)),
-        "Let a mark t count sublayers. If a stack has the Jacobian I + tR, then with one layer more it is I + tR' with "
-        "R' = J + R + tJR. By induction every one of the 2^n terms of Π(I + tJ_l) passes through a sublayer but one, "
-        "and that is I.",
+        "Let a mark t count sublayers. If a stack has the Jacobian I + tR, then with one layer more it is I + tR' "
+        "with R' = J + R + tJR. By induction the Jacobian of n layers has 2^n terms. All of them but one pass through "
+        "a sublayer, and that one is I.",
         context=ENTRIES,
     ),
     Step(
-        "So the output is the input plus what each layer adds",
+        "The output is the input plus what each layer adds",
         written(lambda: (x[i] + total(lambda m: contribution[m, i], "l", up_to(depth))) + contribution[depth + 1, i]),
         x[i] + total(lambda m: contribution[m, i], "l", up_to(depth + 1)),
         "By induction: no layer replaces what came before it.",
@@ -89,7 +89,7 @@ KEPT = (
         "A residual layer whose sublayer is zero is the identity",
         layer(x[i], f[i]),
         x[i],
-        "W = 0: for instance with the last projection initialised to zero.",
+        "All entries of W are 0, for instance because the last projection starts at zero.",
         context=ZERO_SUBLAYER,
         where=(SUBLAYER,),
     ),
@@ -100,19 +100,21 @@ SIZE = (
         "The identity term does not keep the product from exploding",
         Rational(11, 10) ** depth,
         oo,
-        "One component, every sublayer with the Jacobian 1/10: the product of n layers is 1.1^n.",
+        "Take one component and the Jacobian 1/10 for every sublayer: the Jacobian of n layers is 1.1^n.",
         variable=depth,
         point=oo,
+        optional=True,
     ),
     Limit(
-        "Nor from vanishing",
+        "The identity term does not keep the product from vanishing",
         (1 - rate / (1 + rate)) ** depth,
         Integer(0),
-        "One component, every sublayer with the Jacobian −g/(1 + g): the other terms cancel the identity.",
+        "Take one component and the Jacobian −g/(1 + g) for every sublayer: the other terms cancel the identity.",
         variable=depth,
         point=oo,
         example=World(symbols={rate: 1, depth: 10}),
         value="0.00098",
+        optional=True,
     ),
 )
 
@@ -133,17 +135,18 @@ PRE_NORM = (
         "Pre-norm: a constant added to all components passes unchanged",
         pre_norm(i, lambda m: x[m] + shift),
         pre_norm(i) + shift,
-        "The norm removes it from what the sublayer reads, the residual connection hands it on. So it does through any "
-        "number of layers and whatever the sublayers are.",
+        "The norm removes the constant from what the sublayer reads, and the residual connection hands it on. This "
+        "holds for any number of layers and any sublayers.",
         context=ENTRIES,
     ),
     Step(
-        "Its Jacobian keeps the direction 1 exactly",
+        "The Jacobian of pre-norm keeps the direction 1 exactly",
         total(lambda m: pre_norm_jacobian(i, m), "k", COMPONENTS),
         Integer(1),
         "The derivative of the step before: (I + J N) 1 = 1, since N 1 = 0. In this direction nothing explodes or "
         "vanishes, at any depth.",
         context=ENTRIES,
+        optional=True,
     ),
 )
 
@@ -182,6 +185,7 @@ POST_NORM = (
         "The chain rule for LN(x + f(x)): N (I + J) = N + N J. The term without a sublayer is N, not I.",
         context=ENTRIES,
         where=(NORM_JACOBIAN,),
+        optional=True,
     ),
     Step(
         "At ε = 0 the norm's Jacobian is a projector over √v",
@@ -190,6 +194,7 @@ POST_NORM = (
         "√v N = I − 11ᵀ/d − yyᵀ/d with the normalised vector y = (x − μ)/√v.",
         context=ENTRIES,
         where=(NORM_JACOBIAN, PROJECTOR),
+        optional=True,
     ),
     Step(
         "The projector applied twice is the projector",
@@ -198,38 +203,44 @@ POST_NORM = (
         "P = I − 11ᵀ/d − yyᵀ/d, and 1/√d and y/√d are orthogonal unit vectors.",
         context=ENTRIES,
         where=(PROJECTOR,),
+        optional=True,
     ),
     Step(
-        "Two of d directions are lost",
+        "Two of d directions are lost in a post-norm layer",
         total(lambda m: P[m, m], "i", COMPONENTS),
         d - 2,
         "The trace of a projector is its rank. With d = 2 nothing is left: the Jacobian is zero.",
         context=ENTRIES,
         where=(PROJECTOR,),
+        optional=True,
     ),
     Step(
         "The direction 1 is lost",
         total(lambda m: N[i, m], "k", COMPONENTS),
         Integer(0),
-        "N 1 = 0, and since N is symmetric 1ᵀ N (I + J) = 0: a gradient along 1 is stopped by every post-norm layer.",
+        "Every row of N sums to 0, and N is symmetric. So a gradient along the vector of ones is stopped by every "
+        "post-norm layer.",
         context=ENTRIES,
         where=(NORM_JACOBIAN,),
+        optional=True,
     ),
     Step(
         "The direction of the normalised vector is lost",
         total(lambda m: N[i, m] * UNIT.name[m], "k", COMPONENTS),
         Integer(0),
-        "N y = 0, so that yᵀ N = 0: a gradient along the layer's output, gain and offset left out, is stopped too.",
+        "N y = 0 and N is symmetric. So a gradient along the layer's output, without gain and offset, is stopped too.",
         context=ENTRIES,
         where=(NORM_JACOBIAN, UNIT),
+        optional=True,
     ),
     Step(
         "A gradient along 1 is stopped, sublayer or not",
         total(lambda m: post_norm_jacobian(m, k), "i", COMPONENTS),
         Integer(0),
-        "1ᵀ N (I + J) = 0 for every J: no identity term could have let it through.",
+        "Whatever J is, the columns of N (I + J) sum to 0: no identity term lets the gradient through.",
         context=ENTRIES,
         where=(NORM_JACOBIAN,),
+        optional=True,
     ),
 )
 
@@ -249,7 +260,7 @@ OUTPUTS = (
         "A post-norm layer's outputs have mean 0 before gain and offset",
         total(lambda m: (post_norm(m) - offset[m]) / gain[m], "i", COMPONENTS),
         Integer(0),
-        "Whatever the sublayer did: the norm comes last.",
+        "The norm comes last, whatever the sublayer did.",
         context=ENTRIES,
     ),
     Step(
@@ -263,7 +274,7 @@ OUTPUTS = (
         "With one gain and one offset the mean is β",
         total(plain_post_norm, "i", COMPONENTS) / d,
         common_offset,
-        "γ · 0 + β.",
+        "By the step on the mean it is γ · 0 + β.",
         context=ENTRIES,
     ),
     Step(
@@ -283,19 +294,45 @@ OUTPUTS = (
             arrays={(x, (m,)): m for m in (1, 2, 3)},
         ),
         values=("1.21566", "3"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="residual",
     title="Residual connections: pre-norm keeps the identity, post-norm does not",
+    opening=(
+        "What do residual connections hand on through many layers, and does it matter whether the norm stands "
+        "inside or outside of them? Pre-norm keeps a path along which input and gradient pass unchanged; post-norm "
+        "does not, which is why deep post-norm models are harder to train."
+    ),
+    see_also=("layer_norm",),
+    symbols=(
+        Meaning((d,), "the width of a token"),
+        Meaning((width,), "how many hidden units the sublayer has"),
+        Meaning((depth,), "how many layers there are"),
+        Meaning((i, k), "numbers of components, from 1 to d"),
+        Meaning((x,), "the components of one token, the input of a layer or of its norm"),
+        Meaning((outer, inner), "the matrices of a sublayer with one hidden layer"),
+        Meaning((f,), "the result of a sublayer; with two indices, that of the layer that the first one names"),
+        Meaning((sublayer,), "the Jacobian of a sublayer: J_ik is the derivative of its result i by its input k"),
+        Meaning((remainder,), "the Jacobian of a stack of layers is I + t R"),
+        Meaning((mark,), "a number that marks the sublayers: its power counts how many a term passes through"),
+        Meaning((shift,), "a constant added to all components"),
+        Meaning((rate,), "a positive number"),
+        Meaning((gain, offset), "gain and offset of a norm, one for each component or one for all"),
+        Meaning((epsilon,), "the small number under the root of the norm, ε > 0 or ε = 0 where a step says so"),
+        Meaning((N,), "the Jacobian of the norm at ε = 0"),
+        Meaning((P,), "√v N, where v is the variance of the x"),
+        Meaning((UNIT.name,), "the normalised vector at ε = 0, (x − μ)/√v"),
+        Meaning((real("mu"), real("v")), "mean and variance of the components of x"),
+        Meaning((real("I"),), "the identity matrix"),
+    ),
     scope=Scope.INDUCTION,
     assumptions=(
         "A layer is x + f(x) for one token; pre-norm: f(LN(x)) in place of f(x); post-norm: LN(x + f(x)).",
         "In the steps on post-norm x is the vector that the norm receives, the sum of input and sublayer.",
-        "J is a sublayer's Jacobian; N is the Jacobian of LN, with divisor d and ε inside the root; f in a sum over "
-        "layers has the layer as its first index.",
-        "μ and v are mean and variance of x, y = (x − μ)/√v; 1 is the vector of ones, I the identity matrix.",
+        "LN is layer normalisation, with the divisor d and ε inside the root; 1 as a direction is the vector of ones.",
         "Gain and offset are left out unless a step shows them; at ε = 0 the variance is positive.",
     ),
     sources=(

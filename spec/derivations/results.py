@@ -46,6 +46,13 @@ class StepResult:
         return self.proved and self.spot_checked and self.not_vacuous
 
     @property
+    def sentence(self) -> str:
+        """What the checks found, in a sentence."""
+        if self.holds:
+            return f"Checked: {self.spot_check.detail}; {self.vacuity.detail}."
+        return f"NOT ESTABLISHED: {self.report}"
+
+    @property
     def report(self) -> str:
         """One line when the step holds; otherwise the step, its statement, and every check that failed."""
         if self.holds:

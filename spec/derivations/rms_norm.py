@@ -8,7 +8,7 @@ from sympy import Expr, Function, Integer, KroneckerDelta, sqrt
 from veriformer.spec.derivations import layer_norm
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import written
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
 from veriformer.spec.derivations.formulas import Entries, array, entry_of, index, positive, real, size, up_to
@@ -55,15 +55,16 @@ SIZE = (
         "The output has mean square q/(q + ε)",
         total(lambda m: normalised(own, m) ** 2, "i", COMPONENTS) / d,
         mean_square(own) / (mean_square(own) + epsilon),
-        "Σ x² = d q. So a vector whose mean square is small against ε is not brought to mean square 1.",
+        "The squares sum to d q. So a vector whose mean square is small against ε does not come out with the mean "
+        "square 1.",
         context=CONTEXT,
     ),
     Step(
         "Scaling by α is scaling ε by 1/α²",
         normalised(lambda m: factor * x[m], i),
         normalised(own, i, epsilon / factor**2),
-        "Components scale by α, the mean square by α². At ε = 0 nothing changes. Put α² ε for ε to read it as a "
-        "statement about the operation: R(α x; α² ε) = R(x; ε).",
+        "Components scale by α and the mean square by α². At ε = 0 nothing changes. In other words, scaling x by α "
+        "and ε by α² together changes nothing.",
         context=CONTEXT,
     ),
     Difference(
@@ -76,15 +77,16 @@ SIZE = (
             arrays={(x, (1,)): 1, (x, (2,)): 2, (x, (3,)): 2},
         ),
         values=("1.15470", "0.554700"),
+        optional=True,
     ),
 )
 
 SYMMETRIES = (
     Step(
-        "It is odd",
+        "The operation is odd",
         written(lambda: normalised(lambda m: -x[m], i)),
         written(lambda: -normalised(own, i)),
-        "Squares do not see the sign. In particular R(0) = 0, where ε > 0.",
+        "A square does not depend on the sign. In particular the output of the zero vector is zero, since ε > 0.",
         context=CONTEXT,
     ),
     Step(
@@ -98,11 +100,12 @@ SYMMETRIES = (
         "A reflection keeps the mean square",
         mean_square(reflected(own)),
         mean_square(own),
-        "|x − 2 ⟨x, u⟩/⟨u, u⟩ u|² = |x|² − 4 ⟨x, u⟩²/⟨u, u⟩ + 4 ⟨x, u⟩²/⟨u, u⟩.",
+        "The reflection takes 2 ⟨x, u⟩/⟨u, u⟩ u from x, where ⟨x, u⟩ is the inner product. In the squared length the "
+        "mixed term is −4 ⟨x, u⟩²/⟨u, u⟩ and the square +4 ⟨x, u⟩²/⟨u, u⟩: they cancel.",
         context=CONTEXT,
     ),
     Step(
-        "It commutes with reflections",
+        "The operation commutes with reflections",
         normalised(reflected(own), i),
         normalised(own, i) - 2 * product_with_u(lambda m: normalised(own, m)) * u[i],
         "The divisor stays, and a reflection is linear. Every orthogonal matrix is a product of reflections, so this "
@@ -129,6 +132,7 @@ CENTRE = (
             arrays={(x, (1,)): 1, (x, (2,)): 2, (x, (3,)): 2},
         ),
         values=("1", "1.0392"),
+        optional=True,
     ),
     Step(
         "On centred vectors it is layer normalisation",
@@ -136,12 +140,13 @@ CENTRE = (
         layer_norm.normalised(own, i),
         "The mean square of x − μ is the variance of x.",
         context=CONTEXT,
+        optional=True,
     ),
     Step(
         "No dependence on another vector",
         Partial(normalised(lambda m: vectors[b, m], i), vectors[other, k]),
         Integer(0),
-        "The derivative carries δ_bb' = 0.",
+        "The derivative has the factor δ_bb', which is 0 for b ≠ b'.",
         context=OTHER_VECTOR,
     ),
 )
@@ -149,10 +154,34 @@ CENTRE = (
 DERIVATION = Derivation(
     id="rms_norm",
     title="What root-mean-square normalisation keeps and what it removes",
+    opening=(
+        "What does root-mean-square normalisation keep of a vector, and what does it remove? It removes the scale "
+        "but keeps the direction and the mean, unlike layer normalisation, and treats all directions alike as long "
+        "as its gain is one number."
+    ),
+    see_also=(
+        "layer_norm",
+        "normalisation_rounding",
+    ),
+    symbols=(
+        Meaning((d,), "the width of the vector"),
+        Meaning((x,), "the components of the vector"),
+        Meaning((i, k), "numbers of components, from 1 to d"),
+        Meaning((epsilon,), "the small number under the root, ε > 0"),
+        Meaning((factor,), "a factor of the input"),
+        Meaning((constant,), "the value of all components where they are equal"),
+        Meaning((pi,), "a permutation of the components"),
+        Meaning((u,), "the vector that is perpendicular to the plane of a reflection"),
+        Meaning((vectors,), "several vectors; the first index is the vector"),
+        Meaning((b, other), "the numbers of two different vectors"),
+        Meaning((real("q"),), "the mean of the squares of the components"),
+        Meaning((real("mu"),), "the mean of the components"),
+        Meaning((B,), "how many vectors there are"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "q is the mean of the squares, and ε > 0 is added inside the root.",
-        "The gain is left out: the output is γ ⊙ R(x) with the R of this derivation.",
+        "The operation is x/√(q + ε): ε is added inside the root.",
+        "The gain is left out: it multiplies the result, component by component.",
     ),
     sources=(
         Source(

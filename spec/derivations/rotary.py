@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Expr, ImmutableMatrix, IndexedBase, Integer, KroneckerDelta, MatAdd, MatMul, Symbol, cos, sin
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import Definition
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Quotient, Range, Remainder, total
 from veriformer.spec.derivations.formulas import Entries, array, index, real, size
@@ -67,8 +67,8 @@ RELATIVE = (
         "The inner product of a turned query and a turned key",
         inner_product(m, n),
         both_components(lambda i, place: query[i, place] * KEY.name[n - m, i, place]),
-        "On the left the query is turned by R_m and the key by R_n, on the right the key alone by R_{n−m}: R_mᵀ R_n = "
-        "R_{n−m} in every pair. So the positions occur in n − m only.",
+        "On the left the query is turned by m and the key by n, on the right the key alone by n − m: in every pair "
+        "the two rotations combine to one. So only the difference n − m matters.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
         where=(QUERY, KEY),
@@ -77,7 +77,7 @@ RELATIVE = (
         "A common shift changes nothing",
         inner_product(m + shift, n + shift),
         inner_product(m, n),
-        "(n + Δ) − (m + Δ) = n − m.",
+        "The difference of the positions stays: (n + Δ) − (m + Δ) = n − m.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
         where=(QUERY, KEY),
@@ -91,12 +91,13 @@ RELATIVE = (
         context=PAIR_INDICES,
     ),
     Step(
-        "So does the whole vector",
+        "The whole vector keeps its length",
         total(lambda i: squared_length(turned(m, x, i)), "k", PAIRS),
         total(lambda i: squared_length(pair(x, i)), "k", PAIRS),
         "The sum over the pairs.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
+        optional=True,
     ),
 )
 
@@ -113,7 +114,7 @@ GROUP = (
         "Turning back gives the vector back",
         MatMul(rotation(-m), rotation(m), pair(x)),
         pair(x),
-        "R_{−m} R_m = R_0, and R_0 is the identity: position 0 changes nothing.",
+        "By the step before, the two rotations are one by −m + m = 0, and position 0 turns nothing.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
@@ -193,7 +194,7 @@ STORAGE = (
         "The entries of the matrix in pair coordinates are those of the blocks",
         BLOCK,
         rotation(m),
-        "δ_st cos mθ_k + (s − t) sin mθ_k for s and t of 0 and 1; between pairs the entries are 0.",
+        "Put in 0 and 1 for s and t. Where the pairs k and l differ, the entries are 0.",
         prover=TRIGONOMETRY,
         context=PAIR,
         where=(MATRIX,),
@@ -206,7 +207,7 @@ STORAGE = (
         "The interleaved matrix in pair coordinates",
         interleaved_entry(2 * k + s, 2 * l + t),
         MATRIX.name[k, l, s, t],
-        "Place 2k + s holds component s of pair k, for s = 0 and s = 1.",
+        "By the steps before, place 2k + s holds component s of pair k, for s = 0 and s = 1.",
         prover=TRIGONOMETRY,
         context=INTERLEAVED_PLACES,
         where=(MATRIX,),
@@ -215,34 +216,62 @@ STORAGE = (
         "The matrix for halves in pair coordinates",
         half_entry(s * pairs_count + k, t * pairs_count + l),
         MATRIX.name[k, l, s, t],
-        "Place sp + k holds component s of pair k, for s = 0 and s = 1. The right-hand side is that of the step "
-        "before: R_half = P R_interleaved Pᵀ with the permutation P that takes place 2k + s to place sp + k. So every "
-        "law here holds for both, and permuting the columns of W_Q and W_K turns weights for one into weights for the "
-        "other.",
+        "Place s p + k holds component s of pair k, for s = 0 and s = 1. The right-hand side is that of the step "
+        "before, so the two matrices differ by a permutation of the places only. Every law here holds for both, and "
+        "permuting the columns of the query and key matrices turns weights for one into weights for the other.",
         prover=TRIGONOMETRY,
         context=HALF_PLACES,
         where=(MATRIX,),
     ),
     Difference(
-        "An interleaved query and a key in halves know no relative position",
+        "An interleaved query and a key in halves lose the relative position",
         cos(m) * cos(n),
         cos(m + 1) * cos(n + 1),
-        "q = k = (1, 0, 0, 0) with θ_0 = 1: the query turns into (cos m, sin m, 0, 0), the key into "
+        "Take the query and the key (1, 0, 0, 0) and θ_0 = 1. The query turns into (cos m, sin m, 0, 0), the key into "
         "(cos n, 0, sin n, 0). Their inner product is cos 1 cos 2 = −0.22485 at m = 1, n = 2, and "
         "cos 2 cos 3 = 0.41198 at m = 2, n = 3.",
         example=World(symbols={m: 1, n: 2}),
         values=("-0.22485", "0.41198"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="rotary",
     title="Rotary positions enter inner products by their difference only",
+    opening=(
+        "How do rotary embeddings put positions into attention? They turn pairs of components by angles "
+        "proportional to the position, so that an inner product depends on the difference of two positions only, "
+        "whichever of the two usual orders stores the pairs."
+    ),
+    see_also=(
+        "sinusoid_relative_position",
+        "alibi",
+        "inner_products",
+    ),
+    symbols=(
+        Meaning(
+            (query, key), "a query and a key before they are turned; the indices are pair and component of the pair"
+        ),
+        Meaning((QUERY.name, KEY.name), "the query and the key after they are turned; the first index is the position"),
+        Meaning((m, n), "the positions of the query and of the key"),
+        Meaning((shift,), "a shift of both positions"),
+        Meaning((pairs_count,), "how many pairs are turned"),
+        Meaning((k, l), "numbers of pairs, from 0 to p − 1"),
+        Meaning((s, t), "the components of two pairs, 0 or 1"),
+        Meaning((frequency,), "the frequencies: pair k turns by the angle m θ_k at the position m"),
+        Meaning((x, z), "two vectors; the indices are pair and component of the pair"),
+        Meaning((a, b), "two numbers"),
+        Meaning((beyond,), "p − 1 − k, at least 0"),
+        Meaning(
+            (MATRIX.name,),
+            "the rotation as a matrix: row s of pair k, column t of pair l; R_m is that of the position m",
+        ),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "2p components turn, in p pairs (x[k, 0], x[k, 1]); others stay and add the same to every inner product.",
-        "R_m turns pair k by the angle m θ_k. Q and K are a query at position m and a key at position n, Q' and K' the "
-        "same turned, Δ is a shift.",
+        "2p components turn, in p pairs (x_k,0, x_k,1); others stay and add the same to every inner product.",
+        "The embedding turns pair k by the angle m θ_k at the position m.",
         "Positions and frequencies are arbitrary real numbers; θ_k = base^(−k/p) is one choice.",
     ),
     sources=(
@@ -254,6 +283,7 @@ DERIVATION = Derivation(
     ),
     steps=RELATIVE + GROUP + STORAGE,
     remarks=(
-        "Turning by −mθ_k instead of mθ_k satisfies every step too: the direction is a matter of the definition.",
+        "Turning in the other direction, by −m θ_k, satisfies every step too: the direction is a matter of the "
+        "definition.",
     ),
 )

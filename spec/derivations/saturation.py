@@ -5,12 +5,21 @@ from __future__ import annotations
 from sympy import Expr, IndexedBase, Integer, KroneckerDelta, Symbol, exp, oo, sqrt
 from veriformer.spec.derivations.context import Context, RandomFamily
 from veriformer.spec.derivations.definitions import Definition
-from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Limit, Scope, Source, Step
+from veriformer.spec.derivations.derivation import (
+    Derivation,
+    Difference,
+    Inequality,
+    Limit,
+    Meaning,
+    Scope,
+    Source,
+    Step,
+)
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Expectation, Variance, total
 from veriformer.spec.derivations.formulas import array, entry_of, index, positive, size, up_to, weights
+from veriformer.spec.derivations.one_deviation_apart import WITHOUT_AND_WITH, width
 from veriformer.spec.derivations.provers import MOMENT_ALGEBRA
-from veriformer.spec.derivations.variance_scaling import d_k as width
 from veriformer.spec.derivations.variance_scaling import deviation, dot, key, query
 
 n = size("n")
@@ -34,32 +43,33 @@ VARIANCE = (
         "The logits have the standard deviation s = √d_k σ²",
         Variance(dot(query, key)),
         spread**2,
-        "The variance of an inner product without the scale, see variance_scaling.",
+        "The variance of an inner product of independent components with mean 0, as the derivation variance_scaling "
+        "shows.",
         MOMENT_ALGEBRA,
         RANDOM,
         where=(SPREAD,),
     ),
     Step(
-        "At d_k = 64 and σ = 1 that is 8",
+        "At d_k = 64 and σ = 1 the standard deviation is 8",
         spread,
         Integer(8),
-        "So a logit of 16 is no exception, and e^16 is 8.9 million.",
+        "So a logit of 16, two standard deviations, is nothing unusual, and e^16 is 8.9 million.",
         where=(SPREAD, Definition(width, lambda: Integer(64)), Definition(deviation, lambda: Integer(1))),
     ),
     Step(
-        "Divided by s they have the variance 1",
+        "Divided by s the logits have the variance 1",
         Variance(dot(query, key) / spread),
         Integer(1),
-        "y = ⟨q, k⟩/s: what is left does not depend on d_k, and a logit is s y.",
+        "Write a logit as s y: the distribution of y = ⟨q, k⟩/s has the variance 1 at every width d_k.",
         MOMENT_ALGEBRA,
         RANDOM,
         where=(SPREAD,),
     ),
     Step(
-        "With the scale 1/√d_k the logits themselves have the variance 1",
+        "After division by √d_k the logits themselves have the variance 1",
         Expectation((dot(query, key) / sqrt(width)) ** 2),
         Integer(1),
-        "For σ = 1: s is 1 at every width.",
+        "The division puts 1 in the place of s for σ = 1, at every width.",
         MOMENT_ALGEBRA,
         UNIT,
     ),
@@ -81,22 +91,23 @@ ONE_HOT = (
         "The largest weight",
         p[best],
         1 / (1 + others(lambda m: y[best] - y[m])),
-        "Divide numerator and denominator by e^(s y_b), y_b being the largest.",
+        "Divide numerator and denominator of p_b by e^(s y_b).",
         context=CONTEXT,
         where=(WEIGHTS,),
     ),
     Inequality(
-        "What it lacks to 1 is at most the sum r of the others' exponentials",
+        "The largest weight falls short of 1 by at most r",
         rivals,
         1 - 1 / (1 + rivals),
-        "p_b = 1/(1 + r), by the step before.",
+        "By the step before p_b = 1/(1 + r), so this is r ≥ 1 − p_b.",
         certificate=rivals**2 / (1 + rivals),
     ),
     Inequality(
-        "Which a gap g between the two largest bounds",
+        "A gap g bounds r",
         rivals_bound(),
         others(lambda m: gap + behind[m]),
-        "y_b − y_j = g + t_j with t_j ≥ 0 for every other j. The y have the variance 1: g does not depend on s.",
+        "For every j but b, y_b − y_j = g + t_j with t_j ≥ 0. The gap g does not depend on s, since the y have the "
+        "variance 1.",
         context=CONTEXT,
         certificate=total(
             lambda m: (1 - KroneckerDelta(m, best)) * exp(-spread * gap) * (1 - exp(-spread * behind[m])),
@@ -108,7 +119,8 @@ ONE_HOT = (
         "So the weights become one-hot as the logits' standard deviation grows",
         rivals_bound(),
         Integer(0),
-        "1 − p_b → 0, and the other weights are not negative and add up to it.",
+        "By the two steps before, 1 − p_b ≤ (n − 1) e^(−s g). The other weights are not negative and add up to 1 − "
+        "p_b: they tend to 0 too.",
         variable=spread,
         point=oo,
         example=World(symbols={spread: 8, gap: 1, n: 5}),
@@ -118,28 +130,29 @@ ONE_HOT = (
 
 GRADIENT = (
     Inequality(
-        "The Jacobian is at most twice what the largest weight lacks to 1",
+        "The Jacobian is at most twice the amount by which the largest weight falls short of 1",
         2 * error,
         2 * largest * (1 - largest),
-        "‖J‖_∞ = 2P (1 − P) with P the largest weight, see softmax; with u = 1 − P at most ε: the rest is w.",
+        "The derivation softmax shows ‖J‖_∞ = 2P (1 − P) for the largest weight P = 1 − u. If u ≤ ε, that is at most "
+        "2ε; w is ε − u.",
         certificate=2 * slack + 2 * missing**2,
         where=(LARGEST, ERROR),
     ),
     Limit(
-        "It vanishes as the logits' standard deviation grows",
+        "The Jacobian vanishes as the logits' standard deviation grows",
         2 * rivals_bound(),
         Integer(0),
-        "ε = (n − 1) e^(−s g): softmax is saturated, and no gradient passes.",
+        "The step before with ε = (n − 1) e^(−s g): softmax is saturated, and no gradient passes.",
         variable=spread,
         point=oo,
         example=World(symbols={spread: 8, gap: 1, n: 5}),
         value="0.00268",
     ),
     Limit(
-        "Also where the gradient is taken by what the logits are made of",
+        "The derivatives by the y_j vanish too",
         2 * spread * rivals_bound(),
         Integer(0),
-        "∂p/∂y = s J: the factor s grows, but the exponential falls faster.",
+        "The derivative of the weights by the y_j is s J. The factor s grows, but the exponential falls faster.",
         variable=spread,
         point=oo,
         example=World(symbols={spread: 8, gap: 1, n: 5}),
@@ -148,34 +161,13 @@ GRADIENT = (
 )
 
 
-def row_sum(standard_deviation: Expr) -> Expr:
-    """2P (1 − P) of two logits that are one standard deviation apart."""
-    weight = 1 / (1 + exp(-standard_deviation))
-    return 2 * weight * (1 - weight)
-
-
-NUMBERS = (
-    Difference(
-        "Two logits one standard deviation apart, without and with the scale, d_k = 64: the largest weight",
-        1 / (1 + exp(-sqrt(width))),
-        1 / (1 + exp(-Integer(1))),
-        "s = 8: 0.99966, all but one-hot. s = 1: 0.7311.",
-        example=World(symbols={width: 64}),
-        values=("0.99966", "0.7311"),
-    ),
-    Difference(
-        "And the Jacobian's largest row",
-        row_sum(sqrt(width)),
-        row_sum(Integer(1)),
-        "0.000670 and 0.3932: without the scale the gradient is 586 times smaller.",
-        example=World(symbols={width: 64}),
-        values=("0.000670", "0.3932"),
-    ),
+TIE = (
     Difference(
         "Two equal largest logits do not saturate, whatever the variance",
         weights(entry_of(y), up_to(2))(Integer(1)),
         Integer(1),
-        "Without a gap the two share the weight: 1/2. Of continuous distributions this has the probability 0.",
+        "So the gap is needed: two equal largest logits share the weight, 1/2 each. Logits of a continuous "
+        "distribution are equal with probability 0.",
         example=World(arrays={(y, (1,)): 8, (y, (2,)): 8}),
         values=("0.5", "1"),
     ),
@@ -183,13 +175,43 @@ NUMBERS = (
 
 DERIVATION = Derivation(
     id="saturation",
-    title="Logits of a large variance saturate softmax, which is what √d_k prevents",
+    title="Widely spread logits saturate softmax, and dividing them by √d_k prevents it",
+    opening=(
+        "What happens to softmax when its logits are spread widely, which dividing them by √d_k prevents? The "
+        "largest weight tends to 1 and the gradient to 0, so that a model that starts with such logits hardly "
+        "learns."
+    ),
+    see_also=(
+        "variance_scaling",
+        "softmax",
+        "softcap",
+    ),
+    symbols=(
+        Meaning((query, key), "a query and a key; their components q_i and k_i are random numbers"),
+        Meaning((width,), "the width: how many components a query and a key have"),
+        Meaning((deviation,), "the standard deviation of a component"),
+        Meaning((spread,), "the standard deviation of a logit"),
+        Meaning((n,), "how many logits a row has"),
+        Meaning((y,), "the logits of a row divided by s: row j has the logit s y_j"),
+        Meaning((i, j), "numbers of logits in the row, from 1 to n"),
+        Meaning((best,), "the number of the largest logit"),
+        Meaning((p,), "the weights, the softmax of the row"),
+        Meaning((gap,), "the gap: y_b is larger than every other y_j by g or more"),
+        Meaning((behind,), "t_j is by how much more than g the number y_j lies below y_b"),
+        Meaning((rivals,), "Σ e^(−s (y_b − y_j)) over all j but b"),
+        Meaning((largest, missing), "the largest weight, and by how much it falls short of 1"),
+        Meaning((error, slack), "a bound on u, and by how much it exceeds u"),
+        Meaning(
+            (Symbol("J"),),
+            "the Jacobian: J_ij is the derivative of p_i by the logit s y_j; ‖J‖_∞ is its largest sum of magnitudes "
+            "in a row",
+        ),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
         "q and k are independent; their components are independent with mean 0 and standard deviation σ.",
-        "A row has n logits s y_1, …, s y_n, the y_j of variance 1; y_b is the largest of them, by a gap g > 0.",
-        "p is the softmax of the row, J its Jacobian ∂p/∂(s y), ‖J‖_∞ the largest sum of absolute values in a row of "
-        "J.",
+        "A row has the logits s y_1, …, s y_n, where the y_j have the variance 1. The largest of them is s y_b, and "
+        "the gap g between it and the next is positive.",
     ),
     sources=(
         Source(
@@ -200,9 +222,10 @@ DERIVATION = Derivation(
         Source("Seed document 000", comment="the scale keeps the logits' variance and so the gradients"),
         Source("Seed document 001", "scaling factor to prevent softmax saturation"),
     ),
-    steps=VARIANCE + ONE_HOT + GRADIENT + NUMBERS,
+    steps=WITHOUT_AND_WITH + VARIANCE + ONE_HOT + GRADIENT + TIE,
     remarks=(
-        "The scale keeps the variance at initialisation; logits that training makes large saturate all the same.",
+        "The division keeps the variance of the logits at initialisation; logits that training makes large saturate "
+        "softmax all the same.",
     ),
     reason_without_law="That logits are divided by √d_k is a definition; this says what they do without it.",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Integer, exp, oo
 from veriformer.spec.derivations.context import Block, Context
-from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import total
 from veriformer.spec.derivations.formulas import (
@@ -68,7 +68,7 @@ SINK = (
         "The weights of the keys sum to one minus the sink's",
         total(beside_sink, "j", KEYS),
         1 - exp(sink) / (exp(sink) + normaliser()),
-        "Numerator and denominator differ by e^σ.",
+        "The exponentials of the keys and their denominator differ by e^σ.",
         context=ROW,
     ),
     Step(
@@ -77,22 +77,24 @@ SINK = (
         (1 - exp(sink) / (exp(sink) + normaliser())) * weights(entry_of(x), KEYS)(j),
         "The ratios of the weights of keys do not change.",
         context=ROW,
+        optional=True,
     ),
     Step(
         "So the output shrinks towards zero",
         output(e),
         (1 - exp(sink) / (exp(sink) + normaliser())) * _plain(e),
-        "It is the merge of the attention over the keys with a part of value 0 and logarithm σ.",
+        "The factor is between 0 and 1: by the step before it multiplies every weight.",
         context=ROW,
+        optional=True,
     ),
 )
 
 EXTREMES = (
     Limit(
-        "A sink of −∞ is none",
+        "A sink of −∞ has no effect",
         exp(logit) / (exp(sink) + exp(logit) + rest),
         exp(logit) / (exp(logit) + rest),
-        "Z > 0 is the sum over the other keys.",
+        "As σ → −∞, e^σ tends to 0 and disappears from the denominator.",
         variable=sink,
         point=-oo,
     ),
@@ -100,22 +102,45 @@ EXTREMES = (
         "A query that sees no key returns zero",
         output(e, entry_of(keep)),
         Integer(0),
-        "The denominator is e^σ > 0, so that there is nothing to define: 0/e^σ, not 0/0.",
+        "The denominator is e^σ > 0. So the output is 0/e^σ = 0 and no convention is needed, as it is for 0/0.",
         context=HIDDEN,
     ),
     Difference(
-        "Scaling the sink would be another weight",
+        "Scaling the sink would give another weight",
         exp(scale * logit) / (exp(sink) + exp(scale * logit)),
         exp(scale * logit) / (exp(scale * sink) + exp(scale * logit)),
-        "z = 2, σ = 3, scale 2: 0.73106 and 0.11920.",
+        "With z = 2, σ = 3 and the scale a = 2 the weights of the key are 0.73106 and 0.11920.",
         example=World(symbols={logit: 2, sink: 3, scale: 2}),
         values=("0.73106", "0.11920"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="sinks",
     title="An attention sink is one key more whose value is zero",
+    opening=(
+        "What does an attention sink, one more logit in the denominator of softmax, do to an output? It acts as a "
+        "key whose value is zero: a query may attend to nothing, its output shrinks towards zero, and a row without "
+        "visible keys is well defined."
+    ),
+    see_also=(
+        "windows",
+        "online_softmax",
+    ),
+    symbols=(
+        Meaning((S,), "how many keys there are"),
+        Meaning((j,), "the number of a key"),
+        Meaning((e,), "the number of a component"),
+        Meaning((d_v,), "the width of a value"),
+        Meaning((x,), "the logits of a row"),
+        Meaning((v,), "the values, one row for each key"),
+        Meaning((sink,), "the logit of the sink"),
+        Meaning((logit,), "the logit of one key"),
+        Meaning((rest,), "the sum of the exponentials of the other keys, Z > 0"),
+        Meaning((keep,), "the mask: 1 where the key is visible, 0 elsewhere"),
+        Meaning((scale,), "a factor of the logits"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=("A row of S real logits x_1, …, x_S and a real logit σ, that of the sink.",),
     sources=(

@@ -17,7 +17,7 @@ from sympy import (
 from veriformer.spec.derivations.apart import Apart
 from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import written
-from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Inequality, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Range, total
 from veriformer.spec.derivations.formulas import array, index, real, size
@@ -84,17 +84,19 @@ INNER_PRODUCT = (
         "The inner product of two positions",
         inner_product(i, j),
         correlation(i - j),
-        "cos(α − β) = cos α cos β + sin α sin β for every pair, summed. The frequencies may be anything.",
+        "In every pair sin α sin β + cos α cos β = cos(α − β), with the angles α = ω_k i and β = ω_k j; sum over the "
+        "pairs. The frequencies may be any numbers.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
     Step(
-        "It does not depend on the sign of i − j",
+        "The inner product does not depend on the sign of i − j",
         written(lambda: correlation(-shift)),
         correlation(shift),
         "The cosine is even. So the inner product is a function of |i − j|.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
+        optional=True,
     ),
     Step(
         "Every encoding has squared norm d/2",
@@ -105,30 +107,33 @@ INNER_PRODUCT = (
         context=PAIR_INDICES,
     ),
     Inequality(
-        "At most d/2",
+        "The inner product is at most d/2",
         pairs_count,
         correlation(shift),
-        "1 − cos θ = 2 sin²(θ/2). Equality holds at distance 0.",
+        "1 − cos θ = 2 sin²(θ/2) for every angle θ. The two sides are equal at distance 0.",
         certificate=total(lambda n: 2 * sin(shift * frequency[n] / 2) ** 2, "k", PAIRS),
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
+        optional=True,
     ),
     Inequality(
-        "At least −d/2",
+        "The inner product is at least −d/2",
         correlation(shift),
         -pairs_count,
-        "1 + cos θ = 2 cos²(θ/2).",
+        "1 + cos θ = 2 cos²(θ/2) for every angle θ.",
         certificate=total(lambda n: 2 * cos(shift * frequency[n] / 2) ** 2, "k", PAIRS),
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
+        optional=True,
     ),
     Step(
         "The squared distance of two positions",
         inner_product(i, i) - 2 * inner_product(i, j) + inner_product(j, j),
         2 * (pairs_count - correlation(i - j)),
-        "‖x − y‖² = ‖x‖² − 2⟨x, y⟩ + ‖y‖².",
+        "The squared distance of two vectors is the sum of their squared norms, less twice their inner product.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
+        optional=True,
     ),
 )
 
@@ -149,23 +154,26 @@ DISTINCT = (
         certificate=4 * total(lambda n: (1 - KroneckerDelta(n, l)) * sin(shift * frequency[n] / 2) ** 2, "k", PAIRS),
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
+        optional=True,
     ),
     Apart(
         "Different positions have different encodings",
         pair_distance(whole),
         Integer(0),
-        "The first pair has ω_0 = 1. 1 − cos Δ is 0 at multiples of 2π only, and no whole number but 0 is one: every "
-        "whole position has an encoding of its own, beyond 10000 · 2π too.",
+        "The first pair has the frequency ω_0 = 1. 1 − cos Δ is 0 at multiples of 2π only, and no whole number but 0 "
+        "is one: every whole position has an encoding of its own, beyond 10000 · 2π too.",
         variable=whole,
+        optional=True,
     ),
     Difference(
-        "Though some come close in the first pair",
+        "Some positions come close in the first pair",
         pair_distance(whole),
         Integer(0),
         "710 is nearly 113 · 2π: there the first pairs are 0.00006 apart, squared 3.6·10⁻⁹. The other pairs lie "
         "far apart.",
         example=World(symbols={whole: 710}),
         values=("0.0000000036", "0"),
+        optional=True,
     ),
 )
 
@@ -179,7 +187,7 @@ ROTATION = (
         context=PAIR_INDICES,
     ),
     Step(
-        "R is orthogonal",
+        "The rotation is orthogonal",
         MatMul(Transpose(rotation(a)), rotation(a)),
         ImmutableMatrix(eye(2)),
         "Its columns have norm 1 and are perpendicular.",
@@ -187,39 +195,61 @@ ROTATION = (
         context=PAIR_INDICES,
     ),
     Step(
-        "Moves compose",
+        "A rotation by a after one by b is a rotation by a + b",
         MatMul(rotation(a), rotation(b)),
         rotation(a + b),
         "Moving by b and then by a is moving by a + b.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
+        optional=True,
     ),
     Step(
-        "The same for the whole matrix of size d × d",
+        "The whole matrix of size d × d composes likewise",
         block_product(a, b),
         KroneckerDelta(k, l) * rotation(a + b),
-        "In pair coordinates the matrix is δ_kl R_k[s, t]: its product sums over the pair q in between and over u.",
+        "The whole matrix consists of the blocks R_k on its diagonal and of 0 elsewhere. Shown is the block in row k "
+        "and column l of the product: 0 unless k = l.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
+        optional=True,
     ),
 )
 
 ODD_WIDTH = (
     Difference(
-        "An odd width breaks it",
+        "With an odd width the inner product depends on the positions",
         encoding_product_odd(i, j),
         encoding_product_odd(i + 1, j + 1),
-        "With d = 3 the last sine has no cosine, and sin(ωi) sin(ωj) is not a function of i − j: the "
-        "positions (0, 5) and "
-        "(1, 6) are equally far apart, yet their inner products differ.",
+        "With d = 3 the last sine has no cosine, and sin(ωi) sin(ωj) is not a function of i − j: the positions (0, 5) "
+        "and (1, 6) are equally far apart, yet their inner products differ.",
         example=World(symbols={i: 0, j: 5}),
         values=("0.28366", "0.34003"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="sinusoid_relative_position",
     title="The inner product of sinusoidal positions depends on their distance only",
+    opening=(
+        "How do the sinusoidal encodings of two positions tell how far apart the positions are? Their inner product "
+        "is a function of the distance alone, and a shift of the position is a fixed rotation: this is what lets "
+        "attention learn to look a given number of tokens back."
+    ),
+    see_also=(
+        "rotary",
+        "permutation",
+    ),
+    symbols=(
+        Meaning((i, j), "two positions"),
+        Meaning((shift,), "a distance of two positions"),
+        Meaning((a, b), "two distances"),
+        Meaning((pairs_count,), "how many pairs of components an encoding has, half of its width d"),
+        Meaning((k, l, index("q")), "numbers of pairs, from 0 to m − 1"),
+        Meaning((frequency,), "the frequencies: pair k is (sin ω_k i, cos ω_k i) at the position i"),
+        Meaning((real("R"),), "the rotation: R_k(Δ) turns pair k by the angle ω_k Δ, and R(Δ) turns all pairs"),
+        Meaning((real("d"),), "the width of an encoding, 2m"),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
         "d = 2m is even: the components come in m pairs (sin ω_k·pos, cos ω_k·pos), in whatever order they are stored.",
@@ -243,6 +273,6 @@ DERIVATION = Derivation(
     steps=INNER_PRODUCT + DISTINCT + ROTATION + ODD_WIDTH,
     remarks=(
         "The inner product does not decrease monotonically with the distance.",
-        "After the projections W_Q and W_K the inner product is in general no longer a function of i − j alone.",
+        "Queries and keys are projected: their inner product is in general no longer a function of i − j alone.",
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sympy import Expr, Integer, Symbol, exp, oo
-from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial
 from veriformer.spec.derivations.formulas import positive, real
@@ -29,7 +29,7 @@ BOUNDS = (
         certificate=2 * cap / (exp(2 * t) + 1),
     ),
     Inequality(
-        "Nor does it fall below −c",
+        "A capped logit does not fall below −c",
         cap * hyperbolic_tangent(t),
         -cap,
         "c tanh t + c = 2c e^(2t) / (e^(2t) + 1).",
@@ -39,7 +39,8 @@ BOUNDS = (
         "So no weight exceeds another by more than e^(2c)",
         exp(2 * cap),
         exp((cap - below) - (-cap + above)),
-        "Two capped logits are c − s and −c + u with s, u ≥ 0; the ratio of their weights is e to their difference.",
+        "Two capped logits are c − s and −c + u with s, u ≥ 0. The ratio of their weights is the exponential of their "
+        "difference.",
         certificate=exp(2 * cap) * (1 - exp(-(below + above))),
     ),
     Step(
@@ -47,6 +48,7 @@ BOUNDS = (
         cap * hyperbolic_tangent(-t),
         -cap * hyperbolic_tangent(t),
         "Multiply numerator and denominator by e^(2t).",
+        optional=True,
     ),
 )
 
@@ -62,19 +64,22 @@ SLOPE = (
         hyperbolic_tangent(t),
         one_exponential(t),
         "(e^(2t) − 1) / (e^(2t) + 1) = 1 − 2 / (e^(2t) + 1).",
+        optional=True,
     ),
     Step(
         "The slope",
         Partial(one_exponential(t), t),
         4 * exp(2 * t) / (exp(2 * t) + 1) ** 2,
-        "dy/dz = (dy/dt) / c for z = c t; it is 1 − tanh² t.",
+        "The slope of c tanh(z/c) by z is that of tanh t at t = z/c, which is 1 − tanh² t.",
+        optional=True,
     ),
     Inequality(
         "The slope is at most one, so a cap enlarges no error",
         Integer(1),
         1 - hyperbolic_tangent(t) ** 2,
-        "What is missing to one is a square.",
+        "1 less the slope is a square.",
         certificate=hyperbolic_tangent(t) ** 2,
+        optional=True,
     ),
     Inequality(
         "The slope is positive, so a cap keeps the order of logits",
@@ -82,6 +87,7 @@ SLOPE = (
         Integer(0),
         "1 − tanh² t = 4 e^(2t) / (e^(2t) + 1)².",
         certificate=4 * exp(2 * t) / (exp(2 * t) + 1) ** 2,
+        optional=True,
     ),
 )
 
@@ -90,7 +96,7 @@ LIMITS = (
         "A large cap is none",
         capped(z),
         z,
-        "tanh t = t − t³/3 + …, of which c tanh(z/c) keeps z.",
+        "tanh t = t − t³/3 + …, so c tanh(z/c) = z − z³/(3c²) + …, and all terms but z vanish as c grows.",
         variable=cap,
         point=oo,
     ),
@@ -113,20 +119,39 @@ LIMITS = (
         value="0.0401",
     ),
     Difference(
-        "Before and after the bias is not the same",
+        "A cap before the bias is not one after it",
         capped(z) + bias,
         capped(z + bias),
-        "z = 0, b = 1, c = 1: 1, or tanh 1.",
+        "With z = 0, b = 1 and c = 1 the results are 1 and tanh 1.",
         example=World(symbols={z: 0, bias: 1, cap: 1}),
         values=("1", "0.76159"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="softcap",
     title="A soft cap bounds the logits by c and enlarges no difference",
+    opening=(
+        "What does a soft cap, which squeezes every logit into a range with the hyperbolic tangent, do to "
+        "attention? It bounds the logits, enlarges no rounding error and changes little where logits are small, but "
+        "only if it comes before the mask."
+    ),
+    see_also=(
+        "gated_activations",
+        "saturation",
+    ),
+    symbols=(
+        Meaning((cap,), "the bound of the logits, c > 0"),
+        Meaning((z,), "a logit"),
+        Meaning((t,), "a real number, z/c"),
+        Meaning((below, above), "how far two capped logits are from c and from −c"),
+        Meaning((bias,), "a bias"),
+        Meaning((mask_value,), "the entry of a mask, 0 or −∞"),
+        Meaning((rest,), "the sum of the exponentials of the other keys, Z > 0"),
+    ),
     scope=Scope.SYMBOLIC,
-    assumptions=("Scaled logits z are real numbers, and c > 0.",),
+    assumptions=("The logits are real numbers, already scaled.",),
     sources=(
         Source("Gemma Team 2024, Gemma 2, section 2", comment="logit soft-capping, c = 50 in attention"),
         Source("onnx/onnx#7867", comment="the reference applied the cap after the mask until 2026"),

@@ -10,6 +10,7 @@ from veriformer.spec.derivations.derivation import (
     Difference,
     Inequality,
     Limit,
+    Meaning,
     Scope,
     Source,
     Step,
@@ -72,15 +73,17 @@ IDENTITIES = (
         "Weights are at most 1",
         Integer(1),
         p(i),
-        "What is missing to 1 is the sum of the other weights.",
+        "The weights sum to 1, so 1 − p_i is the sum of the other weights.",
         context=CONTEXT,
         certificate=total(lambda m: (1 - KroneckerDelta(i, m)) * p(m), "m", ROW),
+        optional=True,
     ),
     Step(
         "Adding a constant to all logits changes nothing",
         weights(lambda m: x[m] + shift, ROW)(i),
         p(i),
-        "e^(x+c) = e^x e^c, and e^c cancels. Hence subtracting the maximum is exact.",
+        "Every exponential gains the factor e^c, and the fraction loses it again. Hence subtracting the largest logit "
+        "first changes nothing but the rounding.",
         context=CONTEXT,
     ),
     Step(
@@ -97,7 +100,8 @@ JACOBIAN = (
         "The Jacobian",
         Partial(P[i], x[k]),
         jacobian(i, k),
-        "The quotient rule; J = diag(p) − p pᵀ.",
+        "The quotient rule. As a matrix, J is diag(p) − p pᵀ: the weights on the diagonal, less the products of "
+        "weights.",
         context=CONTEXT,
         where=(WEIGHTS,),
     ),
@@ -110,10 +114,11 @@ JACOBIAN = (
         where=(WEIGHTS,),
     ),
     Step(
-        "The Jacobian annihilates constants",
+        "Every row of the Jacobian sums to 0",
         total(lambda m: jacobian(i, m), "k", ROW),
         Integer(0),
-        "The derivative of shift invariance: J 1 = 0. So J is singular.",
+        "Adding a constant to all logits changes no weight, and this is the derivative of that fact: every row of J "
+        "sums to 0.",
         context=CONTEXT,
         where=(WEIGHTS,),
     ),
@@ -121,22 +126,25 @@ JACOBIAN = (
         "vᵀJv is a variance",
         quadratic_form(lambda r, s: direction[r] * jacobian(r, s) * direction[s]),
         quadratic_form(lambda r, s: P[r] * P[s] * (direction[r] - direction[s]) ** 2) / 2,
-        "Expand the square: each of the two squares gives Σ p v², the cross term −(Σ p v)².",
+        "Expand the square: each of the two squares gives Σ p_i v_i², the mixed term −2 (Σ p_i v_i)². Half of the sum "
+        "is Σ p_i v_i² − (Σ p_i v_i)², the variance of v under the weights.",
         context=CONTEXT,
         where=(WEIGHTS,),
+        optional=True,
     ),
     Inequality(
         "The Jacobian is positive semidefinite",
         quadratic_form(lambda r, s: direction[r] * jacobian(r, s) * direction[s]),
         Integer(0),
-        "By the step before: weights times squares.",
+        "By the step before it is a sum of weights times squares.",
         context=CONTEXT,
         where=(WEIGHTS,),
         certificate=quadratic_form(lambda r, s: P[r] * P[s] * (direction[r] - direction[s]) ** 2 / 2),
+        optional=True,
     ),
 )
 
-q, lower, excess = Symbol("q", nonnegative=True), Symbol("a", nonnegative=True), Symbol("r", nonnegative=True)
+q, lower, excess = Symbol("q", nonnegative=True), Symbol("a", nonnegative=True), Symbol("h", nonnegative=True)
 p_max = Symbol("P", nonnegative=True)
 
 
@@ -158,7 +166,8 @@ BOUND = (
         "The absolute row sum of the Jacobian",
         total(lambda m: magnitude(i, m), "k", ROW),
         2 * P[i] * (1 - P[i]),
-        "The sum of the magnitudes: Σ_k p_i p_k without k = i is p_i (1 − p_i), as much as the diagonal.",
+        "The entries beyond the diagonal have the magnitudes p_i p_k, which sum to p_i (1 − p_i) over k ≠ i: as much "
+        "as the diagonal.",
         context=CONTEXT,
         where=(WEIGHTS,),
     ),
@@ -166,8 +175,8 @@ BOUND = (
         "The largest weight has the largest row sum",
         p_max * (1 - p_max),
         q * (1 - q),
-        "For another weight q of the same row, q ≤ P and q + P ≤ 1: write P = q + a and 1 = P + q + r. "
-        "The difference is (P − q)(1 − P − q) = a r.",
+        "For another weight q of the same row, q ≤ P and q + P ≤ 1: write P = q + a and 1 = P + q + h. "
+        "The difference of the sides is (P − q)(1 − P − q) = a h.",
         context=Context(parametrisation={p_max: (1 + lower - excess) / 2, q: (1 - lower - excess) / 2}),
         certificate=(p_max - q) * (1 - p_max - q),
     ),
@@ -175,7 +184,7 @@ BOUND = (
         "The bound 1/2",
         HALF,
         2 * q * (1 - q),
-        "Hence ‖J‖_∞ = 2 p_max (1 − p_max) ≤ 1/2: softmax halves differences of logits at least.",
+        "Hence ‖J‖_∞ = 2P (1 − P) ≤ 1/2: the largest change of a weight is at most half the largest change of a logit.",
         certificate=2 * (q - HALF) ** 2,
     ),
 )
@@ -213,67 +222,78 @@ SATURATION = (
         "Weights of logits above the weighted mean grow, the others shrink.",
         context=CONTEXT,
         where=(SHARPENED,),
+        optional=True,
     ),
     Step(
         "The largest weight",
         sharpened(best),
         1 / (1 + rivals(best)),
-        "Divide numerator and denominator by e^(βx_b).",
+        "Divide numerator and denominator of the weight of x_b by e^(β x_b).",
         context=CONTEXT,
+        optional=True,
     ),
     Inequality(
-        "What is missing to 1 is at most the rivals' sum r",
+        "The largest weight falls short of 1 by at most r, the rivals' sum",
         others,
         1 - 1 / (1 + others),
-        "1 − p_b = r/(1 + r), with r = Σ_{j≠b} e^(−β(x_b − x_j)).",
+        "By the step before the largest weight is 1/(1 + r), so this is r ≥ 1 − p_b.",
         certificate=others**2 / (1 + others),
+        optional=True,
     ),
     Inequality(
         "A gap g bounds the rivals' sum",
         (n - 1) * exp(-beta * gap),
         total(lambda m: (1 - KroneckerDelta(m, best)) * exp(-beta * (gap + slack[m])), "j", ROW),
-        "If the maximum is unique, x_b − x_j = g + s_j with s_j ≥ 0 for every rival, so that r ≤ (n − 1) e^(−βg).",
+        "If the largest logit is the only one of its size, x_b − x_j = g + s_j with s_j ≥ 0 for every rival, and the "
+        "sum of the rivals is at most (n − 1) e^(−β g).",
         context=CONTEXT,
         certificate=total(
             lambda m: (1 - KroneckerDelta(m, best)) * exp(-beta * gap) * (1 - exp(-beta * slack[m])),
             "j",
             ROW,
         ),
+        optional=True,
     ),
     Limit(
-        "With a unique maximum the gradient vanishes",
+        "With one largest logit the gradient vanishes",
         2 * beta * (n - 1) * exp(-beta * gap),
         Integer(0),
-        "The Jacobian of softmax(βx) is βJ, and ‖βJ‖_∞ = 2β p_b (1 − p_b) ≤ 2β (n − 1) e^(−βg): softmax saturates.",
+        "With the logits β x the derivatives by the x_k are β J, and ‖β J‖_∞ = 2β p_b (1 − p_b) ≤ 2β (n − 1) e^(−β "
+        "g): softmax saturates.",
         variable=beta,
         point=oo,
         example=World(symbols={beta: 3, n: 5, gap: 2}),
         value="0.05949",
+        optional=True,
     ),
     Step(
-        "With two equal maxima the largest weight is another",
+        "With two equal largest logits the largest weight has another form",
         sharpened(best),
         shared(rivals(best, tied)),
-        "Both maxima contribute 1 after division by e^(βx_b).",
+        "After division by e^(β x_b) each of the two largest logits contributes 1 to the denominator.",
         context=TIE,
+        optional=True,
     ),
     Limit(
-        "With two equal maxima their weight tends to 1/2",
+        "With two equal largest logits the weight of each tends to 1/2",
         shared(others),
         HALF,
-        "The other rivals' sum r tends to 0 as before, and 1 is never approached.",
+        "The sum r over the other logits tends to 0 as before, so the weight tends to 1/2 and not to 1.",
         variable=others,
         point=Integer(0),
+        optional=True,
     ),
     Limit(
-        "With two equal maxima the gradient does not vanish",
+        "With two equal largest logits the gradient does not vanish",
         written(lambda: 2 * beta * HALF * (1 - HALF)),
         oo,
-        "‖βJ‖_∞ = 2β p_b (1 − p_b) with p_b → 1/2 grows without bound: saturation needs a unique maximum.",
+        "‖β J‖_∞ = 2β p_b (1 − p_b) with p_b → 1/2 grows without bound: softmax saturates only where one logit is the "
+        "largest.",
         variable=beta,
         point=oo,
         example=World(symbols={beta: 8}),
         value="4.0",
+        optional=True,
     ),
 )
 
@@ -284,17 +304,51 @@ EXHIBITS = (
         "Scaling all logits does change the weights",
         exp(2 * left) / (exp(2 * left) + exp(2 * right)),
         exp(left) / (exp(left) + exp(right)),
-        "Softmax is invariant under shifts, not under scaling. Two logits 3 and 2, doubled.",
+        "Adding a constant changes no weight, but multiplying by one does: here two logits 3 and 2 are doubled.",
         example=World(symbols={left: 3, right: 2}),
         values=("0.8808", "0.7311"),
+        optional=True,
     ),
 )
 
 DERIVATION = Derivation(
     id="softmax",
     title="What softmax guarantees, and how its Jacobian is bounded",
+    opening=(
+        "Which facts about softmax weights hold for every row of logits, and how strongly can the weights react to "
+        "a change of a logit? Many laws of attention rest on these facts, and the Jacobian, the table of all "
+        "derivatives, says where gradients pass and where they vanish."
+    ),
+    see_also=(
+        "saturation",
+        "masking",
+        "cross_entropy",
+        "online_softmax",
+        "attention_backward",
+    ),
+    symbols=(
+        Meaning((n,), "how many logits a row has"),
+        Meaning((x,), "the logits of a row"),
+        Meaning((i, k), "numbers of logits in the row, from 1 to n"),
+        Meaning((P,), "the weights: p_i = e^(x_i) / Σ_l e^(x_l)"),
+        Meaning((shift,), "a constant added to every logit"),
+        Meaning((permutation,), "a permutation of the places 1, …, n"),
+        Meaning(
+            (Symbol("J"),),
+            "the Jacobian: J_ik is the derivative of p_i by x_k; ‖J‖_∞ is its largest sum of magnitudes in a row",
+        ),
+        Meaning((direction,), "any vector of n numbers"),
+        Meaning((p_max, q), "the largest weight of a row, and any other weight of it"),
+        Meaning((lower, excess), "a = P − q and h = 1 − P − q, neither of them negative"),
+        Meaning((beta,), "a positive factor of all logits"),
+        Meaning((best, tied), "the number of the largest logit, and that of a second one of the same size"),
+        Meaning((gap,), "the gap: x_b is larger than every other logit by g or more"),
+        Meaning((slack,), "s_j is by how much more than g the logit x_j lies below x_b"),
+        Meaning((others,), "Σ e^(−β (x_b − x_j)) over the rivals, which are all logits but the largest ones"),
+        Meaning((left, right), "two logits"),
+    ),
     scope=Scope.SYMBOLIC,
-    assumptions=("A row of n ≥ 1 real logits x_1, …, x_n; p_i = e^(x_i) / Σ_l e^(x_l).",),
+    assumptions=("A row has n ≥ 1 logits x_1, …, x_n, which are real numbers.",),
     sources=(
         Source(
             "Vaswani et al. 2017, Attention Is All You Need, section 3.2.1",
@@ -309,8 +363,8 @@ DERIVATION = Derivation(
     ),
     steps=IDENTITIES + JACOBIAN + BOUND + SATURATION + EXHIBITS,
     remarks=(
-        "Since J is symmetric, its largest eigenvalue is at most ‖J‖_∞: softmax is 1/2-Lipschitz in the "
-        "Euclidean norm.",
-        "The Jacobian of softmax(βx) with respect to x is β times the Jacobian at βx.",
+        "J is symmetric, so its largest eigenvalue is at most ‖J‖_∞: in the Euclidean norm too the weights change by "
+        "at most half as much as the logits.",
+        "Multiplying the logits by β multiplies the derivatives by the x_k by β, and takes them at the logits β x.",
     ),
 )

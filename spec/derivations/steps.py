@@ -6,7 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 from typing import Any, ClassVar
@@ -24,13 +24,13 @@ from veriformer.spec.derivations.perturbation import perturbations
 from veriformer.spec.derivations.printing import in_one_line
 from veriformer.spec.derivations.provers import INDEX_SUMS, Prover
 from veriformer.spec.derivations.results import CheckResult, StepResult
+from veriformer.spec.derivations.rules import EVALUATION, Rule
 from veriformer.spec.derivations.sampling import WorldSampler
 
 _POINTS = 10
 _POINTS_FOR_EXPECTATIONS = 4
 _ATTEMPTS_PER_POINT = 40
 TOLERANCE = 1e-8
-_EVALUATION = "the arithmetic of sums, products, powers, e^x and ln x makes one expression of both sides"
 _EVALUATION_ERRORS = (ZeroDivisionError, OverflowError)
 
 
@@ -39,7 +39,8 @@ class Step:
     """An equality left = right for all values of what it leaves open, with its justification in words.
 
     `prover` proves it, `context` holds what is assumed, `where` what the names stand for that both sides use. The sides
-    are printed as they stand; `proved_left` and `proved_right` are the same, evaluated and without names.
+    are printed as they stand; `proved_left` and `proved_right` are the same, evaluated and without names. No law rests
+    on an `optional` step.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Step:
     prover: Prover = INDEX_SUMS
     context: Context = EMPTY_CONTEXT
     where: tuple[Definition, ...] = ()
+    optional: bool = field(default=False, kw_only=True)
     relation: ClassVar[str] = "="
 
     def check(self, limit: float | None = None) -> StepResult:
@@ -94,16 +96,19 @@ class Step:
         return self.relation == "=" and bool(self.proved_left == self.proved_right)
 
     @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that prove the step."""
+        return (EVALUATION if self.holds_by_evaluation else Rule(self.prover.name, self.prover.rests_on),)
+
+    @property
     def method(self) -> str:
         """How the step is proved, in words."""
-        if self.holds_by_evaluation:
-            return f"evaluation ({_EVALUATION})"
-        return f"{self.prover.name} ({self.prover.rests_on})"
+        return f"{self.rules[0].name} ({self.rules[0].rests_on})"
 
     @property
     def short_method(self) -> str:
-        """The same without the prover's own assumptions."""
-        return self.method.removesuffix(f" ({self.prover.rests_on})").removesuffix(f" ({_EVALUATION})")
+        """The same without what the rule rests on."""
+        return self.method.removesuffix(f" ({self.rules[0].rests_on})")
 
     @property
     def hypotheses(self) -> tuple[str, ...]:

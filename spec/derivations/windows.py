@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Integer, KroneckerDelta
 from veriformer.spec.derivations.context import Block, Context
-from veriformer.spec.derivations.derivation import Derivation, Difference, Scope, Source, Step
+from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import total
 from veriformer.spec.derivations.formulas import array, attention, entry_of, index, scaled_score, size, up_to, weights
@@ -26,21 +26,24 @@ COUNTING = (
         left + right + 1,
         "The keys i − l, …, i + r, where none of them falls off an end of the sequence.",
         context=Context(ranges={i: KEYS}),
+        optional=True,
     ),
     Step(
         "Exclusive counting shows one key less",
         total(lambda m: Integer(1), "j", (i - left + 1, i + right)),
         left + right,
-        "The query's own key is one of the l to the left.",
+        "Here the query's own key is one of the l keys.",
         context=Context(ranges={i: KEYS}),
+        optional=True,
     ),
     Difference(
         "So the two counts differ",
         total(lambda m: x[m], "j", (i - left, i)),
         total(lambda m: x[m], "j", (i - left + 1, i)),
-        "What a query at 2 with l = 1 sums up: keys 1 and 2, or key 2 alone.",
+        "A query at 2 with l = 1 sees keys 1 and 2, or key 2 alone.",
         example=World(symbols={i: 2, left: 1}, arrays={(x, (1,)): 1, (x, (2,)): 1}),
         values=("2", "1"),
+        optional=True,
     ),
 )
 
@@ -66,7 +69,7 @@ COMBINING = (
         "The causal flag changes nothing where the window is (∞, 0)",
         attention(score, entry_of(value), KEYS, lambda row, m: causal[row, m] * causal[row, m])(i, e),
         attention(score, entry_of(value), KEYS, entry_of(causal))(i, e),
-        "Both are C[i, j] = 1 for j ≤ i, and C · C = C.",
+        "Both are C_ij = 1 for j ≤ i, and C · C = C.",
         context=MASKS,
     ),
 )
@@ -76,14 +79,14 @@ EXTREMES = (
         "A window that holds every key changes nothing",
         attention(score, entry_of(value), KEYS, entry_of(band))(i, e),
         attention(score, entry_of(value), KEYS)(i, e),
-        "W[i, j] = 1 for all j.",
+        "W_ij = 1 for all j.",
         context=WIDE,
     ),
     Step(
         "The narrowest window returns the query's own value",
         attention(score, entry_of(value), KEYS, KroneckerDelta)(i, e),
         value[i, e],
-        "W[i, j] = δ(i, j): one weight, which is 1, whatever the scores.",
+        "W_ij = δ(i, j): one weight, which is 1, whatever the scores.",
         context=MASKS,
     ),
 )
@@ -91,9 +94,32 @@ EXTREMES = (
 DERIVATION = Derivation(
     id="windows",
     title="A sliding window is a mask, and the narrowest one returns the values",
+    opening=(
+        "What does a sliding window do to attention, and how does it combine with other masks? It is a mask like "
+        "any other, so every law of masks holds for it, and the libraries differ only in how they count its keys."
+    ),
+    see_also=(
+        "masking",
+        "sinks",
+    ),
+    symbols=(
+        Meaning((S,), "how many keys there are, and how many queries"),
+        Meaning((left, right), "how many keys before and after its own a window shows"),
+        Meaning((i,), "the number of a query"),
+        Meaning((j,), "the number of a key"),
+        Meaning((e,), "the number of a component"),
+        Meaning((d_k, d_v), "the widths of a query or key, and of a value"),
+        Meaning((query, key, value), "queries, keys and values: one row for each"),
+        Meaning((x,), "the logits of a row, or numbers that are summed"),
+        Meaning(
+            (band, keep, causal),
+            "three masks, 1 where query i may attend to key j and 0 elsewhere: the window, any other mask, and the "
+            "causal one",
+        ),
+    ),
     scope=Scope.SYMBOLIC,
     assumptions=(
-        "W[i, j] is 1 where key j lies in the window of query i and 0 elsewhere; B is another mask, C the causal.",
+        "W_ij is 1 where key j lies in the window of query i and 0 elsewhere.",
         "Every row has at least one visible key.",
     ),
     sources=(

@@ -28,10 +28,10 @@ ZERO = Property(
     source="zero times a finite gate",
     derivation="gated_activations",
     steps=(
-        "The gate is not negative, so the result has the sign of the entry",
-        "The gate is not above one, so the result does not go beyond the entry",
+        "The gate is not negative, so the result has the sign of the input",
+        "The gate is not above one, so the result does not go beyond the input",
         "The gate Φ is not negative either",
-        "Nor is the gate Φ above one",
+        "The gate Φ is not above one either",
     ),
 )
 REFLECTION = Property(
@@ -41,8 +41,8 @@ REFLECTION = Property(
     source="the gates of x and −x sum to one: Φ(x) + Φ(−x) = 1, σ(x) + σ(−x) = 1",
     derivation="gated_activations",
     steps=(
-        "x σ(β x): what an entry gets beyond its mirror image is the entry",
-        "x Φ(x): what an entry gets beyond its mirror image is the entry",
+        "x σ(β x): the results at x and −x differ by x",
+        "x Φ(x): the results at x and −x differ by x",
     ),
 )
 BETWEEN = Property(
@@ -52,10 +52,10 @@ BETWEEN = Property(
     source="the gate lies between 0 and 1",
     derivation="gated_activations",
     steps=(
-        "The gate is not negative, so the result has the sign of the entry",
-        "The gate is not above one, so the result does not go beyond the entry",
+        "The gate is not negative, so the result has the sign of the input",
+        "The gate is not above one, so the result does not go beyond the input",
         "The gate Φ is not negative either",
-        "Nor is the gate Φ above one",
+        "The gate Φ is not above one either",
     ),
 )
 INCREASING = Property(
@@ -66,9 +66,9 @@ INCREASING = Property(
     derivation="gated_activations",
     steps=(
         "The derivative of x σ(β x)",
-        "It is not negative where x is not: the result increases there",
+        "x σ(β x) increases for positive x",
         "The derivative of x Φ(x)",
-        "Nor is that one: the result increases there too",
+        "x Φ(x) increases for positive x",
     ),
 )
 TAILS = Property(

@@ -130,7 +130,7 @@ COMPONENT_ORDER = Property(
 )
 VALUE_COMPONENTS = Property(
     key="values.components",
-    statement="Components of the values in another order give the output's in that order.",
+    statement="Reordering the components of the values reorders those of the output in the same way.",
     formula="f(Q, K, V P) = f(Q, K, V) P for every permutation P",
     source="the weights in equation 1 of Vaswani et al. 2017 do not depend on the component",
     derivation="inner_products",

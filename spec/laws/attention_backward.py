@@ -126,7 +126,7 @@ VALUES_SUM = Property(
 )
 EQUAL_SHARES = Property(
     key="equal_shares",
-    statement="Queries and keys have equal shares in the gradient.",
+    statement="The products of the queries with their gradients and those of the keys with theirs have the same sum.",
     formula="Σ_i Q[i] · dQ[i] = Σ_j K[j] · dK[j] = Σ_ij S[i, j] dS[i, j]",
     source="the logits depend on products of both only: t Q and K/t give the same for every t",
     derivation=DERIVATION,
@@ -170,7 +170,7 @@ MASKED_KEYS = Property(
     derivation=DERIVATION,
     steps=(
         "A key hidden from every query has no gradient",
-        "Nor has its value",
+        "The value of a hidden key has no gradient",
     ),
     features=("mask",),
 )
@@ -213,7 +213,7 @@ FUTURE = Property(
     derivation=DERIVATION,
     steps=(
         "With a causal mask a loss on a prefix sends no gradient to later keys",
-        "Nor to later values",
+        "With a causal mask a loss on a prefix sends no gradient to later values",
     ),
     features=("is_causal",),
 )

@@ -31,7 +31,7 @@ VOCABULARY = Property(
 )
 LOCALITY = Property(
     key="tokens.independence",
-    statement="Another token changes its own vector and no other.",
+    statement="Changing a token changes its own vector and no other.",
     formula="t′ = t but at (b, i): f(t′, W) = f(t, W) but at (b, i)",
     source="a row is looked up for each position alone",
     reason="no other token occurs in the definition of an entry",
@@ -41,7 +41,7 @@ REPEATED = Property(
     statement="Equal tokens have equal vectors at all positions.",
     formula="t_bi = t_ck: f(t, W)[b, i] = f(t, W)[c, k]",
     source="a vector depends on the token and not on its position",
-    reason="the position does not occur in the definition but as an index of the token",
+    reason="the position occurs in the definition only as the index of the token",
 )
 SCALE = Property(
     key="scale",

@@ -9,7 +9,7 @@ VASWANI = "Vaswani et al. 2017, section 3.3"
 SHAZEER = "Shazeer 2020, section 2"
 FEED_FORWARD_VALUE = Property(
     key="value",
-    statement="The first matrix and bias, the activation, the second matrix and bias, in this order.",
+    statement="The input passes the first matrix and bias, the activation, the second matrix and bias, in this order.",
     formula="f(x) = activation(x W_1 + b_1) W_2 + b_2",
     source=f"{VASWANI}, equation 2",
     reason="the definition",
@@ -32,7 +32,7 @@ OUTPUT_BIAS = Property(
 )
 HIDDEN_ORDER = Property(
     key="hidden.permutation",
-    statement="Hidden units in another order, weights and all, give the same.",
+    statement="Reordering the hidden units, with their weights and biases, changes nothing.",
     formula="f(x; W_1 P, b_1 P, Pᵀ W_2) = f(x; W_1, b_1, W_2)",
     source="a sum does not depend on the order of its terms",
     derivation="feed_forward",
@@ -40,7 +40,7 @@ HIDDEN_ORDER = Property(
 )
 HIDDEN_SUM = Property(
     key="hidden.sum",
-    statement="Two networks made of a part of the hidden units each add up to the whole.",
+    statement="Two networks that share out the hidden units between them add up to the whole network.",
     formula="f(x) = Σ_units activation(⟨x, w_1⟩ + b_1) w_2 + b_2",
     source="a matrix product is a sum over the inner index",
     derivation="feed_forward",
@@ -96,15 +96,15 @@ ZERO_GATE = Property(
 )
 GATED_HIDDEN_ORDER = Property(
     key="hidden.permutation",
-    statement="Hidden units in another order, weights and all, give the same.",
+    statement="Reordering the hidden units, with their weights and biases, changes nothing.",
     formula="f(x; W_gate P, W_up P, Pᵀ W_down) = f(x; W_gate, W_up, W_down)",
     source="a sum does not depend on the order of its terms",
     derivation="feed_forward",
-    steps=("The order of the hidden units does not matter here either",),
+    steps=("The order of the hidden units of a gated network does not matter either",),
 )
 GATED_HIDDEN_SUM = Property(
     key="hidden.sum",
-    statement="Two networks made of a part of the hidden units each add up to the whole.",
+    statement="Two networks that share out the hidden units between them add up to the whole network.",
     formula="f(x) = Σ_units activation(⟨x, w_gate⟩) ⟨x, w_up⟩ w_down",
     source="a matrix product is a sum over the inner index",
     derivation="feed_forward",

@@ -12,7 +12,7 @@ _BY_DEFINITION = "part of the interface: a promise to the caller, not a conseque
 
 SIGNATURE = Property(
     key="signature",
-    statement="The operation takes the parameters of the interface, spelt as there.",
+    statement="The operation takes the parameters of the interface, under the same names.",
     formula="parameters(f) ⊇ required parameters, and no keyword is a misspelt feature",
     source=INTERFACE,
     reason=_BY_DEFINITION,

@@ -117,7 +117,7 @@ NO_BIAS = Property(
 )
 HEAD_ORDER = Property(
     key="heads.permutation",
-    statement="Heads in another order, with their columns and rows of the projections, give the same.",
+    statement="Reordering the heads, with their columns and rows of the projections, changes nothing.",
     formula="f(x; heads in the order π) = f(x)",
     source="Vaswani et al. 2017, section 3.2.2: a sum over heads",
     derivation="multi_head",
@@ -171,7 +171,7 @@ PADDING_CONTENT = Property(
 )
 PADDING_REMOVED = Property(
     key="padding.removed",
-    statement="Padding on the right is answered as if it were cut off.",
+    statement="Padding on the right gives the same result as cutting it off.",
     formula="f(pad(x); padding_mask)[: n] = f(x), n the real length",
     source="the sum over keys splits into real and padded, and the padded part is zero",
     derivation="masking",
@@ -180,7 +180,7 @@ PADDING_REMOVED = Property(
 )
 LEFT_PADDING = Property(
     key="padding.left",
-    statement="Padding on the left is answered as if it were cut off.",
+    statement="Padding on the left gives the same result as cutting it off.",
     formula="f(pad(x); padding_mask)[L − n :] = f(x), n the real length",
     source="the sum over keys splits into real and padded, and the padded part is zero; no term knows a position",
     derivation="masking",
@@ -264,7 +264,7 @@ MEMORY_CONTENT = Property(
 )
 MEMORY_REMOVED = Property(
     key="memory.padding_removed",
-    statement="Padding of the memory is answered as if it were cut off.",
+    statement="Padding of the memory gives the same result as cutting it off.",
     formula="f(x, pad(m); memory_padding_mask) = f(x, m)",
     source="the sum over keys splits into real and padded, and the padded part is zero",
     derivation="masking",

@@ -87,7 +87,7 @@ MERGE_LARGE = Property(
 )
 MERGE_NATURAL = Property(
     key="natural_logarithm",
-    statement="Two parts of equal weight have together the logarithm of one plus ln 2.",
+    statement="Two parts of equal weight have together the log-sum-exp of one of them plus ln 2.",
     formula="merge((o, a), (o, a)) = (o, a + ln 2); with base 2 it would be a + 1",
     source="docs/interface.md; vllm-project/vllm#28840",
     derivation="online_softmax",

@@ -11,7 +11,7 @@ _CACHE_SOURCE = "Shazeer 2019, section 2.4; Pope et al. 2022, section 2.1"
 _VASWANI = "Vaswani et al. 2017, section 3"
 BERT = Property(
     key="architecture.bert",
-    statement="An encoder of BERT's kind is the formula: learned positions, norms after the sums, GELU.",
+    statement="An encoder like BERT follows the formula: learned positions, norms after the sums, GELU.",
     formula="x = norm(T[tokens] + P); x = norm_2(y + ffn(y)), y = norm_1(x + attention(x))",
     source="Devlin et al. 2019, section 3",
     reason=_DEFINITION,
@@ -19,7 +19,7 @@ BERT = Property(
 )
 VASWANI = Property(
     key="architecture.vaswani",
-    statement="The original Transformer is the formula: scaled embeddings, sinusoids, norms after the sums, ReLU.",
+    statement="The original Transformer follows the formula: scaled embeddings, sinusoids, norms after the sums, ReLU.",
     formula="x = √E T[tokens] + sinusoids; logits = decoder(x, encoder(source)) Tᵀ",
     source=f"{_VASWANI}; section 3.4 (scaled and shared embeddings)",
     reason=_DEFINITION,
@@ -27,7 +27,7 @@ VASWANI = Property(
 )
 BART = Property(
     key="architecture.bart",
-    statement="An encoder-decoder of BART's kind is the formula: learned positions, a norm after the embedding, GELU.",
+    statement="An encoder-decoder like BART follows the formula: learned positions, a norm after the embedding, GELU.",
     formula="x = norm(T[tokens] + P); logits = decoder(x, encoder(source)) Tᵀ",
     source="Lewis et al. 2020, section 2",
     reason=_DEFINITION,
@@ -35,7 +35,7 @@ BART = Property(
 )
 GPT = Property(
     key="architecture.gpt",
-    statement="A language model of GPT-2's kind is the formula: learned positions, norms before the sublayers, GELU.",
+    statement="A language model like GPT-2 follows the formula: learned positions, norms before the sublayers, GELU.",
     formula="x = T[tokens] + P; y = x + attention(norm_1(x)), x = y + ffn(norm_2(y)); logits = final_norm(x) Tᵀ",
     source="Radford et al. 2019, section 2.3",
     reason=_DEFINITION,
@@ -43,7 +43,7 @@ GPT = Property(
 )
 LLAMA = Property(
     key="architecture.llama",
-    statement="A language model of Llama's kind is the formula: rotary positions, RMS norms, a gated network.",
+    statement="A language model like Llama follows the formula: rotary positions, RMS norms, a gated network.",
     formula="y = x + attention(R rms(x)), x = y + gated_ffn(rms(y)); logits = rms(x) U",
     source="Touvron et al. 2023 (LLaMA), section 2.2; Touvron et al. 2023 (Llama 2), section 2.2 (grouped heads)",
     reason=_DEFINITION,
@@ -105,14 +105,14 @@ TOKEN_ORDER = Property(
 )
 VOCABULARY = Property(
     key="vocabulary.permutation",
-    statement="Other numbers for the tokens, with rows and columns moved along, give the same for each token.",
+    statement="Renumbering the tokens, with rows and columns moved along, changes no token's result.",
     formula="f(π(tokens); T[π⁻¹], U[:, π⁻¹]) = f(tokens; T, U), logits moved along",
     source="Phuong & Hutter 2022, algorithms 1 and 7",
     reason="a token's number is only the name of its row: a lookup by another name finds the same vector",
 )
 UNUSED_ROW = Property(
     key="embedding.unused_row",
-    statement="The embedding of a token that does not occur has no influence, but on its own logit where it is tied.",
+    statement="The embedding of a token that does not occur has no influence, except on its logit where it is tied.",
     formula="v not in tokens: f(…; T[v] := t)[…, w] is the same for every t, w ≠ v where tied, every w otherwise",
     source="Press & Wolf 2017; Vaswani et al. 2017, section 3.4 (tied); Touvron et al. 2023 (untied)",
     reason="the formula reads rows of the tokens that occur; tied logits read each row for its own token alone",
@@ -193,7 +193,7 @@ WHOLE_SOURCE = Property(
 )
 PREFILL = Property(
     key="prefill",
-    statement="A sequence cut in two, the second part continuing from the cache, is answered as in one pass.",
+    statement="A sequence cut in two, continued from the cache, has the same results as in one pass.",
     formula="f(b, cache of f(a, None)) = f(a ⧺ b, None)[|a| :], for every cut",
     source=_CACHE_SOURCE,
     derivation="decoding_cache",

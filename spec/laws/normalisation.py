@@ -39,7 +39,7 @@ LAYER_NORM_POSITIONS = Property(
     formula="f(x)[r] = f(x[r])",
     source="mean and variance are those of one vector",
     derivation="decoding_cache",
-    steps=("So does a norm",),
+    steps=("A norm depends on its own token only",),
 )
 LAYER_NORM_AFFINE = Property(
     key="gain_and_shift",
@@ -95,7 +95,7 @@ RMS_NORM_MEAN_SQUARE = Property(
 )
 RMS_NORM_SCALE = Property(
     key="scale",
-    statement="Scaling a vector equals scaling eps inversely, so that without eps it changes nothing.",
+    statement="Scaling a vector by α equals dividing eps by α², so that without eps it changes nothing.",
     formula="α > 0: f(α x; α² eps) = f(x; eps)",
     source="Zhang & Sennrich 2019, section 4 (re-scaling invariance)",
     derivation="rms_norm",
@@ -116,7 +116,7 @@ RMS_NORM_ODD = Property(
     formula="f(−x) = −f(x)",
     source="a square does not see the sign",
     derivation="rms_norm",
-    steps=("It is odd",),
+    steps=("The operation is odd",),
 )
 RMS_NORM_PERMUTATION = Property(
     key="permutation",
@@ -128,11 +128,11 @@ RMS_NORM_PERMUTATION = Property(
 )
 RMS_NORM_REFLECTION = Property(
     key="reflection",
-    statement="With unit gain it commutes with a reflection, as with every map that keeps lengths.",
+    statement="With unit gain the operation commutes with a reflection, as with every map that keeps lengths.",
     formula="unit gain, Q = I − 2 u uᵀ / ⟨u, u⟩: f(x Q) = f(x) Q",
     source="only the length of the vector enters the divisor",
     derivation="rms_norm",
-    steps=("It commutes with reflections",),
+    steps=("The operation commutes with reflections",),
     conventions=("rms_norm_gain",),
 )
 RMS_NORM_CONSTANT = Property(
@@ -150,7 +150,7 @@ RMS_NORM_ZERO = Property(
     formula="eps > 0: f(0) = 0",
     source="0 / √eps = 0",
     derivation="rms_norm",
-    steps=("It is odd",),
+    steps=("The operation is odd",),
 )
 RMS_NORM_GAIN = Property(
     key="gain",

@@ -22,7 +22,7 @@ ALIBI_VALUE = Property(
 )
 ALIBI_GEOMETRIC = Property(
     key="slopes.geometric",
-    statement="For a power of two of heads, each head's bias is the one before times 2^(−8/H).",
+    statement="If the number of heads H is a power of two, each head's bias is the one before times 2^(−8/H).",
     formula="bias[h + 1] = 2^(−8/H) bias[h], m_0 = 2^(−8/H)",
     source=f"{PRESS}: a geometric sequence that starts at 2^(−8/n) and has this as its ratio",
     derivation="alibi",
@@ -67,7 +67,7 @@ ALIBI_LAST_QUERIES = Property(
 )
 ALIBI_ROW_SHIFT = Property(
     key="row_shift",
-    statement="Under a causal softmax the bias weighs keys as slope times key position does.",
+    statement="Under a causal softmax the bias gives the same weights as the slope times the key's position.",
     formula="softmax_{j ≤ i}(bias[h, r, j]) = softmax_{j ≤ i}(m_h j)",
     source="softmax is invariant to a constant added to a row; the paper's code adds m_h j",
     derivation="alibi",

@@ -38,7 +38,7 @@ SINKS_NEGLIGIBLE = Property(
     formula="σ → −∞: f(…; sinks = σ) → f(…)",
     source=GPT_OSS,
     derivation="sinks",
-    steps=("A sink of −∞ is none",),
+    steps=("A sink of −∞ has no effect",),
     features=("sinks",),
 )
 SINKS_EMPTY_ROW = Property(
@@ -68,7 +68,7 @@ SINKS_UNCAPPED = Property(
 )
 SINKS_HEADS = Property(
     key="sinks.per_head",
-    statement="Each head has its own sink: heads and sinks in another order give the outputs in that order.",
+    statement="Each head has its own sink: reordering heads and sinks together reorders the outputs in the same way.",
     formula="f(Q[π], K[π], V[π]; sinks[π]) = f(Q, K, V; sinks)[π]",
     source=GPT_OSS,
     derivation="independence",

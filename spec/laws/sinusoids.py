@@ -31,7 +31,7 @@ SINUSOID_SHIFT = Property(
     derivation="sinusoid_relative_position",
     steps=(
         "Moving by Δ rotates every pair",
-        "R is orthogonal",
+        "The rotation is orthogonal",
     ),
     conventions=("sinusoidal_layout",),
 )

@@ -17,7 +17,7 @@ SOFTCAP_VALUE = Property(
 )
 SOFTCAP_OFF = Property(
     key="softcap.off",
-    statement="A soft cap of zero is none.",
+    statement="A soft cap of zero has no effect.",
     formula="f(…; softcap = 0) = f(…)",
     source=f"{ORDER}: softcap 0 means none; docs/interface.md",
     reason="the definition of the parameter: c → 0 would make all logits 0",

@@ -8,7 +8,7 @@ from veriformer.spec.operations.operation import Operation, Parameter
 SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Operation(
     name="scaled_dot_product_attention_backward",
     prefix="attention_backward",
-    summary="The gradients of a loss with respect to queries, keys and values, from the one of the output.",
+    summary="The gradients of a loss with respect to queries, keys and values, given that of the output.",
     parameters=(
         QUERY,
         KEY,

@@ -13,10 +13,10 @@ PADDING_MASK = Parameter(
     "(B, L)",
     "bool",
     "feature",
-    "True at real tokens; each sample has one, and no other row is compared",
+    "True at real tokens, at least one in each sample; only their rows are compared",
 )
 MEMORY_PADDING_MASK = Parameter(
-    "memory_padding_mask", "(B, S)", "bool", "feature", "True at real tokens of the memory; each sample has one"
+    "memory_padding_mask", "(B, S)", "bool", "feature", "True at real tokens of the memory, at least one in each sample"
 )
 LAYER_CONVENTIONS = ("gelu_form", "layer_norm_eps", "softmax_dtype")
 

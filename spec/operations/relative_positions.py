@@ -26,7 +26,7 @@ RELATIVE_POSITION_BUCKET = Operation(
         Parameter("relative_position", "(...)", "int", "positional", "key position − query position"),
         Parameter("bidirectional", "", "flag", "feature", "whether later keys have buckets of their own"),
         Parameter("num_buckets", "", "scalar", "feature", "number of buckets, of both directions together"),
-        Parameter("max_distance", "", "scalar", "feature", "distance from which on there is one bucket"),
+        Parameter("max_distance", "", "scalar", "feature", "distances from this one on share a bucket"),
     ),
     result="int (...)",
     formula="bucket = n for n < N/2, else min(N/2 + ⌊ln(n/(N/2)) / ln(max_distance/(N/2)) · (N − N/2)⌋, N − 1);"

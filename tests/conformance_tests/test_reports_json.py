@@ -25,7 +25,7 @@ NUMBER_OR_WORD = (int, float, str)
 TOP: dict[str, Any] = {
     "schema": int, "implementation": str, "framework": str, "seed": int, "tier": str, "verdict": str, "counts": dict,
     "seconds": NUMBER, "conventions": dict, "unknown_conventions": list, "diagnosis": list, "notices": list,
-    "stale": list, "laws": list,
+    "stale": list, "not_declared": list, "laws": list,
 }  # fmt: skip
 LAW: dict[str, Any] = {
     "id": str, "operation": str, "statement": str, "tier": str, "status": str, "reason": str, "refused": list,
@@ -94,13 +94,24 @@ def test_every_key_has_its_type(report: Report) -> None:
 
 
 def test_every_status_occurs_and_counts_agree(report: Report) -> None:
-    written = report_as_json(report)
+    written = report_as_json(report, all_laws=True)
     statuses = [law["status"] for law in written["laws"]]
     assert set(statuses) == {"passed", "failed", "error", "not_declared"}
     assert written["counts"]["laws"] == len(statuses)
     assert written["counts"]["errors"] == statuses.count("error")
     assert written["verdict"] == "violates"
     assert {law["id"] for law in written["laws"]} <= set(LAWS)
+
+
+def test_laws_that_are_not_declared_are_counted_and_listed_only_if_asked_for(report: Report) -> None:
+    every, declared = report_as_json(report, all_laws=True), report_as_json(report)
+    assert declared["laws"] == [law for law in every["laws"] if law["status"] != "not_declared"]
+    assert {**declared, "laws": None} == {**every, "laws": None}
+    left_out = declared["not_declared"]
+    assert sum(one["laws"] for one in left_out) == len(every["laws"]) - len(declared["laws"]) > 0
+    assert sum(one["laws"] for one in left_out) == declared["counts"]["not_declared"]
+    assert all(" has no keyword " in one["reason"] for one in left_out)
+    assert {one["operation"] for one in left_out} == {"scaled_dot_product_attention"}
 
 
 def test_the_json_is_strict_and_survives_a_round_trip(report: Report, tmp_path: Path) -> None:
@@ -185,7 +196,7 @@ def test_a_device_is_written_to_and_not_replaced(report: Report) -> None:
 
 
 def test_seed_and_reason_are_kept(report: Report) -> None:
-    written = report_as_json(replace(report, seed=7, stale=("line 1: x",)))
+    written = report_as_json(replace(report, seed=7, stale=("line 1: x",)), all_laws=True)
     assert written["seed"] == 7
     assert written["stale"] == ["line 1: x"]
     undeclared = [law["reason"] for law in written["laws"] if law["status"] == "not_declared"]

@@ -16,7 +16,7 @@ from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check, strategies, suite
 from veriformer.conformance_tests.conventions.identification import identify
 from veriformer.conformance_tests.conventions.inference import examine
-from veriformer.conformance_tests.reports.identified import _HOW, _WORDS, identification_as_json
+from veriformer.conformance_tests.reports.identified import _HOW, WORDS, identification_as_json
 from veriformer.conformance_tests.reports.json_report import failure_as_json, report_as_json
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS, Operation
@@ -150,7 +150,7 @@ def test_keys_of_the_json_of_identify_are_those_of_the_page() -> None:
     assert set(answer["evidence"][0]) == described["evidence"]
 
 
-@pytest.mark.parametrize(("field", "known"), [("how", _HOW), ("told", _WORDS)])
+@pytest.mark.parametrize(("field", "known"), [("how", _HOW), ("told", WORDS)])
 def test_the_words_of_identify_are_those_of_the_page(field: str, known: dict[str, Any]) -> None:
     schema = PAGE.partition("What `veriformer identify` returns")[2].partition("```text\n")[2].partition("```")[0]
     (line,) = re.findall(rf'^ +"{field}": (".*),$', schema, re.MULTILINE)

@@ -41,7 +41,7 @@ NAMES = (
 )
 OPTIONS = (
     *("--operation", "--law", "--dtype", "--tier", "--seed", "--json", "--expected-failures", "--time-limit"),
-    *("--memory-limit", "--resume", "--convention"),
+    *("--memory-limit", "--resume", "--convention", "--junit", "--sarif"),
 )
 FLAGS = (
     "--verbose",

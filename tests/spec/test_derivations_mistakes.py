@@ -70,7 +70,7 @@ WRONG_RESIDUALS: dict[str, tuple[str, Any]] = {
         "Post-norm: the norm's Jacobian multiplies the identity too",
         residual.identity_plus(residual.sublayer, i, k),
     ),
-    "one direction lost": ("Two of d directions are lost", residual.d - 1),
+    "one direction lost": ("Two of d directions are lost in a post-norm layer", residual.d - 1),
     "zero sublayer gives zero": ("A residual layer whose sublayer is zero is the identity", Integer(0)),
 }
 WRONG_STEPS: dict[str, tuple[str, Any]] = {

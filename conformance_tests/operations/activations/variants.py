@@ -41,7 +41,7 @@ def _gelu_by_erf(divisor: float) -> Any:
 
 GELU_FORM = Decision(
     "form",
-    "Which form of GELU?",
+    "Which form of GELU is computed?",
     (
         standard("erf", _gelu("erf")),
         convention("tanh", _gelu("tanh"), "gelu_tanh_vs_erf"),

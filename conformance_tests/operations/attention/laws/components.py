@@ -34,7 +34,7 @@ def components(trial: Trial[AttentionInputs]) -> Verdict:
 
 @judges("values.components", space=AttentionSpace(mask="sometimes", causal="sometimes"))
 def value_components(trial: Trial[AttentionInputs]) -> Verdict:
-    """Components of the values in another order give the output's in that order."""
+    """Reordering the components of the values reorders those of the output in the same way."""
     inputs = trial.inputs
     value = present(inputs.value)
     order = trial.permutation(value.shape[-1])

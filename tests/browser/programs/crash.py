@@ -1,0 +1,2 @@
+def softmax(logits):
+    return logits.softmax(axis=-1, out="nowhere")

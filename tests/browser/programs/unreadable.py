@@ -1,0 +1,3 @@
+import a_package_that_nobody_installed_here
+
+softmax = a_package_that_nobody_installed_here.softmax

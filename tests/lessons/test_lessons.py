@@ -7,6 +7,7 @@ import json
 import re
 import time
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,12 @@ def test_the_steps_that_are_named_are_those_of_the_derivations(identifier: str) 
     steps = [step.name for name in lesson.derivations for step in load_derivation(name).steps]
     named = re.findall(r"step (\d+), \*\*(.+?)\*\*", re.sub(r"\s+", " ", prose(lesson)))
     assert len(named) >= 5
+    counts = [len(load_derivation(name).steps) for name in lesson.derivations]
+    ranges = re.search(r"Steps 1 to (\d+) are those of.*?\.", re.sub(r"\s+", " ", prose(lesson)))
+    assert bool(ranges) == (len(counts) > 1)
+    if ranges:
+        ends = [int(number) for number in re.findall(r"\bto (\d+)", ranges[0])]
+        assert ends == list(accumulate(counts[:-1]))
     assert [(number, steps[int(number) - 1]) for number, _ in named] == named
 
 

@@ -2,8 +2,8 @@
 
     python benchmarks/spot.py
 
-Every law of a program's operation is tried, and of all calls in the counterexamples the one with the fewest numbers is
-kept that shows the fault alone. A program without such a call is left out, and named.
+The laws about a mistake are tried, and of all calls in the counterexamples the one with the fewest numbers is kept that
+shows the fault alone. A program without such a call is left out, and named.
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ def main() -> int:
     """Write the file; exit status 1 where a chosen program is left out."""
     found = [(operation, slug, _smallest(operation, _planted(operation, slug))) for operation, slug in CHOSEN]
     kept = [one for one in found if one[2] is not None]
-    head = (
-        "# Wrong programs of which an input is wanted, each with the smallest known: benchmarks/spot.py.\n"
-    )
+    head = "# Wrong programs of which an input is wanted, each with the smallest known: benchmarks/spot.py.\n"
     tables = [_table(_planted(operation, slug).name, operation, arguments) for operation, slug, arguments in kept]
     PATH.write_text("\n".join([head, *tables]), encoding="utf-8")
     for operation, slug, arguments in found:
@@ -82,7 +80,7 @@ def _planted(operation: str, slug: str) -> PlantedMistake:
 def _smallest(operation: str, mistake: PlantedMistake) -> Mapping[str, Any] | None:
     module = ModuleType("program")
     exec(compile(mistake.source_text(), "program", "exec"), vars(module))
-    report = check(module, operations=(operation,), diagnosis=False)
+    report = check(module, operations=(operation,), laws=mistake.laws, diagnosis=False)
     puzzle = Puzzle(mistake, OPERATIONS[operation], {})
     showing = [one for one in _calls(report.results, operation) if _shows(puzzle, one)]
     return min(showing, key=lambda one: (numbers_in(one), len(str(one))), default=None)

@@ -93,7 +93,10 @@ def tried(puzzle: Puzzle, given: Mapping[str, Any]) -> Tried:
     """Return what arguments show; UnusableInput where the right program does not take them."""
     arguments = arguments_of(puzzle.operation, given)
     expected = _right(puzzle, arguments)
-    counts = {"numbers": numbers_in(arguments), "fewest": numbers_in(arguments_of(puzzle.operation, puzzle.smallest))}
+    smallest = arguments_of(puzzle.operation, puzzle.smallest)
+    # An operation that takes sizes alone is as large as its result.
+    fewest = numbers_in(smallest) or _right(puzzle, smallest).size
+    counts = {"numbers": numbers_in(arguments) or expected.size, "fewest": fewest}
     try:
         got = _called(puzzle.mistake.source_text(), puzzle.operation, arguments)
     except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_weak_laws_come_before_strong_ones() -> None:
     attention = exercises()["scaled_dot_product_attention"]
     order = ["shape", "single_key", "keys.equal", "mask.no_share", "keys.permutation", "values.hull", "scale"]
     order += ["causal.no_future_leak", "worked_examples", "mask.value", "history_independence"]
-    assert all(before(attention, weak, strong) for weak, strong in zip(order, order[1:], strict=False))
+    assert all(before(attention, weak, strong) for weak, strong in pairwise(order))
 
 
 def test_gradients_come_last() -> None:

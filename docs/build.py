@@ -29,6 +29,7 @@ from pages.site import build_site, faults
 from pages.sources import write_sources
 from pages.topics import topic_pages
 from pages.worked_examples import seeds_page, worked_examples_page
+from veriformer.lessons.pages import lesson_pages
 
 HERE = Path(__file__).resolve().parent
 BUILT = HERE.parent / "documentation"
@@ -55,6 +56,7 @@ def generated_pages() -> dict[str, str]:
         **mistake_pages(),
         **kill_matrix_page(),
         **seed_pages(),
+        **lesson_pages(),
     }
 
 

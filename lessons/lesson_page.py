@@ -22,8 +22,7 @@ def lesson_lines(lesson: Lesson, width: int = WIDTH) -> Lines:
 
 def step_lines(lesson: Lesson, number: int, width: int = WIDTH) -> Lines:
     """Return one step of the lesson's derivations, counted from 1 through all of them; NoSuchStep."""
-    from veriformer.spec.derivations import load_derivation
-    from veriformer.spec.derivations.rendering import step_text
+    from veriformer.spec.derivations import load_derivation, text
 
     steps = [(name, step) for name in lesson.derivations for step in load_derivation(name).steps]
     if not 1 <= number <= len(steps):
@@ -33,8 +32,8 @@ def step_lines(lesson: Lesson, number: int, width: int = WIDTH) -> Lines:
     given = [f"given {'; '.join(step.hypotheses)}"] if step.hypotheses else []
     return [
         head,
-        *(Text(f"  {line}") for line in step_text(step, width - 2).splitlines()),
-        *(row for text in (*given, step.why) for row in paragraph(text, width, 2)),
+        *(Text(f"  {line}") for line in text.step_lines(number, step, width - 2)),
+        *(row for words in (*given, step.why) for row in paragraph(words, width, 2)),
     ]
 
 

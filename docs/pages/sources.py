@@ -42,7 +42,7 @@ _NAVIGATION = {
         "own_laws.md",
         "own_operation.md",
     ),
-    "Learn": ("learn.md", "derivations/index.md"),
+    "Learn": ("learn.md", "learn/index.md", "derivations/index.md"),
     "Look up": ("operations.md", "laws.md", "conventions.md", "mistakes_caught.md", "worked_examples.md", "cost.md"),
     "How far it can be trusted": (
         "measured.md",

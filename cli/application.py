@@ -14,6 +14,7 @@ from veriformer.cli.capture import capture_command
 from veriformer.cli.check import check_command
 from veriformer.cli.compare import compare_command
 from veriformer.cli.derivations import derive_command
+from veriformer.cli.documentation import docs_command
 from veriformer.cli.explanations import explain_command
 from veriformer.cli.failures import (
     COULD_NOT_RUN,
@@ -28,6 +29,7 @@ from veriformer.cli.identify import identify_command
 from veriformer.cli.learn import learn_command
 from veriformer.cli.listings import list_command
 from veriformer.cli.output import printing
+from veriformer.cli.reports import report_group
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -65,6 +67,8 @@ application.add_command(capture_command)
 application.add_command(list_command)
 application.add_command(explain_command)
 application.add_command(derive_command)
+application.add_command(report_group)
+application.add_command(docs_command)
 application.add_command(learn_command)
 
 

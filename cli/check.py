@@ -17,6 +17,7 @@ from veriformer.cli.helpers import pool_for, record_for
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_unwritable, tier_option, writing
 from veriformer.cli.output import printing, standard_output
+from veriformer.cli.reporting import REPORT, refuse_report, write_report
 from veriformer.cli.seconds import Seconds
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Arguments:
     tier: Any
     seed: int
     json_file: Path | None
+    report_file: Path | None
     all_laws: bool
     exports: Exports
     expected_failures: Path | None
@@ -93,6 +95,7 @@ class CheckOutcome:
 @tier_option("How many calls each law gets.")
 @SEED
 @file_option("--json", "json_file", meaning="Write the report as JSON too.")
+@REPORT
 @flag("--all-laws", meaning="List in the JSON the laws that are not declared, too.")
 @export_options("junit", "sarif", "markdown")
 @file_option("--expected-failures", meaning="A list of known failures, each with its reason.")
@@ -133,18 +136,21 @@ def check_command(**options: Any) -> int:
     arguments = Arguments(**options)
     sources = (*arguments.implementations, *([str(arguments.expected_failures)] if arguments.expected_failures else []))
     refuse_unwritable(arguments.json_file, sources)
-    arguments.exports.refuse_unwritable(sources, json=arguments.json_file, resume=arguments.resume)
+    others = {"json": arguments.json_file, "resume": arguments.resume, "report": arguments.report_file}
+    arguments.exports.refuse_unwritable(sources, **others)
     # A file that is no record of a run is left as it is.
     refuse_unwritable(arguments.resume)
     resume, json_file = arguments.resume, arguments.json_file
     if resume is not None and json_file is not None and resume.resolve() == json_file.resolve():
         raise UserError(f"--json and --resume both write {resume}; give each a file of its own")
+    refuse_report(arguments.report_file, sources, {"--json": json_file, "--resume": resume})
     expected = _read_expected_failures(arguments)
     outcome = _checked(arguments, expected)
     if arguments.remove_stale and arguments.expected_failures is not None and expected is not None:
         outcome = _without_stale(outcome, arguments.expected_failures, expected)
-    # The file first: it must not be lost when printing fails.
+    # The files first: they must not be lost when printing fails.
     _write_json(outcome, arguments)
+    write_report(arguments.report_file, partial(_page, outcome, arguments))
     exported = _exported(outcome, arguments.exports)
     arguments.exports.write(exported)
     with printing():
@@ -269,6 +275,13 @@ def _options(arguments: Arguments, width: int) -> Options:
     if arguments.expected_failures is not None:
         repair = shlex.join(["veriformer", *(click.get_current_context().obj or ["check"]), "--remove-stale"])
     return Options(verbose=arguments.verbose, traceback=arguments.traceback, width=width, repair=repair)
+
+
+def _page(outcome: CheckOutcome, arguments: Arguments, command: str) -> str:
+    from veriformer.conformance_tests.reports.html.pages import check_page
+
+    failures = [(name, str(error)) for name, error in outcome.failures]
+    return check_page(outcome.reports, failures, command=command, seed=arguments.seed, tier=arguments.tier)
 
 
 def _exported(outcome: CheckOutcome, exports: Exports) -> list[Outcome]:

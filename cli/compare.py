@@ -11,6 +11,7 @@ from veriformer.cli.failures import UserError
 from veriformer.cli.isolation import Isolation, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_unwritable, tier_option, writing
 from veriformer.cli.output import printing, standard_output
+from veriformer.cli.reporting import REPORT, refuse_report, write_report
 
 if TYPE_CHECKING:
     from veriformer.cli.exports import Exports
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @SEED
 @file_option("--inputs", meaning="Run models on the arrays in this .npz or .npy file.")
 @file_option("--json", "json_file", meaning="Write the comparison as JSON too.")
+@REPORT
 @export_options("junit", "sarif", "markdown")
 @flag("--verbose", "-v", meaning="Show every convention and more of what differs.")
 @flag("--traceback", meaning="Show where an implementation raised while it was loaded.")
@@ -49,7 +51,8 @@ def compare_command(**options: Any) -> int:
     both = (options["first"], options["second"])
     sources = (*both, *([str(options["inputs"])] if options["inputs"] else []))
     refuse_unwritable(options["json_file"], sources)
-    options["exports"].refuse_unwritable(sources, json=options["json_file"])
+    refuse_report(options["report_file"], sources, {"--json": options["json_file"]})
+    options["exports"].refuse_unwritable(sources, json=options["json_file"], report=options["report_file"])
     from veriformer.adapters.capture.probable import is_probably_a_model
 
     if any(is_probably_a_model(one) for one in both):
@@ -64,6 +67,7 @@ def compare_command(**options: Any) -> int:
     with exports.written_without_result(both):
         comparison = _compared(options)
     _write(comparison, options["json_file"])
+    write_report(options["report_file"], lambda command: _page(comparison, command))
     with exports.written_without_result(both):
         _refuse_nothing(comparison)
     exported = _exported(comparison, exports)
@@ -120,6 +124,12 @@ def _print(comparison: Comparison, *, verbose: bool, color: bool) -> None:
     console = standard_output(color=color)
     for part in comparison_page(comparison, Options(verbose=verbose, width=console.width)):
         console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def _page(comparison: Comparison, command: str) -> str:
+    from veriformer.conformance_tests.reports.html.pages import comparison_page
+
+    return comparison_page(comparison, command=command)
 
 
 def _exported(comparison: Comparison, exports: Exports) -> list[Outcome]:

@@ -10,6 +10,7 @@ from veriformer.cli.failures import UserError
 from veriformer.cli.isolation import IsolationOptions, is_isolated
 from veriformer.cli.options import writing
 from veriformer.cli.output import printing, standard_output
+from veriformer.cli.reporting import write_report
 
 if TYPE_CHECKING:
     from veriformer.adapters.isolation.limits import ProcessLimits
@@ -41,6 +42,7 @@ def compare_named_models(options: dict[str, Any]) -> int | None:
             raise UserError(str(error), error.__cause__ or error) from error
     _refuse_options()
     _write(found, options)
+    write_report(options["report_file"], lambda command: _page(found, command))
     exported = _exported(found, exports)
     exports.write(exported)
     with printing():
@@ -93,6 +95,12 @@ def _print(found: PortComparison, options: dict[str, Any]) -> None:
 
     console = standard_output(color=options["color"])
     print_lines(console, port_lines(found, Options(verbose=options["verbose"], width=console.width)))
+
+
+def _page(found: PortComparison, command: str) -> str:
+    from veriformer.conformance_tests.reports.html.pages import port_page
+
+    return port_page(found, command=command)
 
 
 def _exported(found: PortComparison, exports: Exports) -> list[Outcome]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from veriformer.cli.exports import Exports, export_options
@@ -11,6 +11,7 @@ from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_broken_packag
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, file_option, flag, refuse_unwritable, writing
 from veriformer.cli.output import printing, standard_output
+from veriformer.cli.reporting import REPORT, refuse_report, write_report
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.conventions.identification import Identification
@@ -24,6 +25,7 @@ Failures = list[tuple[str, Exception]]
 @OPERATION
 @click.option("--convention", "conventions", multiple=True, metavar="NAME", help="Only this convention (repeatable).")
 @file_option("--json", "json_file", meaning="Write the answers as JSON too.")
+@REPORT
 @export_options("markdown")
 @flag("--verbose", "-v", meaning="Show every question, with its numbers where they are few.")
 @flag("--traceback", meaning="Show where the implementation raised.")
@@ -34,6 +36,7 @@ def identify_command(
     operations: tuple[str, ...],
     conventions: tuple[str, ...],
     json_file: Path | None,
+    report_file: Path | None,
     verbose: bool,
     traceback: bool,
     color: bool,
@@ -48,10 +51,12 @@ def identify_command(
     Exit status: 0 no declared value is contradicted, 1 one is, 2 it could not run.
     """
     refuse_unwritable(json_file, implementations)
-    exports.refuse_unwritable(implementations, json=json_file)
+    refuse_report(report_file, implementations, {"--json": json_file})
+    exports.refuse_unwritable(implementations, json=json_file, report=report_file)
     show_broken_packages()
     found, failures = _identified(Isolation(implementations, isolation), implementations, operations, conventions)
     _write_json(json_file, found, failures)
+    write_report(report_file, lambda command: _page(found, failures, command))
     exported = _exported(found, failures, exports)
     exports.write(exported)
     with printing():
@@ -98,6 +103,12 @@ def _print(found: list[Identification], *, verbose: bool, color: bool) -> None:
         print_lines(console, [blank(), *lines] if number else lines)
 
 
+def _page(found: list[Identification], failures: Failures, command: str) -> str:
+    from veriformer.conformance_tests.reports.html.pages import identification_page
+
+    return identification_page(found, [(name, str(error)) for name, error in failures], command=command)
+
+
 def _exported(found: list[Identification], failures: Failures, exports: Exports) -> list[Outcome]:
     if not exports.wanted:
         return []
@@ -108,15 +119,12 @@ def _exported(found: list[Identification], failures: Failures, exports: Exports)
 
 
 def _write_json(path: Path | None, found: list[Identification], failures: Failures) -> None:
-    from veriformer.conformance_tests.reports.identified import identification_as_json
-    from veriformer.conformance_tests.reports.json_report import SCHEMA, strict, write_json
+    from veriformer.conformance_tests.reports.identified import failure_of_identify, identification_as_json
+    from veriformer.conformance_tests.reports.json_report import write_json
 
     if path is None:
         return
-    objects: list[dict[str, Any]] = [identification_as_json(identification) for identification in found]
-    objects += [
-        {"schema": SCHEMA, "implementation": strict(name), "verdict": "error", "reason": strict(str(error))}
-        for name, error in failures
-    ]
+    objects = [identification_as_json(identification) for identification in found]
+    objects += [failure_of_identify(name, str(error)) for name, error in failures]
     with writing(path):
         write_json(path, objects)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from veriformer.cli.failures import UserError
 from veriformer.cli.learn_grade import grade_command, spot_command
+from veriformer.cli.learn_notebooks import notebooks_command
 from veriformer.cli.options import file_option, writing
 
 if TYPE_CHECKING:
@@ -157,4 +158,5 @@ def _closing(outcomes: list[Outcome], folder: Path) -> list[Any]:
 
 
 learn_command.add_command(grade_command)
+learn_command.add_command(notebooks_command)
 learn_command.add_command(spot_command)

@@ -1,16 +1,15 @@
-"""Draw pages of the documentation from the catalogues, and put all pages together in one folder.
+"""Build the site of the documentation, in the folder `documentation`: open documentation/index.html.
 
-    python docs/build.py            bring the committed pages up to date, and write all pages to documentation/
-    python docs/build.py --check    the same, but only name the committed pages that are stale
+    python docs/build.py            bring the tables of hand-written pages up to date, and build the site
+    python docs/build.py --check    the same, but only name the hand-written pages whose tables are stale
 
-The folder is complete: the pages written by hand, those drawn from the code, and the files that they link to. Exit
-status 1 when a committed page is stale or a link is dead.
+Pages drawn from the catalogues join those written by hand in `docs/`; Sphinx makes HTML of them, which needs neither a
+server nor a network. Exit status 1 when a table is stale, Sphinx warns, or a link of the site is dead.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from pathlib import Path
 
@@ -22,17 +21,20 @@ from pages.hostile import hostile_page
 from pages.interface import interface_page
 from pages.kill_matrix import kill_matrix_page
 from pages.laws import laws_page
-from pages.links import dead_links, with_links
+from pages.mistake_pages import mistake_pages
 from pages.mistakes import mistakes_page
 from pages.operations import operations_page
 from pages.seeds import seed_pages
+from pages.site import build_site, faults
+from pages.sources import write_sources
+from pages.topics import topic_pages
 from pages.worked_examples import seeds_page, worked_examples_page
 
 HERE = Path(__file__).resolve().parent
 BUILT = HERE.parent / "documentation"
-# Short, and linked to by the README; the others are drawn only when they are asked for.
-COMMITTED = ("conventions.md", "cost.md", "hostile.md", "interface.md", "seeds/README.md")
-_NO_PAGES = shutil.ignore_patterns("build.py", "check_pages.py", "pages", "__pycache__")
+WORK = HERE.parent / "build" / "documentation"
+# Written by hand, with tables that are drawn from the catalogues.
+WITH_TABLES = ("interface.md", "seeds/README.md")
 
 
 def generated_pages() -> dict[str, str]:
@@ -41,6 +43,7 @@ def generated_pages() -> dict[str, str]:
         **laws_page(),
         **conventions_page(),
         **operations_page(),
+        **topic_pages(),
         **derivation_pages(),
         **cost_page(),
         **worked_examples_page(),
@@ -49,69 +52,47 @@ def generated_pages() -> dict[str, str]:
         **interface_page(HERE),
         **seeds_page(HERE),
         **mistakes_page(),
+        **mistake_pages(),
         **kill_matrix_page(),
         **seed_pages(),
     }
 
 
 def stale_pages(pages: dict[str, str], folder: Path) -> list[str]:
-    """Return the paths of the committed pages that are missing in `folder` or differ."""
-    return [path for path in COMMITTED if _read(folder / path) != pages[path]]
+    """Return the paths of the hand-written pages in `folder` whose tables differ from the catalogues."""
+    return [path for path in WITH_TABLES if (folder / path).read_text(encoding="utf-8") != pages[path]]
 
 
-def write_committed_pages(pages: dict[str, str], folder: Path) -> list[str]:
-    """Bring the committed pages in `folder` up to date and return the paths of those that were written."""
+def write_tables(pages: dict[str, str], folder: Path) -> list[str]:
+    """Bring the tables of the hand-written pages in `folder` up to date; return the paths of those that changed."""
     stale = stale_pages(pages, folder)
     for path in stale:
-        _write(folder / path, pages[path])
+        (folder / path).write_text(pages[path], encoding="utf-8")
     return stale
 
 
-def write_all_pages(pages: dict[str, str], folder: Path) -> list[str]:
-    """Replace `folder` by all pages, with what they link to, and return their paths.
-
-    Laws and generated pages that the text only names become links there. FileExistsError when the folder holds
-    something else than an earlier build.
-    """
-    if folder.exists() and any(folder.iterdir()) and not (folder / "laws.md").is_file():
-        raise FileExistsError(f"{folder} was not written by docs/build.py and would be replaced; name another folder")
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(HERE, folder, ignore=_NO_PAGES)
-    by_hand = {path: _read(folder / path) or "" for path in _markdown(folder)}
-    for path, text in {**by_hand, **pages}.items():
-        _write(folder / path, with_links(text, path, pages))
-    return _markdown(folder)
-
-
 def main(arguments: list[str] | None = None) -> int:
-    """Build the pages; 1 when a committed page is stale or a link is dead."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="leave the committed pages alone, name the stale ones")
-    parser.add_argument("--folder", type=Path, default=BUILT, help="where all pages go")
-    asked = parser.parse_args(arguments)
+    """Build the site; 1 when a table is stale, Sphinx warns, or a link is dead."""
+    asked = _parsed(arguments)
     pages = generated_pages()
     stale = stale_pages(pages, HERE) if asked.check else []
     if not asked.check:
-        _say("committed page brought up to date: {}", write_committed_pages(pages, HERE))
-    written = write_all_pages(pages, asked.folder)
-    dead = [f"{path}: {target}" for path in written for target in dead_links(asked.folder / path, asked.folder, HERE)]
-    _say("stale, run python docs/build.py: {}", stale)
-    _say("dead link in {}", dead)
+        _say("brought up to date: docs/{}", write_tables(pages, HERE))
+    written = write_sources(pages, asked.work / "sources")
+    warned = build_site(asked.work / "sources", asked.folder, asked.work)
+    found = faults(asked.folder)
+    _say("stale, run python docs/build.py: docs/{}", stale)
+    _say("{}", found)
     _say("{}", [f"{len(written)} pages in {asked.folder}, {len(pages)} of them drawn from the code"])
-    return 1 if stale or dead else 0
+    return 1 if stale or warned or found else 0
 
 
-def _markdown(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
-
-
-def _read(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+def _parsed(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="leave hand-written pages alone, name the stale ones")
+    parser.add_argument("--folder", type=Path, default=BUILT, help="where the site goes")
+    parser.add_argument("--work", type=Path, default=WORK, help="where its sources are kept, to build faster next time")
+    return parser.parse_args(arguments)
 
 
 def _say(sentence: str, things: list[str]) -> None:

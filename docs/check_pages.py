@@ -1,13 +1,14 @@
-"""Hold pages to what their commands print: README.md and docs/porting.md.
+"""Hold pages to what their commands print: README.md, docs/first_steps.md and docs/porting.md.
 
     python docs/check_pages.py [PAGE ...]            compare; exit status 1 and a diff where a page is not current
     python docs/check_pages.py [PAGE ...] --write    bring the pages up to date
     python docs/check_pages.py --command N           print the N-th shell command of README.md
 
 The blocks of a page are followed from the first to the last. In one of `console`, each line that begins with `$ ` is a
-command, and its output follows. One of `python file=PATH` is that file. One of `diff` changes a file for the commands
-below it. README.md is followed in the repository, docs/porting.md in a copy of docs/examples/port. Seconds differ from
-run to run and roundings from machine to machine; they are compared as equal.
+command, and its output follows; where the page ends it with a line of `…`, it is compared up to there. One of
+`python file=PATH` is that file. One of `diff` changes a file for the commands below it.
+A page is followed in the repository, docs/porting.md in a copy of docs/examples/port. Seconds differ from run to run
+and roundings from machine to machine; they are compared as equal.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from pages.patch import apply_patch
 ROOT = Path(__file__).resolve().parent.parent
 README = "README.md"
 # Each page with the folder that its reader copies to follow it, or nothing where the repository is that folder.
-PAGES: dict[str, str] = {README: "", "docs/porting.md": "docs/examples/port"}
+PAGES: dict[str, str] = {README: "", "docs/first_steps.md": "", "docs/porting.md": "docs/examples/port"}
 _BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-_COMMAND = re.compile(r"^\$ (.*)$", re.MULTILINE)
+_COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+_CUT = "…"
 _SECONDS = re.compile(r"\b\d+\.\d+ s\b")
 _ROUNDING = re.compile(r"\b\d\.\de-\d\d of the")
 # How long a run will take is said where it is long, which depends on the machine.
@@ -104,11 +106,20 @@ def _current(block: re.Match[str], place: Path) -> str:
     if info.startswith("python file="):
         return f"```{info}\n{_read(info.partition('=')[2]).rstrip()}\n```"
     if info == "console":
-        said = [f"$ {command}\n{_output(command, place)}".rstrip() for command in _COMMAND.findall(body)]
+        found = _COMMAND.findall(body)
+        said = [f"$ {command}\n{_as_cut(shown, _output(command, place))}".rstrip() for command, shown in found]
         return "\n".join(["```console", *said, "```"])
     if info == "diff":
         apply_patch(body, place)
     return block[0]
+
+
+def _as_cut(shown: str, output: str) -> str:
+    """Return what a command prints, as far as the page shows it."""
+    lines = shown.splitlines()
+    if not lines or lines[-1] != _CUT:
+        return output
+    return "\n".join([*output.splitlines()[: len(lines) - 1], _CUT])
 
 
 def _output(command: str, place: Path) -> str:

@@ -1,22 +1,16 @@
-"""The lessons: Markdown files with blocks that run. `course/README.md` says how one is written."""
+"""The lessons as they are written: Markdown files with blocks that run. `course/README.md` says how."""
 
 from __future__ import annotations
 
-import ast
-import io
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from veriformer.lessons.exercises import exercises, lesson_titles
-
-if TYPE_CHECKING:
-    from veriformer.pictures.model import Picture
 
 _FRONT, _END = "<!--", "-->"
 _LISTS = ("exercises", "derivations", "mistakes")
@@ -55,15 +49,6 @@ class Lesson:
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A part of a lesson that has run: what it printed, and the picture that its last expression is."""
-
-    part: Part
-    printed: str = ""
-    picture: Picture | None = None
-
-
 @cache
 def course() -> Mapping[str, Lesson]:
     """Return every lesson whose text is there, by its id, in the order of the files; UnusableLesson."""
@@ -97,42 +82,6 @@ def read_lesson(text: str, name: str) -> Lesson:
     _refuse_unknown(front, name)
     lists = {key: tuple(front[key]) for key in _LISTS}
     return Lesson(front["id"], front["title"], **lists, parts=tuple(_parts(body.lstrip("\n"))))
-
-
-def run(lesson: Lesson) -> Iterator[Shown]:
-    """Yield the parts of a lesson as they run, in one namespace; UnusableLesson where a block raises."""
-    namespace: dict[str, Any] = {"__name__": f"lesson_{lesson.id}"}
-    for number, part in enumerate(lesson.parts):
-        if not part.runs:
-            yield Shown(part)
-            continue
-        printed = io.StringIO()
-        try:
-            with redirect_stdout(printed):
-                value = _executed(part.text, namespace, f"<{lesson.id}, part {number}>")
-        except Exception as error:
-            raise UnusableLesson(f"{lesson.id}: a block raises {type(error).__name__}: {error}\n{part.text}") from error
-        yield Shown(part, printed.getvalue(), _picture(value))
-
-
-def _executed(code: str, namespace: dict[str, Any], name: str) -> object:
-    """Run a block of ours and return the value of its last statement, None where that is no expression."""
-    tree = ast.parse(code, name)
-    last = tree.body[-1] if tree.body else None
-    if not isinstance(last, ast.Expr):
-        exec(compile(tree, name, "exec"), namespace)
-        return None
-    tree.body.pop()
-    exec(compile(tree, name, "exec"), namespace)
-    return eval(compile(ast.Expression(last.value), name, "eval"), namespace)
-
-
-def _picture(value: object) -> Picture | None:
-    from typing import get_args
-
-    from veriformer.pictures.model import Picture
-
-    return value if isinstance(value, get_args(Picture)) else None
 
 
 def _parts(body: str) -> Iterator[Part]:

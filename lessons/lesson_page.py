@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from rich.text import Text
 from veriformer.conformance_tests.reports.layout import Lines, blank, paragraph
-from veriformer.lessons.course import Lesson, Shown, run
+from veriformer.lessons.course import Lesson
 from veriformer.lessons.feedback import WIDTH
+from veriformer.lessons.formulas_in_text import as_code
+from veriformer.lessons.running import Shown, run
 from veriformer.pictures import terminal
 
 
@@ -21,6 +23,7 @@ def lesson_lines(lesson: Lesson, width: int = WIDTH) -> Lines:
 def step_lines(lesson: Lesson, number: int, width: int = WIDTH) -> Lines:
     """Return one step of the lesson's derivations, counted from 1 through all of them; NoSuchStep."""
     from veriformer.spec.derivations import load_derivation
+    from veriformer.spec.derivations.rendering import step_text
 
     steps = [(name, step) for name in lesson.derivations for step in load_derivation(name).steps]
     if not 1 <= number <= len(steps):
@@ -30,7 +33,7 @@ def step_lines(lesson: Lesson, number: int, width: int = WIDTH) -> Lines:
     given = [f"given {'; '.join(step.hypotheses)}"] if step.hypotheses else []
     return [
         head,
-        *paragraph(step.statement, width, 2),
+        *(Text(f"  {line}") for line in step_text(step, width - 2).splitlines()),
         *(row for text in (*given, step.why) for row in paragraph(text, width, 2)),
     ]
 
@@ -53,4 +56,4 @@ def _markdown(text: str, width: int) -> Lines:
     from rich.markdown import Markdown
 
     console = Console(width=width, color_system=None, force_terminal=False)
-    return [Text("".join(part.text for part in row).rstrip()) for row in console.render_lines(Markdown(text))]
+    return [Text("".join(part.text for part in row).rstrip()) for row in console.render_lines(Markdown(as_code(text)))]

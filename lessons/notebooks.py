@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from veriformer.lessons.course import Lesson, Part
+from veriformer.lessons.course import Lesson, Part, course
 
 _FIRST = """\
 # Run this first: it makes the pictures appear below their blocks.
@@ -13,6 +14,15 @@ from veriformer.lessons.notebook_pictures import show_pictures
 
 show_pictures()
 """
+
+
+def write_notebooks(folder: Path) -> list[Path]:
+    """Write every lesson as a notebook into a folder and return the paths; those that were there are replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [folder / f"{number:02}_{lesson.id}.ipynb" for number, lesson in enumerate(course().values(), 1)]
+    for path, lesson in zip(written, course().values(), strict=True):
+        path.write_text(notebook(lesson), encoding="utf-8")
+    return written
 
 
 def notebook(lesson: Lesson) -> str:

@@ -26,7 +26,7 @@ class ModelConventions:
 
     Shapes: none.
     Raises: nothing; the operations that read a value check it.
-    Source: docs/conventions.md.
+    Source: spec/conventions.py.
     Conventions: gelu_form, rotary_pairing, sinusoidal_layout, layer_norm_eps, rms_norm_gain.
     """
 

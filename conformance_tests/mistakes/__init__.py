@@ -16,9 +16,10 @@ A planted mistake is an entry of a file in `planted/`, one file for each family 
     errors = true                   only where a call raises or cannot be judged: each law ends with an error instead
 
 The operations are those of the laws. `not_planted.json` says, by slug, why the rest of the catalogue is not planted,
-and `remarks.json` has remarks on operations. `regions.json` says, for each mistake that something hides, in which
-regions of the case space it shows, or that these are not drawn. `equivalent.toml` has the mistakes that an exact
-softmax undoes: the condition, the derivation and its step that prove it, and a changed source that conforms.
+and `remarks.json` has remarks on operations. `in_words.json` says of common mistakes what a program that makes them
+does. `regions.json` says, for each mistake that something hides, in which regions of the case space it shows, or that
+these are not drawn. `equivalent.toml` has the mistakes that an exact softmax undoes: the condition, the derivation and
+its step that prove it, and a changed source that conforms.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ __all__ = [
     "catalogue",
     "caught_by",
     "equivalent",
+    "in_words",
     "planted",
     "read_source",
     "remarks",
@@ -109,6 +111,16 @@ def caught_by(law: str) -> tuple[str, ...]:
 def remarks() -> Mapping[str, str]:
     """Return the remarks on the mistakes of operations, by name; most have none."""
     return MappingProxyType(read_json("remarks.json"))
+
+
+def in_words(slug: str) -> str:
+    """Return what a program that makes a mistake does, such as "lets each query see one key too many"; mostly empty."""
+    return _in_words().get(slug, "")
+
+
+@cache
+def _in_words() -> Mapping[str, str]:
+    return MappingProxyType(read_json("in_words.json"))
 
 
 def _mistake(slug: str, record: Mapping[str, Any] | None, places: list[PlantedMistake], reason: str) -> Mistake:

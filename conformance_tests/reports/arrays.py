@@ -76,12 +76,13 @@ def drawn(operation: Operation, name: str, value: Any, width: int) -> list[str]:
         return [f"{shape}   all {cell(value.flat[0])}"]
     if not _is_small(value):
         return [f"{shape}   ({value.size:,} entries)"]
-    names = axis_names(_shape_of(operation, name), value.ndim)
+    names = axis_names(shape_of(operation, name), value.ndim)
     blocks = [_block(matrix, _position(index, value.shape, names)) for index, matrix in _matrices(value)]
     return _beside(shape, _packed(blocks, width - len(shape) - len(_GAP)))
 
 
-def _shape_of(operation: Operation, name: str) -> str:
+def shape_of(operation: Operation, name: str) -> str:
+    """Return the shape of a parameter as the specification writes it; empty for a member of a record of weights."""
     try:
         return operation.parameter(name).shape
     except KeyError:

@@ -56,6 +56,16 @@ def identification_as_json(identification: Identification) -> dict[str, Any]:
     }
 
 
+def failure_of_identify(implementation: str, reason: str) -> dict[str, Any]:
+    """Return the object for an implementation that could not be loaded."""
+    return {
+        "schema": SCHEMA,
+        "implementation": strict(implementation),
+        "verdict": "error",
+        "reason": strict(reason),
+    }
+
+
 def grouped(items: list[Identified]) -> list[list[Identified]]:
     """Return the items in groups of equal answers, disregarding the numbers in them."""
     groups: dict[Any, list[Identified]] = {}

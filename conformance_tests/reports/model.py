@@ -94,36 +94,41 @@ def _facts(report: ModelReport) -> Text:
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
     """A line of the tree: a part, below the heading of its layers if it is in any."""
 
     label: str
     part: Part
-    indent: int
+    is_in_layer: bool
+
+    @property
+    def indent(self) -> int:
+        """How far the line is from the margin."""
+        return 4 if self.is_in_layer else 2
 
 
 def _tree(report: ModelReport, options: Options) -> Lines:
-    rows = list(_rows(report.parts, folded=not options.verbose))
-    labels = [len(row.label) + row.indent for row in rows if isinstance(row, _Row)]
+    rows = list(model_rows(report.parts, folded=not options.verbose))
+    labels = [len(row.label) + row.indent for row in rows if isinstance(row, Row)]
     # A label that is longer than that gets a line of its own.
     column = max((label for label in labels if label <= options.width // 3), default=0) + 4
     lines: Lines = []
     for row in rows:
-        lines += _part(row, column, options) if isinstance(row, _Row) else paragraph(row, options.width, 2, "bold")
+        lines += _part(row, column, options) if isinstance(row, Row) else paragraph(row, options.width, 2, "bold")
     return lines
 
 
-def _rows(parts: Sequence[Part], *, folded: bool) -> Iterator[_Row | str]:
+def model_rows(parts: Sequence[Part], *, folded: bool) -> Iterator[Row | str]:
     """Yield the parts and, as strings, the headings of layers; layers that are alike come once if `folded`."""
     blocks = alike([(placed(part.path, part.layer), part) for part in parts], _layer)
     for group in alike(blocks, _shape if folded else id):
         first = group[0]
         if _is_outside(first):
-            yield _Row(_named(first[0][0]), first[0][1], 2)
+            yield Row(_named(first[0][0]), first[0][1], False)
             continue
         numbers = [block[0][0].number or 0 for block in group]
         yield plain(layers_named(numbers, first[0][0].of))
-        yield from (_Row(_named(place), part, 4) for place, part in first)
+        yield from (Row(_named(place), part, True) for place, part in first)
 
 
 def _layer(one: tuple[Place, Part]) -> object:
@@ -153,7 +158,7 @@ def _named(place: Place) -> str:
     return plain(place.label) or ("(the model)" if place.number is None else "(itself)")
 
 
-def _part(row: _Row, column: int, options: Options) -> Lines:
+def _part(row: Row, column: int, options: Options) -> Lines:
     mark, style = _MARKS[row.part.status]
     line = Text(" " * row.indent).append(mark, style=style).append(f" {row.label}")
     start = column + 2
@@ -165,12 +170,17 @@ def _part(row: _Row, column: int, options: Options) -> Lines:
 
 
 def _summary(part: Part, options: Options) -> str:
-    role, summary = plain(part.role), plain(part.summary)
-    said = summary if summary.startswith(role) or not role else joined([role, summary])
+    said = part_words(part)
     if options.verbose:
         given = [f"{plain(name)} {plain(value)}" for name, value in part.conventions.items()]
         said = joined([said, *given, f"{part.explained} of {part.steps} found" if part.steps else ""])
     return {"holds": said, "departs": f"{said}: departs", "unrecognised": f"not recognised: {said}"}[part.status]
+
+
+def part_words(part: Part) -> str:
+    """Return what a part is: its role and what is special about it."""
+    role, summary = plain(part.role), plain(part.summary)
+    return summary if summary.startswith(role) or not role else joined([role, summary])
 
 
 def _departures(report: ModelReport, options: Options) -> Iterator[Lines]:

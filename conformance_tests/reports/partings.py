@@ -38,7 +38,7 @@ def parting(comparison: Comparison, operation: OperationComparison, found: CaseC
     for name, value in arguments_by_name(dict(found.arguments)):
         lines += labelled(name, drawn(operation.operation, name, value, width - INDENT - LABEL))
     lines += _results(comparison, operation, found, options)
-    lines += entry("the laws", _verdict_of_laws(comparison, operation, cause), width)
+    lines += entry("the laws", verdict_of_laws(comparison, operation, cause), width)
     for convention in cause.conventions:
         if convention in operation.changes:
             lines += entry("to match", plain(operation.changes[convention], 400), width)
@@ -76,7 +76,8 @@ def _row(row: Row, names: tuple[str, str]) -> Lines:
     ]
 
 
-def _verdict_of_laws(comparison: Comparison, operation: OperationComparison, cause: Cause) -> str:
+def verdict_of_laws(comparison: Comparison, operation: OperationComparison, cause: Cause) -> str:
+    """Return what the laws do: they allow both, or side with one or with neither."""
     names = (short_name(comparison.first), short_name(comparison.second))
     if cause.side == "both":
         values = {pair.name: f"{pair.first} and {pair.second}" for pair in operation.conventions}

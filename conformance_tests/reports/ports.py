@@ -122,8 +122,7 @@ def _facts(found: PortComparison, options: Options) -> Lines:
 
 def _table(found: PortComparison, options: Options) -> Lines:
     """Return the pairs of parts, those of layers that are alike in one line."""
-    groups = [[pair] for pair in found.pairs] if options.verbose else alike(found.pairs, _shape)
-    rows = [(_named(group, "path_a"), _named(group, "path_b"), group[0]) for group in groups]
+    rows = pairs_alike(found.pairs, folded=not options.verbose)
     if not rows:
         return []
     limit = max((options.width - 30) // 2, 12)
@@ -137,6 +136,12 @@ def _table(found: PortComparison, options: Options) -> Lines:
         cells = (_fitted(first, widths[0]), _fitted(second, widths[1]), said)
         lines.append(line.append(f" {'  '.join(cells)}", style="" if pair.status == "same" else style))
     return lines
+
+
+def pairs_alike(pairs: Sequence[PartPair], *, folded: bool = True) -> list[tuple[str, str, PartPair]]:
+    """Return the pairs of parts with their names in both models, those of layers that are alike once if `folded`."""
+    groups = alike(pairs, _shape) if folded else [[pair] for pair in pairs]
+    return [(_named(group, "path_a"), _named(group, "path_b"), group[0]) for group in groups]
 
 
 def _fitted(text: str, width: int) -> str:
@@ -164,7 +169,7 @@ def _weights(found: PortComparison, options: Options) -> Lines:
     if not others and not unknown:
         return []
     most = len(others) if options.verbose else _MOST_WEIGHTS
-    texts = [_of_weights(group) for group in others[:most]]
+    texts = [weights_sentence(group) for group in others[:most]]
     rest, noun = len(others) - most, "other" if others else "weight"
     same = sum(one.relation == "same" for one in found.weights)
     texts.append(joined([f"{rest} more (--verbose)" if rest > 0 else "", f"{counted(same, noun)} the same"]))
@@ -177,7 +182,8 @@ def _weights(found: PortComparison, options: Options) -> Lines:
     return lines
 
 
-def _of_weights(group: Sequence[WeightPair]) -> str:
+def weights_sentence(group: Sequence[WeightPair]) -> str:
+    """Return what is said of weights that are alike."""
     one = group[0]
     return f"{plain(one.sentence, 400)}{and_others(len(group) - 1)}{' (made up for)' if one.harmless else ''}"
 

@@ -138,17 +138,23 @@ def why_nothing(comparison: Comparison) -> str:
 
 def only_one_has(comparison: Comparison, options: Options) -> Lines:
     """Return the keywords, widths, dtypes and operations that only one of the two has, which are not compared."""
-    most = 99 if options.verbose else 4
-    lines = _offered_by_one(comparison, options)
-    for name, operations in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
-        if operations:
-            lines += paragraph(f"Only {short_name(name)} has {first_few(operations, most)}.", options.width)
+    sentences = what_one_has(comparison, everything=options.verbose)
+    lines = [line for sentence in sentences for line in paragraph(sentence, options.width)]
     return [blank(), *lines] if lines else []
 
 
-def _offered_by_one(comparison: Comparison, options: Options) -> Lines:
+def what_one_has(comparison: Comparison, *, everything: bool = True) -> list[str]:
+    """Return the same in sentences."""
+    sentences = _offered_by_one(comparison, everything=everything)
+    for name, operations in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
+        if operations:
+            sentences.append(f"Only {short_name(name)} has {first_few(operations, 99 if everything else 4)}.")
+    return sentences
+
+
+def _offered_by_one(comparison: Comparison, *, everything: bool) -> list[str]:
     """Return what only one of the two takes or refuses in operations that both have."""
-    lines: Lines = []
+    sentences: list[str] = []
     for side, name in enumerate((comparison.first, comparison.second)):
         places: dict[str, list[str]] = {}
         for operation in comparison.operations:
@@ -158,25 +164,16 @@ def _offered_by_one(comparison: Comparison, options: Options) -> Lines:
                 sentence = f"refuses a case ({limitation}): {LIMITATIONS[limitation]}"
                 places.setdefault(sentence, []).append(operation.operation.name)
         for sentence, operations in places.items():
-            shown = first_few(operations, 99 if options.verbose else 2)
-            lines += paragraph(f"Only {short_name(name)} {sentence} ({shown}).", options.width)
+            shown = first_few(operations, 99 if everything else 2)
+            sentences.append(f"Only {short_name(name)} {sentence} ({shown}).")
         if comparison.dtypes[side]:
-            lines += paragraph(f"Only {short_name(name)} declares {joined(comparison.dtypes[side])}.", options.width)
-    return lines
+            sentences.append(f"Only {short_name(name)} declares {joined(comparison.dtypes[side])}.")
+    return sentences
 
 
 def _changes(comparison: Comparison, options: Options) -> Lines:
     """Return what the second must change to match the first, once for each convention."""
-    places: dict[str, list[str]] = {}
-    for operation in comparison.operations:
-        for sentence in operation.changes.values():
-            places.setdefault(sentence, []).append(operation.operation.name)
-    for operation in comparison.operations:
-        if any(cause.side == "first" for cause in operation.causes):
-            places.setdefault(_correction(operation), []).append(operation.operation.name)
-        for sentence in operation.refused_by_one[1]:
-            what = sentence.removeprefix(f"{operation.operation.name} refuses ")
-            places.setdefault(f"take {what} too", []).append(operation.operation.name)
+    places = changes_by_sentence(comparison)
     if not places:
         return []
     title = f"What {short_name(comparison.second)} must change to match {short_name(comparison.first)}"
@@ -187,6 +184,21 @@ def _changes(comparison: Comparison, options: Options) -> Lines:
         bullet[0] = Text(f"  - {bullet[0].plain.lstrip()}")
         lines += bullet
     return lines
+
+
+def changes_by_sentence(comparison: Comparison) -> dict[str, list[str]]:
+    """Return each thing that the second must change, with the operations where it must."""
+    places: dict[str, list[str]] = {}
+    for operation in comparison.operations:
+        for sentence in operation.changes.values():
+            places.setdefault(sentence, []).append(operation.operation.name)
+    for operation in comparison.operations:
+        if any(cause.side == "first" for cause in operation.causes):
+            places.setdefault(_correction(operation), []).append(operation.operation.name)
+        for sentence in operation.refused_by_one[1]:
+            what = sentence.removeprefix(f"{operation.operation.name} refuses ")
+            places.setdefault(f"take {what} too", []).append(operation.operation.name)
+    return places
 
 
 def _correction(operation: OperationComparison) -> str:

@@ -38,12 +38,12 @@ def by_reason(results: Iterable[LawResult]) -> list[list[LawResult]]:
     """Return the laws that could not be judged in groups, one for each reason; the most telling come first."""
     groups: dict[str, list[LawResult]] = {}
     for result in results:
-        groups.setdefault(_essence(result), []).append(result)
+        groups.setdefault(essence(result), []).append(result)
     # Laws that were no longer tried come after those that prevented it.
     return sorted(groups.values(), key=lambda group: (group[0].counterexample is not None, len(group)), reverse=True)
 
 
-def _essence(result: LawResult) -> str:
+def essence(result: LawResult) -> str:
     """Return the words of a reason: numbers differ between laws, and names between operations."""
     return re.sub(_NO_WORDS, " ", result.reason.removeprefix(f"{result.law.operation.name} raised "))
 
@@ -53,13 +53,13 @@ def said_before(report: Report, results: Iterable[LawResult]) -> dict[str, list[
     its = list(results)
     said: dict[str, str] = {}
     for operation, errors in _errors_before(report, its).items():
-        unsaid = [result for result in errors if _essence(result) not in said]
+        unsaid = [result for result in errors if essence(result) not in said]
         for group in by_reason(unsaid)[:_MOST_REASONS]:
-            said[_essence(group[0])] = operation
+            said[essence(group[0])] = operation
     again: dict[str, list[LawResult]] = {}
     for result in its:
-        if _essence(result) in said:
-            again.setdefault(said[_essence(result)], []).append(result)
+        if essence(result) in said:
+            again.setdefault(said[essence(result)], []).append(result)
     return again
 
 

@@ -86,7 +86,7 @@ def inputs(counterexample: Counterexample, operation: Operation, width: int) -> 
     calls = counterexample.calls
     lines: Lines = []
     for number, record in enumerate(calls[:_MOST_CALLS]):
-        changed = _changed(record, calls[number - 1] if number else None)
+        changed = changed_arguments(record, calls[number - 1] if number else None)
         if len(calls) > 1:
             lines += labelled(_ORDINALS[number], ["" if changed else "with the same arguments"])
         for name, value in changed:
@@ -147,7 +147,8 @@ def conventions_of(report: Report, operation: str) -> dict[str, str]:
     return {finding.convention: finding.value for finding in report.findings if finding.operation == operation}
 
 
-def _changed(record: CallRecord, before: CallRecord | None) -> list[tuple[str, Any]]:
+def changed_arguments(record: CallRecord, before: CallRecord | None) -> list[tuple[str, Any]]:
+    """Return the arguments of a call that differ from those of the call before it; all where there is none."""
     arguments = dict(arguments_by_name(record.arguments))
     if before is None:
         return list(arguments.items())

@@ -7,8 +7,7 @@ from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 
 from pages.markdown import code, notice, page, table
-
-PATH = "conventions.md"
+from pages.references import CONVENTIONS_PAGE, law_link, operation_link
 
 _INTRODUCTION = """\
 A convention is a point where correct, popular implementations disagree. Laws hold under whichever value an
@@ -21,7 +20,7 @@ but seldom meant, a notice of the report says so; who declares it hears nothing.
 def conventions_page() -> dict[str, str]:
     """Return the page of all conventions, by its path."""
     sections = map(_section, CONVENTIONS.values())
-    return {PATH: page(notice("spec/conventions.py"), "# Conventions", _INTRODUCTION, *sections)}
+    return {CONVENTIONS_PAGE: page(notice("spec/conventions.py"), "# Conventions", _INTRODUCTION, *sections)}
 
 
 def operations_under(convention: Convention) -> list[str]:
@@ -34,8 +33,8 @@ def _section(convention: Convention) -> str:
         ("value", "meaning", "followed by", "accepted"),
         ((code(value.name), value.meaning, value.followed_by, _accepted(value)) for value in convention.values),
     )
-    facts = [f"- Operations: {', '.join(map(code, operations_under(convention)))}"]
-    laws = [code(law.id) for law in LAWS.values() if convention.name in law.claim.conventions]
+    facts = [f"- Operations: {', '.join(map(operation_link, operations_under(convention)))}"]
+    laws = [law_link(law) for law in LAWS.values() if convention.name in law.claim.conventions]
     if laws:
         facts.append(f"- Laws: {', '.join(laws)}")
     return page(f"## {code(convention.name)}", convention.question, values, "\n".join(facts))

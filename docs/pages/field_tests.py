@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from veriformer.spec.laws import LAWS
 
-from pages.laws import law_link
 from pages.markdown import counted, notice, page, table
+from pages.references import law_link
 
 PATH = "field_tests.md"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from veriformer.spec.conventions import CONVENTIONS, Convention
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
-from pages.markdown import code, filled, link, table
+from pages.markdown import code, filled, table
 
 PATH = "interface.md"
 
@@ -54,7 +54,7 @@ def _conventions() -> str:
 
 def _convention_row(convention: Convention) -> tuple[str, ...]:
     values = " · ".join(map(code, convention.value_names))
-    return link(code(convention.name), "conventions.md", convention.name), values, _undeclared(convention)
+    return code(convention.name), values, _undeclared(convention)
 
 
 def _undeclared(convention: Convention) -> str:

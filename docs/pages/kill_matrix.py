@@ -7,11 +7,12 @@ from veriformer.conformance_tests.mistakes.kills import Killed, KillMatrix, kill
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 
-from pages.laws import law_link
 from pages.markdown import code, counted, link, notice, page, table
+from pages.references import law_link, mistake_link
 
 PATH = "kill_matrix.md"
 DATA = "conformance_tests/mistakes/kill_matrix.json"
+_FEW = 8
 
 _INTRODUCTION = f"""\
 Every [planted mistake](mistakes_caught.md), run as an implementation, against every law that applies to its program.
@@ -72,12 +73,14 @@ def _of_operation(matrix: KillMatrix, operation: str) -> str:
 
 def _slugs(matrix: KillMatrix, names: tuple[str, ...]) -> str:
     slug = {mistake.name: mistake.slug for mistake in matrix.mistakes}
-    return ", ".join(code(one) for one in dict.fromkeys(slug[name] for name in names))
+    found = list(dict.fromkeys(slug[name] for name in names))
+    shown = ", ".join(map(mistake_link, found[:_FEW]))
+    return f"{shown} and {len(found) - _FEW} more" if len(found) > _FEW else shown
 
 
 def _caught_by_one(matrix: KillMatrix) -> str:
     def row(mistake: Killed) -> tuple[str, str, str]:
-        return code(mistake.slug), mistake.source, law_link(LAWS[mistake.violated[0]])
+        return mistake_link(mistake.slug), mistake.source, law_link(LAWS[mistake.violated[0]])
 
     return table(("mistake", "planted in", "law"), (row(mistake) for mistake in matrix.caught_by_one_law))
 

@@ -1,4 +1,4 @@
-"""Links of pages: those that lead nowhere, and those that the complete documentation gains."""
+"""Links of pages: those that lead nowhere, and those that the site gains from the names in its text."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from collections.abc import Container
 from functools import cache
 from pathlib import Path
 
+from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS
 
-from pages.laws import PATH as LAW_PAGE
 from pages.markdown import link
+from pages.references import CONVENTIONS_PAGE, derivation_page, mistake_page, operation_page
 
-_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```.*?^```$|^<div>$.*?^</div>$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
-# Fences, headings and links are matched first, so that the names in them stay as they are.
-_NAME = re.compile(r"^```.*?^```$|^#.*?$|\[[^\]]*\]\([^)]*\)|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+# Fences, headings, links and markup are matched first, so that the names in them stay as they are.
+_NAME = re.compile(r"^```.*?^```$|^<div>$.*?^</div>$|^#.*?$|\[[^\]]*\]\([^)]*\)|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 _EXPLAIN = re.compile(r"veriformer (?:explain|derive) ([\w.]+)")
 
 
@@ -34,7 +37,7 @@ def dead_links(page: Path, folder: Path, home: Path) -> list[str]:
 
 
 def with_links(text: str, path: str, pages: Container[str]) -> str:
-    """Return the text of the page at `path` with links from the laws, derivations and `pages` that it names."""
+    """Return the text of the page at `path` with links from what it names: laws, mistakes, derivations and `pages`."""
 
     def linked(match: re.Match[str]) -> str:
         target = _target(match[1], pages) if match[1] else None
@@ -51,11 +54,23 @@ def _target(name: str, pages: Container[str]) -> tuple[str, str] | None:
     if name in pages:
         return name, ""
     explained = _EXPLAIN.fullmatch(name)
-    name = explained[1] if explained else name
+    target = _entry(explained[1] if explained else name)
+    if explained and target is None:
+        target = derivation_page(explained[1]), ""
+    return target if target and target[0] in pages else None
+
+
+def _entry(name: str) -> tuple[str, str] | None:
+    """Return the entry of a catalogue. A name of one word, such as `softmax`, means other things as well."""
     if name in LAWS:
-        return LAW_PAGE, name
-    derivation = f"derivations/{name}.md"
-    return (derivation, "") if explained and derivation in pages else None
+        return operation_page(LAWS[name].operation.name), name
+    if "_" not in name:
+        return None
+    if name in OPERATIONS:
+        return operation_page(name), ""
+    if name in CONVENTIONS:
+        return CONVENTIONS_PAGE, name
+    return (mistake_page(name), "") if name in catalogue() else None
 
 
 def _leads_somewhere(target: str, page: Path, folder: Path, home: Path) -> bool:

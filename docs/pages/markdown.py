@@ -21,6 +21,11 @@ def code(text: str) -> str:
     return f"`{text}`"
 
 
+def prose(text: str) -> str:
+    r"""Return text with what Markdown would read as its own escaped, such as `W_k` or `(n*k)`."""
+    return re.sub(r"([*_<>\[\]$])", r"\\\1", text)
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table; a `|` in a cell is escaped, which also holds inside code."""
     lines = [header, tuple("---" for _ in header), *rows]

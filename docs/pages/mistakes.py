@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from veriformer.conformance_tests.mistakes import Mistake, catalogue, equivalent, planted, remarks
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS, Operation
 
-from pages.laws import law_link
-from pages.markdown import code, counted, link, notice, page, table
+from pages.markdown import code, counted, link, notice, page, prose, table
+from pages.references import derivation_page, law_link, mistake_link, operation_link, step_heading
 
 PATH = "mistakes_caught.md"
 FOLDER = "conformance_tests/mistakes"
@@ -17,10 +15,9 @@ FOLDER = "conformance_tests/mistakes"
 _FEW = 3
 _INTRODUCTION = """\
 Each line is a mistake that `tests/conformance_tests/test_planted_mistakes.py` makes in a correct file, and a law about
-that very thing: run on the changed file, the law fails, and its counterexample is small enough to be read. The issues
-are public reports of the mistake; there are more than are shown. A mistake without an issue is of the same sort, and
-shows that a law bites which no reported mistake reaches. `veriformer explain MISTAKE` says what hides a mistake, in
-which regions of the case space it shows, and which lines are changed."""
+that very thing: run on the changed file, the law fails, and its counterexample is small enough to be read. The page of
+a mistake draws that case, says what hides the mistake, and names the public reports of it. A mistake without an issue
+is of the same sort, and shows that a law bites which no reported mistake reaches."""
 _UNDONE = """\
 These are caught where the tables above say. Elsewhere they change nothing beyond rounding, which is proved; a program
 with each of them conforms, and `tests/conformance_tests/test_equivalent_mistakes.py` runs it."""
@@ -29,20 +26,27 @@ _REST = "The other mistakes of the catalogue, and why each of them is not plante
 
 def mistakes_page() -> dict[str, str]:
     """Return the page of planted mistakes, by its path."""
-    sections = (
-        page(f"## {code(name)}", remarks().get(name, ""), _table(operation))
-        for name, operation in OPERATIONS.items()
-        if _caught(operation)
-    )
+    sections = (_section(operation) for operation in OPERATIONS.values() if caught_in(operation))
     undone = page("## Undone by an exact softmax", _UNDONE, _equivalent())
     rest = page("## Reported and not planted", _REST, _not_planted())
     return {PATH: page(notice(FOLDER), "# Mistakes caught", _INTRODUCTION, _totals(), *sections, undone, rest)}
 
 
-def _caught(operation: Operation) -> list[Mistake]:
+def caught_in(operation: Operation) -> list[Mistake]:
     """Return what some laws of an operation catch; reported mistakes come first."""
     slugs = dict.fromkeys(entry.slug for entry in planted() if operation.name in entry.operations)
     return sorted((catalogue()[slug] for slug in slugs), key=lambda mistake: not mistake.citations)
+
+
+def mistakes_table(operation: Operation, folder: str = "") -> str:
+    """Return the mistakes that some laws of an operation catch, with the reports and the laws."""
+    header = ("mistake", "what goes wrong", "issues", "planted in", "law that catches it")
+    return table(header, (_row(mistake, operation, folder) for mistake in caught_in(operation)))
+
+
+def _section(operation: Operation) -> str:
+    about = f"{operation_link(operation.name)}: {operation.summary}"
+    return page(f"## {code(operation.name)}", about, remarks().get(operation.name, ""), mistakes_table(operation))
 
 
 def _totals() -> str:
@@ -57,32 +61,23 @@ def _totals() -> str:
 
 def _equivalent() -> str:
     """Return a line for each mistake that changes nothing somewhere."""
-    known = equivalent()
-    proofs = {slug: link(code(one.derivation), f"derivations/{one.derivation}.md") for slug, one in known.items()}
-    lines = (f"- {code(slug)}, {one.where}: {proofs[slug]}, step “{one.step}”" for slug, one in known.items())
-    return "\n".join(lines)
+    return "\n".join(
+        f"- {mistake_link(slug)}, {one.where}: {link(code(one.derivation), derivation_page(one.derivation))}, step "
+        f"{link(one.step, derivation_page(one.derivation), step_heading(one.derivation, one.step))}"
+        for slug, one in equivalent().items()
+    )
 
 
 def _not_planted() -> str:
     """Return a line for each mistake."""
-    rows = ((code(one.slug), _prose(one.sentence), one.reason) for one in catalogue().values() if one.reason)
+    rows = ((mistake_link(one.slug), prose(one.sentence), one.reason) for one in catalogue().values() if one.reason)
     return table(("mistake", "what goes wrong", "why it is not planted"), rows)
 
 
-def _table(operation: Operation) -> str:
-    header = ("mistake", "what goes wrong", "issues", "planted in", "law that catches it")
-    return table(header, (_row(mistake, operation) for mistake in _caught(operation)))
-
-
-def _row(mistake: Mistake, operation: Operation) -> tuple[str, ...]:
+def _row(mistake: Mistake, operation: Operation, folder: str) -> tuple[str, ...]:
     entries = [entry for entry in mistake.planted if operation.name in entry.operations]
     named = dict.fromkeys(law for entry in entries for law in entry.laws)
-    laws = ", ".join(law_link(LAWS[law]) for law in named if LAWS[law].operation is operation)
+    laws = ", ".join(law_link(LAWS[law], folder) for law in named if LAWS[law].operation is operation)
     frameworks = ", ".join(dict.fromkeys(entry.framework for entry in entries))
     issues = ", ".join(link(citation.issue, citation.url) for citation in mistake.citations[:_FEW])
-    return code(mistake.slug), _prose(mistake.sentence), issues, frameworks, laws
-
-
-def _prose(text: str) -> str:
-    r"""Return text with what Markdown would read as its own escaped, such as `W_k` or `(n*k)`."""
-    return re.sub(r"([*_<>\[\]])", r"\\\1", text)
+    return mistake_link(mistake.slug, folder), prose(mistake.sentence), issues, frameworks, laws

@@ -1,11 +1,15 @@
-"""`operations.md`: every operation of this version."""
+"""`operations.md`: every operation, topic by topic; `operations/`: a page for each, with its laws."""
 
 from __future__ import annotations
 
+from veriformer.conformance_tests.mistakes import remarks
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
-from pages.laws import law_link, laws_of
-from pages.markdown import code, link, notice, page, table
+from pages.laws import law_entry, laws_of
+from pages.markdown import code, counted, link, notice, page, table
+from pages.mistakes import mistakes_table
+from pages.references import convention_link, operation_link, operation_page, topic_page
+from pages.topic import Topic, topic_of, topics
 
 PATH = "operations.md"
 
@@ -14,30 +18,54 @@ _INTRODUCTION = """\
 The operations whose laws this version checks. Row vectors, y = x W; batch first, heads second. B batch, H query heads,
 G key/value heads, L query length, S key length, D width of a query or key head, Dv width of a value head, E model
 width. Positions count from 0. [The interface](interface.md) says how an implementation offers them."""
+_CAUGHT = """\
+Each was planted in a correct program, and a law of this operation fails on it. The page of a mistake draws the smallest
+case that shows it."""
 
 
 def operations_page() -> dict[str, str]:
-    """Return the page of all operations, by its path."""
-    summaries = table(
-        ("operation", "what it does"),
-        ((link(code(name), "", name), operation.summary) for name, operation in OPERATIONS.items()),
+    """Return the page of all operations and those of each, by their paths."""
+    sections = (_of_topic(topic) for topic in topics())
+    pages = {operation_page(name): _operation_page(operation) for name, operation in OPERATIONS.items()}
+    return {PATH: page(notice("spec/operations"), "# Operations", _INTRODUCTION, *sections), **pages}
+
+
+def _of_topic(topic: Topic) -> str:
+    rows = (
+        (operation_link(operation.name), operation.summary, str(len(laws_of(operation))))
+        for operation in topic.operations
     )
-    sections = map(_section, OPERATIONS.values())
-    return {PATH: page(notice("spec/operations"), "# Operations", _INTRODUCTION, summaries, *sections)}
+    about = f"{topic.summary} {link('Pictures, conventions, derivations, mistakes', topic_page(topic.name))}."
+    return page(f"## {topic.title}", about, table(("operation", "what it does", "laws"), rows))
 
 
-def _section(operation: Operation) -> str:
-    parameters = table(("parameter", "shape", "kind", "given", "meaning"), map(_row, operation.parameters))
-    conventions = ", ".join(link(code(name), "conventions.md", name) for name in operation.conventions)
-    facts = [
+def _operation_page(operation: Operation) -> str:
+    topic = topic_of(operation)
+    laws = laws_of(operation)
+    place = f"Topic: {link(topic.title, f'../{topic_page(topic.name)}')}."
+    return page(
+        notice("spec/operations"),
+        f"# {code(operation.name)}",
+        f"{operation.summary} {place}",
+        f"```text\n{operation.signature}\n```",
+        table(("parameter", "shape", "kind", "given", "meaning"), map(_row, operation.parameters)),
+        "\n".join(_facts(operation)),
+        f"## Mistakes\n\n{_CAUGHT}",
+        remarks().get(operation.name, ""),
+        mistakes_table(operation, "../"),
+        f"## The {counted(len(laws), 'law')}",
+        *map(law_entry, laws),
+    )
+
+
+def _facts(operation: Operation) -> list[str]:
+    conventions = ", ".join(convention_link(name, "../") for name in operation.conventions)
+    return [
         f"- Result: {code(operation.result)}",
         f"- Formula: {code(operation.formula)}",
         f"- Source: {operation.source}",
         f"- Conventions: {conventions or 'none'}",
-        f"- Laws: {', '.join(map(law_link, laws_of(operation)))}",
     ]
-    signature = f"```text\n{operation.signature}\n```"
-    return page(f"## {code(operation.name)}", operation.summary, signature, parameters, "\n".join(facts))
 
 
 def _row(parameter: Parameter) -> tuple[str, ...]:

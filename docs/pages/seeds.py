@@ -10,8 +10,8 @@ from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 from veriformer.spec.seeds import DOCUMENTS, Claim, ClaimVerdict, Section, Topic, claims, claims_of, sections
 
-from pages.laws import law_link
 from pages.markdown import code, link, notice, page, table
+from pages.references import law_link, operation_link
 
 AUDIT = "seeds_audit.md"
 SECTIONS = "seeds_sections.md"
@@ -93,7 +93,7 @@ def _section_row(section: Section) -> tuple[str, ...]:
     return (
         place,
         heading,
-        ", ".join(link(code(name), "operations.md", name) for name in operations),
+        ", ".join(map(operation_link, operations)),
         ", ".join(map(_derivation, _each(topic.derivations for topic in section.topics))),
         ", ".join(map(code, functions)),
         ", ".join(f"{code(glob)} {_matching(glob)}" for glob in globs),

@@ -12,7 +12,10 @@ from veriformer.adapters.compilation_cache import environment, thin_out
 
 pytest.importorskip("jax")
 FOLDER = "JAX_COMPILATION_CACHE_DIR"
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems keep caches elsewhere")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform != "linux", reason="other systems keep caches elsewhere"),
+]
 CHECK = (sys.executable, "-m", "veriformer.cli", "check")
 FEW = ("--law", "gelu.value", "--tier", "quick")
 GELU = """

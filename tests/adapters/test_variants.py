@@ -20,6 +20,8 @@ from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.run.expected_failures import Entry, ExpectedFailures
 
+pytestmark = pytest.mark.long
+
 B, H, G, L, S, D = 2, 4, 2, 3, 5, 4
 E = H * D
 RANDOM = np.random.default_rng(23)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from veriformer.conformance_tests import check
 
+pytestmark = pytest.mark.long
+
 USERS = Path(__file__).parents[2] / "benchmarks" / "users"
 LAWS = (
     "attention.sinks.value",

@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 # Long enough for most runs to be killed in their middle; one that ends before is repeated all the same.
 SECONDS = 4.0
 

@@ -10,6 +10,8 @@ import pytest
 from veriformer.cli import main
 from veriformer.cli.check import _ABOUT_LAWS, check_command
 
+pytestmark = pytest.mark.long
+
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "my_gpt.py"
 MORE = """
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from veriformer.cli import main
 
+pytestmark = pytest.mark.long
+
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "my_gpt.py"
 MORE = """
 

@@ -92,3 +92,11 @@ def test_a_wrong_program_is_shown_and_an_input_judged(tmp_path: Path) -> None:
     assert learn("spot", "1", "--answer", path).return_value == 0
     path.write_text("x = [[1, 1], [1, 1]]")
     assert learn("spot", "1", "--answer", path).return_value == 1
+
+
+def test_the_lessons_are_written_as_notebooks(tmp_path: Path) -> None:
+    output = learn("notebooks", tmp_path / "books").output
+    assert "13 notebooks written" in output
+    assert (tmp_path / "books" / "01_dot_products.ipynb").is_file()
+    (tmp_path / "file").write_text("")
+    assert "cannot write" in refused("notebooks", tmp_path / "file")

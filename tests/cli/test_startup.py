@@ -22,6 +22,7 @@ LIGHT = [
     ["explain", "seeds.000.11"],
     ["list", "mistakes"],
     ["explain", "scale_missing"],
+    ["docs", "--help"],
 ]
 
 

@@ -12,6 +12,8 @@ from veriformer.conformance_tests import check, mistakes
 from veriformer.conformance_tests.mistakes import source_names
 from veriformer.spec.operations import OPERATIONS
 
+pytestmark = pytest.mark.long
+
 SOURCES = Path(mistakes.__file__).parent / "sources"
 # `test_backward.py` and `test_models.py` hold these to every law.
 CHECKED_ELSEWHERE = ("backward_torch", "models_torch")

@@ -20,6 +20,8 @@ from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.run.report import Report
 from veriformer.conformance_tests.search import search
 
+pytestmark = pytest.mark.long
+
 # Two mistakes in the first operation, so that single ones explain nothing and pairs are searched.
 IN_NUMPY = """
 import numpy as np

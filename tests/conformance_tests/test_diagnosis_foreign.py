@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from veriformer.conformance_tests import check
 
+pytestmark = pytest.mark.long
+
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "foreign_mistakes"
 VARIANTS = tomllib.loads((FOLDER / "variants.toml").read_text(encoding="utf-8"))["variant"]
 # By the beginning of what they change a program to.

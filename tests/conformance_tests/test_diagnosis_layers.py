@@ -14,6 +14,8 @@ from torch.nn import functional
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 
+pytestmark = pytest.mark.long
+
 Array = Any
 
 

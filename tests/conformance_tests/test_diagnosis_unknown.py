@@ -10,6 +10,8 @@ from veriformer.conformance_tests.diagnosis import diagnose
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.mistakes import planted
 
+pytestmark = pytest.mark.long
+
 ATTENTION = """
 import torch
 

@@ -25,6 +25,8 @@ from veriformer.conformance_tests.reports.snippet import reproduce
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 SOURCES = Path(__file__).resolve().parents[2] / "conformance_tests" / "mistakes" / "sources"
 MODELS = ("encoder", "encoder_decoder", "language_model", "decode_step")

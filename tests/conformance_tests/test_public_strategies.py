@@ -21,6 +21,8 @@ from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.strategies import Arguments, attention_inputs, inputs
 from veriformer.spec.operations import OPERATIONS
 
+pytestmark = pytest.mark.long
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLE = DOCS / "examples" / "own_law.py"
 CALLABLE = [name for name in OPERATIONS.own if name not in ("decode_step", "model")]

@@ -18,6 +18,8 @@ from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.runner import Run
 from veriformer.spec.operations import OPERATIONS
 
+pytestmark = pytest.mark.long
+
 REFERENCE = load("numpy")
 
 

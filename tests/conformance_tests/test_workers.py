@@ -32,6 +32,8 @@ from veriformer.conformance_tests.run.workers.processes import ProcessPool
 from veriformer.conformance_tests.run.workers.work_items import Assignment, WorkItem, divided, weight
 from veriformer.conformance_tests.run.workers.working import try_item
 
+pytestmark = pytest.mark.long
+
 SMALL = ("softmax", "gelu", "causal_mask", "rms_norm", "alibi_bias", "layer_norm")
 ASSIGNMENT = Assignment("numpy", "", RunOptions(), run="one")
 

@@ -32,7 +32,7 @@ def generated(builder: Any) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def built(builder: Any, generated: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the whole documentation."""
-    folder: Path = tmp_path_factory.mktemp("documentation") / "pages"
-    builder.write_all_pages(generated, folder)
+    """Return a folder with all pages, as Sphinx reads them."""
+    folder: Path = tmp_path_factory.mktemp("documentation") / "sources"
+    builder.write_sources(generated, folder)
     return folder

@@ -9,6 +9,8 @@ import pytest
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
 
+pytestmark = pytest.mark.long
+
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples" / "correct"
 FILES = sorted(FOLDER.glob("*.py"))
 FORTY = 40

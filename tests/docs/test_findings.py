@@ -16,6 +16,8 @@ from veriformer.adapters.built_in import BUILT_IN
 from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
 from veriformer.spec.laws import LAWS
 
+pytestmark = pytest.mark.long
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FOLDER = DOCS / "findings"
 SCRIPTS = sorted(FOLDER.glob("*.py"))

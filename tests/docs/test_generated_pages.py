@@ -9,105 +9,158 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.spec.conventions import CONVENTIONS
-from veriformer.spec.derivations import derivation_ids, load_derivation
+from veriformer.spec.derivations import derivation_ids
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 from veriformer.spec.worked_examples import worked_example_ids
 
+_NOT_PROSE = re.compile(r"^```.*?^```$|^<div>$.*?^</div>$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def anchor(heading: str) -> str:
+    """Return the fragment by which GitHub addresses a heading; `pages.markdown` is not asked, as it makes the links."""
+    kept = "".join(sign for sign in heading.lower() if sign.isalnum() or sign in "-_ ")
+    return kept.replace(" ", "-")
+
+
+def entry_of(law: str, generated: dict[str, str]) -> str:
+    """Return the section about a law."""
+    page = generated[f"operations/{LAWS[law].operation.name}.md"]
+    return page.partition(f"### `{law}`\n")[2].partition("\n### ")[0]
 
 
 def headings(page: str) -> list[str]:
     return re.findall(r"^#{2,3} `([^`]+)`$", page, re.MULTILINE)
 
 
-def test_committed_pages_are_current(tmp_path: Path) -> None:
-    """In a fresh process, with another order of hashing at every run: the pages do not depend on it."""
-    command = [sys.executable, str(DOCS / "build.py"), "--check", "--folder", str(tmp_path)]
-    run = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
+def test_tables_of_hand_written_pages_are_current() -> None:
+    """In a fresh process, with another order of hashing at every run: the tables do not depend on it."""
+    script = (
+        "from build import HERE, interface_page, seeds_page, stale_pages\n"
+        "print(stale_pages({**interface_page(HERE), **seeds_page(HERE)}, HERE))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], cwd=DOCS, capture_output=True, text=True, check=False)
+    assert run.stdout == "[]\n", run.stdout + run.stderr
 
 
-def test_stale_pages_are_those_that_are_altered_or_missing(
+def test_stale_pages_are_those_whose_tables_are_altered(
     builder: Any, generated: dict[str, str], tmp_path: Path
 ) -> None:
-    assert builder.write_committed_pages(generated, tmp_path) == list(builder.COMMITTED)
+    (tmp_path / "seeds").mkdir()
+    for path in builder.WITH_TABLES:
+        (tmp_path / path).write_text(generated[path], encoding="utf-8")
     assert builder.stale_pages(generated, tmp_path) == []
-    (tmp_path / "conventions.md").write_text("# Conventions\n", encoding="utf-8")
-    (tmp_path / "hostile.md").unlink()
-    stale = ["conventions.md", "hostile.md"]
-    assert builder.stale_pages(generated, tmp_path) == stale
-    assert builder.write_committed_pages(generated, tmp_path) == stale
+    (tmp_path / "interface.md").write_text("# The interface\n", encoding="utf-8")
+    assert builder.stale_pages(generated, tmp_path) == ["interface.md"]
+    assert builder.write_tables(generated, tmp_path) == ["interface.md"]
     assert builder.stale_pages(generated, tmp_path) == []
 
 
-def test_a_stale_page_and_a_dead_link_end_with_1_and_are_named(
-    builder: Any, generated: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+@pytest.mark.parametrize(
+    ("stale", "warned", "found", "status"),
+    [
+        ([], False, [], 0),
+        (["interface.md"], False, [], 1),
+        ([], True, [], 1),
+        ([], False, ["dead link in a.html: b"], 1),
+    ],
+)
+def test_whatever_is_wrong_ends_with_1_and_is_named(
+    stale: list[str],
+    warned: bool,
+    found: list[str],
+    status: int,
+    builder: Any,
+    tmp_path: Path,
+    capsys: Any,
+    monkeypatch: Any,
 ) -> None:
-    """With the pages made once, which takes seconds; `test_committed_pages_are_current` runs the program itself."""
-    command = ["--check", "--folder", str(tmp_path / "pages")]
-    monkeypatch.setattr(builder, "generated_pages", lambda: {**generated, "cost.md": "# Costs\n"})
-    assert builder.main(command) == 1
-    assert "stale, run python docs/build.py: cost.md" in capsys.readouterr().out.splitlines()
-    dead = generated["laws.md"].replace("](derivations/index.md)", "](derivations/none.md)")
-    monkeypatch.setattr(builder, "generated_pages", lambda: {**generated, "laws.md": dead})
-    assert builder.main(command) == 1
-    assert "dead link in laws.md: derivations/none.md" in capsys.readouterr().out.splitlines()
-    monkeypatch.setattr(builder, "generated_pages", lambda: generated)
-    assert builder.main(command) == 0
+    monkeypatch.setattr(builder, "generated_pages", dict)
+    monkeypatch.setattr(builder, "stale_pages", lambda *_: stale)
+    monkeypatch.setattr(builder, "build_site", lambda *_: warned)
+    monkeypatch.setattr(builder, "faults", lambda *_: found)
+    monkeypatch.setattr(builder, "write_sources", lambda *_: [])
+    assert builder.main(["--check", "--folder", str(tmp_path / "site"), "--work", str(tmp_path / "work")]) == status
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in (*stale, *found))
 
 
-def test_the_folder_has_every_page_and_nothing_of_an_earlier_build(
-    builder: Any, generated: dict[str, str], tmp_path: Path
+def test_the_sources_have_every_page_and_nothing_of_an_earlier_build(
+    builder: Any, generated: dict[str, str], built: Path, tmp_path: Path
 ) -> None:
-    builder.write_all_pages(generated, tmp_path)
+    builder.write_sources({}, tmp_path)
     (tmp_path / "removed.md").write_text("# Not drawn any more\n", encoding="utf-8")
-    written = builder.write_all_pages(generated, tmp_path)
+    written = builder.write_sources(generated, tmp_path)
     by_hand = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
-    assert set(written) == by_hand | set(generated)
+    outside = {"readme.md", "contributing.md", "changelog.md", "benchmarks.md"}
+    seeds = {f"seeds/{path.stem}.md" for path in (DOCS / "seeds").glob("*.txt")}
+    assert set(written) == by_hand | set(generated) | outside | seeds
     assert not (tmp_path / "removed.md").exists()
-    assert not list(tmp_path.rglob("build.py"))
-
-
-def test_a_folder_that_holds_something_else_is_not_replaced(
-    builder: Any, generated: dict[str, str], tmp_path: Path
-) -> None:
-    (tmp_path / "thesis.md").write_text("# Mine\n", encoding="utf-8")
-    with pytest.raises(FileExistsError, match="name another folder"):
-        builder.write_all_pages(generated, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.md"]
 
 
 def test_every_law_operation_and_convention_has_its_entry(generated: dict[str, str]) -> None:
-    assert headings(generated["laws.md"]) == [
-        entry
-        for name in OPERATIONS
-        for entry in [name, *(law.id for law in LAWS.values() if law.operation.name == name)]
-    ]
-    assert headings(generated["operations.md"]) == list(OPERATIONS)
+    assert headings(generated["laws.md"]) == list(OPERATIONS)
     assert headings(generated["conventions.md"]) == list(CONVENTIONS)
+    for name in OPERATIONS:
+        laws = [law.id for law in LAWS.values() if law.operation.name == name]
+        assert headings(generated[f"operations/{name}.md"]) == laws
+        assert all(f"[`{law}`](operations/{name}.md#{anchor(law)})" in generated["laws.md"] for law in laws)
 
 
-def test_every_derivation_has_its_page_and_names_its_laws(generated: dict[str, str]) -> None:
-    index = generated["derivations/index.md"]
-    for identifier in derivation_ids():
-        proved = [law.id for law in LAWS.values() if law.claim.derivation == identifier]
-        page = generated[f"derivations/{identifier}.md"]
-        assert bool(proved) != bool(load_derivation(identifier).reason_without_law)
-        assert all(f"[`{law}`]" in page and f"[`{law}`]" in index for law in proved)
+def test_every_topic_and_its_operations_lead_to_each_other(generated: dict[str, str]) -> None:
+    topics = {path: page for path, page in generated.items() if path.startswith("topics/")}
+    for name in OPERATIONS:
+        (topic,) = (path for path, page in topics.items() if f"](../operations/{name}.md)" in page)
+        assert f"](../{topic})" in generated[f"operations/{name}.md"]
+        assert f"]({topic})" in generated["operations.md"]
 
 
-def test_every_law_links_to_the_steps_that_prove_it(generated: dict[str, str]) -> None:
-    page = generated["laws.md"]
+def test_every_convention_and_its_operations_lead_to_each_other(generated: dict[str, str]) -> None:
+    sections = re.split(r"^## ", generated["conventions.md"], flags=re.MULTILINE)[1:]
+    for convention, section in zip(CONVENTIONS, sections, strict=True):
+        bears_on = [name for name, operation in OPERATIONS.items() if convention in operation.conventions]
+        assert bears_on
+        assert all(f"](operations/{name}.md)" in section for name in bears_on)
+        link = f"](../conventions.md#{convention})"
+        assert all(link in generated[f"operations/{name}.md"] for name in bears_on)
+
+
+def test_every_law_and_its_derivation_lead_to_each_other(generated: dict[str, str]) -> None:
     for law in LAWS.values():
-        if law.claim.background:
-            headings_there = re.findall(
-                r"^## (\d+\. .*)$", generated[f"derivations/{law.claim.background}.md"], re.MULTILINE
-            )
-            for name in law.claim.steps:
-                heading = next(heading for heading in headings_there if heading.endswith(f". {name}"))
-                assert f"[{heading}](derivations/{law.claim.background}.md#" in page
+        if law.claim.background is None:
+            continue
+        derivation = generated[f"derivations/{law.claim.background}.md"]
+        there = re.findall(r"^## (\d+\. .*)$", derivation, re.MULTILINE)
+        entry = entry_of(law.id, generated)
+        for name in law.claim.steps:
+            heading = next(heading for heading in there if heading.endswith(f". {name}"))
+            assert f"[{heading}](../derivations/{law.claim.background}.md#{anchor(heading)})" in entry
+        assert f"[`{law.id}`](../operations/{law.operation.name}.md#{anchor(law.id)})" in derivation
+
+
+def test_every_mistake_and_its_laws_lead_to_each_other(generated: dict[str, str]) -> None:
+    for slug, mistake in catalogue().items():
+        page = generated[f"mistakes/{slug}.md"]
+        for law in (LAWS[name] for name in mistake.laws):
+            assert f"[`{law.id}`](../operations/{law.operation.name}.md#{anchor(law.id)})" in page
+            assert f"](../mistakes/{slug}.md)" in entry_of(law.id, generated)
+        for name in mistake.operations:
+            assert f"](../operations/{name}.md)" in page
+        assert all(citation.url in page for citation in mistake.citations)
+
+
+def test_the_variance_of_logits_and_the_saturation_of_softmax_lead_to_each_other(generated: dict[str, str]) -> None:
+    assert "](saturation.md)" in generated["derivations/variance_scaling.md"]
+    assert "](variance_scaling.md)" in generated["derivations/saturation.md"]
+
+
+def test_the_order_of_reading_has_every_derivation_once(generated: dict[str, str]) -> None:
+    listed = re.findall(r"^\| \[[^\]]*\]\((\w+)\.md\)", generated["derivations/index.md"], re.MULTILINE)
+    assert sorted(listed) == sorted(derivation_ids())
+    assert listed[:2] == ["variance_scaling", "saturation"]
 
 
 def test_products_in_proofs_are_not_taken_for_emphasis(generated: dict[str, str]) -> None:
@@ -133,7 +186,7 @@ def test_formulas_are_fenced_and_rows_of_a_table_have_as_many_cells_as_its_head(
     for path in built.rglob("*.md"):
         text = path.read_text(encoding="utf-8")
         assert text.count("```") % 2 == 0, path
-        assert "$$" not in re.sub(r"^```.*?^```$|`[^`\n]+`", "", text, flags=re.MULTILINE | re.DOTALL), path
+        assert "$$" not in _NOT_PROSE.sub("", text), path
         for table in re.findall(r"(?:^\|.*\|$\n?)+", text, re.MULTILINE):
             assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1, table
             tables += 1

@@ -22,7 +22,7 @@ def links(builder: Any) -> Any:
 
 def test_there_are_pages() -> None:
     names = {page.name for page in PAGES}
-    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "interface.md", "conventions.md"} <= names
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "interface.md", "models.md"} <= names
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -33,7 +33,7 @@ def test_every_link_of_a_committed_page_leads_to_a_committed_file(page: Path, li
 def test_every_link_of_the_built_pages_resolves(built: Path, links: Any) -> None:
     pages = sorted(built.rglob("*.md"))
     assert len(pages) > 40
-    assert not [(page.name, target) for page in pages for target in links.dead_links(page, built, DOCS)]
+    assert not [(page.name, target) for page in pages for target in links.dead_links(page, built, built)]
 
 
 def test_a_dead_link_is_seen(tmp_path: Path, links: Any) -> None:
@@ -52,15 +52,23 @@ def test_a_link_out_of_a_folder_is_followed_from_where_its_pages_stand(tmp_path:
 
 
 def test_laws_derivations_and_pages_that_are_named_become_links(links: Any) -> None:
-    pages = {"laws.md", "derivations/cost.md"}
+    pages = {"laws.md", "derivations/cost.md", "operations/softmax.md", "mistakes/scale_missing.md", "conventions.md"}
     text = "`softmax.shift`, `softmax.*`, `laws.md`, `veriformer explain cost`, `cost`, [`softmax.shift`](x.md)"
     assert links.with_links(text, "seeds/README.md", pages) == (
-        "[`softmax.shift`](../laws.md#softmaxshift), `softmax.*`, [`laws.md`](../laws.md), "
+        "[`softmax.shift`](../operations/softmax.md#softmaxshift), `softmax.*`, [`laws.md`](../laws.md), "
         "[`veriformer explain cost`](../derivations/cost.md), `cost`, [`softmax.shift`](x.md)"
     )
     fence = "# `laws.md`\n\n```text\n`laws.md`\n```"
     assert links.with_links(fence, "index.md", pages) == fence
-    assert links.with_links("`softmax.shift`", "laws.md", pages) == "`softmax.shift`"
+    assert links.with_links("`softmax.shift`", "operations/softmax.md", pages) == "`softmax.shift`"
+
+
+def test_a_name_of_one_word_is_not_taken_for_the_entry_of_a_catalogue(links: Any) -> None:
+    pages = {"operations/softmax.md", "mistakes/scale_missing.md", "conventions.md"}
+    assert links.with_links("`softmax` `numerics`", "index.md", pages) == "`softmax` `numerics`"
+    assert links.with_links("`scale_missing` `mask_polarity`", "index.md", pages) == (
+        "[`scale_missing`](mistakes/scale_missing.md) [`mask_polarity`](conventions.md#mask_polarity)"
+    )
 
 
 def test_lines_of_the_seed_documents_that_are_linked_exist(generated: dict[str, str]) -> None:

@@ -13,7 +13,7 @@ REPORTED = {slug for slug, mistake in catalogue().items() if mistake.citations}
 LEAST = 3
 
 _SECTION = re.compile(r"^## `(\w+)`\n(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
-_ROW = re.compile(r"^\| `(\w+)` \|.*$", re.MULTILINE)
+_ROW = re.compile(r"^\| \[`(\w+)`\]\(mistakes/\1\.md\) \|.*$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_an_operation_has_at_least_three_reported_mistakes(operation: str, secti
 def test_every_mistake_names_a_law_of_the_operation(operation: str, sections: dict[str, str]) -> None:
     own = {law.id for law in LAWS.values() if law.operation.name == operation}
     for row in _ROW.finditer(sections[operation]):
-        named = set(re.findall(r"\[`([\w.]+)`\]\(laws\.md", row[0]))
+        named = set(re.findall(r"\[`([\w.]+)`\]\(operations/", row[0]))
         assert named, row[0]
         assert named <= own, row[0]
 

@@ -99,6 +99,7 @@ def test_the_relations_and_causes_are_those_of_the_code() -> None:
     assert set(re.findall(r"`([^`]+)`", row)) - {"relation"} == made
 
 
+@pytest.mark.long
 def test_every_command_prints_what_the_page_shows(pages: Any) -> None:
     for library in ("jax", "flax", "transformers"):
         pytest.importorskip(library)

@@ -21,8 +21,9 @@ HOW_IT_WORKS = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
 _PREFIXES = "|".join(operation.prefix for operation in OPERATIONS.values())
 _LAW = re.compile(rf"(?<![\w./-])(?:{_PREFIXES})\.[a-z_*][a-z_.*]*(?<!\.)")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
-# Files, and what commands print, are held to be current by docs/check_pages.py; a model has its names in them.
-_PRINTED = ("```console", "```python file=")
+# Files, and what commands print, are held to be current by docs/check_pages.py; a model has its names in them, as a
+# changed program has in a diff.
+_PRINTED = ("```console", "```python file=", "```diff")
 _FILES = re.compile(r"\.(py|md|txt|json|toml)\b")
 _OWN_MACHINE = re.compile(r"(?<!\w)/(work|tmp|root|home|Users)/|prototype|TODO|FIXME", re.IGNORECASE)
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

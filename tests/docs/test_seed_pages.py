@@ -25,5 +25,5 @@ def test_every_section_has_its_row(generated: dict[str, str]) -> None:
 
 
 def test_operations_of_sections_exist(generated: dict[str, str]) -> None:
-    named = set(re.findall(r"\[`(\w+)`\]\(operations\.md", generated["seeds_sections.md"]))
+    named = set(re.findall(r"\[`(\w+)`\]\(operations/", generated["seeds_sections.md"]))
     assert named == set(OPERATIONS)

@@ -8,6 +8,8 @@ import pytest
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.run.report import Report
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("torch")
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

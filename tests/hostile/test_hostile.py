@@ -19,6 +19,8 @@ from veriformer.adapters.isolation.loading import load_isolated
 from veriformer.conformance_tests import check
 from veriformer.conformance_tests.run.report import Report
 
+pytestmark = pytest.mark.long
+
 IMPLEMENTATIONS = Path(__file__).parent / "implementations"
 HELPERS = {"plain"}
 FEW = ("softmax.shape", "softmax.value", "softmax.rows_sum_to_one")

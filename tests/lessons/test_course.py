@@ -6,12 +6,20 @@ import json
 from importlib import resources
 
 import pytest
-from veriformer.lessons.course import Part, UnknownLesson, UnusableLesson, course, lesson_called, read_lesson, run
+from veriformer.lessons.course import Part, UnknownLesson, UnusableLesson, course, lesson_called, read_lesson
 from veriformer.lessons.exercises import exercises
 from veriformer.lessons.notebooks import notebook
+from veriformer.lessons.running import run
 from veriformer.pictures.model import Grid
 
-FRONT = '<!--\nid = "cost"\ntitle = "Cost"\nexercises = []\nderivations = ["cost"]\nmistakes = ["scale_missing"]\n-->\n'
+FRONT = """<!--
+id = "cost"
+title = "Cost"
+exercises = ["practice_cost"]
+derivations = ["cost"]
+mistakes = ["scale_missing"]
+-->
+"""
 BODY = """# Cost
 
 Some text.
@@ -43,8 +51,9 @@ def test_the_blocks_run_in_order_in_one_namespace() -> None:
 
 
 def test_a_block_that_raises_is_named() -> None:
-    lesson = read_lesson(FRONT + "```python\nassert 1 == 2, 'no'\n```\n", "01_cost.md")
-    with pytest.raises(UnusableLesson, match="cost: a block raises AssertionError: no"):
+    blocks = "```python\na = 1\n```\n\n```text\nb\n```\n\n```python\n\nassert a == 2, 'no'\n```\n"
+    lesson = read_lesson(FRONT + blocks, "01_cost.md")
+    with pytest.raises(UnusableLesson, match=r"cost: block 2, line 2 raises AssertionError: no\n    assert a == 2"):
         list(run(lesson))
 
 
@@ -55,7 +64,7 @@ def test_a_block_that_raises_is_named() -> None:
         ("<!--\nid = \n-->\n", "not TOML"),
         (FRONT.replace("id = ", "name = "), "has no id"),
         (FRONT.replace('"cost"\ntitle', '"costs"\ntitle'), "no lesson"),
-        (FRONT.replace("exercises = []", 'exercises = ["softmax"]'), "its exercises are"),
+        (FRONT.replace("practice_cost", "softmax"), "its exercises are"),
         (FRONT.replace('["cost"]', '["costs"]'), "none of the derivations"),
         (FRONT.replace("scale_missing", "scale_mising"), "none of the mistakes"),
     ],

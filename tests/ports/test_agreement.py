@@ -11,6 +11,8 @@ from small_numpy import port
 from veriformer.conformance_tests import compare
 from veriformer.conformance_tests.ports.compare_models import compare_models
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("seed", range(3))
 def test_torch_and_numpy(seed: int, tokens: Any) -> None:

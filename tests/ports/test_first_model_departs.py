@@ -13,6 +13,8 @@ from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.ports import port_lines
 from veriformer.conformance_tests.reports.ports_json import ports_as_json
 
+pytestmark = pytest.mark.long
+
 
 def _first_is(tokens: Any, **mistakes: Any) -> PortComparison:
     model = gpt()

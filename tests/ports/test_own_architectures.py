@@ -12,6 +12,8 @@ import pytest
 from veriformer.conformance_tests.ports.compare_models import compare_models
 from veriformer.conformance_tests.ports.findings import PortComparison
 
+pytestmark = pytest.mark.long
+
 _FOLDER = Path(__file__).parent / "own"
 _PORTS = ("conv_numpy", "experts_jax", "lstm_jax", "mixer_numpy", "retention_jax", "shaw_numpy", "ssm_jax")
 _FAULTS: list[dict[str, Any]] = tomllib.loads((_FOLDER / "faults.toml").read_text(encoding="utf-8"))["fault"]

@@ -12,6 +12,8 @@ from small_llama import Layer, in_pairs, llama
 from small_models import GPT, gpt
 from veriformer.conformance_tests.ports.compare_models import compare_models
 
+pytestmark = pytest.mark.long
+
 Change = Callable[[dict[str, Any]], object]
 
 

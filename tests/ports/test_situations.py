@@ -13,6 +13,8 @@ from small_numpy import port
 from veriformer.conformance_tests.ports.compare_models import compare_models
 from veriformer.conformance_tests.ports.findings import PortComparison
 
+pytestmark = pytest.mark.long
+
 INPUTS = np.random.default_rng(3).integers(0, TOKENS, (2, 9))
 
 

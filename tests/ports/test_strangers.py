@@ -13,6 +13,8 @@ import pytest
 from veriformer.conformance_tests.ports.compare_models import compare_models
 from veriformer.conformance_tests.ports.findings import PortComparison
 
+pytestmark = pytest.mark.long
+
 FOLDER = Path(__file__).parent / "strangers"
 
 

@@ -16,6 +16,8 @@ from veriformer.conformance_tests.recognition.recognise import recognise
 from veriformer.conformance_tests.run.model_laws import laws_tried
 from veriformer.conformance_tests.run.model_report import ModelReport
 
+pytestmark = pytest.mark.long
+
 os.environ.setdefault("KERAS_BACKEND", "jax")
 HERE = Path(__file__).with_name("strangers")
 

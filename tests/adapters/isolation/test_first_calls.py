@@ -14,6 +14,8 @@ from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_isolated
 
+pytestmark = pytest.mark.long
+
 COMPILES = """
 import sys
 import time

@@ -1,0 +1,65 @@
+"""`veriformer report`: reports that were written before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from veriformer.cli.failures import UserError
+from veriformer.cli.options import COLOR, file_option
+from veriformer.cli.output import printing, standard_output
+from veriformer.cli.reporting import refuse_report, write_report
+
+if TYPE_CHECKING:
+    from veriformer.conformance_tests.reports.changes.comparing import Changes
+
+
+@click.group("report", short_help="Compare reports that were written before.")
+def report_group() -> None:
+    """Read reports that --report or --json wrote."""
+
+
+@report_group.command("diff", short_help="Show what changed from an old report to a new one.")
+@click.argument("old", type=click.Path(path_type=Path), metavar="OLD")
+@click.argument("new", type=click.Path(path_type=Path), metavar="NEW")
+@file_option("--html", "html_file", meaning="Write a page of HTML that shows the changes.")
+@COLOR
+@click.option("--traceback", is_flag=True, help="Show where an error came from.")
+def diff_command(old: Path, new: Path, html_file: Path | None, color: bool, traceback: bool) -> int:
+    """Show what is newly broken, mended, otherwise named and no longer tried in a NEW report, compared with an OLD one.
+
+    Both are files that --report (.html) or --json (.json) wrote for check, compare or identify.
+
+    Exit status: 0 nothing is newly broken, 1 something is, 2 a report could not be read.
+    """
+    refuse_report(html_file, (str(old), str(new)), {})
+    changes = _changes(old, new)
+    write_report(html_file, lambda command: _page(changes, old, new, command))
+    with printing():
+        _print(changes, color=color)
+    return changes.exit_status
+
+
+def _changes(old: Path, new: Path) -> Changes:
+    from veriformer.conformance_tests.reports.changes.comparing import NotComparable, changes_between
+    from veriformer.conformance_tests.reports.changes.reading import UnreadableReport, read_report
+
+    try:
+        return changes_between(read_report(old), read_report(new))
+    except (UnreadableReport, NotComparable) as error:
+        raise UserError(str(error), error) from error
+
+
+def _page(changes: Changes, old: Path, new: Path, command: str) -> str:
+    from veriformer.conformance_tests.reports.html.changes_page import changes_page
+
+    return changes_page(changes, str(old), str(new), command=command)
+
+
+def _print(changes: Changes, *, color: bool) -> None:
+    from veriformer.conformance_tests.reports.changes.presenting import change_lines
+    from veriformer.conformance_tests.reports.screen import print_lines
+
+    console = standard_output(color=color)
+    print_lines(console, change_lines(changes, console.width))

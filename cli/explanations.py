@@ -34,7 +34,7 @@ def explain_command(identifier: str, proof: bool, traceback: bool) -> None:
         print_page(page)
 
 
-def _pages(identifier: str, *, proof: bool) -> list[Lines]:
+def _pages(identifier: str, *, proof: bool = False) -> list[Lines]:
     """Return a page for each thing of that name: an operation and a derivation may share one."""
     from veriformer.cli import pages
     from veriformer.cli.law_pages import law_page

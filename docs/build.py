@@ -21,6 +21,7 @@ from pages.hostile import hostile_page
 from pages.interface import interface_page
 from pages.kill_matrix import kill_matrix_page
 from pages.laws import laws_page
+from pages.markdown import fenced_mathematics
 from pages.mistake_pages import mistake_pages
 from pages.mistakes import mistakes_page
 from pages.operations import operations_page
@@ -56,7 +57,7 @@ def generated_pages() -> dict[str, str]:
         **mistake_pages(),
         **kill_matrix_page(),
         **seed_pages(),
-        **lesson_pages(),
+        **{path: fenced_mathematics(text) for path, text in lesson_pages().items()},
     }
 
 

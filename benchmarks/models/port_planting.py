@@ -72,7 +72,7 @@ PAIRS_OF_STRANGERS = {
     "clip_torch": "clip_hf",
     "cohere_torch": "cohere_hf",
     "distilbert_onnx": "distilbert_hf",
-    "encoder_keras": "encoder_torch",
+    "encoder_torch": "encoder_keras",
     "falcon_nnx": "falcon_hf",
     "gemma_torch": "gemma_hf",
     "mingpt_keras": "mingpt",

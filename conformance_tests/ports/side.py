@@ -16,6 +16,7 @@ from veriformer.conformance_tests.ports.items import Choice, Cut, Item, PortPart
 from veriformer.conformance_tests.ports.network_items import network_items
 from veriformer.conformance_tests.ports.pooling import pooling_items
 from veriformer.conformance_tests.ports.stream_items import (
+    attention_first,
     before,
     behind,
     choices,
@@ -56,8 +57,8 @@ class Side:
     @cached_property
     def parts(self) -> tuple[PortPart, ...]:
         """The parts, in the order of execution."""
-        found = [*self._beginnings(), *(self._sublayer(one) for one in self.model.readings), *self._ends()]
-        return tuple(found)
+        sublayers = attention_first(self.model.readings)
+        return (*self._beginnings(), *(self._sublayer(one) for one in sublayers), *self._ends())
 
     @cached_property
     def departures(self) -> tuple[Departure, ...]:

@@ -126,7 +126,8 @@ class Comparing:
             one.own_a = self._departures_of_one((self.first, first), (self.second, second))
             cuts = [(cut, other, apart(cut.array, other.array, cut.heads)) for cut, other in cuts_of(first, second)]
             # Without a value behind them, differences are taken to have an effect.
-            known = bool(cuts) and cuts[-1][0] is last_cut(first)
+            unused = first.unused or second.unused
+            known = bool(cuts) and (unused or cuts[-1][0] is last_cut(first))
             one.far = cuts[-1][2] if known else float("inf")
             # Values of other sizes are of parts that were read otherwise.
             alike = (far for cut, other, far in cuts if cut.array.size == other.array.size)

@@ -43,8 +43,7 @@ def image_items(flow: Flow, embedding: Embedding, one: LinearMap, path: str) -> 
     bias = None if one.bias is None else flow.array(one.bias).ravel()
     names = () if one.bias is None else flow.parameters_of(one.bias)
     yield Weight("patch bias", "embedding", one.step, path, bias, names, 0.0)
-    # A table that is added to all patches is no bias, though it stands where one does.
-    vectors = found.vectors if bias is None or bias.size != found.vectors.shape[-1] else found.vectors + bias
+    vectors = found.vectors if bias is None else found.vectors + bias
     yield Cut("patch vectors", "embedding", one.step, path, vectors, flow.unit(one.output))
     rows = _sequence_of(flow, embedding, one, vectors)
     if rows is not None:

@@ -147,7 +147,7 @@ class ModelReading:
         """The beginning of each stack."""
         found: dict[int, Embedding] = {}
         for one in self.readings:
-            stream = one.place.stream if one.place.stream is not None else one.place.input
+            stream = _without_what_is_read(one.place)
             inner = stream.of if one.place.before is None and isinstance(stream, Norm) else stream
             if one.stack not in found and one.layer == 0 and not self._has_sublayer(inner):
                 found[one.stack] = embedding_of(stream)
@@ -203,3 +203,12 @@ class ModelReading:
         """Return the norm or sum that is scaled, cut or pooled here; the expression itself where there is none."""
         inside = each_inside(expression, lambda one: isinstance(one, Norm | Sum | Output))
         return next((one for one in inside if isinstance(one, Norm | Sum)), expression)
+
+
+def _without_what_is_read(place: Place) -> Expression:
+    """Return the stream of a sublayer, without its norm that the sublayer reads and that is added to it once more."""
+    stream, read = place.stream, place.input
+    if not isinstance(stream, Sum) or not isinstance(read, Norm):
+        return read if stream is None else stream
+    terms = tuple(term for term in stream.terms if term.value != read.value)
+    return stream if len(terms) in (0, len(stream.terms)) else terms[0] if len(terms) == 1 else Sum(-1, terms)

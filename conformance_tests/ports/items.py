@@ -73,7 +73,7 @@ class Cut(Item):
 
 @dataclass(eq=False)
 class PortPart:
-    """A part of a model with its items, in the order in which they happen; `unused` says that no result depends on it."""
+    """A part of a model with its items, in the order in which they happen; no result depends on an `unused` one."""
 
     role: str
     stack: int

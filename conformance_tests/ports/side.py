@@ -93,6 +93,9 @@ class Side:
 
     def _beginnings(self) -> Iterator[PortPart]:
         for stack, embedding in self.model.embeddings:
+            if any(self.flow.depends_on_input(one.lookup.table) for one in embedding.tokens):
+                # Vectors that were picked out of a stream, as those for an expert are, begin none.
+                continue
             path = self.model.path_of_embedding(embedding) or self._path_of_projection(embedding)
             items = list(self._of_embedding(embedding, path))
             place = min((item.place for item in items), default=0)

@@ -87,7 +87,8 @@ class Both:
         """Return the differences of both in a run, part by part; none where no part was found to differ."""
         try:
             traces = self.first.recorded(run), self.second.recorded(run)
-            comparing = Comparing(self.comparing.first.name, traces[0], self.comparing.second.name, traces[1])
+            names = self.comparing.first.name, self.comparing.second.name
+            comparing = Comparing(names[0], traces[0], names[1], traces[1], padded=run.real is not None)
             found = comparing.result().differences
         except LoadError:
             return ()

@@ -147,7 +147,7 @@ class ModelReading:
         """The beginning of each stack."""
         found: dict[int, Embedding] = {}
         for one in self.readings:
-            stream = _without_what_is_read(one.place)
+            stream = _without_its_norm(one.place)
             inner = stream.of if one.place.before is None and isinstance(stream, Norm) else stream
             if one.stack not in found and one.layer == 0 and not self._has_sublayer(inner):
                 found[one.stack] = embedding_of(stream)
@@ -205,10 +205,11 @@ class ModelReading:
         return next((one for one in inside if isinstance(one, Norm | Sum)), expression)
 
 
-def _without_what_is_read(place: Place) -> Expression:
-    """Return the stream of a sublayer, without its norm that the sublayer reads and that is added to it once more."""
-    stream, read = place.stream, place.input
-    if not isinstance(stream, Sum) or not isinstance(read, Norm):
-        return read if stream is None else stream
-    terms = tuple(term for term in stream.terms if term.value != read.value)
-    return stream if len(terms) in (0, len(stream.terms)) else terms[0] if len(terms) == 1 else Sum(-1, terms)
+def _without_its_norm(place: Place) -> Expression:
+    """Return the stream that a sublayer is added to, without a norm of the stream that is added once more."""
+    stream = place.stream
+    if not isinstance(stream, Sum):
+        return place.input if stream is None else stream
+    values = {term.value for term in stream.terms}
+    terms = tuple(term for term in stream.terms if not (isinstance(term, Norm) and term.of.value in values))
+    return stream if len(terms) == len(stream.terms) else terms[0] if len(terms) == 1 else Sum(-1, terms)

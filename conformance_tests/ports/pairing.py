@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.ports.arrangements import Relation, relation
+from veriformer.conformance_tests.ports.arrangements import Relation, is_finer, relation
 from veriformer.conformance_tests.ports.compensation import marked
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.items import Choice, Item, PortPart, Weight
@@ -145,7 +145,7 @@ def _elsewhere(array: Array, every: Sequence[Weight]) -> Weight | None:
         ways = [weight.array.reshape(flat.shape)]
         # A table that is used as the last matrix too is its transpose.
         ways += [weight.array.T] if weight.array.T.shape == flat.shape else []
-        if any(agree(flat, way) for way in ways):
+        if any(agree(flat, way) or is_finer(way, flat) for way in ways):
             return weight
     return None
 

@@ -2,7 +2,8 @@
 
     python benchmarks/port_faults.py [PORT GLOB ...] [--seeds 0-4] [--where code|converter]
     python benchmarks/port_faults.py --held-out [PORT GLOB ...] [--seeds 0-4]
-    python benchmarks/port_faults.py --correct [PORT GLOB ...] [--seeds 0-4]
+    python benchmarks/port_faults.py --strangers [PORT GLOB ...]
+    python benchmarks/port_faults.py --correct [PORT GLOB ...] [--seeds 0-4] [--strangers]
 
 The faults are those of `models/ports/faults.toml`, one at a time. The source and the changed port are compared, each
 with its own weights. What counts is whether a difference is seen: the verdict "differ", or "inside" for a fault that no
@@ -12,6 +13,7 @@ where fewer than 97 % are seen, the first difference is in the right part for fe
 fewer than 85 %.
 
 With `--held-out`, the faults are those of `models/ports/held_out.toml`, which were written after the comparison.
+With `--strangers`, the ports and faults are those of `tests/ports/strangers`, whose weights know no seed.
 With `--correct`, the ports are compared unchanged: they must agree, else the exit status is 1.
 """
 
@@ -212,7 +214,7 @@ def print_correct(pairs: Sequence[str], seeds: Sequence[int]) -> bool:
         accused += [(pair, seed, one) for seed, one in found if one.verdict != "agree"]
         agree, harmless = sum(one.verdict == "agree" for _, one in found), max(one.harmless for _, one in found)
         slowest = max(one.seconds for _, one in found)
-        names = f"{pair} | {port_planting.PAIRS[pair]} | {port_planting.framework_of(pair)}"
+        names = f"{pair} | {port_planting.source_of(pair)} | {port_planting.framework_of(pair)}"
         print(f"| {names} | {len(found)} | {agree} | {harmless} | {slowest:.1f} s |", flush=True)
     for pair, seed, one in accused:
         print(f"- {pair}, seed {seed}: {one.verdict}, `{one.path_a}` | `{one.path_b}`, {one.step}: {one.sentence}")
@@ -227,14 +229,17 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--where", choices=("code", "converter"), help="faults in one of the two only")
     parser.add_argument("--correct", action="store_true", help="compare the ports without a fault")
     parser.add_argument("--held-out", action="store_true", help="the faults of models/ports/held_out.toml")
+    parser.add_argument("--strangers", action="store_true", help="the ports and faults of tests/ports/strangers")
     options = parser.parse_args(words)
     warnings.simplefilter("ignore")
-    pairs = port_planting.chosen(options.ports)
+    every = port_planting.PAIRS_OF_STRANGERS if options.strangers else port_planting.PAIRS
+    pairs = port_planting.chosen(options.ports, every)
     if not pairs:
-        parser.error(f"no port is called {' or '.join(options.ports)}; there are {', '.join(port_planting.PAIRS)}")
+        parser.error(f"no port is called {' or '.join(options.ports)}; there are {', '.join(every)}")
     if options.correct:
         return 0 if print_correct(pairs, options.seeds) else 1
     file = port_planting.HELD_OUT if options.held_out else port_planting.FAULTS
+    file = port_planting.FAULTS_OF_STRANGERS if options.strangers else file
     faults = [one for one in port_planting.faults(options.ports, file) if options.where in (None, one.where)]
     outcomes = [
         Outcome(fault, seed, answer(fault.pair, fault.text, seed)) for fault in faults for seed in options.seeds

@@ -77,21 +77,22 @@ def _is_of_flags(sequences: Sequences, place: Place) -> bool:
 
 def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding | None:
     """Return how an argument is to be read; None where no reading decides."""
-    without_effect = None
+    usual = None
     for rank, kind in product((2, 3, 4), ("bool", "int", "float", "additive")):
         readings = [Padding(name, kind, rank, true_is_real) for true_is_real in (True, False)]
         judged = [_decided(readings, sequences, inputs) for inputs in drawn]
         if judged[0] is not None and judged[0] == judged[1]:
             if judged[0] in readings:
                 return readings[readings.index(judged[0])]
-            without_effect = without_effect or readings[bool(_TRUE_IS_PADDING.search(name))]
-    return without_effect if without_effect is not None and _STANDARD.search(name) else None
+            usual = usual or readings[bool(_TRUE_IS_PADDING.search(name))]
+    return usual if usual is not None and _STANDARD.search(name) else None
 
 
 def _decided(readings: list[Padding], sequences: Sequences, inputs: Array) -> Padding | str | None:
-    """Return the reading under which hidden tokens have least influence, "none" if no reading has any effect.
+    """Return the reading under which hidden tokens have least influence, "none" if no reading hides them.
 
-    None where the model does not take the argument, or where the readings do not differ enough.
+    Positions that are counted by the argument are an effect, and hide nothing. None where the model does not take the
+    argument, or where the readings do not differ enough.
     """
     try:
         if not _STANDARD.search(readings[0].name) and not _may_hide_nothing(readings, sequences, inputs):
@@ -106,7 +107,8 @@ def _decided(readings: list[Padding], sequences: Sequences, inputs: Array) -> Pa
     least, other = found[order[0]], found[order[1]]
     if least < _MUCH_LESS * other and least < _LESS * plain:
         return readings[int(order[0])]
-    return None
+    counts = readings[0].rank == 2 and np.isfinite(found).all() and _may_hide_nothing(readings, sequences, inputs)
+    return "none" if counts else None
 
 
 def _may_hide_nothing(readings: list[Padding], sequences: Sequences, inputs: Array) -> bool:

@@ -23,7 +23,7 @@ import tomllib
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -41,6 +41,9 @@ from veriformer.adapters.capture.trace import Trace
 PORTS = Path(__file__).parent / "ports"
 FAULTS = PORTS / "faults.toml"
 HELD_OUT = PORTS / "held_out.toml"
+# Ports in the ways of people outside the project, which tests import too.
+STRANGERS = Path(__file__).parents[2] / "tests" / "ports" / "strangers"
+FAULTS_OF_STRANGERS = STRANGERS / "faults.toml"
 SEED = "VERIFORMER_PORT_SEED"
 CORRECT, LEAST_CHANGE = 2e-6, 10
 # The file of each port, and that of the model it was made from.
@@ -62,8 +65,44 @@ PAIRS = {
     "t5_torch": "t5_hf",
     "vit_keras": "vit_hf",
 }
+PAIRS_OF_STRANGERS = {
+    "bart_jax": "bart_hf",
+    "bloom_torch": "bloom_hf",
+    "charlm_keras": "charlm_lightning",
+    "clip_torch": "clip_hf",
+    "cohere_torch": "cohere_hf",
+    "distilbert_onnx": "distilbert_hf",
+    "encoder_torch": "encoder_keras",
+    "falcon_nnx": "falcon_hf",
+    "gemma_torch": "gemma_hf",
+    "mingpt_keras": "mingpt",
+    "mistral_nnx": "mistral_bf16",
+    "mixtral_torch": "mixtral_hf",
+    "nanogpt_equinox": "nanogpt",
+    "olmo2_jax": "olmo2_hf",
+    "opt_numpy": "opt_hf",
+    "phi_torch": "phi_hf",
+    "picture_equinox": "picture_torch",
+    "qwen2_torch": "qwen2_hf",
+    "qwen3_jax": "qwen3_hf",
+    "roberta_numpy": "roberta_hf",
+    "seq2seq_numpy": "seq2seq_torch",
+    "t5_jax": "t5_hf",
+    "translate_own": "translate_torch",
+    "whisper_linen": "whisper_hf",
+}
 CAUSES = ("weight", "convention", "mistake", "factor", "precision")
-_FRAMEWORKS = {"nnx": "Flax NNX", "jax": "JAX", "scan": "JAX", "torch": "torch", "numpy": "NumPy", "keras": "Keras"}
+_FRAMEWORKS = {
+    "nnx": "Flax NNX",
+    "linen": "Flax linen",
+    "jax": "JAX",
+    "scan": "JAX",
+    "torch": "torch",
+    "own": "torch",
+    "numpy": "NumPy",
+    "keras": "Keras",
+    "onnx": "ONNX",
+}
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -93,13 +132,13 @@ class Fault:
 
     def __post_init__(self) -> None:
         unknown = [one for one in self.cause if one not in CAUSES]
-        if unknown or self.pair not in PAIRS or self.where not in ("code", "converter"):
+        if unknown or self.pair not in {**PAIRS, **PAIRS_OF_STRANGERS} or self.where not in ("code", "converter"):
             raise ValueError(f"{self}: unknown pair, place or cause; causes are {', '.join(CAUSES)}")
 
     @property
     def text(self) -> str:
         """The changed port; ValueError where what is replaced is not there, or there more often than said."""
-        text = (PORTS / f"{self.pair}.py").read_text(encoding="utf-8")
+        text = (folder_of(self.pair) / f"{self.pair}.py").read_text(encoding="utf-8")
         times = text.count(self.find)
         if times < max(self.occurrence, 1) or (times != 1 and not self.occurrence):
             raise ValueError(f"{self.find!r} occurs {times} times in {self.pair}; it must once, or say `occurrence`")
@@ -116,7 +155,7 @@ def faults(globs: Sequence[str] = ("*",), file: Path = FAULTS) -> list[Fault]:
     """Return the faults of the pairs that the globs choose."""
     entries = tomllib.loads(file.read_text(encoding="utf-8"))["fault"]
     every = [Fault(**{name: _listed(name, value) for name, value in entry.items()}) for entry in entries]
-    return [fault for fault in every if fault.pair in chosen(globs)]
+    return [fault for fault in every if any(fnmatchcase(fault.pair, glob) for glob in globs)]
 
 
 def _listed(name: str, value: Any) -> Any:
@@ -126,24 +165,35 @@ def _listed(name: str, value: Any) -> Any:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def chosen(globs: Sequence[str]) -> list[str]:
+def chosen(globs: Sequence[str], pairs: Mapping[str, str] = PAIRS) -> list[str]:
     """Return the pairs that the globs choose, by the names of their ports."""
-    return [pair for pair in PAIRS if any(fnmatchcase(pair, glob) for glob in globs)]
+    return [pair for pair in pairs if any(fnmatchcase(pair, glob) for glob in globs)]
+
+
+def folder_of(pair: str) -> Path:
+    """Return the folder with the files of a pair."""
+    return PORTS if pair in PAIRS else STRANGERS
+
+
+def source_of(pair: str) -> str:
+    """Return the name of the model that a port was made from."""
+    return {**PAIRS, **PAIRS_OF_STRANGERS}[pair]
 
 
 def framework_of(pair: str) -> str:
     """Return what a port is written in."""
     end = pair.rpartition("_")[2]
-    return _FRAMEWORKS.get(end, end.upper() if end == "onnx" else end.capitalize())
+    return _FRAMEWORKS.get(end, end.capitalize())
 
 
 @contextmanager
 def planted(pair: str, text: str | None = None) -> Iterator[tuple[Path, Path]]:
     """Copy a pair to a temporary folder, the port perhaps changed, and yield the paths of source and port."""
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("drawing", PAIRS[pair], pair):
-            shutil.copy(PORTS / f"{name}.py", folder)
-        source, port = Path(folder) / f"{PAIRS[pair]}.py", Path(folder) / f"{pair}.py"
+        weights = "drawing" if pair in PAIRS else "trained"
+        for name in (weights, source_of(pair), pair):
+            shutil.copy(folder_of(pair) / f"{name}.py", folder)
+        source, port = Path(folder) / f"{source_of(pair)}.py", Path(folder) / f"{pair}.py"
         if text is not None:
             port.write_text(text, encoding="utf-8")
         yield source, port
@@ -233,7 +283,7 @@ def _agree(pairs: Sequence[str], seeds: Sequence[int]) -> int:
     for pair in pairs:
         found = max(difference(source_output(pair, seed), output(right_trace(pair, seed))) for seed in seeds)
         worst = max(worst, found)
-        print(f"| {pair} | {PAIRS[pair]} | {framework_of(pair)} | {found:.1e} |", flush=True)
+        print(f"| {pair} | {source_of(pair)} | {framework_of(pair)} | {found:.1e} |", flush=True)
     return 1 if worst > CORRECT else 0
 
 
@@ -273,10 +323,11 @@ def main(words: Sequence[str] | None = None) -> int:
     what.add_argument("--check", action="store_true", help="check that every fault is one")
     options = parser.parse_args(words)
     warnings.simplefilter("ignore")
-    if not chosen(options.pairs):
+    pairs = chosen(options.pairs)
+    if not pairs:
         parser.error(f"no port is called {' or '.join(options.pairs)}; there are {', '.join(PAIRS)}")
     if options.agree:
-        return _agree(chosen(options.pairs), options.seeds)
+        return _agree(pairs, options.seeds)
     return _check(faults(options.pairs), options.seeds)
 
 

@@ -38,9 +38,13 @@ _STRUCTURE = ("norm", "residual", "heads_output", "final_norm")
 
 
 class Comparing:
-    """Two models that were recorded on the same inputs; the numbers of their results may be `bound` apart."""
+    """Two models that were recorded on the same inputs; the numbers of their results may be `bound` apart.
 
-    def __init__(self, name_a: str, trace_a: Trace, name_b: str, trace_b: Trace) -> None:
+    With `padded` some of the tokens are padding, whose values do not matter.
+    """
+
+    def __init__(self, name_a: str, trace_a: Trace, name_b: str, trace_b: Trace, *, padded: bool = False) -> None:
+        self.padded = padded
         with np.errstate(all="ignore"):
             self.first, self.second = Side(name_a, trace_a), Side(name_b, trace_b)
             self.bound = max(rounding_of(self.first.flow), rounding_of(self.second.flow))
@@ -78,6 +82,8 @@ class Comparing:
     def _with_parting(self, differences: list[Difference], judged: Sequence[Judged]) -> list[Difference]:
         """Return the differences after the place where the models part by their values, if that is none of them."""
         named = [one for one in differences if one.cause.kind != "unknown"]
+        if named and self.padded:
+            return differences
         found = first_parting(self.first, self.second, self.bound)
         if found is None or (named and not self._comes_first(found, named[0], judged)):
             return differences
@@ -126,7 +132,8 @@ class Comparing:
             one.own_a = self._departures_of_one((self.first, first), (self.second, second))
             cuts = [(cut, other, apart(cut.array, other.array, cut.heads)) for cut, other in cuts_of(first, second)]
             # Without a value behind them, differences are taken to have an effect.
-            known = bool(cuts) and cuts[-1][0] is last_cut(first)
+            unused = first.unused or second.unused
+            known = bool(cuts) and (unused or cuts[-1][0] is last_cut(first))
             one.far = cuts[-1][2] if known else float("inf")
             # Values of other sizes are of parts that were read otherwise.
             alike = (far for cut, other, far in cuts if cut.array.size == other.array.size)

@@ -93,6 +93,7 @@ def _with_positions_moved(found: list[Finding]) -> list[Finding]:
 
 def _with_rows_left_out(found: list[Finding], first: PortPart, second: PortPart) -> list[Finding]:
     """Mark a table of positions without the rows before the first one that is read: position p gets the same row."""
+    found = _with_rows_counted_on(found)
     read = [_rows_from_start(part) for part in (first, second)]
     if read[0] is None or read[1] is None:
         return found
@@ -102,6 +103,30 @@ def _with_rows_left_out(found: list[Finding], first: PortPart, second: PortPart)
     words = "each position gets the same row, and the rows before are not used"
     moved = [one for one in found if one.key in ("positions", "positions table")]
     return [replace(one, harmless=words, is_layout=True) if one in moved else one for one in found]
+
+
+def _with_rows_counted_on(found: list[Finding]) -> list[Finding]:
+    """Mark tables without their first rows of which all tokens get as much earlier ones."""
+    by_key = {one.key: one for one in found}
+    words = "each token gets the same row, and the rows before are not used"
+    marked = []
+    for key, one in by_key.items():
+        rows = by_key.get(f"rows of {key}")
+        if one.relation is not None and one.relation.name == "rows from later" and rows is not None:
+            begin = _begin_in(one)
+            values = _values(rows)
+            if values is not None and {a - b for a, b in zip(*values, strict=False)} == {begin}:  # type: ignore[operator]
+                marked += [one, rows]
+    return [replace(one, harmless=words, is_layout=True) if one in marked else one for one in found]
+
+
+def _begin_in(one: Finding) -> int | None:
+    """Return the row of the first table with which the second one begins."""
+    first, second = (getattr(item, "array", None) for item in (one.first, one.second))
+    if first is None or second is None:
+        return None
+    starts = range(len(first) - len(second) + 1)
+    return next((at for at in starts if agree(second, first[at : at + len(second)])), None)
 
 
 def _rows_from_start(part: PortPart) -> Array | None:

@@ -9,7 +9,16 @@ from veriformer.conformance_tests.ports.items import Item, Weight
 
 # What may differ so little that only float64 shows it.
 _FINE = ("eps", "eps place", "scale", "factor", "embedding factor", "softcap", "activation", "base", "positions")
-_OF_STRUCTURE = ("norm before", "norm on_output", "norm after", "residual", "parallel", "merge", "final norm")
+_OF_STRUCTURE = (
+    "norm before",
+    "norm on_output",
+    "norm after",
+    "residual",
+    "parallel",
+    "merge",
+    "final norm",
+    "norms of the memory",
+)
 _FINE_RELATIONS = ("rounded", "scaled", "in part")
 
 

@@ -73,7 +73,7 @@ class Cut(Item):
 
 @dataclass(eq=False)
 class PortPart:
-    """A part of a model with its items, in the order in which they happen."""
+    """A part of a model with its items, in the order in which they happen; no result depends on an `unused` one."""
 
     role: str
     stack: int
@@ -81,6 +81,7 @@ class PortPart:
     path: str
     place: int
     items: list[Item] = field(default_factory=list)
+    unused: bool = False
 
     def weights(self) -> Sequence[Weight]:
         """Return its weights."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.ports.arrangements import Relation, relation
+from veriformer.conformance_tests.ports.arrangements import Relation, is_finer, relation
 from veriformer.conformance_tests.ports.compensation import marked
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.items import Choice, Item, PortPart, Weight
 from veriformer.conformance_tests.recognition.agreement import agree
+
+_TABLE = re.compile(r"table \d+")
 
 
 def findings_of(first: PortPart, second: PortPart, every: Sequence[Weight]) -> list[Finding]:
@@ -19,18 +23,46 @@ def findings_of(first: PortPart, second: PortPart, every: Sequence[Weight]) -> l
     Values are left out: they differ behind whatever differs.
     """
     found = [one for pair in _side_by_side(first, second) if (one := _differing(*pair, every)) is not None]
+    if any(_TABLE.fullmatch(one.key) and None in (one.first, one.second) for one in found):
+        found = [one for one in found if one.key != "tables"]
     found = _without_what_is_not_known(found, first, second)
     return marked(found, first, second)
 
 
 def _side_by_side(first: PortPart, second: PortPart) -> Iterator[tuple[Item | None, Item | None]]:
     """Yield the items of two parts in pairs, in the order of the first."""
-    others = {item.key: item for item in second.items}
+    names = _names_of_tables(first, second)
+    renamed = [replace(item, key=_with_own_table(item.key, names)) for item in second.items]
+    others = {item.key: item for item in renamed}
     own = {item.key for item in first.items}
-    waiting = [item for item in second.items if item.key not in own]
+    waiting = [item for item in renamed if item.key not in own]
     for item in first.items:
         yield item, others.get(item.key)
     yield from ((None, item) for item in waiting)
+
+
+def _names_of_tables(first: PortPart, second: PortPart) -> dict[str, str]:
+    """Return how tables of the second part are called in the first, where one of them has more tables."""
+    tables = [[one for one in part.weights() if _TABLE.fullmatch(one.key)] for part in (first, second)]
+    if len(tables[0]) == len(tables[1]):
+        return {}
+    left = list(tables[0])
+    names: dict[str, str] = {}
+    for one in tables[1]:
+        same = next((other for other in left if _have_equal_numbers(one, other)), None)
+        if same is not None:
+            left.remove(same)
+        names[one.key] = f"table {len(tables[0]) + len(names)}" if same is None else same.key
+    return names
+
+
+def _have_equal_numbers(one: Weight, other: Weight) -> bool:
+    return one.array is not None and other.array is not None and agree(one.array, other.array)
+
+
+def _with_own_table(key: str, names: dict[str, str]) -> str:
+    found = _TABLE.search(key)
+    return key if found is None else key.replace(found.group(), names.get(found.group(), found.group()))
 
 
 def _differing(first: Item | None, second: Item | None, every: Sequence[Weight]) -> Finding | None:
@@ -45,6 +77,10 @@ def _differing(first: Item | None, second: Item | None, every: Sequence[Weight])
 
 def _of_weights(first: Item | None, second: Item | None, every: Sequence[Weight]) -> Finding | None:
     if not isinstance(first, Weight) or not isinstance(second, Weight):
+        alone = first or second
+        if alone is not None and _TABLE.fullmatch(alone.key):
+            name = "missing" if second is None else "additional"
+            return Finding(first, second, Relation(name, name))
         # A choice says that one of them has no such norm, table or branch.
         return None
     one, other = _filled(first.array, second), _filled(second.array, first)
@@ -109,7 +145,7 @@ def _elsewhere(array: Array, every: Sequence[Weight]) -> Weight | None:
         ways = [weight.array.reshape(flat.shape)]
         # A table that is used as the last matrix too is its transpose.
         ways += [weight.array.T] if weight.array.T.shape == flat.shape else []
-        if any(agree(flat, way) for way in ways):
+        if any(agree(flat, way) or is_finer(way, flat) for way in ways):
             return weight
     return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,9 +12,12 @@ from veriformer.conformance_tests.ports.attention_items import attention_items
 from veriformer.conformance_tests.ports.hypotheses import UNIT
 from veriformer.conformance_tests.ports.image_items import image_items
 from veriformer.conformance_tests.ports.items import Choice, Cut, Item, PortPart, Weight
+from veriformer.conformance_tests.ports.memory_items import memory_items
 from veriformer.conformance_tests.ports.network_items import network_items
 from veriformer.conformance_tests.ports.pooling import pooling_items
+from veriformer.conformance_tests.ports.rows import has_rows, is_one_row, rows_taken, single_rows, without_single_rows
 from veriformer.conformance_tests.ports.stream_items import (
+    attention_first,
     before,
     behind,
     choices,
@@ -30,9 +32,8 @@ from veriformer.conformance_tests.recognition.departures import departures_of
 from veriformer.conformance_tests.recognition.embeddings import Embedding, positions_of
 from veriformer.conformance_tests.recognition.expressions import Activated, Fixed, Norm, Output, Scaled
 from veriformer.conformance_tests.recognition.findings import Departure
-from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
-from veriformer.conformance_tests.recognition.maps import LinearMap, Lookup
+from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import matrix_of
 from veriformer.conformance_tests.recognition.paths import common_path, path_of_maps
@@ -56,8 +57,10 @@ class Side:
     @cached_property
     def parts(self) -> tuple[PortPart, ...]:
         """The parts, in the order of execution."""
-        found = [*self._beginnings(), *(self._sublayer(one) for one in self.model.readings), *self._ends()]
-        return tuple(found)
+        # These say which sublayers nothing reads.
+        assert self.departures is not None
+        sublayers = attention_first(self.model.readings)
+        return (*self._beginnings(), *(self._sublayer(one) for one in sublayers), *self._ends())
 
     @cached_property
     def departures(self) -> tuple[Departure, ...]:
@@ -70,16 +73,18 @@ class Side:
         return tuple(self.flow.array(one) for one in self.trace.outputs)
 
     def _sublayer(self, one: Layered) -> PortPart:
-        part = PortPart(one.kind, one.stack, one.layer, one.path, one.first_step)
+        part = PortPart(one.kind, one.stack, one.layer, one.path, one.first_step, unused=one.idle)
         found = standing(self.model, one)
-        part.items += before(self.model, one, found)
+        # How a sublayer stands in its stream is read off what reads the stream.
+        part.items += [] if one.idle else before(self.model, one, found)
         part.items += choices(relations_but_memory(self.model, one), one.path)
+        part.items += memory_items(self.model, one)
         if one.attention is not None:
             part.items += attention_items(self.flow, one.attention, one.path)
         if one.network is not None:
             part.items += network_items(self.flow, one.network, one.path)
         part.items = [self._with_late_bias(one, item) for item in part.items]
-        part.items += behind(self.model, one, found)
+        part.items += [] if one.idle else behind(self.model, one, found)
         return part
 
     def _with_late_bias(self, one: Layered, item: Item) -> Item:
@@ -88,6 +93,9 @@ class Side:
 
     def _beginnings(self) -> Iterator[PortPart]:
         for stack, embedding in self.model.embeddings:
+            if any(self.flow.depends_on_input(one.lookup.table) for one in embedding.tokens):
+                # Vectors that were picked out of a stream, as those for an expert are, begin none.
+                continue
             path = self.model.path_of_embedding(embedding) or self._path_of_projection(embedding)
             items = list(self._of_embedding(embedding, path))
             place = min((item.place for item in items), default=0)
@@ -99,11 +107,12 @@ class Side:
 
     def _of_embedding(self, embedding: Embedding, path: str) -> Iterator[Item]:
         flow = self.flow
-        moving = [one.lookup for one in embedding.tokens if not flow.is_fixed(one.lookup.rows)]
+        lookups = [one.lookup for one in embedding.tokens if not flow.is_fixed(one.lookup.rows)]
+        moving = [one for one in lookups if not is_one_row(flow, one)]
         for number, lookup in enumerate(moving):
             table = flow.array(lookup.table)
             yield Weight(f"table {number}", "embedding", lookup.step, path, table, lookup.names)
-            yield from self._of_tokens(number, lookup, path)
+            yield rows_taken(flow, number, lookup, path)
         many = len(moving)
         words = f"rows of {many} {'table' if many == 1 else 'tables'} are looked up for each token"
         yield Choice("tables", "embedding", flow.maker(embedding.value) or 0, path, many, words)
@@ -130,23 +139,6 @@ class Side:
             yield from norm_items(flow, embedding.norm, "embedding norm", "norm")
         else:
             yield from self._stream(embedding, path)
-
-    def _of_tokens(self, number: int, lookup: Lookup, path: str) -> Iterator[Choice]:
-        """Yield which tokens the rows of a table belong to: those at the same places, or at others."""
-        rows = self.flow.array(lookup.rows).ravel()
-        for given in self.trace.inputs:
-            tokens = self.flow.array(given)
-            if tokens.dtype.kind != "i" or tokens.size != rows.size or tokens.ndim < 1:
-                continue
-            for shift in (0, 1, -1):
-                moved = np.roll(tokens, shift, axis=-1)
-                inner = slice(max(shift, 0), tokens.shape[-1] + min(shift, 0))
-                if np.array_equal(rows.reshape(tokens.shape)[..., inner], moved[..., inner]):
-                    neighbour = "before" if shift > 0 else "behind"
-                    words = f"the row of the token {neighbour} it" if shift else "its own row"
-                    words = f"each token gets {words}"
-                    yield Choice(f"rows of table {number}", "embedding", lookup.step, path, shift, words)
-                    return
 
     def _stream(self, embedding: Embedding, path: str) -> Iterator[Cut]:
         """Yield the stream as it begins; it may be a sum that the model never makes by itself."""
@@ -183,7 +175,7 @@ class Side:
     def _of_positions(self, embedding: Embedding, path: str) -> Iterator[Item]:
         flow = self.flow
         found = positions_of(
-            flow, _without_single_rows(flow, embedding), self.model.width_of(embedding), self.model.batch
+            flow, without_single_rows(flow, embedding), self.model.width_of(embedding), self.model.batch
         )
         kind = ("none", "", 0) if found is None else (found.kind, found.layout, found.start)
         words = "no positions are added" if found is None else f"{found.kind} positions {found.layout}".rstrip()
@@ -196,7 +188,7 @@ class Side:
         if found is not None:
             words = f"the positions are multiplied by {factor:g}"
             yield Choice("positions factor", "positions", at, own, factor, words)
-        single = _single_rows(flow, embedding)
+        single = single_rows(flow, embedding)
         words = "a row of a table is added to all tokens" if single else "no row of a table is added to all tokens"
         yield Choice("row for all", "embedding", at, path, bool(single), words, "token_type" if not single else "")
         for number, (value, names) in enumerate(single):
@@ -206,7 +198,7 @@ class Side:
             yield Weight(f"row for all {number}", "embedding", step, path, row, names, 0.0, stored=table)
         if found is None or found.kind != "learned":
             return
-        fixed = [one.lookup for one in embedding.tokens if _has_rows(flow, one.lookup)]
+        fixed = [one.lookup for one in embedding.tokens if has_rows(flow, one.lookup)]
         names = fixed[0].names if fixed else (found.path,)
         if len(names) == 1 and names[0] in self.trace.parameters:
             table = flow.array(self.trace.parameters[names[0]])
@@ -222,7 +214,7 @@ class Side:
         if value < 0 or not moving or any(flow.array(one).size != flow.array(value).size for one in moving):
             return
         stream = flow.array(value) / embedding.outer
-        fixed = [row for row, _ in _single_rows(flow, embedding)]
+        fixed = [row for row, _ in single_rows(flow, embedding)]
         added = stream - sum(flow.array(one).reshape(stream.shape) for one in moving)
         added = added - sum(flow.array(row).ravel()[-table.shape[-1] :] for row in fixed)
         rows = np.broadcast_to(added, stream.shape).reshape(-1, *stream.shape[-2:])[0]
@@ -276,29 +268,6 @@ class Side:
     def parameter(self, name: str) -> Array:
         """Return a parameter."""
         return np.asarray(self.flow.array(self.trace.parameters[name]))
-
-
-def _has_rows(flow: Flow, lookup: Lookup) -> bool:
-    """Return whether the rows of a lookup are fixed and not all the same, as those of positions are."""
-    rows = flow.array(lookup.rows)
-    return flow.is_fixed(lookup.rows) and rows.size > 1 and bool((rows != rows.flat[0]).any())
-
-
-def _single_rows(flow: Flow, embedding: Embedding) -> list[tuple[int, tuple[str, ...]]]:
-    """Return the terms that are one row for all tokens, as that of a segment is, with their parameters."""
-    fixed = [one.lookup for one in embedding.tokens if flow.is_fixed(one.lookup.rows)]
-    found = [(lookup.output, lookup.names) for lookup in fixed if not _has_rows(flow, lookup)]
-    for term in embedding.terms:
-        one_row = isinstance(term, Fixed) and flow.array(term.value).size == (flow.shape(term.value) or (0,))[-1]
-        if one_row and flow.depends_on_parameters(term.value):
-            found.append((term.value, flow.parameters_of(term.value)))
-    return found
-
-
-def _without_single_rows(flow: Flow, embedding: Embedding) -> Embedding:
-    """Return the beginning of a stream without the terms that are one row for all tokens."""
-    single = {value for value, _ in _single_rows(flow, embedding)}
-    return replace(embedding, terms=tuple(term for term in embedding.terms if term.value not in single))
 
 
 def relations_but_memory(model: ModelReading, one: Layered) -> Iterator[Aspect]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -85,11 +86,27 @@ def with_late_bias(model: ModelReading, one: Layered, weight: Weight) -> Weight:
     return weight
 
 
+def attention_first(readings: Sequence[Layered]) -> list[Layered]:
+    """Return sublayers in order, of those that are added to a stream in one sum the attention first.
+
+    Which of them a program computes first changes nothing.
+    """
+    found = list(readings)
+    for place, (one, other) in enumerate(pairwise(readings)):
+        if one.network is not None and other.attention is not None and _share_a_sum(one, other):
+            found[place], found[place + 1] = other, one
+    return found
+
+
+def _share_a_sum(one: Layered, other: Layered) -> bool:
+    sums = one.place.result, other.place.result
+    return sums[0] is not None and sums[1] is not None and sums[0].value == sums[1].value
+
+
 def _is_shared(model: ModelReading, one: Layered) -> bool:
     """Return whether the sum of a sublayer is that of a later one beside it, which is told there."""
-    result = one.place.result
-    later = [other.place.result for other in model.readings if other.first_step > one.first_step]
-    return result is not None and any(other is not None and other.value == result.value for other in later)
+    ordered = attention_first(model.readings)
+    return any(_share_a_sum(one, other) for other in ordered[ordered.index(one) + 1 :])
 
 
 def behind(model: ModelReading, one: Layered, found: dict[str, Choice]) -> Iterator[Item]:

@@ -30,10 +30,17 @@ def with_norms_of_the_stream(judged: Sequence[Judged]) -> None:
         if reads is not None and _only_side(reads) == 1 - side and _same_norm(stream, side, before, one):
             told = _told(one, side)
             if told is not None:
-                before.findings.remove(stream)
+                _without(before, stream)
                 one.findings = [told if finding is reads else finding for finding in one.findings]
         elif _adds_to_what_it_reads(one, side):
-            before.findings.remove(stream)
+            _without(before, stream)
+
+
+def _without(before: Judged, stream: Finding) -> None:
+    """Take a norm off a part that it does not belong to, and that ends alike without it."""
+    before.findings.remove(stream)
+    if not before.findings:
+        before.far = 0.0
 
 
 def _only_side(finding: Finding) -> int | None:

@@ -60,13 +60,18 @@ def cause_of_results(logits: Array, first: Array, second: Array, path: str) -> C
     """Return what one of two models does to the last values that both compute alike, and the other does not."""
     where = path or "the model"
     caps = [_cap(logits, result) for result in (first, second)]
-    if caps[0] != caps[1]:
+    if caps[0] != caps[1] and not _scaled(first, second):
         words = ["they are not capped" if cap is None else f"they are capped at ±{cap:.6g}" for cap in caps]
         sentence = f"the last values are the same; in A {words[0]}, in B {words[1]}"
         return Cause("convention", "softcap", sentence, 1.0, f"{where}: do to the last values what A does: {words[0]}")
     return cause_of_values(
         Cut("results", "unembedding", 0, path, first), Cut("results", "unembedding", 0, path, second)
     )
+
+
+def _scaled(first: Array, second: Array) -> bool:
+    """Return whether one result is the other times a number, as those under very different caps are not."""
+    return explained(first, second, NOTHING) is not None if first.size == second.size else False
 
 
 def _cap(logits: Array, result: Array) -> float | None:

@@ -107,32 +107,43 @@ class Maps:
     def _with_bias(self, index: int, step: Step, moving: int, fixed: int) -> LinearMap:
         product = step.results[0]
         own = [one for one in step.operands if one not in (moving, fixed)]
-        bias, output = (own[0], product) if own else self._added_bias(product)
+        bias, output = (own[0], product) if own else self._added_bias(product, self._columns(step, fixed))
         # What a fused bias was made of is no part of the matrix.
         return LinearMap(index, moving, fixed, product, output, bias, self.flow.parameters_of(fixed), step.module)
 
-    def _added_bias(self, product: int) -> tuple[int | None, int]:
+    def _columns(self, step: Step, fixed: int) -> int:
+        """Return how many columns the matrix of a product has."""
+        summed = step.attributes.get("contracted")
+        shape = self.flow.shape(fixed)
+        if summed is None:
+            return int(np.prod(shape))
+        return int(np.prod(shape)) // max(int(np.prod([shape[axis] for axis in summed[factors(step).index(fixed)]])), 1)
+
+    def _added_bias(self, product: int, columns: int) -> tuple[int | None, int]:
         """Return the vector of parameters that is added to a product next, with the sum; None where none is."""
         value = product
         for _ in range(4):
             users = [self.flow.steps[one] for one in self.flow.users(value)]
-            sums = [one for one in users if one.kind == Kind.ADDITION and self._vector(one, value) is not None]
+            sums = [one for one in users if one.kind == Kind.ADDITION and self._vector(one, value, columns) is not None]
             if len(users) == 1 and sums:
-                return self._vector(sums[0], value), sums[0].results[0]
+                return self._vector(sums[0], value, columns), sums[0].results[0]
             same = [one for one in users if one.kind == Kind.REARRANGEMENT and self._as_large(one, value)]
             if len(users) != 1 or not same:
                 return None, product
             value = same[0].results[0]
         return None, product
 
-    def _vector(self, step: Step, value: int) -> int | None:
-        """Return the other term of a sum where it is a vector of parameters as wide as the value or its heads."""
+    def _vector(self, step: Step, value: int, columns: int) -> int | None:
+        """Return the other term of a sum where it is a vector of parameters as wide as the value or its heads.
+
+        What has more numbers than the matrix has columns is a table, such as that of positions.
+        """
         others = [one for one in step.operands if one != value]
         if len(others) != 1 or not self.flow.is_fixed(others[0]) or not self.flow.depends_on_parameters(others[0]):
             return None
         vector, whole = self.flow.array(others[0]), self.flow.array(value)
         made_of = [self.flow.array(self.flow.trace.parameters[name]) for name in self.flow.parameters_of(others[0])]
-        wide = {whole.shape[-1], int(np.prod(whole.shape[-2:]))}
+        wide = {width for width in (whole.shape[-1], int(np.prod(whole.shape[-2:]))) if width <= columns}
         flat = bool(made_of) and all(one.size in wide for one in made_of)
         return others[0] if vector.size in wide or (flat and vector.size == whole.size) else None
 

@@ -147,7 +147,7 @@ class ModelReading:
         """The beginning of each stack."""
         found: dict[int, Embedding] = {}
         for one in self.readings:
-            stream = one.place.stream if one.place.stream is not None else one.place.input
+            stream = _without_its_norm(one.place)
             inner = stream.of if one.place.before is None and isinstance(stream, Norm) else stream
             if one.stack not in found and one.layer == 0 and not self._has_sublayer(inner):
                 found[one.stack] = embedding_of(stream)
@@ -203,3 +203,13 @@ class ModelReading:
         """Return the norm or sum that is scaled, cut or pooled here; the expression itself where there is none."""
         inside = each_inside(expression, lambda one: isinstance(one, Norm | Sum | Output))
         return next((one for one in inside if isinstance(one, Norm | Sum)), expression)
+
+
+def _without_its_norm(place: Place) -> Expression:
+    """Return the stream that a sublayer is added to, without a norm of the stream that is added once more."""
+    stream = place.stream
+    if not isinstance(stream, Sum):
+        return place.input if stream is None else stream
+    values = {term.value for term in stream.terms}
+    terms = tuple(term for term in stream.terms if not (isinstance(term, Norm) and term.of.value in values))
+    return stream if len(terms) == len(stream.terms) else terms[0] if len(terms) == 1 else Sum(-1, terms)

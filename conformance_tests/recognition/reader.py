@@ -307,7 +307,12 @@ class Reader:
         if np.array_equal(before, after):
             return self.read(moving[0])
         factor = factor_of(before, after, max(self.flow.unit(one) for one in (moving[0], value)))
-        return None if factor is None else Scaled(value, self.read(moving[0]), factor)
+        if factor is None:
+            return None
+        of = self.read(moving[0])
+        # The last step of an activation may be a factor: x · (1 + erf(x / √2)), halved.
+        activation = self._activation(value) if isinstance(of, Product | Unknown) else None
+        return activation or Scaled(value, of, factor)
 
 
 def _flat(terms: Sequence[Expression]) -> tuple[Expression, ...]:

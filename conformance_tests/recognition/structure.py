@@ -39,11 +39,15 @@ def relations(flow: Flow, reader: Reader, one: Layered, readings: Sequence[Layer
         yield Aspect("parallel", "norm", parallel, words, one.first_step)
     sublayer = one.place.sublayer
     if isinstance(sublayer, AttentionSublayer) and one.kind == "cross_attention":
-        queries, keys = (sublayer.reading(one[0]).input for one in (sublayer.query, sublayer.key))
-        memory = reader.read(keys).value
-        own = _roots(reader, keys) == _roots(reader, queries)
-        slug = "cross_attn_uses_decoder_states" if own else ""
+        memory = reader.read(sublayer.reading(sublayer.key[0]).input).value
+        slug = "cross_attn_uses_decoder_states" if reads_own_stream(reader, sublayer) else ""
         yield Aspect("memory", "cross_attention", memory, "it reads another memory", sublayer.key[0].step, slug)
+
+
+def reads_own_stream(reader: Reader, sublayer: AttentionSublayer) -> bool:
+    """Return whether keys are made of the stream that the queries are made of."""
+    queries, keys = (sublayer.reading(one[0]).input for one in (sublayer.query, sublayer.key))
+    return _roots(reader, keys) == _roots(reader, queries)
 
 
 def _stream_value(reader: Reader, one: Layered) -> int:

@@ -69,6 +69,15 @@ def test_every_fault_applies_and_is_a_python_program(planting: ModuleType) -> No
         compile(planted.text, planted.pair, "exec")
 
 
+def test_the_ports_of_strangers_and_their_faults_are_there(planting: ModuleType) -> None:
+    pairs = planting.PAIRS_OF_STRANGERS
+    assert {*pairs, *pairs.values(), "trained"} == {path.stem for path in planting.STRANGERS.glob("*.py")}
+    faults = planting.faults(file=planting.FAULTS_OF_STRANGERS)
+    assert len({(one.pair, one.text) for one in faults}) == len(faults) >= 100
+    for planted in faults:
+        compile(planted.text, planted.pair, "exec")
+
+
 def test_no_fault_is_there_twice(planting: ModuleType) -> None:
     texts = [(planted.pair, planted.text) for planted in planting.faults()]
     assert len(set(texts)) == len(texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from veriformer.adapters.errors import LoadError
+from veriformer.adapters.errors import CaptureError, LoadError
 from veriformer.adapters.whole_models.again import Offers, Repeatable, Run
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.comparing import Comparing
@@ -70,13 +70,25 @@ class Both:
     def apart(self, first: Run, second: Run | None = None, *, real: Array | None = None) -> float:
         """Return how far the results of both are apart in the rows of real tokens; LoadError where one has none."""
         results = self.first.results(first), self.second.results(second or first)
+        self._is_what_was_compared(*results)
         return rows_apart(*results, real)
+
+    def _is_what_was_compared(self, *results: Array) -> None:
+        """Raise CaptureError where a model that is run again gives another of its results."""
+        for name, side, array in zip("AB", (self.comparing.first, self.comparing.second), results, strict=True):
+            shape = side.outputs[0].shape if side.outputs else ()
+            if shape and array.shape[-1] != shape[-1]:
+                raise CaptureError(
+                    f"run again, {name} gives a result of shape {array.shape}, and the one that was compared has "
+                    f"shape {shape}"
+                )
 
     def located(self, name: str, run: Run) -> tuple[Difference, ...]:
         """Return the differences of both in a run, part by part; none where no part was found to differ."""
         try:
             traces = self.first.recorded(run), self.second.recorded(run)
-            comparing = Comparing(self.comparing.first.name, traces[0], self.comparing.second.name, traces[1])
+            names = self.comparing.first.name, self.comparing.second.name
+            comparing = Comparing(names[0], traces[0], names[1], traces[1], padded=run.real is not None)
             found = comparing.result().differences
         except LoadError:
             return ()

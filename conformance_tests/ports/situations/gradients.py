@@ -125,7 +125,8 @@ def _of_group(both: Both, group: _Group, found: Sequence[Mapping[str, Array]]) -
     if abs(inner[0] - inner[1]) <= allowed or abs(norm[0] - norm[1]) * weight <= allowed:
         return
     names = [sorted(one) for one in group.names]
-    yield _difference(both, names, _cause(names, inner, norm))
+    uses = sum(names[1][0] in weight.names for part in both.comparing.second.parts for weight in part.weights())
+    yield _difference(both, names, _cause(names, inner, norm, uses))
 
 
 def _numbers(names: set[str], known: Mapping[str, Array]) -> tuple[float, float]:
@@ -133,7 +134,8 @@ def _numbers(names: set[str], known: Mapping[str, Array]) -> tuple[float, float]
     return float(rows[:, 0].sum()), float(np.sqrt((rows[:, 1] ** 2).sum()))
 
 
-def _cause(names: Sequence[Sequence[str]], inner: Sequence[float], norm: Sequence[float]) -> Cause:
+def _cause(names: Sequence[Sequence[str]], inner: Sequence[float], norm: Sequence[float], uses: int) -> Cause:
+    """Return why a gradient is another one; `uses` counts the parts of B's model that take the parameter."""
     label_a, label_b = (", ".join(one) for one in names)
     change = f"{label_b}: let the gradient be that of A's {label_a}"
     if not norm[1]:
@@ -144,6 +146,9 @@ def _cause(names: Sequence[Sequence[str]], inner: Sequence[float], norm: Sequenc
         sentence = f"the gradient of B's {label_b} is {ratio:.6g} times that of A's {label_a}"
         return Cause("factor", "gradient scaled", sentence, 0.8, change)
     sentence = f"the gradient of B's {label_b} has the length {norm[1]:.3g}, and that of A's {label_a} {norm[0]:.3g}"
+    if uses > 1 and norm[1] < norm[0]:
+        words = f"{sentence}: it is used in {uses} places, and may be cut off behind one of them"
+        return Cause("mistake", "gradient cut off", words, 0.5, change)
     return Cause.unknown(sentence, change)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from veriformer.lessons.fractions_shown import exact
 from veriformer.pictures.model import Cell, Grid, Row
+from veriformer.pictures.numbers import FEWEST_DIGITS
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.core.verdict import Verdict
@@ -21,19 +22,25 @@ def side_by_side(verdict: Verdict, operation: Operation) -> Row | None:
     """Return the expected and the received matrix, wrong entries marked; None where the verdict is in words."""
     if verdict.wrong is None or isinstance(verdict.expected, str) or isinstance(verdict.actual, str):
         return None
-    expected, got, wrong = np.broadcast_arrays(verdict.expected, verdict.actual, verdict.wrong)
-    place = _place(wrong)
-    where = _where(place, expected.shape, operation, verdict.note)
-    grids = (
-        _grid("expected", _matrix(expected, place), np.zeros_like(_matrix(wrong, place))),
-        _grid("got", _matrix(got, place), _matrix(wrong, place)),
-    )
-    return Row(where, grids)
+    from veriformer.conformance_tests.reports.figures import telling_digits
+
+    arrays = np.broadcast_arrays(verdict.expected, verdict.actual, verdict.wrong)
+    place = _place(arrays[2])
+    where = _where(place, arrays[0].shape, operation, verdict.note)
+    expected, got, wrong = (_matrix(array, place) for array in arrays)
+    digits = telling_digits(expected, got, wrong)
+    # Only where they tell the wrong number from the expected one: elsewhere more digits are noise.
+    shown = np.where(wrong, digits, FEWEST_DIGITS)
+    unmarked = np.zeros_like(wrong)
+    return Row(where, (_grid("expected", expected, unmarked, shown), _grid("got", got, wrong, shown)))
 
 
 def matrix_grid(title: str, matrix: Array, row_axis: str = "", column_axis: str = "") -> Grid:
     """Return a matrix as a picture, its numbers as fractions where they are some."""
-    return _grid(title, np.atleast_2d(matrix), np.zeros(np.atleast_2d(matrix).shape, dtype=bool), row_axis, column_axis)
+    rows = np.atleast_2d(matrix)
+    return _grid(
+        title, rows, np.zeros(rows.shape, dtype=bool), np.full(rows.shape, FEWEST_DIGITS), row_axis, column_axis
+    )
 
 
 def _place(wrong: Array) -> tuple[int, ...]:
@@ -57,9 +64,9 @@ def _where(place: tuple[int, ...], shape: tuple[int, ...], operation: Operation,
     return ", ".join(f"{names[axis]} {index}" for axis, index in enumerate(place) if shape[axis] > 1)
 
 
-def _grid(title: str, matrix: Array, wrong: Array, row_axis: str = "", column_axis: str = "") -> Grid:
+def _grid(title: str, matrix: Array, wrong: Array, digits: Array, row_axis: str = "", column_axis: str = "") -> Grid:
     cells = tuple(
-        tuple(Cell(exact(value), "wrong" if bad else "plain") for value, bad in zip(row, marks, strict=True))
-        for row, marks in zip(matrix, wrong, strict=True)
+        tuple(Cell(exact(value, int(most)), "wrong" if bad else "plain") for value, bad, most in zip(*row, strict=True))
+        for row in zip(matrix, wrong, digits, strict=True)
     )
     return Grid(title, cells, row_axis, column_axis)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.text import Text
 from veriformer.conformance_tests.core.text import counted
 from veriformer.conformance_tests.reports.layout import Lines, blank, heading, paragraph
@@ -43,7 +45,8 @@ def _next(progress: Progress) -> Exercise | None:
 
 def _closing(progress: Progress, following: Exercise | None, width: int) -> Lines:
     done = sum(progress.is_done(one) for one in exercises().values())
-    lines = paragraph(f"{done} of {counted(len(exercises()), 'exercise')} done in {progress.folder}.", width)
+    place = "this folder" if progress.folder == Path() else str(progress.folder)
+    lines = paragraph(f"{done} of {counted(len(exercises()), 'exercise')} done in {place}.", width)
     if progress.unreadable:
         lines += paragraph(f"{FILE} there cannot be read; delete it and check again.", width)
     if following is None:

@@ -29,7 +29,8 @@ from veriformer.conformance_tests.mistakes import Mistake, PlantedMistake, catal
 from veriformer.conformance_tests.reports.arrays import axis_names, shape_of_result
 from veriformer.conformance_tests.reports.figures import telling_digits
 from veriformer.conformance_tests.reports.violation import inputs
-from veriformer.spec.operations import Operation
+from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS, Operation
 
 DATA = Path(__file__).resolve().parent / "smallest_cases.json"
 _WIDTH = 100
@@ -65,9 +66,18 @@ def write(cases: Mapping[str, Any]) -> None:
 
 
 def chosen(mistake: Mistake) -> PlantedMistake:
-    """Return the form of a mistake that shows it best: one with a wrong result before one that raises, NumPy first."""
+    """Return the form of a mistake that shows it best.
+
+    One with a wrong result comes before one that raises, an operation before the layers that contain it, NumPy first.
+    """
     frameworks = ("numpy", "torch", "jax")
-    return min(mistake.planted, key=lambda entry: (entry.errors, frameworks.index(entry.framework)))
+    order = list(OPERATIONS)
+
+    def rank(entry: PlantedMistake) -> tuple[bool, int, int]:
+        operation = LAWS[entry.laws[0]].operation.name
+        return entry.errors, order.index(operation), frameworks.index(entry.framework)
+
+    return min(mistake.planted, key=rank)
 
 
 def smallest(planted: PlantedMistake) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 from pages.laws import law_entry, laws_of
 from pages.markdown import code, counted, link, notice, page, table
 from pages.mistakes import mistakes_table
+from pages.pictures import drawn
 from pages.references import convention_link, operation_link, operation_page, topic_page
 from pages.topic import Topic, topic_of, topics
+from pages.visits import visits
 
 PATH = "operations.md"
 
@@ -21,6 +23,10 @@ width. Positions count from 0. [The interface](interface.md) says how an impleme
 _CAUGHT = """\
 Each was planted in a correct program, and a law of this operation fails on it. The page of a mistake draws the smallest
 case that shows it."""
+
+_TRIED = """\
+Where mistakes hide: equal lengths, one head, block sizes, shared masks. A test demands that a quick run visits each of
+these regions; [what is never drawn](../never_drawn.md) is measured as well."""
 
 
 def operations_page() -> dict[str, str]:
@@ -53,6 +59,8 @@ def _operation_page(operation: Operation) -> str:
         f"## Mistakes\n\n{_CAUGHT}",
         remarks().get(operation.name, ""),
         mistakes_table(operation, "../"),
+        f"## What a run tries\n\n{_TRIED}",
+        drawn(visits(operation.name)),
         f"## The {counted(len(laws), 'law')}",
         *map(law_entry, laws),
     )

@@ -7,15 +7,22 @@ import re
 from veriformer.conformance_tests.core.text import plain_lines
 
 _FRAME = re.compile(r'^  File "(?P<path>[^"]*)", line \d+.*\n(?:    .*\n)*', re.MULTILINE)
-_OURS = re.compile(r"veriformer.adapters.(calling|isolation.\w+|\w+_arrays)\.py$")
+_OURS = re.compile(
+    r"[/\\]veriformer[/\\](conformance_tests[/\\].*|adapters[/\\](calling|results|isolation[/\\]\w+|\w+_arrays))\.py$"
+)
 _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python\d[^/\\]*)[/\\]|^<frozen ")
 _MOST_LINES = 30
 _MOST_LINES_OF_THE_USER = 12
 
 
 def traceback_lines(traceback: str, *, whole: bool) -> list[str]:
-    """Return a traceback without the suite's own frames; unless `whole`, without those of packages too, and shorter."""
+    """Return a traceback without the suite's own frames; unless `whole`, without those of packages too, and shorter.
+
+    Nothing is left of the traceback of an exception that the suite itself raised about a result.
+    """
     called = _without(_OURS, traceback)
+    if not _FRAME.search(called):
+        return []
     if whole:
         return plain_lines(called, _MOST_LINES)
     own = _without(_INSTALLED, called)

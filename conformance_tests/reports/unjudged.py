@@ -108,9 +108,8 @@ def _named(ids: list[str], options: Options) -> str:
 def circumstances(report: Report, result: LawResult, options: Options) -> Lines:
     """Return where the operation raised, and the case on which a law could not be judged."""
     lines: Lines = []
-    if result.traceback:
+    if shown := traceback_lines(_beyond_reason(result), whole=options.traceback):
         lines += labelled("traceback", [""])
-        shown = traceback_lines(_beyond_reason(result), whole=options.traceback)
         lines += labelled("", shown, INDENT + 2, label_width=0)
     if result.counterexample is not None:
         lines += smallest_case(result.counterexample, options.width)

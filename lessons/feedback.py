@@ -49,13 +49,19 @@ def outcome_sentence(outcome: Outcome) -> str:
     """Return the sentence about an outcome: the first broken law, or why no law could be tried."""
     law = outcome.law
     if law is None:
-        return _ended(f"{outcome.sentence[:1].upper()}{outcome.sentence[1:]}")
+        return _ended(_begun(outcome.sentence))
     return law.law.statement if law.status == "failed" else _ended(law.reason)
 
 
 def hint_lines(hints: Hints, layer: Layer, width: int = WIDTH) -> Lines:
     """Return one hint."""
     return {1: _law_and_case, 2: _question, 3: _mistake}[layer](hints, width)
+
+
+def _begun(sentence: str) -> str:
+    """Return a sentence with a capital, unless it begins with a name such as softmax.py."""
+    first = sentence.partition(" ")[0]
+    return sentence if "." in first or "_" in first else f"{sentence[:1].upper()}{sentence[1:]}"
 
 
 def _ended(sentence: str) -> str:

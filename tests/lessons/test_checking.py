@@ -59,6 +59,10 @@ def test_what_cannot_run_gets_a_sentence(tmp_path: Path, text: str, state: str, 
     assert "Traceback" not in str(outcome)
 
 
+def test_the_name_of_a_file_keeps_its_small_letter(tmp_path: Path) -> None:
+    assert "softmax.py is empty" in str(checked(tmp_path, ""))
+
+
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [

@@ -14,6 +14,8 @@ from html_pages import Parsed, is_in_order
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from veriformer.conformance_tests import Report, check
+from veriformer.conformance_tests.comparison.comparison import CaseComparison, Comparison, OperationComparison
+from veriformer.conformance_tests.comparison.comparison import Cause as Reason
 from veriformer.conformance_tests.conventions.evidence import Evidence
 from veriformer.conformance_tests.conventions.identification import Identification, Identified
 from veriformer.conformance_tests.conventions.profile import Finding
@@ -26,12 +28,19 @@ from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 from veriformer.conformance_tests.ports.findings import Cause, Difference, PartPair, PortComparison, WeightPair
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Recognition, Suspected
-from veriformer.conformance_tests.reports.html.pages import check_page, identification_page, port_page, write_page
+from veriformer.conformance_tests.reports.html.pages import (
+    check_page,
+    comparison_page,
+    identification_page,
+    port_page,
+    write_page,
+)
 from veriformer.conformance_tests.reports.html.wording import check_sentence
 from veriformer.conformance_tests.reports.json_report import report_as_json
 from veriformer.conformance_tests.run.model_report import model_report
 from veriformer.conformance_tests.run.report import Report as RunReport
 from veriformer.spec.laws import LAWS
+from veriformer.spec.operations import OPERATIONS
 
 LEAK = "attention.causal.no_future_leak"
 SLUG = "causal_diagonal_off_by_one"
@@ -296,6 +305,7 @@ def untrusted(text: str) -> list[str]:
         check_page([a_model(text)]),
         port_page(a_port(text)),
         identification_page([an_identification(text)], [(text, text)]),
+        comparison_page(a_comparison(text), command=text),
     ]
 
 
@@ -323,6 +333,29 @@ def an_identification(text: str) -> Identification:
     evidence = Evidence("asked", text, (), ())
     item = Identified("softmax", "softmax_dtype", "input", "declared", "contradicted", text, (), (evidence,))
     return Identification(text, "numpy", (item,), ("softmax",))
+
+
+def a_comparison(text: str) -> Comparison:
+    apart = ((text,), (text,))
+    found = leak().counterexample
+    answer = np.zeros((1, 1, 2, 1))
+    answered = CaseComparison(
+        found.case, "float32", found.calls[0].arguments, (answer, None), (text, text), (answer, None),
+        cause=Reason("first", (), raised=True),
+    )  # fmt: skip
+    unjudged = OperationComparison(
+        OPERATIONS["scaled_dot_product_attention"],
+        (text, "other"),
+        keywords=apart,
+        refused_by_one=apart,
+        reason=text,
+        unjudged=1,
+        unjudged_because=text,
+    )
+    differing = replace(unjudged, reason="", unjudged=0, differences=(answered,), checks=(one_mistake(name=text), None))
+    return Comparison(
+        text, "other", (text, "numpy"), 0, "quick", (unjudged, differing), (text,), (text,), apart, (text,)
+    )
 
 
 @pytest.fixture(scope="module")

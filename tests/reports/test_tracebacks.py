@@ -6,9 +6,7 @@ import pytest
 from veriformer.conformance_tests.reports.tracebacks import traceback_lines
 
 _HEAD = "Traceback (most recent call last):\n"
-_SUITE = (
-    '  File "/somewhere/veriformer/adapters/results.py", line 70, in read_results\n    return read_result()\n'
-)
+_SUITE = '  File "/somewhere/veriformer/adapters/results.py", line 70, in read_results\n    return read_result()\n'
 _CALLING = '  File "/somewhere/veriformer/adapters/calling.py", line 9, in call\n    return function(*arguments)\n'
 _USER = '  File "/home/me/my_softmax.py", line 3, in softmax\n    return x.nothing\n'
 _LIBRARY = '  File "/venv/lib/python3.11/site-packages/torch/functional.py", line 5, in norm\n    raise error\n'

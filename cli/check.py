@@ -15,9 +15,9 @@ from veriformer.cli.exports import Exports, export_options
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
 from veriformer.cli.helpers import pool_for, record_for
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
-from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_unwritable, tier_option, writing
+from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_files, tier_option, writing
 from veriformer.cli.output import printing, standard_output
-from veriformer.cli.reporting import REPORT, refuse_report, write_report
+from veriformer.cli.reporting import REPORT, write_report
 from veriformer.cli.seconds import Seconds
 
 if TYPE_CHECKING:
@@ -135,15 +135,8 @@ def check_command(**options: Any) -> int:
     """
     arguments = Arguments(**options)
     sources = (*arguments.implementations, *([str(arguments.expected_failures)] if arguments.expected_failures else []))
-    refuse_unwritable(arguments.json_file, sources)
-    others = {"json": arguments.json_file, "resume": arguments.resume, "report": arguments.report_file}
-    arguments.exports.refuse_unwritable(sources, **others)
-    # A file that is no record of a run is left as it is.
-    refuse_unwritable(arguments.resume)
-    resume, json_file = arguments.resume, arguments.json_file
-    if resume is not None and json_file is not None and resume.resolve() == json_file.resolve():
-        raise UserError(f"--json and --resume both write {resume}; give each a file of its own")
-    refuse_report(arguments.report_file, sources, {"--json": json_file, "--resume": resume})
+    files = {"--report": arguments.report_file, "--json": arguments.json_file, **arguments.exports.files}
+    refuse_files(files, sources, arguments.resume)
     expected = _read_expected_failures(arguments)
     outcome = _checked(arguments, expected)
     if arguments.remove_stale and arguments.expected_failures is not None and expected is not None:

@@ -9,9 +9,9 @@ import click
 from veriformer.cli.exports import export_options
 from veriformer.cli.failures import UserError
 from veriformer.cli.isolation import Isolation, isolation_options
-from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_unwritable, tier_option, writing
+from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_files, tier_option, writing
 from veriformer.cli.output import printing, standard_output
-from veriformer.cli.reporting import REPORT, refuse_report, write_report
+from veriformer.cli.reporting import REPORT, write_report
 
 if TYPE_CHECKING:
     from veriformer.cli.exports import Exports
@@ -50,9 +50,8 @@ def compare_command(**options: Any) -> int:
     """
     both = (options["first"], options["second"])
     sources = (*both, *([str(options["inputs"])] if options["inputs"] else []))
-    refuse_unwritable(options["json_file"], sources)
-    refuse_report(options["report_file"], sources, {"--json": options["json_file"]})
-    options["exports"].refuse_unwritable(sources, json=options["json_file"], report=options["report_file"])
+    files = {"--report": options["report_file"], "--json": options["json_file"], **options["exports"].files}
+    refuse_files(files, sources)
     from veriformer.adapters.capture.probable import is_probably_a_model
 
     if any(is_probably_a_model(one) for one in both):

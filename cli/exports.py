@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from veriformer.cli.failures import UserError
-from veriformer.cli.options import Decorator, file_option, refuse_unwritable, writing
+from veriformer.cli.options import Decorator, file_option, writing
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.exports.outcome import Outcome
@@ -36,16 +36,6 @@ class Exports:
     def files(self) -> dict[str, Path]:
         """The files that were asked for, by option."""
         return {f"--{name}": path for name, path in vars(self).items() if path is not None}
-
-    def refuse_unwritable(self, sources: Sequence[str] = (), **others: Path | None) -> None:
-        """Raise UserError if a file cannot be written, or is the same as another one or one of `others`."""
-        given = {f"--{name}": path for name, path in others.items() if path is not None}
-        for name, path in self.files.items():
-            refuse_unwritable(path, sources)
-            for other, known in given.items():
-                if known.resolve() == path.resolve():
-                    raise UserError(f"{other} and {name} both write {path}; give each a file of its own")
-            given[name] = path
 
     @property
     def wanted(self) -> bool:

@@ -9,9 +9,9 @@ import click
 from veriformer.cli.exports import Exports, export_options
 from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_broken_packages, show_user_error
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
-from veriformer.cli.options import COLOR, OPERATION, file_option, flag, refuse_unwritable, writing
+from veriformer.cli.options import COLOR, OPERATION, file_option, flag, refuse_files, writing
 from veriformer.cli.output import printing, standard_output
-from veriformer.cli.reporting import REPORT, refuse_report, write_report
+from veriformer.cli.reporting import REPORT, write_report
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.conventions.identification import Identification
@@ -50,9 +50,7 @@ def identify_command(
 
     Exit status: 0 no declared value is contradicted, 1 one is, 2 it could not run.
     """
-    refuse_unwritable(json_file, implementations)
-    refuse_report(report_file, implementations, {"--json": json_file})
-    exports.refuse_unwritable(implementations, json=json_file, report=report_file)
+    refuse_files({"--report": report_file, "--json": json_file, **exports.files}, implementations)
     show_broken_packages()
     found, failures = _identified(Isolation(implementations, isolation), implementations, operations, conventions)
     _write_json(json_file, found, failures)

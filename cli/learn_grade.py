@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 from veriformer.cli.failures import UserError
-from veriformer.cli.options import file_option, refuse_unwritable, writing
+from veriformer.cli.options import file_option, refuse_files, writing
 
 if TYPE_CHECKING:
     from veriformer.lessons.grading import Grade
@@ -29,10 +29,11 @@ def grade_command(
     Each answer runs in a process of its own, within the rubric's limits of time and memory. Exit status: 0 all points,
     1 not all, 2 it could not run.
     """
-    for file in (json_file, junit_file):
-        refuse_unwritable(file, [str(one) for one in (rubric, cs336) if one is not None])
+    read = [str(one) for one in (rubric, cs336) if one is not None]
+    refuse_files({"--json": json_file, "--junit": junit_file}, read)
     grades = _adapter_grades(cs336, folder, rubric) if cs336 is not None else _folder_grades(folder, rubric)
     from veriformer.cli.output import print_page
+    from veriformer.conformance_tests.run.atomic import write_text
     from veriformer.lessons.grade_reports import grade_lines, grades_json, grades_junit, total_lines, totals
 
     done = []
@@ -45,7 +46,7 @@ def grade_command(
     ):
         if file is not None:
             with writing(file):
-                file.write_text(text, encoding="utf-8")
+                write_text(file, text)
     print_page(total_lines(done))
     got, of = totals(done)
     return int(got < of)

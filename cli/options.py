@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,23 @@ def refuse_unwritable(path: Path | None, sources: Sequence[str] = ()) -> None:
         if not path.resolve().parent.is_dir():
             raise UserError(f"cannot write {path}: there is no folder {path.parent}")
         path.exists()
+
+
+def refuse_files(files: Mapping[str, Path | None], sources: Sequence[str] = (), resume: Path | None = None) -> None:
+    """Raise UserError before the run if one of its results cannot be written, or if two options write the same file.
+
+    `files` are by option. That of `--resume` is read first, and left as it is where it is no record of a run.
+    """
+    for path in files.values():
+        refuse_unwritable(path, sources)
+    refuse_unwritable(resume)
+    written: dict[Path, str] = {}
+    for name, path in {**files, "--resume": resume}.items():
+        if path is None:
+            continue
+        other = written.setdefault(path.resolve(), name)
+        if other != name:
+            raise UserError(f"{other} and {name} both write {path}; give each a file of its own")
 
 
 def _is_same(path: Path, source: str) -> bool:

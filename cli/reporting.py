@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import click
-from veriformer.cli.failures import UserError
-from veriformer.cli.options import file_option, refuse_unwritable, writing
+from veriformer.cli.options import file_option, writing
 
 REPORT = file_option("--report", "report_file", meaning="Write a page of HTML that shows what was found.")
-
-
-def refuse_report(path: Path | None, sources: Sequence[str], others: dict[str, Path | None]) -> None:
-    """Raise UserError before the run if its page cannot be written, or if another option writes the same file."""
-    refuse_unwritable(path, sources)
-    for name, other in others.items():
-        if path is not None and other is not None and path.resolve() == other.resolve():
-            raise UserError(f"--report and {name} both write {path}; give each a file of its own")
 
 
 def write_report(path: Path | None, page: Callable[[str], str]) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 from veriformer.cli.failures import UserError
-from veriformer.cli.options import COLOR, file_option
+from veriformer.cli.options import COLOR, file_option, refuse_unwritable
 from veriformer.cli.output import printing, standard_output
-from veriformer.cli.reporting import refuse_report, write_report
+from veriformer.cli.reporting import write_report
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.changes.comparing import Changes
@@ -33,7 +33,7 @@ def diff_command(old: Path, new: Path, html_file: Path | None, color: bool, trac
 
     Exit status: 0 nothing is newly broken, 1 something is, 2 a report could not be read.
     """
-    refuse_report(html_file, (str(old), str(new)), {})
+    refuse_unwritable(html_file, (str(old), str(new)))
     changes = _changes(old, new)
     write_report(html_file, lambda command: _page(changes, old, new, command))
     with printing():

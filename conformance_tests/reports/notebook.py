@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 from veriformer.conformance_tests.comparison.comparison import Comparison
 from veriformer.conformance_tests.conventions.identification import Identification
 from veriformer.conformance_tests.core.law_result import LawResult, Status, is_unexpected
@@ -18,6 +16,7 @@ from veriformer.conformance_tests.ports.findings import PortComparison
 from veriformer.conformance_tests.reports import ports
 from veriformer.conformance_tests.reports.console import summary
 from veriformer.conformance_tests.reports.diagnoses import findings_of
+from veriformer.conformance_tests.reports.grids import error_bar
 from veriformer.conformance_tests.reports.model import counts_sentence, verdict_sentence
 from veriformer.conformance_tests.reports.places import shown_file
 from veriformer.conformance_tests.reports.ranking import most_telling_first
@@ -27,7 +26,7 @@ from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 from veriformer.pictures.from_arrays import compared
 from veriformer.pictures.html import Entry, card
-from veriformer.pictures.model import Cell, ErrorBar, Grid, Mark, Node, Tree
+from veriformer.pictures.model import Cell, Grid, Mark, Node, Tree
 from veriformer.pictures.model import Status as NodeStatus
 
 _MOST_OPERATIONS = 3
@@ -107,7 +106,7 @@ def identification_card(identification: Identification) -> str:
         for item in identification.conventions
     )
     names = tuple(item.convention for item in identification.conventions)
-    columns = ("operation", "value", "known as", "told")
+    columns = ("operation", "value", "known as", "shown by calls")
     reasons = [
         Entry(plain(item.reason, 400), f"{item.convention} of {item.operation}")
         for item in identification.conventions
@@ -151,12 +150,8 @@ def _pictures(verdict: Verdict) -> Iterator[Entry]:
         yield Entry(plain(str(verdict.actual), 400), "got")
         return
     yield Entry(compared("", verdict.expected, verdict.actual, verdict.wrong))
-    expected, actual = np.broadcast_arrays(verdict.expected, verdict.actual)
-    with np.errstate(invalid="ignore"):
-        errors = np.abs(actual - expected)[np.broadcast_to(verdict.wrong, expected.shape)]
-    error = float(np.max(np.where(np.isnan(errors), np.inf, errors), initial=0.0))
-    explained = error / verdict.excess if 0 < verdict.excess < math.inf and math.isfinite(error) else 0.0
-    yield Entry(ErrorBar("error", error, explained))
+    if bar := error_bar(verdict):
+        yield Entry(bar)
 
 
 def _counts(results: Sequence[LawResult]) -> Grid:

@@ -8,7 +8,7 @@ from veriformer.conformance_tests.core.text import plain_lines
 
 _FRAME = re.compile(r'^  File "(?P<path>[^"]*)", line \d+.*\n(?:    .*\n)*', re.MULTILINE)
 _OURS = re.compile(
-    r"[/\\]veriformer[/\\](conformance_tests[/\\].*|adapters[/\\](calling|results|isolation[/\\]\w+|\w+_arrays))\.py$"
+    r"[/\\]veriformer[/\\](conformance_tests[/\\].*|adapters[/\\](calling|results|arrays_taken|isolation[/\\]\w+|\w+_arrays))\.py$"
 )
 _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python\d[^/\\]*)[/\\]|^<frozen ")
 _MOST_LINES = 30

@@ -9,35 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from veriformer.cli import main
 from veriformer.conformance_tests.run import checking
 
-RIGHT = """
-import numpy as np
-def softmax(x):
-    e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
-"""
-WRONG = RIGHT.replace(" - x.max(axis=-1, keepdims=True)", "")
 LAWS = ("--law", "softmax.large_logits", "--law", "softmax.shape", "--tier", "quick")
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    (tmp_path / "right.py").write_text(RIGHT)
-    (tmp_path / "wrong.py").write_text(WRONG)
-    (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as end:
-            main(arguments)
-        captured = capsys.readouterr()
-        return int(end.value.code or 0), captured.out, captured.err
-
-    return command
 
 
 def test_all_laws_hold(run: Run) -> None:

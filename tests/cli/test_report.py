@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from veriformer.cli import main
 
 RIGHT = """
 import numpy as np
@@ -18,22 +17,6 @@ WRONG = RIGHT.replace(" - x.max(axis=-1, keepdims=True)", "")
 LAWS = ("--law", "softmax.large_logits", "--law", "softmax.shape", "--tier", "quick")
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    (tmp_path / "right.py").write_text(RIGHT)
-    (tmp_path / "wrong.py").write_text(WRONG)
-    (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as end:
-            main(arguments)
-        captured = capsys.readouterr()
-        return int(end.value.code or 0), captured.out, captured.err
-
-    return command
 
 
 def test_a_violation_is_on_the_page_with_the_command_and_the_code(run: Run) -> None:

@@ -13,8 +13,10 @@ _LIBRARY = '  File "/venv/lib/python3.11/site-packages/torch/functional.py", lin
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_an_exception_of_the_suite_has_no_frames(whole):
-    assert traceback_lines(f"{_HEAD}{_CALLING}{_SUITE}UnjudgeableResult: softmax returned None", whole=whole) == []
+@pytest.mark.parametrize("raising", ["results", "arrays_taken"])
+def test_an_exception_of_the_suite_has_no_frames(whole, raising):
+    frames = f"{_CALLING}{_SUITE.replace('results', raising)}"
+    assert traceback_lines(f"{_HEAD}{frames}UnjudgeableResult: softmax returned None", whole=whole) == []
 
 
 def test_frames_of_the_user_remain():

@@ -62,12 +62,17 @@ class ArrayFramework(Protocol):
         """Call an operation as its users do, wait for the result, and detach it from the recorded graph."""
 
     def vector_jacobian_product(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        cotangent: Any,
+        differentiated: tuple[int, ...],
     ) -> tuple[Any, ...]:
-        """Return the gradient of ⟨cotangent, function(*arguments)⟩ by each argument, by automatic differentiation.
+        """Return the gradients of ⟨cotangent, function(*arguments)⟩ by some arguments, by automatic differentiation.
 
-        An argument that the result does not depend on has the gradient zero. NotDifferentiable when the result is
-        detached from all of them, has another shape than the cotangent, or the framework does not differentiate.
+        `differentiated` are the places of these arguments; the others may be integers. An argument that the result does
+        not depend on has the gradient zero. NotDifferentiable when the result is detached from all of them, has another
+        shape than the cotangent, or the framework does not differentiate.
         """
 
     def use_one_thread(self) -> None:

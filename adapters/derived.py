@@ -1,9 +1,9 @@
-"""Operations derived from others: the backward pass of an attention that can be differentiated."""
+"""Operations derived from others: the backward pass of each operation that can be differentiated."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -11,12 +11,7 @@ from typing import Any
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.implementation import Callables
 from veriformer.adapters.signatures import keyword_names
-from veriformer.spec.operations import OPERATIONS
-
-# The derived operations, and the operations that they are derived from.
-BACKWARD: Mapping[str, str] = MappingProxyType(
-    {"scaled_dot_product_attention_backward": "scaled_dot_product_attention"}
-)
+from veriformer.spec.operations import OPERATIONS, Operation
 
 
 class DerivedBackward:
@@ -29,20 +24,30 @@ class DerivedBackward:
         self._forward = forward
         self._framework = framework
         specification = OPERATIONS[operation]
-        features = [name for name in specification.features if name in keyword_names(forward)]
-        required, optional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
-        self.__signature__ = inspect.Signature(
-            [
-                *(inspect.Parameter(name, required) for name in specification.positional),
-                *(inspect.Parameter(name, optional, default=None) for name in features),
-            ]
-        )
+        self._returns_several = specification.returns_several_arrays
+        places = {name: place for place, name in enumerate(specification.positional)}
+        self._differentiated = tuple(places[name] for name in specification.differentiated)
+        self.__signature__ = _signature(specification, keyword_names(forward))
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> tuple[Any, ...]:
-        """Return the gradients of ⟨last argument, forward(*other arguments)⟩ by the other arguments."""
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Return the gradients of ⟨last argument, forward(*other arguments)⟩ by the differentiated arguments."""
         *inputs, cotangent = arguments
         forward = partial(self._forward, **keywords)
-        return self._framework.vector_jacobian_product(forward, tuple(inputs), cotangent)
+        gradients = self._framework.vector_jacobian_product(forward, tuple(inputs), cotangent, self._differentiated)
+        return gradients if self._returns_several else gradients[0]
+
+
+def _signature(operation: Operation, keywords: Container[str]) -> inspect.Signature:
+    """Return the signature of a backward pass: that of its record, with the keywords that the forward pass has."""
+    required, optional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
+    needed = (one.name for one in operation.parameters if one.requirement == "keyword")
+    return inspect.Signature(
+        [
+            *(inspect.Parameter(name, required) for name in operation.positional),
+            *(inspect.Parameter(name, optional) for name in needed if name in keywords),
+            *(inspect.Parameter(name, optional, default=None) for name in operation.features if name in keywords),
+        ]
+    )
 
 
 def with_derived(operations: Callables, found: object, framework: ArrayFramework) -> Callables:
@@ -52,9 +57,9 @@ def with_derived(operations: Callables, found: object, framework: ArrayFramework
     that is None prevents the derivation.
     """
     derived: dict[str, Callable[..., Any]] = {
-        backward: DerivedBackward(backward, operations[forward], framework)
-        for backward, forward in BACKWARD.items()
-        if framework.differentiates and forward in operations and not hasattr(found, backward)
+        backward.name: DerivedBackward(backward.name, operations[backward.forward], framework)
+        for backward in OPERATIONS.values()
+        if framework.differentiates and backward.forward in operations and not hasattr(found, backward.name)
     }
     together = {**operations, **derived}
     return MappingProxyType({name: together[name] for name in OPERATIONS if name in together})
@@ -62,6 +67,5 @@ def with_derived(operations: Callables, found: object, framework: ArrayFramework
 
 def derived_from(operations: Callables) -> Mapping[str, str]:
     """Return the operations that were derived, and which operation each was derived from."""
-    return MappingProxyType(
-        {name: BACKWARD[name] for name, function in operations.items() if isinstance(function, DerivedBackward)}
-    )
+    derived = (name for name, function in operations.items() if isinstance(function, DerivedBackward))
+    return MappingProxyType({name: OPERATIONS[name].forward for name in derived})

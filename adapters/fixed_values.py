@@ -10,6 +10,7 @@ from typing import Any
 
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.spelling import listing, suggestion
+from veriformer.spec.operations import OPERATIONS
 
 FixedValue = bool | int | float | str
 
@@ -95,9 +96,13 @@ def _is_taken(fixed: str, value: object) -> bool:
 
 
 def fixed_of(operation: str, fixed: Mapping[str, FixedValue]) -> dict[str, FixedValue]:
-    """Return what an operation has one value of, by name: its own entry, else the general one."""
-    found = {name: fixed.get(f"{operation}.{name}", fixed.get(name)) for name in FIXABLE}
-    return {name: value for name, value in found.items() if value is not None and operation in FIXABLE[name].operations}
+    """Return what an operation has one value of, by name: its own entry, else the general one.
+
+    A backward pass has the values of the operation that it goes back through.
+    """
+    own = OPERATIONS[operation].forward or operation
+    found = {name: fixed.get(f"{own}.{name}", fixed.get(name)) for name in FIXABLE}
+    return {name: value for name, value in found.items() if value is not None and own in FIXABLE[name].operations}
 
 
 def refuse_unlike(name: str, operation: str, found: Mapping[str, FixedValue]) -> None:

@@ -83,24 +83,34 @@ class JaxArrays:
         return jax.block_until_ready(function(*positional, **keywords))
 
     def vector_jacobian_product(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        cotangent: Any,
+        differentiated: tuple[int, ...],
     ) -> tuple[Any, ...]:
         """Go back with jax.vjp, in one compiled function where the forward pass is one.
 
         Any other is not compiled as a whole: if it keeps a constant for later calls, it would keep a tracer instead.
         """
         if not isinstance(function, partial) or not hasattr(function.func, "lower") or function.args:
-            return _go_back(function, arguments, cotangent)
+            return _go_back(function, arguments, cotangent, differentiated)
         arrays = {name: value for name, value in function.keywords.items() if isinstance(value, jax.Array)}
         others = tuple(item for item in function.keywords.items() if item[0] not in arrays)
-        return tuple(_compiled_way_back(function.func, others)(arrays, arguments, cotangent))
+        return tuple(_compiled_way_back(function.func, others, differentiated)(arrays, arguments, cotangent))
 
     def use_one_thread(self) -> None:
         """Do nothing: jax's threads are fixed when its backend starts."""
 
 
-def _go_back(function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
-    result, backward = jax.vjp(function, *arguments)
+def _go_back(
+    function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any, differentiated: tuple[int, ...]
+) -> tuple[Any, ...]:
+    def of_differentiated(*chosen: Any) -> Any:
+        of_place = dict(zip(differentiated, chosen, strict=True))
+        return function(*(of_place.get(place, argument) for place, argument in enumerate(arguments)))
+
+    result, backward = jax.vjp(of_differentiated, *(arguments[place] for place in differentiated))
     if not isinstance(result, jax.Array) or result.shape != cotangent.shape:
         received = f"shape {result.shape}" if isinstance(result, jax.Array) else f"a {type(result).__name__}"
         raise NotDifferentiable(f"the forward pass returned {received}, and its gradient has {cotangent.shape}")
@@ -108,12 +118,14 @@ def _go_back(function: Callable[..., Any], arguments: tuple[Any, ...], cotangent
 
 
 @lru_cache(maxsize=64)
-def _compiled_way_back(function: Callable[..., Any], others: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+def _compiled_way_back(
+    function: Callable[..., Any], others: tuple[tuple[str, Any], ...], differentiated: tuple[int, ...]
+) -> Callable[..., Any]:
     """Return the compiled backward pass of a compiled function; `others` are its keywords that are no arrays."""
     keywords = dict(others)
 
     def way_back(arrays: dict[str, Any], arguments: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
-        return _go_back(partial(function, **keywords, **arrays), arguments, cotangent)
+        return _go_back(partial(function, **keywords, **arrays), arguments, cotangent, differentiated)
 
     # Optimised machine code takes twice as long to make, for arrays that are small and called with a few times.
     compiled: Callable[..., Any] = jax.jit(way_back, compiler_options={"xla_backend_optimization_level": 0})

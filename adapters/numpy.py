@@ -70,6 +70,7 @@ def _as(dtype: np.dtype, result: Any) -> Any:
 
 
 softmax = _in_dtype_of(0, reference.softmax)
+softmax_backward = _in_dtype_of(0, reference.softmax_backward)
 scaled_dot_product_attention = _in_dtype_of(0, reference.scaled_dot_product_attention)
 grouped_query_attention = _in_dtype_of(0, reference.grouped_query_attention)
 attention_weights = _in_dtype_of(0, reference.attention_weights)

@@ -76,7 +76,11 @@ class NumPyArrays:
             return function(*positional, **keywords)
 
     def vector_jacobian_product(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        cotangent: Any,
+        differentiated: tuple[int, ...],
     ) -> tuple[Any, ...]:
         """Refuse: NumPy records nothing that could be differentiated."""
         raise NotDifferentiable("numpy has no automatic differentiation; write the backward pass by hand")

@@ -102,12 +102,17 @@ class TorchArrays:
         return _cut_off(returned)
 
     def vector_jacobian_product(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        cotangent: Any,
+        differentiated: tuple[int, ...],
     ) -> tuple[Any, ...]:
         """Call with gradients recorded, on leaves that share the arguments' memory, and go back with autograd."""
         with torch.enable_grad():
-            leaves = tuple(argument.detach().requires_grad_() for argument in arguments)
-            result = function(*leaves)
+            leaves = tuple(arguments[place].detach().requires_grad_() for place in differentiated)
+            of_place = dict(zip(differentiated, leaves, strict=True))
+            result = function(*(of_place.get(place, argument) for place, argument in enumerate(arguments)))
         if not isinstance(result, torch.Tensor) or not result.requires_grad:
             raise NotDifferentiable(
                 "the result of the forward pass is cut off from its inputs: nothing leads back to a leaf that requires "

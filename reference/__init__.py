@@ -11,7 +11,7 @@ from veriformer.reference.attention import (
     visible_keys,
     weighted_sum,
 )
-from veriformer.reference.backward import gradient_of_logits, scaled_dot_product_attention_backward
+from veriformer.reference.attention_backward import gradient_of_logits, scaled_dot_product_attention_backward
 from veriformer.reference.blocked import blocked_attention
 from veriformer.reference.blocks import KeysAndValues, ModelConventions
 from veriformer.reference.caches import DecodingCache
@@ -41,6 +41,7 @@ from veriformer.reference.single_head import SingleHeadWeights, single_head_atte
 from veriformer.reference.sinks import softmax_beside_sinks
 from veriformer.reference.softcap import soft_cap
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
+from veriformer.reference.softmax_backward import softmax_backward
 from veriformer.reference.transformer import decode_step, encoder, encoder_decoder, language_model
 from veriformer.reference.weights import FeedForwardWeights, GatedFeedForwardWeights, MultiHeadWeights
 from veriformer.reference.windows import window_mask, within_window
@@ -104,6 +105,7 @@ __all__ = [
     "sinusoidal_positions",
     "soft_cap",
     "softmax",
+    "softmax_backward",
     "softmax_beside_sinks",
     "split_heads",
     "token_embedding",

@@ -41,6 +41,17 @@ def as_axes(name: str, numbers: Any, axes: str, sizes: Sizes) -> Float64[Array, 
     return array
 
 
+def as_grad_output(grad_output: Any, shape: tuple[int, ...]) -> Float64[Array, "*shape"]:
+    """Return the gradient of a result in double precision; ValueError when it has not the shape of the result."""
+    array = as_float64("grad_output", grad_output)
+    if array.shape != shape:
+        raise ValueError(
+            f"grad_output must have the shape {shape} of the result; got shape {array.shape}; pass one number for each "
+            "number of the result"
+        )
+    return array
+
+
 def require_choice(name: str, value: object, choices: Any) -> None:
     """Raise ValueError unless `value` is one of the values of the Literal type `choices`."""
     valid = get_args(choices)

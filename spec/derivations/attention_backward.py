@@ -302,6 +302,7 @@ DERIVATION = Derivation(
         "and only learns worse."
     ),
     see_also=(
+        "backward",
         "softmax",
         "masking",
         "grouped_query",

@@ -33,6 +33,7 @@ _TITLES = {
     "sinks": "An attention sink is one key more whose value is zero",
     "inner_products": "Attention sees queries and keys through their inner products only",
     "online_softmax": "Attention can be merged from the parts of its keys, in any order and grouping",
+    "backward": "What every backward pass has in common",
     "attention_backward": "The gradients of attention by queries, keys and values",
     "residual": "Residual connections: pre-norm keeps the identity, post-norm does not",
     "decoding_cache": "Decoding with a cache gives what the full pass gives",

@@ -324,6 +324,7 @@ DERIVATION = Derivation(
         "masking",
         "cross_entropy",
         "online_softmax",
+        "backward",
         "attention_backward",
     ),
     symbols=(

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from veriformer.spec.operations.attention import IS_CAUSAL, KEY, MASK, QUERY, SCALE, VALUE
-from veriformer.spec.operations.operation import Operation, Parameter
+from veriformer.spec.operations.attention import SCALED_DOT_PRODUCT_ATTENTION
+from veriformer.spec.operations.gradients import backward_of
 
-SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Operation(
-    name="scaled_dot_product_attention_backward",
+SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = backward_of(
+    SCALED_DOT_PRODUCT_ATTENTION,
+    ("query", "key", "value"),
     prefix="attention_backward",
     summary="The gradients of a loss with respect to queries, keys and values, given that of the output.",
-    parameters=(
-        QUERY,
-        KEY,
-        VALUE,
-        Parameter("grad_output", "(B, H, L, Dv)", "float", "positional", "the loss's gradient by the output"),
-        MASK,
-        IS_CAUSAL,
-        SCALE,
-    ),
-    result="(B, H, L, D), (B, H, S, D), (B, H, S, Dv)",
     formula="dV = Pᵀ dO, dP = dO Vᵀ, dS = P ∘ (dP − rowsum(P ∘ dP)), dQ = scale · dS K, dK = scale · dSᵀ Q, "
     "P the weights of the forward pass",
     source="Dao et al. 2022 (FlashAttention), appendix B.2",
+    features=("mask", "is_causal", "scale"),
     conventions=(
         "layout",
         "mask_polarity",
@@ -31,9 +23,6 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Operation(
         "softmax_dtype",
         "numerics",
     ),
-    results=("grad_query", "grad_key", "grad_value"),
-    keeps_results=False,
-    place=5,
 )
 
 OPERATIONS = (SCALED_DOT_PRODUCT_ATTENTION_BACKWARD,)

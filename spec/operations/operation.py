@@ -33,8 +33,9 @@ class Operation:
 
     `results` names what an operation returns as a tuple; it is empty if the result is one array.
     `keeps_results` says that a result may not change in later calls; it is False for chains of calls and for a derived
-    backward pass, whose framework decides. `place` orders listings; equal places follow the order of their topics'
-    names.
+    backward pass, whose framework decides. A backward pass names the operation that it goes back through as `forward`,
+    and those of its parameters whose gradients it returns as `differentiated`. `place` orders listings; equal places
+    follow the order of their topics' names.
     """
 
     name: str
@@ -47,6 +48,8 @@ class Operation:
     conventions: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     keeps_results: bool = True
+    forward: str = ""
+    differentiated: tuple[str, ...] = ()
     place: int = _LAST
 
     def parameter(self, name: str) -> Parameter:

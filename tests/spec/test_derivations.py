@@ -41,6 +41,7 @@ EXPECTED = {
     "sinks",
     "inner_products",
     "online_softmax",
+    "backward",
     "attention_backward",
     "residual",
     "decoding_cache",

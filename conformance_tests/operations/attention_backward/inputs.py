@@ -11,17 +11,17 @@ from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.drawing.values import filled
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 from veriformer.conformance_tests.operations.attention_backward.bounds import backward_bounds
+from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_grad_output
 from veriformer.conformance_tests.rounding.precision import Precision
 
 OPERATION = "scaled_dot_product_attention_backward"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BackwardInputs(SeveralResults, AttentionInputs):
+class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
     """Queries, keys, values and the gradient of the output, (B, H, L, Dv); the result has three parts."""
 
     value: Array
@@ -32,9 +32,7 @@ class BackwardInputs(SeveralResults, AttentionInputs):
         """Return the inputs that a case describes; the output's gradient is of the values' palette."""
         forward = AttentionInputs.draw(operation, case)
         shape = (case.batch, case.heads, case.query_length, case.value_width)
-        # From a generator of its own: case for case the forward inputs are those of the forward pass.
-        drawn = filled(np.random.default_rng([case.seed, 2]), case, shape, amplified=False)
-        return cls(**vars(forward), grad_output=drawn)
+        return cls(**vars(forward), grad_output=drawn_grad_output(case, shape))
 
     def arguments(self) -> dict[str, Any]:
         return {**super().arguments(), "grad_output": self.grad_output}
@@ -43,9 +41,6 @@ class BackwardInputs(SeveralResults, AttentionInputs):
     def parts(self) -> dict[str, Shape]:
         """The gradients, each with the shape of its argument."""
         return {"grad_query": self.query.shape, "grad_key": self.key.shape, "grad_value": self.value.shape}
-
-    def take_samples(self, index: Array) -> Self:
-        return replace(super().take_samples(index), grad_output=self.grad_output[index])
 
     def take_heads(self, index: Array) -> Self:
         """Return the heads at `index`."""

@@ -15,7 +15,8 @@ from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.laws.causality import with_padding as forward_with_padding
 from veriformer.conformance_tests.operations.attention_backward.inputs import BackwardInputs
-from veriformer.conformance_tests.operations.attention_backward.laws.values import BACKWARD, PARTS, agrees, equal, worst
+from veriformer.conformance_tests.operations.attention_backward.laws.values import BACKWARD, PARTS
+from veriformer.conformance_tests.operations.gradients import agrees, equal, worst
 
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes")
 _CAUSAL = AttentionSpace(causal="always", least_queries=2, least_keys=2)

@@ -1,0 +1,163 @@
+"""Backward passes: their inputs, and what their laws have in common.
+
+A backward pass that returns several gradients is judged gradient by gradient, so that a counterexample shows the one
+that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs, Shape
+from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.trial import Trial, everything
+from veriformer.conformance_tests.core.verdict import Verdict, compare
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.case import BatchableCase
+from veriformer.conformance_tests.drawing.values import fill, filled, round_to_dtype
+
+Part = Callable[[Array], Array]
+# A gradient by its name, and what of it is compared.
+Selection = Callable[[str, Array], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class GradientInputs(Inputs):
+    """Inputs of a backward pass: those of the forward pass, and the gradient of its result."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def grad_output(self) -> Array:
+            """The gradient of the loss by the result of the forward pass."""
+
+    def with_grad_output(self, grad_output: Array) -> Self:
+        """Return inputs with another gradient of the result, rounded to the dtype."""
+        changed: dict[str, Any] = {"grad_output": round_to_dtype(grad_output, self.dtype)}
+        return replace(self, **changed)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledGradientInputs(GradientInputs, SampledInputs):
+    """Inputs of a backward pass without a gradient that is a sum over samples."""
+
+    def take_samples(self, index: Array) -> Self:
+        """Return the samples at `index`, with the gradients of their results."""
+        changed: dict[str, Any] = {"grad_output": self.grad_output[index]}
+        # The inputs of the forward pass come next in the order of the base classes.
+        return replace(super().take_samples(index), **changed)  # type: ignore[safe-super]
+
+
+def drawn_grad_output(case: BatchableCase, shape: Shape) -> Array:
+    """Return the gradient of a result of this shape that a case describes, of the palette of its inputs.
+
+    It is from a generator of its own: case for case the forward inputs are those of the forward pass.
+    """
+    return filled(np.random.default_rng([case.seed, 2]), case, shape, amplified=False)
+
+
+def parts_of(inputs: Inputs) -> Mapping[str, Part]:
+    """Return what takes each gradient out of a result, by its name; the whole result if it is one array."""
+    if isinstance(inputs, SeveralResults):
+        return {name: inputs.part(name) for name in inputs.parts}
+    return {"": everything}
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the first verdict that does not hold, else the one closest to failing."""
+    ordered = list(verdicts)
+    failed = [verdict for verdict in ordered if not verdict.holds]
+    return failed[0] if failed else max(ordered, key=lambda verdict: verdict.excess)
+
+
+def agrees(trial: Trial[GradientInputs], inputs: GradientInputs, *names: str) -> Verdict:
+    """Judge the gradients named, or all, against the exact ones."""
+    expected, output = trial.expected(inputs), trial.output(inputs)
+    parts = parts_of(inputs)
+
+    def judge(name: str) -> Verdict:
+        part = parts[name]
+        return compare(part(expected.value), part(output), part(expected.allowed), part(expected.judged), name)
+
+    return worst(judge(name) for name in names or parts)
+
+
+def agrees_in(*names: str) -> Callable[[Trial[Any]], Verdict]:
+    """Return the check that the gradients named are the formula's; of all if none is named."""
+
+    def check(trial: Trial[Any]) -> Verdict:
+        return agrees(trial, trial.inputs, *names)
+
+    check.__doc__ = f"{' and '.join(names) or 'Every gradient'}: the formula's."
+    return check
+
+
+def equal(
+    trial: Trial[GradientInputs],
+    first: GradientInputs,
+    second: GradientInputs,
+    of_first: Selection = lambda _, part: part,
+    of_second: Selection = lambda _, part: part,
+) -> Verdict:
+    """Judge gradient by gradient whether two calls agree, as `Trial.equal` does."""
+    exact = trial.expected(first), trial.expected(second)
+    outputs = trial.output(first), trial.output(second)
+    parts = parts_of(first), parts_of(second)
+
+    def judge(name: str, *looser: Array) -> Verdict:
+        def taken(arrays: tuple[Array, ...]) -> tuple[Array, Array]:
+            return of_first(name, parts[0][name](arrays[0])), of_second(name, parts[1][name](arrays[1]))
+
+        one, other = taken(outputs)
+        judged = np.logical_and(*taken((exact[0].judged, exact[1].judged)))
+        allowed = np.add(*taken((exact[0].allowed, exact[1].allowed)))
+        if looser:
+            allowed = allowed + np.add(*taken(looser))
+        return compare(one, other, allowed, judged, name, may_be_nan=False)
+
+    verdict = worst(judge(name) for name in parts[0])
+    if verdict.holds:
+        return verdict
+    # A law about symmetry must not fail for the rounding of an implementation whose mask or scale is wrong.
+    looser = first.loosest_error(trial.conventions), second.loosest_error(trial.conventions)
+    return worst(judge(name, *looser) for name in parts[0])
+
+
+def within(trial: Trial[GradientInputs], inputs: Iterable[GradientInputs], judge: Callable[..., Verdict]) -> Verdict:
+    """Return the verdict of `judge`, which gets the error bound of each input's gradients. If it fails, `judge` gets
+    those of an implementation that sees every key, as in `Trial.equal`: a law that compares gradients with each other
+    does not judge an error of all of them.
+    """
+    given = tuple(inputs)
+    errors = [trial.allowed(one) for one in given]
+    verdict = judge(*errors)
+    if verdict.holds:
+        return verdict
+    return judge(*(error + one.loosest_error(trial.conventions) for error, one in zip(errors, given, strict=True)))
+
+
+def linear(trial: Trial[GradientInputs]) -> Verdict:
+    """Twice one gradient of the output minus another gives twice the gradients minus the others."""
+    inputs = trial.inputs
+    # Small integers: their combination is exact in every dtype, so only the operation rounds.
+    other = inputs.with_grad_output(fill(trial.generator, inputs.grad_output.shape, "integers"))
+    combined = inputs.with_grad_output(2.0 * inputs.grad_output - other.grad_output)
+    outputs = [trial.output(given) for given in (inputs, other, combined)]
+    judged = trial.expected(inputs).judged
+
+    def judge(*errors: Array) -> Verdict:
+        expected, allowed = 2.0 * outputs[0] - outputs[1], 2.0 * errors[0] + errors[1] + errors[2]
+        return worst(
+            compare(part(expected), part(outputs[2]), part(allowed), part(judged), name, may_be_nan=False)
+            for name, part in parts_of(inputs).items()
+        )
+
+    return within(trial, (inputs, other, combined), judge)
+
+
+def without_grad_output(trial: Trial[GradientInputs]) -> Verdict:
+    """A result without influence on the loss passes no gradient on."""
+    return agrees(trial, trial.inputs.with_grad_output(np.zeros_like(trial.inputs.grad_output)))

@@ -1,0 +1,50 @@
+"""The record of a backward pass, made from that of the operation that it goes back through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from veriformer.spec.operations.operation import Operation, Parameter
+
+
+def backward_of(
+    forward: Operation,
+    differentiated: tuple[str, ...],
+    *,
+    summary: str,
+    formula: str,
+    source: str,
+    prefix: str = "",
+    features: Sequence[str] | None = None,
+    conventions: tuple[str, ...] | None = None,
+) -> Operation:
+    """Return the backward pass of an operation: its gradients by the parameters named, given that of its result.
+
+    It takes what the forward pass takes, with `grad_output` behind the last positional argument, and returns an array,
+    or a tuple, of the shapes of `differentiated`. `features` are the optional keywords that it has, if not all, and
+    `conventions` those that bear on it, if not all.
+    """
+    required = [parameter for parameter in forward.parameters if parameter.requirement != "feature"]
+    optional = forward.features if features is None else features
+    result = ", ".join(forward.parameter(name).shape for name in differentiated)
+    gradients = tuple(f"grad_{name}" for name in differentiated)
+    return Operation(
+        name=f"{forward.name}_backward",
+        prefix=prefix or f"{forward.prefix}_backward",
+        summary=summary,
+        parameters=(
+            *(parameter for parameter in required if parameter.requirement == "positional"),
+            Parameter("grad_output", forward.result, "float", "positional", "the loss's gradient by the output"),
+            *(parameter for parameter in required if parameter.requirement == "keyword"),
+            *(forward.parameter(name) for name in optional),
+        ),
+        result=result,
+        formula=formula,
+        source=source,
+        conventions=forward.conventions if conventions is None else conventions,
+        results=gradients if len(gradients) > 1 else (),
+        keeps_results=False,
+        forward=forward.name,
+        differentiated=differentiated,
+        place=forward.place,
+    )

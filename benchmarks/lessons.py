@@ -138,7 +138,8 @@ def _results(jobs: list[Job], workers: int, record: Path | None) -> Iterator[dic
     left = [job for job in jobs if job[0] not in known]
     # In no order, so that a run that is cut short has seen something of everything.
     Random(0).shuffle(left)
-    with ProcessPoolExecutor(workers) as pool:
+    # What JAX compiled stays in a process: after some hundred programs there is no room for more.
+    with ProcessPoolExecutor(workers, max_tasks_per_child=50) as pool:
         for future in as_completed([pool.submit(_graded, job) for job in left]):
             result = future.result()
             if record is not None:

@@ -23,10 +23,10 @@ def padding_mask(lengths, max_length):
 def single_head_attention(x, weights, *, mask=None):
     query, key, value = x @ weights.w_q, x @ weights.w_k, x @ weights.w_v
     output = np.zeros_like(value)
+    shown = np.broadcast_to(True if mask is None else mask, (len(x), x.shape[1], x.shape[1]))
     for b in range(len(x)):
-        rows = None if mask is None else mask if mask.ndim == 2 else mask[b if len(mask) > 1 else 0]
         for i in range(x.shape[1]):
-            seen = [j for j in range(x.shape[1]) if rows is None or rows[i if len(rows) > 1 else 0, j]]
+            seen = [j for j in range(x.shape[1]) if shown[b, i, j]]
             if not seen:
                 continue
             scores = [float(query[b, i] @ key[b, j]) / math.sqrt(query.shape[-1]) for j in seen]

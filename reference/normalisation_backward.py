@@ -20,8 +20,8 @@ def layer_norm_backward(
 ) -> tuple[Float64[Array, "*batch E"], Float64[Array, " E"], Float64[Array, " E"]]:
     """Trace the gradient of a loss from layer normalisation back to its vectors, gain and shift.
 
-    dx     = (g − mean g − c mean(g c) / (r t)) / r,  g = dO · gamma,  c = x − μ,  σ² = mean c²
-    dgamma = Σ dO c / r,  dbeta = Σ dO, over all vectors
+    dx     = (g − mean g − c/t mean(g c/r)) / r,  g = dO · gamma,  c = x − μ,  σ² = mean c²
+    dgamma = Σ dO c/r,  dbeta = Σ dO, over all vectors
 
     r = t = √(σ² + eps)                                                                   "inside_root"
     r = σ + eps,  t = σ                                                                   "outside_root"
@@ -43,12 +43,12 @@ def layer_norm_backward(
     variance = np.square(centred).mean(axis=-1, keepdims=True)
     inside = eps_placement == "inside_root"
     divisor = np.sqrt(variance + eps) if inside else np.sqrt(variance) + eps
-    scaled = gradient * gain
-    along = (scaled * centred).mean(axis=-1, keepdims=True) / divisor
-    # Where the variance is 0 so is the centred vector that this multiplies.
-    other = divisor if inside else np.where(variance == 0.0, 1.0, np.sqrt(variance))
-    grad_x = (scaled - scaled.mean(axis=-1, keepdims=True) - centred * along / other) / divisor
-    grad_gain = _over_vectors(gradient * (centred / divisor))
+    normalised, scaled = centred / divisor, gradient * gain
+    # Where the variance is 0 so is the centred vector.
+    direction = normalised if inside else centred / np.where(variance == 0.0, 1.0, np.sqrt(variance))
+    along = direction * (scaled * normalised).mean(axis=-1, keepdims=True)
+    grad_x = (scaled - scaled.mean(axis=-1, keepdims=True) - along) / divisor
+    grad_gain = _over_vectors(gradient * normalised)
     return np.asarray(grad_x), grad_gain, _over_vectors(gradient)
 
 

@@ -27,8 +27,8 @@ that a value may be, |value| plus its error, and a prime for an error,
 and sums that are stored, and 1/r³ if it is a power or a quotient. Nothing cancels in mean x², so that δ and what comes
 of x without μ are 0 for root-mean-square normalisation. All are bounds at the wrong values, so that nothing of second
 order is left out. A component of c̃/σ̃ is never beyond √n (1 + γ(n) + 5u), σ̃ being the deviation of c̃: that bounds w′
-where σ is near 0. Squares are taken in float32 at least, as in the forward pass, and so is 1/r³, which float16 could not
-hold beside a small eps.
+where σ is near 0. Squares are taken in float32 at least, as in the forward pass, and so is 1/r³, which float16 cannot
+hold if eps is small.
 
 Underflow: g, G and the products g c and g y may each lose τ, which counts with 1/r in H, and so may r g, b, b c.
 

@@ -44,7 +44,7 @@ class NormBackwardInputs(SeveralResults, GradientInputs):
         return replace(self, **changed)
 
     def with_rows(self, take: Any) -> Self:
-        """Return inputs with the vectors that `take` takes out of (batch, rows, width), and their results' gradients."""
+        """Return inputs with what `take` takes out of the vectors, (batch, rows, width), and of their gradients."""
         changed: dict[str, Any] = {"x": take(self.x), "grad_output": take(self.grad_output)}
         return replace(self, **changed)
 
@@ -138,5 +138,4 @@ class RmsNormBackwardInputs(NormBackwardInputs):
         statistics = of_rms_norm(self.x, self.eps, precision)
         bound = vector_bound(statistics, self.scaled(conventions), grad_x, precision, centring=False)
         of_gain = gain_bound(statistics, self.grad_output, grad_gamma, precision)
-        every = (np.ones(part.shape, dtype=bool) for part in (grad_x, grad_gamma))
         return self.joined(self.gradient(grad_x, bound), self.gradient(grad_gamma, of_gain))

@@ -34,6 +34,7 @@ from veriformer.reference.model_weights import (
 )
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
 from veriformer.reference.normalisation import layer_norm, rms_norm
+from veriformer.reference.normalisation_backward import layer_norm_backward, rms_norm_backward
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
 from veriformer.reference.relative_positions import alibi_bias, alibi_slopes, relative_position_bucket
 from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_frequencies
@@ -84,6 +85,7 @@ __all__ = [
     "grouped_query_attention",
     "language_model",
     "layer_norm",
+    "layer_norm_backward",
     "log_sum_exp",
     "masked_softmax",
     "merge_attention",
@@ -95,6 +97,7 @@ __all__ = [
     "relative_position_bucket",
     "relu",
     "rms_norm",
+    "rms_norm_backward",
     "rotary_embedding",
     "rotary_frequencies",
     "scaled_dot_product_attention",

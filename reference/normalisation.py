@@ -31,7 +31,7 @@ def layer_norm(
     known to add it outside.
     """
     require_choice("eps_placement", eps_placement, EpsPlacement)
-    numbers = _vectors(x, eps)
+    numbers = as_vectors(x, eps)
     sizes = {"E": numbers.shape[-1]}
     gain, shift = as_axes("gamma", gamma, "E", sizes), as_axes("beta", beta, "E", sizes)
     centred = numbers - numbers.mean(axis=-1, keepdims=True)
@@ -60,7 +60,7 @@ def rms_norm(
     Conventions: rms_norm_gain. torch, jax and Llama store gamma, Gemma gamma − 1.
     """
     require_choice("gain", gain, RmsNormGain)
-    numbers = _vectors(x, eps)
+    numbers = as_vectors(x, eps)
     stored = as_axes("gamma", gamma, "E", {"E": numbers.shape[-1]})
     mean_square = np.square(numbers).mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
@@ -68,7 +68,7 @@ def rms_norm(
     return np.asarray(normalised * (stored if gain == "gamma" else 1.0 + stored))
 
 
-def _vectors(x: Float[Array, "*batch E"], eps: float) -> Float64[Array, "*batch E"]:
+def as_vectors(x: Float[Array, "*batch E"], eps: float) -> Float64[Array, "*batch E"]:
     """Return the vectors in double precision; ValueError when they have no component or eps is no number to add."""
     if not (np.isfinite(eps) and eps >= 0):
         raise ValueError(f"eps must be finite and not negative; got {eps}; pass a small number such as 1e-5")

@@ -64,8 +64,8 @@ class RareCase:
 
     def narrower(self) -> Iterator[RareCase]:
         """Yield the cases without one of the changes, of one sample, and of one row."""
-        for place in range(len(self.changes)):
-            yield replace(self, changes=self.changes[:place] + self.changes[place + 1 :])
+        for change in self.changes:
+            yield replace(self, changes=tuple(one for one in self.changes if not _go_together(one, change)))
         for name in ("batch", "rows"):
             if getattr(self.whole, name, 1) > 1:
                 fewer: dict[str, Any] = {name: 1}
@@ -74,6 +74,11 @@ class RareCase:
     def describe(self) -> str:
         """Return the sizes and settings in one line."""
         return ", ".join([self.whole.describe(), *(_words(*change) for change in self.changes)])
+
+
+def _go_together(one: Change, other: Change) -> bool:
+    """Return whether the arguments must be changed together: arrays that have the same shape keep it."""
+    return one == other or (one[1] == other[1] and str(one[1]).startswith("rank_"))
 
 
 def _words(path: str, kind: str | float) -> str:

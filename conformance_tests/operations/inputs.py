@@ -20,3 +20,9 @@ def draw_inputs(operation: str, case: AnyCase) -> Inputs:
     if isinstance(case, RareCase):
         return changed(draw_inputs(operation, case.whole), case.changes, case.seed)
     return suite_of(operation).inputs.draw(operation, case)
+
+
+def has_samples(operation: str) -> bool:
+    """Return whether the samples of a call are cases of their own, of which a call may carry many."""
+    kind = suite_of(operation).inputs
+    return isinstance(kind, type) and issubclass(kind, SampledInputs)

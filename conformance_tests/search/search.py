@@ -43,7 +43,7 @@ from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.attention.case import AttentionCase, AttentionSpace
 from veriformer.conformance_tests.operations.attention.sizes import AXES, SEPARATE_WIDTHS, plainer, shorter
 from veriformer.conformance_tests.operations.cases import cases, further_cases, resolved
-from veriformer.conformance_tests.operations.inputs import draw_inputs
+from veriformer.conformance_tests.operations.inputs import draw_inputs, has_samples
 from veriformer.conformance_tests.operations.rarities import rare_cases
 
 # A small counterexample is worth some seconds, not a minute. What is counted is not seconds but cases that are judged
@@ -194,7 +194,8 @@ class Search:
     def _ordinary(self) -> list[AnyCase]:
         drawn = self._drawn(self.limits, self.examples)
         # Where there is time for one case only, it is not repeated with other values.
-        if not (self.batches and self.law.batched) or self.examples == 1:
+        one_a_call = not self.law.batched or not has_samples(self.subject.operation.name)
+        if one_a_call or not self.batches or self.examples == 1:
             return sorted(drawn, key=_length)
         calls = self.batches if isinstance(drawn[0], BatchableCase) and drawn[0].is_costly else len(drawn)
         to_try = [batched(case, drawn) for case in sorted(drawn[:calls], key=_length)]

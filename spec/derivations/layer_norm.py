@@ -135,7 +135,6 @@ DERIVATIVE = (
         "The mean has the derivative 1/d by x_k, and the variance 2 (x_k − μ)/d.",
         context=CONTEXT,
         where=NAMES,
-        optional=True,
     ),
     Step(
         "Every row of the Jacobian sums to 0",
@@ -144,7 +143,6 @@ DERIVATIVE = (
         "Adding a constant to all components changes nothing, and this is the derivative of that fact.",
         context=CONTEXT,
         where=(JACOBIAN, *NAMES),
-        optional=True,
     ),
     Step(
         "The Jacobian nearly removes the centred input",
@@ -153,7 +151,6 @@ DERIVATIVE = (
         "This is the derivative of the step on scaling: it is proportional to ε, and 0 at ε = 0.",
         context=CONTEXT,
         where=(JACOBIAN, *NAMES),
-        optional=True,
     ),
 )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sympy import Expr, Function, Integer, KroneckerDelta, sqrt
+from sympy import Expr, Function, Integer, KroneckerDelta, Rational, sqrt
 from veriformer.spec.derivations import layer_norm
 from veriformer.spec.derivations.context import Context
-from veriformer.spec.derivations.definitions import written
+from veriformer.spec.derivations.definitions import Definition, written
 from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
@@ -20,6 +20,7 @@ x, u, vectors = layer_norm.x, array("u"), array("X")
 epsilon, factor, constant = positive("epsilon"), positive("alpha"), real("c")
 pi = Function("pi", integer=True)
 CONTEXT = Context(ranges={i: COMPONENTS})
+OF_TWO = Context(ranges={i: COMPONENTS, k: COMPONENTS})
 PERMUTED = Context(ranges={i: COMPONENTS}, bijections={pi: COMPONENTS})
 OTHER_VECTOR = Context(
     ranges={b: up_to(B), other: up_to(B), i: COMPONENTS, k: COMPONENTS},
@@ -48,7 +49,26 @@ def reflected(vector: Entries) -> Entries:
     return lambda place: vector(place) - 2 * product_with_u(vector) * u[place]
 
 
+def jacobian_of(vector: Entries, row: Expr, column: Expr, eps: Expr = epsilon) -> Expr:
+    """J = (I − yyᵀ/d)/√(q + ε) of a vector, in terms of it alone."""
+    outer = normalised(vector, row, eps) * normalised(vector, column, eps) / d
+    return (KroneckerDelta(row, column) - outer) / sqrt(mean_square(vector) + eps)
+
+
 own = entry_of(x)
+SQUARE = Definition(real("q"), lambda: mean_square(own))
+OUTPUT = Definition(array("y"), lambda place: x[place] / sqrt(SQUARE.name + epsilon), (i,))
+y = OUTPUT.name
+NAMES = (OUTPUT, SQUARE)
+
+
+def named_jacobian(row: Expr, column: Expr) -> Expr:
+    """The same in terms of the names."""
+    return (KroneckerDelta(row, column) - y[row] * y[column] / d) / sqrt(SQUARE.name + epsilon)
+
+
+JACOBIAN = Definition(array("J"), named_jacobian, (i, k))
+J = JACOBIAN.name
 
 SIZE = (
     Step(
@@ -151,6 +171,33 @@ CENTRE = (
     ),
 )
 
+DERIVATIVE = (
+    Step(
+        "The Jacobian",
+        Partial(y[i], x[k]),
+        named_jacobian(i, k),
+        "The mean square has the derivative 2 x_k/d by x_k. Unlike that of layer normalisation, which takes the mean "
+        "off too, this Jacobian is the identity less one projection.",
+        context=OF_TWO,
+        where=NAMES,
+    ),
+    Step(
+        "The Jacobian nearly removes the input",
+        total(lambda m: J[i, m] * x[m], "k", COMPONENTS),
+        epsilon * x[i] / (SQUARE.name + epsilon) ** Rational(3, 2),
+        "This is the derivative of the step on scaling: it is proportional to ε, and 0 at ε = 0.",
+        context=OF_TWO,
+        where=(JACOBIAN, *NAMES),
+    ),
+    Step(
+        "Scaling x by α and ε by α² divides the Jacobian by α",
+        jacobian_of(lambda m: factor * x[m], i, k, factor**2 * epsilon),
+        jacobian_of(own, i, k) / factor,
+        "The output stays and the divisor grows by α, so that gradients of large vectors are small.",
+        context=OF_TWO,
+    ),
+)
+
 DERIVATION = Derivation(
     id="rms_norm",
     title="What root-mean-square normalisation keeps and what it removes",
@@ -174,7 +221,9 @@ DERIVATION = Derivation(
         Meaning((u,), "the vector that is perpendicular to the plane of a reflection"),
         Meaning((vectors,), "several vectors; the first index is the vector"),
         Meaning((b, other), "the numbers of two different vectors"),
-        Meaning((real("q"),), "the mean of the squares of the components"),
+        Meaning((SQUARE.name,), "the mean of the squares of the components"),
+        Meaning((y,), "the output"),
+        Meaning((J,), "the Jacobian: J_ik is the derivative of y_i by x_k"),
         Meaning((real("mu"),), "the mean of the components"),
         Meaning((B,), "how many vectors there are"),
     ),
@@ -189,7 +238,7 @@ DERIVATION = Derivation(
             comment="the root mean square in place of the deviation; ε is an implementation's addition",
         ),
     ),
-    steps=SIZE + SYMMETRIES + CENTRE,
+    steps=SIZE + SYMMETRIES + CENTRE + DERIVATIVE,
     remarks=(
         "With ε outside the root, x/(√q + ε), scaling by α is scaling ε by 1/α: the second step tells the two apart.",
     ),

@@ -64,6 +64,8 @@ WRONG = {
     "gelu": (np.ones(3, dtype=int),),
     "relu": (np.ones(3, dtype=int),),
     "rms_norm": (X, np.ones(5)),
+    "rms_norm_backward": (X, np.ones(6), X[:1]),
+    "layer_norm_backward": (X, np.ones(6), np.ones(6), X[..., :5]),
     "silu": (np.ones(3, dtype=int),),
     "MultiHeadWeights": (np.ones((6, 8)), np.ones((5, 4)), np.ones((6, 6)), np.ones((12, 6))),
     "SingleHeadWeights": (np.ones((6, 8)), np.ones((5, 8)), np.ones((6, 6))),
@@ -106,7 +108,9 @@ WRONG = {
 }
 KEYWORDS = {
     "layer_norm": {"eps": 0.1},
+    "layer_norm_backward": {"eps": 0.1},
     "rms_norm": {"eps": 0.1},
+    "rms_norm_backward": {"eps": 0.1},
     "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2},
 }
 KEYWORDS |= {"encoder_layer": LAYER, "decoder_layer": LAYER}

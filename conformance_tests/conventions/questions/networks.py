@@ -21,6 +21,7 @@ from veriformer.conformance_tests.operations.feed_forward.inputs import (
 )
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.normalisation.inputs import LayerNormInputs, RmsNormInputs
+from veriformer.conformance_tests.operations.suites import suite_of
 
 Change = Callable[[Array], Array]
 
@@ -55,7 +56,7 @@ def rms_norm_gain(asking: Asking) -> Answer:
     if asking.fixed.choices.offered:
         return asking.compared([_norm_of_its_size(asking)])
     x = np.array([[[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]], [[0.0, 4.0, 1.0], [-1.0, 2.0, -3.0]]])
-    return asking.compared([RmsNormInputs(asking.dtype, x, np.array([1.0, 2.0, 3.0]), 1e-3)])
+    return asking.compared([_of_its_kind(asking, RmsNormInputs(asking.dtype, x, np.array([1.0, 2.0, 3.0]), 1e-3))])
 
 
 def layer_norm_eps(asking: Asking) -> Answer:
@@ -66,7 +67,16 @@ def layer_norm_eps(asking: Asking) -> Answer:
         return asking.compared([_norm_of_its_size(asking)])
     x = np.array([[[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]]])
     gamma, beta = np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, -1.0])
-    return asking.compared([LayerNormInputs(asking.dtype, x, gamma, beta, 0.5)])
+    return asking.compared([_of_its_kind(asking, LayerNormInputs(asking.dtype, x, gamma, beta, 0.5))])
+
+
+def _of_its_kind(asking: Asking, forward: LayerNormInputs | RmsNormInputs) -> Inputs:
+    """Return inputs of a norm, or, with gradients of all sizes, of its backward pass."""
+    if asking.operation == forward.operation:
+        return forward
+    grad_output = 1.0 + np.arange(forward.x.size).reshape(forward.x.shape) % 5
+    arguments = {**forward.arguments(), "grad_output": grad_output}
+    return suite_of(asking.operation).given_inputs(asking.dtype, arguments)
 
 
 def _norm_of_its_size(asking: Asking) -> Inputs:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.drawing.region import Region, among
+from veriformer.conformance_tests.operations.every.regions import with_gradients
 
-_NORMS = ("layer_norm", "rms_norm")
+_LAYER_NORM, _RMS_NORM = with_gradients("layer_norm"), with_gradients("rms_norm")
+_NORMS = (*_LAYER_NORM, *_RMS_NORM)
 # With an eps of a hundredth of what it is added to, the root is wrong in the third digit wherever eps is misplaced.
 _NOTICEABLE = 0.01
 
@@ -29,19 +31,19 @@ REGIONS = (
     Region(
         "variance near eps",
         "A variance of which eps is a hundredth at least.",
-        ("layer_norm",),
+        _LAYER_NORM,
         inputs=lambda given: _near_eps(given.x.var(axis=-1), given.eps),
     ),
     Region(
         "mean square near eps",
         "A mean square, not zero, of which eps is a hundredth at least.",
-        ("rms_norm",),
+        _RMS_NORM,
         inputs=lambda given: _near_eps(_mean_squares(given), given.eps),
     ),
     Region(
         "mean square other than one",
         "Another root does not pass for this one.",
-        ("rms_norm",),
+        _RMS_NORM,
         inputs=lambda given: bool((np.abs(_mean_squares(given) - 1) > _NOTICEABLE).any()),
     ),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from veriformer.conformance_tests.drawing.region import BEYOND_EXP, Region, among
 
-_LOSS = ("cross_entropy",)
+_LOSS = ("cross_entropy", "cross_entropy_backward")
 
 
 def _samples_keep_different_numbers(given: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from veriformer.conformance_tests.drawing.region import among
 
-_EMBEDDING = ("token_embedding",)
+_EMBEDDING = ("token_embedding", "token_embedding_backward")
 REGIONS = among(
     _EMBEDDING,
     ("one word", "A vocabulary of one.", lambda c: c.vocabulary == 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from veriformer.conformance_tests.drawing.region import Region, among
 
-_ROTARY = ("rotary_embedding",)
+_ROTARY = ("rotary_embedding", "rotary_embedding_backward")
 REGIONS = (
     *among(
         _ROTARY,

@@ -41,6 +41,7 @@ from veriformer.lessons.questions import questions
 ROOT = Path(__file__).resolve().parents[1]
 ASKED_RIGHT = 0.90
 FEWEST_STYLES = 5
+_OF_ONE_POOL = 100
 _FOLDERS = (
     "conformance_tests/mistakes/sources",
     "docs/examples",
@@ -139,13 +140,14 @@ def _results(jobs: list[Job], workers: int, record: Path | None) -> Iterator[dic
     # In no order, so that a run that is cut short has seen something of everything.
     Random(0).shuffle(left)
     # What JAX compiled stays in a process: after some hundred programs there is no room for more.
-    with ProcessPoolExecutor(workers, max_tasks_per_child=50) as pool:
-        for future in as_completed([pool.submit(_graded, job) for job in left]):
-            result = future.result()
-            if record is not None:
-                with record.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(result) + "\n")
-            yield result
+    for start in range(0, len(left), _OF_ONE_POOL):
+        with ProcessPoolExecutor(workers) as pool:
+            for future in as_completed([pool.submit(_graded, job) for job in left[start : start + _OF_ONE_POOL]]):
+                result = future.result()
+                if record is not None:
+                    with record.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(result) + "\n")
+                yield result
 
 
 def _known(record: Path | None) -> dict[str, dict[str, Any]]:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from veriformer.conformance_tests.drawing.region import among
+from veriformer.spec.operations import OPERATIONS
 
-_NORMS = ("layer_norm", "rms_norm")
-_ACTIVATIONS = ("gelu", "silu")
-_VECTORS = ("softmax", *_NORMS, *_ACTIVATIONS)
-_OF_ANY_WIDTH = ("softmax", "rms_norm", *_ACTIVATIONS)
+
+def with_gradients(*names: str) -> tuple[str, ...]:
+    """Return operations and their backward passes, as far as there are any."""
+    return tuple(name for name, operation in OPERATIONS.items() if name in names or operation.forward in names)
+
+
+_VECTORS = with_gradients("softmax", "layer_norm", "rms_norm", "gelu", "silu")
+_OF_ANY_WIDTH = with_gradients("softmax", "rms_norm", "gelu", "silu")
 VECTORS = among(
     _VECTORS,
     ("two components", "The shortest vectors with anything to compare.", lambda c: c.width == 2),

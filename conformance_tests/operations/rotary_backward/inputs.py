@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_grad_output
 from veriformer.conformance_tests.operations.rotary.cases import RotaryCase
 from veriformer.conformance_tests.operations.rotary.estimates import rotated

@@ -70,14 +70,14 @@ STEPS = (
         "A scale of the vectors is one of the gradient",
         Partial(loss(factor), table[v]),
         factor * row(v),
-        "The factor s, such as √E, is in every term.",
+        "The factor s, such as the square root of the width, is in every term.",
         context=CONTEXT,
     ),
     Difference(
         "Where a token comes twice, its last place alone is not the gradient",
         one_hot[1, 1] * gradient[1] + one_hot[2, 1] * gradient[2],
         one_hot[2, 1] * gradient[2],
-        "Two places of one token with the gradients 1 and 3: their sum is 4. An assignment dW[t] = G writes 1 and then "
+        "Two places of one token with the gradients 1 and 3: their sum is 4. An assignment in place of an addition writes 1 and then "
         "3 over it.",
         example=World(arrays={(one_hot, (1, 1)): 1, (one_hot, (2, 1)): 1, (gradient, (1,)): 1, (gradient, (2,)): 3}),
         values=("4", "3"),

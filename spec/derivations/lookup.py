@@ -77,8 +77,8 @@ STEPS = (
         "Where a token comes twice, its last place alone is not the gradient",
         one_hot[1, 1] * gradient[1] + one_hot[2, 1] * gradient[2],
         one_hot[2, 1] * gradient[2],
-        "Two places of one token with the gradients 1 and 3: their sum is 4. An assignment in place of an addition writes 1 and then "
-        "3 over it.",
+        "Two places of one token with the gradients 1 and 3: their sum is 4. An assignment in place of an addition "
+        "writes 1 and then 3 over it.",
         example=World(arrays={(one_hot, (1, 1)): 1, (one_hot, (2, 1)): 1, (gradient, (1,)): 1, (gradient, (2,)): 3}),
         values=("4", "3"),
         optional=True,

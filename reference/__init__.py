@@ -17,11 +17,13 @@ from veriformer.reference.blocks import KeysAndValues, ModelConventions
 from veriformer.reference.caches import DecodingCache
 from veriformer.reference.configuration import TransformerConfiguration, configure
 from veriformer.reference.embedding import token_embedding
+from veriformer.reference.embedding_backward import token_embedding_backward
 from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
 from veriformer.reference.grouped_query import grouped_query_attention
 from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayerWeights, NormWeights
 from veriformer.reference.layers import decoder_layer, encoder_layer
 from veriformer.reference.loss import cross_entropy
+from veriformer.reference.loss_backward import cross_entropy_backward
 from veriformer.reference.masks import causal_mask, padding_mask
 from veriformer.reference.merging import attention_over_part, merge_attention
 from veriformer.reference.model_weights import (
@@ -38,6 +40,7 @@ from veriformer.reference.normalisation_backward import layer_norm_backward, rms
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
 from veriformer.reference.relative_positions import alibi_bias, alibi_slopes, relative_position_bucket
 from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_frequencies
+from veriformer.reference.rotary_backward import rotary_embedding_backward
 from veriformer.reference.single_head import SingleHeadWeights, single_head_attention
 from veriformer.reference.sinks import softmax_beside_sinks
 from veriformer.reference.softcap import soft_cap
@@ -73,6 +76,7 @@ __all__ = [
     "causal_mask",
     "configure",
     "cross_entropy",
+    "cross_entropy_backward",
     "decode_step",
     "decoder_layer",
     "encoder",
@@ -99,6 +103,7 @@ __all__ = [
     "rms_norm",
     "rms_norm_backward",
     "rotary_embedding",
+    "rotary_embedding_backward",
     "rotary_frequencies",
     "scaled_dot_product_attention",
     "scaled_dot_product_attention_backward",
@@ -112,6 +117,7 @@ __all__ = [
     "softmax_beside_sinks",
     "split_heads",
     "token_embedding",
+    "token_embedding_backward",
     "visible_keys",
     "weight_tree",
     "weighted_sum",

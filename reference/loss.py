@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from veriformer.reference.array_types import Array, Float, Float64, Int
+from veriformer.reference.array_types import Array, Bool, Float, Float64, Int
 from veriformer.reference.checks import as_axes, require_choice
 from veriformer.reference.softmax import log_sum_exp
 
@@ -35,13 +35,10 @@ def cross_entropy(
     Conventions: none. The target has its own part of ε, as in torch and keras; fairseq spreads ε over the N − 1
     other classes.
     """
-    sizes: dict[str, int] = {}
-    numbers = as_axes("logits", logits, "B L N", sizes)
-    classes = _as_targets(targets, numbers.shape)
-    _require_fraction(label_smoothing)
-    require_choice("reduction", reduction, Reduction)
-    kept = np.ones(classes.shape, dtype=bool) if ignore_index is None else classes != ignore_index
-    _require_classes(classes[kept], sizes["N"], mean=reduction == "mean")
+    numbers = as_axes("logits", logits, "B L N", {})
+    kept, classes = kept_targets(
+        numbers, targets, ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction
+    )
     # Selected first, so that no value at an ignored target reaches the sum.
     shown = numbers[kept]
     unit = _unit(shown)
@@ -54,6 +51,23 @@ def cross_entropy(
         scattered = np.zeros(classes.shape)
         scattered[kept] = losses / unit
         return scattered
+
+
+def kept_targets(
+    logits: Float64[Array, "B L N"],
+    targets: Int[Array, "B L"],
+    *,
+    ignore_index: int | None,
+    label_smoothing: float,
+    reduction: Reduction,
+) -> tuple[Bool[Array, "B L"], Int[Array, "B L"]]:
+    """Return which targets count, and the targets; ValueError as `cross_entropy` says."""
+    classes = _as_targets(targets, logits.shape)
+    _require_fraction(label_smoothing)
+    require_choice("reduction", reduction, Reduction)
+    kept = np.ones(classes.shape, dtype=bool) if ignore_index is None else classes != ignore_index
+    _require_classes(classes[kept], logits.shape[-1], mean=reduction == "mean")
+    return kept, classes
 
 
 def _unit(logits: Float64[Array, "n N"]) -> float:

@@ -44,5 +44,7 @@ multi_head_attention = keras_layers.multi_head_attention
 layer_norm = keras_layers.layer_norm
 rms_norm = keras_layers.rms_norm
 token_embedding = keras_layers.token_embedding
+# The layer keeps a copy of the table as its own variable, to which the gradient goes.
+token_embedding_backward = None
 gelu = keras_layers.gelu
 silu = keras_layers.silu

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch import nn
+from torch.func import functional_call
 from veriformer.adapters import torch
 
 Tensor = Any
@@ -39,7 +40,8 @@ def rms_norm(x: Tensor, gamma: Tensor, *, eps: float) -> Tensor:
 
 def token_embedding(tokens: Tensor, table: Tensor) -> Tensor:
     """Look up the vector of each token, with torch.nn.Embedding."""
-    return nn.Embedding.from_pretrained(table)(tokens)
+    # Called with the table itself, to which gradients then flow back: a module has a parameter of its own.
+    return functional_call(nn.Embedding.from_pretrained(table), {"weight": table}, (tokens,))
 
 
 def cross_entropy(

@@ -37,7 +37,10 @@ def _changed(inputs: Any, path: str, kind: str | float, generator: np.random.Gen
         return np.where(array == inputs.ignore_index, 0, array)
     if kind == "last":
         return _with_last(array, inputs)
-    return round_to_dtype(_FLOATS[kind](array, generator), inputs.dtype) if kind in _FLOATS else _OTHERS[kind](array)
+    if kind not in _FLOATS:
+        return _OTHERS[kind](array)
+    # Of an array of one number NumPy makes a number.
+    return np.asarray(round_to_dtype(np.asarray(_FLOATS[kind](array, generator)), inputs.dtype))
 
 
 def _found(inputs: Any, path: str) -> Array:

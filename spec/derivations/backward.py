@@ -132,6 +132,7 @@ DERIVATION = Derivation(
     ),
     see_also=(
         "softmax",
+        "lookup",
         "attention_backward",
     ),
     symbols=(

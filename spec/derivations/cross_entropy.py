@@ -95,7 +95,6 @@ GRADIENT = (
         "This is the step before for the target that is 1 at class t and 0 elsewhere.",
         context=CONTEXT,
         where=(SURPRISE, WEIGHTS),
-        optional=True,
     ),
     Step(
         "Smoothed targets sum to 1",
@@ -112,7 +111,14 @@ GRADIENT = (
         "The gradient for any targets, with Σ y = 1 by the step before.",
         context=CONTEXT,
         where=(SURPRISE, WEIGHTS, SMOOTHED),
-        optional=True,
+    ),
+    Step(
+        "The gradients of the logits sum to 0",
+        total(lambda m: P[m] - smoothed(m), "k", CLASSES),
+        Integer(0),
+        "Weights and smoothed targets both sum to 1, so that the loss pushes no position's logits up or down together.",
+        context=CONTEXT,
+        where=(WEIGHTS,),
     ),
     Difference(
         "Where Σ y is not 1, p − y is not the gradient",

@@ -7,7 +7,7 @@ from veriformer.spec.derivations.context import Context
 from veriformer.spec.derivations.definitions import Definition
 from veriformer.spec.derivations.derivation import Derivation, Difference, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
-from veriformer.spec.derivations.expressions import Quotient, Range, Remainder, total
+from veriformer.spec.derivations.expressions import Partial, Quotient, Range, Remainder, total
 from veriformer.spec.derivations.formulas import Entries, array, index, real, size
 from veriformer.spec.derivations.provers import EUCLIDEAN_DIVISION, TRIGONOMETRY
 
@@ -17,6 +17,7 @@ s, t = index("s"), index("t")
 m, n, shift, a, b = real("m"), real("n"), real("Delta"), real("a"), real("b")
 frequency = array("theta")
 query, key, x, z = array("Q"), array("K"), array("x"), array("z")
+gradient = array("G")
 PAIRS: Range = (Integer(0), pairs_count - 1)
 PAIR_INDICES = Context(ranges={k: PAIRS, l: PAIRS})
 
@@ -60,6 +61,12 @@ def inner_product(one: Expr, other: Expr) -> Expr:
 def squared_length(column: ImmutableMatrix) -> Expr:
     """The sum of the squares of a pair."""
     return column[0] ** 2 + column[1] ** 2
+
+
+def loss_of_pair(position: Expr) -> Expr:
+    """G · R_position x of the k-th pair, whose gradient is that of any loss with the gradient G by the turned pair."""
+    column = turned(position, x)
+    return gradient[k, 0] * column[0] + gradient[k, 1] * column[1]
 
 
 RELATIVE = (
@@ -115,6 +122,15 @@ GROUP = (
         MatMul(rotation(-m), rotation(m), pair(x)),
         pair(x),
         "By the step before, the two rotations are one by −m + m = 0, and position 0 turns nothing.",
+        prover=TRIGONOMETRY,
+        context=PAIR_INDICES,
+    ),
+    Step(
+        "The gradient is turned back",
+        ImmutableMatrix([Partial(loss_of_pair(m), x[k, 0]), Partial(loss_of_pair(m), x[k, 1])]),
+        turned(-m, gradient),
+        "By the chain rule it is multiplied by the transpose of the rotation, which is the rotation by −m: only the "
+        "sign of the sines differs.",
         prover=TRIGONOMETRY,
         context=PAIR_INDICES,
     ),
@@ -261,6 +277,7 @@ DERIVATION = Derivation(
         Meaning((s, t), "the components of two pairs, 0 or 1"),
         Meaning((frequency,), "the frequencies: pair k turns by the angle m θ_k at the position m"),
         Meaning((x, z), "two vectors; the indices are pair and component of the pair"),
+        Meaning((gradient,), "the gradient of a loss by the turned vector x"),
         Meaning((a, b), "two numbers"),
         Meaning((beyond,), "p − 1 − k, at least 0"),
         Meaning(

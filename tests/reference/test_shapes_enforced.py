@@ -83,6 +83,7 @@ WRONG = {
     "attention_weights": (Q, K[:1]),
     "causal_mask": (2.0, 3),
     "cross_entropy": (X, np.ones((2, 4), dtype=int)),
+    "cross_entropy_backward": (X, np.ones((2, 3), dtype=int), np.ones((2, 4))),
     "gradient_of_logits": (LOGITS, SEEN, Q, V[:, :, :6]),
     "grouped_query_attention": (Q, K[:, :2], V),
     "layer_norm": (X, np.ones(5), np.ones(6)),
@@ -94,6 +95,7 @@ WRONG = {
     "pair_places": (4, "quarter"),
     "relative_position_bucket": (np.ones((2, 3)),),
     "rotary_embedding": (Q, np.arange(4)),
+    "rotary_embedding_backward": (Q, np.arange(3), Q[..., :2]),
     "rotary_frequencies": (6.0,),
     "scaled_dot_product_attention": (Q, K, V[:, :, :6]),
     "scaled_dot_product_attention_backward": (Q, K, V, V),
@@ -103,6 +105,7 @@ WRONG = {
     "softmax_backward": (LOGITS, LOGITS[..., :6]),
     "split_heads": (Q, 2),
     "token_embedding": (np.ones((2, 3), dtype=int), X),
+    "token_embedding_backward": (np.ones((2, 3), dtype=int), X[0], X[:, :, :2]),
     "visible_keys": ((2, 4, 3),),
     "weighted_sum": (LOGITS, V, SEEN[:, :, :2]),
 }

@@ -42,6 +42,7 @@ EXPECTED = {
     "inner_products",
     "online_softmax",
     "backward",
+    "lookup",
     "attention_backward",
     "residual",
     "decoding_cache",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from veriformer.conformance_tests.drawing.region import among
+from veriformer.conformance_tests.operations.every.regions import with_gradients
 
-_EMBEDDING = ("token_embedding",)
+_EMBEDDING = with_gradients("token_embedding")
 REGIONS = among(
     _EMBEDDING,
     ("one word", "A vocabulary of one.", lambda c: c.vocabulary == 1),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from veriformer.conformance_tests.drawing.region import BEYOND_EXP, Region, among
+from veriformer.conformance_tests.operations.every.regions import with_gradients
 
-_LOSS = ("cross_entropy",)
+_LOSS = with_gradients("cross_entropy")
 
 
 def _samples_keep_different_numbers(given: Any) -> bool:

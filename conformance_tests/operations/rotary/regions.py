@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from veriformer.conformance_tests.drawing.region import Region, among
+from veriformer.conformance_tests.operations.every.regions import with_gradients
 
-_ROTARY = ("rotary_embedding",)
+_ROTARY = with_gradients("rotary_embedding")
 REGIONS = (
     *among(
         _ROTARY,

@@ -1,0 +1,1 @@
+"""The gradient of the table of token embeddings."""

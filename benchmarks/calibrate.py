@@ -140,7 +140,7 @@ def function_error(dtype: str, trials: int) -> Needed:
     precision = Precision.of(dtype)
 
     def bound(activation: str, form: str, constant: float) -> Array:
-        with patch.object(activations, "_FUNCTION_ERROR", constant):
+        with patch.object(activations, "FUNCTION_ERROR", constant):
             return activations.activation_bound(activation, form, x, precision)
 
     def needed() -> Iterator[tuple[float, str]]:

@@ -4,6 +4,7 @@ where a query may attend.
 """
 
 from veriformer.reference.activations import activate, gelu, relu, silu
+from veriformer.reference.activations_backward import gelu_backward, silu_backward
 from veriformer.reference.attention import (
     attention_logits,
     attention_weights,
@@ -85,6 +86,7 @@ __all__ = [
     "feed_forward",
     "gated_feed_forward",
     "gelu",
+    "gelu_backward",
     "gradient_of_logits",
     "grouped_query_attention",
     "language_model",
@@ -108,6 +110,7 @@ __all__ = [
     "scaled_dot_product_attention",
     "scaled_dot_product_attention_backward",
     "silu",
+    "silu_backward",
     "single_head_attention",
     "sinusoidal_frequencies",
     "sinusoidal_positions",

@@ -9,9 +9,9 @@ from veriformer.reference.array_types import Array, Float, Float64
 from veriformer.reference.checks import as_float64, require_choice
 from veriformer.reference.conventions import Activation, GeluForm
 
-_TANH_SLOPE = math.sqrt(2.0 / math.pi)
-_TANH_CUBIC = 0.044715
-_SIGMOID_SLOPE = 1.702
+TANH_SLOPE = math.sqrt(2.0 / math.pi)
+TANH_CUBIC = 0.044715
+SIGMOID_SLOPE = 1.702
 
 
 def relu(x: Float[Array, "*shape"]) -> Float64[Array, "*shape"]:
@@ -56,11 +56,11 @@ def gelu(x: Float[Array, "*shape"], form: GeluForm = "erf") -> Float64[Array, "*
     require_choice("form", form, GeluForm)
     numbers = as_float64("x", x)
     if form == "sigmoid":
-        return _logistic_gate(numbers, _SIGMOID_SLOPE)
+        return _logistic_gate(numbers, SIGMOID_SLOPE)
     if form == "tanh":
         with np.errstate(over="ignore"):
-            return _logistic_gate(numbers, 2.0 * _TANH_SLOPE * (1.0 + _TANH_CUBIC * np.square(numbers)))
-    return np.asarray(0.5 * numbers * _erfc(np.asarray(-numbers / math.sqrt(2.0))))
+            return _logistic_gate(numbers, 2.0 * TANH_SLOPE * (1.0 + TANH_CUBIC * np.square(numbers)))
+    return np.asarray(numbers * normal_distribution(numbers))
 
 
 def activate(
@@ -78,6 +78,27 @@ def activate(
     if activation == "gelu":
         return gelu(x, gelu_form)
     return relu(x) if activation == "relu" else silu(x)
+
+
+def logistic(x: Float64[Array, "*shape"]) -> Float64[Array, "*shape"]:
+    """Return the logistic function σ(x) = 1 / (1 + e^(−x)).
+
+    Shapes: any, to the same.
+    Raises: nothing.
+    Source: Hendrycks & Gimpel 2016, section 2.
+    """
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def normal_distribution(x: Float64[Array, "*shape"]) -> Float64[Array, "*shape"]:
+    """Return the distribution function of a standard normal variable, Φ(x) = erfc(−x/√2) / 2.
+
+    Shapes: any, to the same.
+    Raises: nothing.
+    Source: Hendrycks & Gimpel 2016, section 2.
+    """
+    return np.asarray(0.5 * _erfc(np.asarray(-x / math.sqrt(2.0))))
 
 
 def _logistic_gate(x: Float64[Array, "*shape"], slope: float | Float64[Array, "*shape"]) -> Float64[Array, "*shape"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Expr, Integer, erf, exp, oo, pi, sqrt
+from sympy import Expr, Integer, Rational, erf, exp, oo, pi, sqrt
 from veriformer.spec.derivations.derivation import Derivation, Difference, Limit, Meaning, Scope, Source, Step
 from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial
@@ -12,6 +12,7 @@ from veriformer.spec.derivations.inequalities import Inequality
 x, s, t = real("x"), real("s"), real("t")
 above = positive("x")
 beta = positive("beta")
+slope, cubic = real("a"), real("c")
 
 
 def logistic(argument: Expr) -> Expr:
@@ -37,6 +38,27 @@ def swish(argument: Expr) -> Expr:
 def gelu(argument: Expr) -> Expr:
     """Return x Φ(x)."""
     return argument * normal(argument)
+
+
+def slope_of_swish(argument: Expr) -> Expr:
+    """Return the derivative of x σ(β x)."""
+    return logistic(beta * argument) + beta * argument * exp(-beta * argument) * logistic(beta * argument) ** 2
+
+
+def product_rule(argument: Expr) -> Expr:
+    """Return the same derivative in terms of both gates, σ(β x) + β x σ(β x) σ(−β x)."""
+    gate, other = logistic(beta * argument), logistic(-beta * argument)
+    return gate + beta * argument * gate * other
+
+
+def slope_of_gelu(argument: Expr) -> Expr:
+    """Return the derivative of x Φ(x)."""
+    return normal(argument) + argument * exp(-(argument**2) / 2) / sqrt(2 * pi)
+
+
+def cubic_in(argument: Expr) -> Expr:
+    """Return z = a x + c x³."""
+    return slope * argument + cubic * argument**3
 
 
 GATES = (
@@ -85,7 +107,7 @@ BOUNDS = (
     Step(
         "The derivative of x σ(β x)",
         Partial(swish(x), x),
-        logistic(beta * x) + beta * x * exp(-beta * x) * logistic(beta * x) ** 2,
+        slope_of_swish(x),
         "The product rule; the derivative of σ is σ (1 − σ).",
     ),
     Inequality(
@@ -112,7 +134,7 @@ BOUNDS = (
     Step(
         "The derivative of x Φ(x)",
         Partial(gelu(x), x),
-        normal(x) + x * exp(-(x**2) / 2) / sqrt(2 * pi),
+        slope_of_gelu(x),
         "The product rule; the derivative of Φ is the normal density.",
     ),
     Inequality(
@@ -170,6 +192,94 @@ TAILS = (
     ),
 )
 
+SLOPES = (
+    Step(
+        "The derivative of x σ(z(x))",
+        Partial(x * logistic(cubic_in(x)), x),
+        logistic(cubic_in(x)) + x * (slope + 3 * cubic * x**2) * exp(-cubic_in(x)) * logistic(cubic_in(x)) ** 2,
+        "The product and the chain rule. With z = √(8/π) (x + 0.044715 x³) this is the tanh form of GELU.",
+    ),
+    Step(
+        "The slope of the logistic gate is even",
+        exp(-s) * logistic(s) ** 2,
+        logistic(s) * logistic(-s),
+        "Multiply one of the factors by e^(−s)/e^(−s). The right side is the same for s and −s.",
+    ),
+    Step(
+        "The derivatives of x σ(β x) at x and −x sum to one",
+        product_rule(x) + product_rule(-x),
+        Integer(1),
+        "With the last step f′ = σ(β x) + β x σ(β x) σ(−β x), whose second term is odd. It is f(x) − f(−x) = x, "
+        "differentiated, and holds for the tanh form as well.",
+    ),
+    Step(
+        "The derivatives of x Φ(x) at x and −x sum to one",
+        Partial(gelu(x) - gelu(-x), x),
+        Integer(1),
+        "The same.",
+    ),
+    Limit(
+        "The derivative of x σ(x) at zero is one half",
+        slope_of_swish(x).subs(beta, 1),
+        Rational(1, 2),
+        "The gate is 1/2 there, and its slope has the factor x, whatever β is. The derivative is continuous.",
+        variable=x,
+        point=Integer(0),
+    ),
+    Limit(
+        "The derivative of x Φ(x) at zero is one half",
+        slope_of_gelu(x),
+        Rational(1, 2),
+        "The same.",
+        variable=x,
+        point=Integer(0),
+    ),
+    Difference(
+        "The gate alone is not the derivative",
+        slope_of_swish(x).subs(beta, 1),
+        logistic(x),
+        "At 1 the derivative of SiLU is 0.9277 and the gate 0.7311. A program that detaches the gate returns the gate.",
+        example=World(symbols={x: 1}),
+        values=("0.9277", "0.7311"),
+        optional=True,
+    ),
+)
+
+SLOPES_FAR_FROM_ZERO = (
+    Limit(
+        "The derivative of x σ(x) vanishes on the left",
+        slope_of_swish(x).subs(beta, 1),
+        Integer(0),
+        "e^x falls faster than x grows.",
+        variable=x,
+        point=-oo,
+    ),
+    Limit(
+        "The derivative of x σ(x) becomes one on the right",
+        slope_of_swish(x).subs(beta, 1),
+        Integer(1),
+        "By the reflection of derivatives this is the limit on the left.",
+        variable=x,
+        point=oo,
+    ),
+    Limit(
+        "The derivative of x Φ(x) vanishes on the left",
+        slope_of_gelu(x),
+        Integer(0),
+        "x e^(−x²/2) vanishes too.",
+        variable=x,
+        point=-oo,
+    ),
+    Limit(
+        "The derivative of x Φ(x) becomes one on the right",
+        slope_of_gelu(x),
+        Integer(1),
+        "By the reflection of derivatives.",
+        variable=x,
+        point=oo,
+    ),
+)
+
 DERIVATION = Derivation(
     id="gated_activations",
     title="GELU and SiLU are the input times a gate, and the gates of x and −x sum to one",
@@ -186,6 +296,7 @@ DERIVATION = Derivation(
         Meaning((x,), "the input, a real number; in the bounds a positive one"),
         Meaning((s, t), "real numbers"),
         Meaning((beta,), "the factor of the argument of the logistic gate, β > 0"),
+        Meaning((slope, cubic), "the factors of x and x³ in the argument z of a logistic gate"),
         Meaning((real("sigma"),), "the logistic gate: σ(s) = 1/(1 + e^(−s))"),
         Meaning((real("Phi"),), "the gate of GELU: Φ(x) = (1 + erf(x/√2))/2"),
         Meaning((real("f"),), "the result: x σ(β x) or x Φ(x)"),
@@ -202,7 +313,7 @@ DERIVATION = Derivation(
         ),
         Source("Ramachandran et al. 2017, Searching for Activation Functions", comment="x σ(β x), called Swish"),
     ),
-    steps=GATES + BOUNDS + TAILS,
+    steps=GATES + BOUNDS + TAILS + SLOPES + SLOPES_FAR_FROM_ZERO,
     remarks=(
         "A missing factor x, 0.5 (1 + tanh t), leaves one half at zero and violates the reflection.",
         "The erf and tanh forms obey the same laws and differ by up to 4.7·10⁻⁴: only their values tell them apart.",

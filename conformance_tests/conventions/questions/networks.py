@@ -13,6 +13,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.drawing.vectors import VectorCase
 from veriformer.conformance_tests.operations.activations.inputs import ActivationInputs
+from veriformer.conformance_tests.operations.activations_backward.inputs import ActivationBackwardInputs
 from veriformer.conformance_tests.operations.feed_forward.cases import FeedForwardCase
 from veriformer.conformance_tests.operations.feed_forward.inputs import (
     FeedForwardInputs,
@@ -39,6 +40,8 @@ def gelu_form(asking: Asking) -> Answer:
     x = np.arange(-4.0, 5.0, 0.25).reshape(2, 3, 6)
     if asking.operation == "gelu":
         return asking.compared([ActivationInputs("gelu", asking.widest, x)])
+    if asking.operation == "gelu_backward":
+        return asking.compared([ActivationBackwardInputs(asking.operation, asking.widest, x, np.ones(x.shape))])
     if asking.operation in LAYERS:
         layer = asking.layer(asking.widest, activation="gelu")
         return asking.until_told([replace(layer, weights=telling_gelu(layer.weights, layer.dtype)), layer])

@@ -24,7 +24,7 @@ from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.rounding.precision import Precision
 
-_FUNCTION_ERROR = 16.0
+FUNCTION_ERROR = 16.0
 # The largest |f′| of GELU in any form (1.1290, erf at √2) and of SiLU (1.0998): how far an error of x is carried on.
 _STEEPEST = 1.13
 # Of the part of an activation's own error that is made of u, the largest slope is 6.53 u (the tanh form at 0.785): how
@@ -50,19 +50,25 @@ def activation_bound(activation: str, form: str, x: Array, precision: Precision,
     carried = np.zeros(x.shape) if x_error is None else x_error
     if activation == "relu":
         return carried
-    gate = _silu(x, 1.0, 1.0) if activation == "silu" else _GELU[form](x)
+    gate = gate_of(activation, form, x)
     magnitude = np.abs(x)
     result = magnitude * gate.value
-    bound: Array = (magnitude + carried) * _gate_error(gate, precision)
+    bound: Array = (magnitude + carried) * gate_error(gate, precision)
     bound += (precision.stored + precision.output) * result + precision.tiny * (1.0 + magnitude)
     return bound + (_STEEPEST + _STEEPEST_ERROR * precision.stored) * carried
 
 
-def _gate_error(gate: Gate, precision: Precision) -> Array:
+def gate_of(activation: str, form: str, x: Array) -> Gate:
+    """Return the gate of GELU in a form, or of SiLU."""
+    return _silu(x, 1.0, 1.0) if activation == "silu" else _GELU[form](x)
+
+
+def gate_error(gate: Gate, precision: Precision) -> Array:
+    """Return |δg|, entry by entry."""
     unit = precision.stored
     rounded = np.abs(2.0 * gate.value - 1.0)
     error: Array = gate.roundings * unit * gate.sensitivity + 2.0 * unit * gate.value
-    return error + 0.5 * (_FUNCTION_ERROR * precision.accumulation + unit * rounded)
+    return error + 0.5 * (FUNCTION_ERROR * precision.accumulation + unit * rounded)
 
 
 def _erf(x: Array) -> Gate:

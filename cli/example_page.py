@@ -28,13 +28,15 @@ def example_page(example: WorkedExample) -> Lines:
     verdict = example.verdict.value
     lines = [heading(example.id), *_entry("", example.title), blank()]
     lines += _entry("source", example.source)
-    lines += labelled("fragment", [plain(line) for line in example.fragment.splitlines()], 2, _LABEL)
+    words = "fragment" if example.document else "question"
+    lines += labelled(words, [plain(line) for line in example.fragment.splitlines()], 2, _LABEL)
     if example.printed is not None:
         lines += labelled("printed", _rows(example.printed), 2, _LABEL)
     lines += labelled("exact", _rows(example.exact), 2, _LABEL)
     if _has_decimals(example.exact):
         lines += labelled("", _rows(example.exact, decimal=True), 2, _LABEL)
-    lines += _entry("verdict", f"{verdict}: {_MEANINGS.get(verdict, '')}")
+    if example.document:
+        lines += _entry("verdict", f"{verdict}: {_MEANINGS.get(verdict, '')}")
     if example.condition:
         lines += _entry("condition", example.condition)
     if example.otherwise is not None:

@@ -20,7 +20,8 @@ with SymPy, and the verdict on the first by the second. A verdict is computed, n
 equal; *rounded* is the exact value rounded to the printed digits; *conditional* is right where the stated condition
 holds and wrong elsewhere; *wrong* is an erratum; *not given* completes what the document leaves open.
 
-Implementations are held to the exact values of the examples that state an operation's inputs and result."""
+Implementations are held to the exact values of the examples that state an operation's inputs and result. The project
+adds examples of its own where the documents have none: of gradients, and of training."""
 
 
 def worked_examples_page() -> dict[str, str]:
@@ -29,17 +30,21 @@ def worked_examples_page() -> dict[str, str]:
     errata = [example for example in examples if example.verdict is Verdict.WRONG]
     others = [example for example in examples if example.verdict is not Verdict.WRONG]
     source = "spec/worked_examples"
-    heading = "# Worked examples of the seed documents"
+    heading = "# Worked examples"
+    own = _section("Examples of the project", [example for example in examples if not example.document])
     sections = (_section(f"Document {name}", _of_document(name, others)) for name in _documents(others))
     return {
-        PATH: page(notice(source), heading, _INTRODUCTION, _summary(examples), _section("Errata", errata), *sections)
+        PATH: page(
+            notice(source), heading, _INTRODUCTION, _summary(examples), _section("Errata", errata), *sections, own
+        )
     }
 
 
 def seeds_page(folder: Path) -> dict[str, str]:
     """Return the page in `folder` about the seed documents with its table of verdicts, by its path."""
     text = (folder / SEEDS).read_text(encoding="utf-8")
-    return {SEEDS: filled(text, "verdicts", _verdicts(load_worked_examples()))}
+    of_documents = [example for example in load_worked_examples() if example.document]
+    return {SEEDS: filled(text, "verdicts", _verdicts(of_documents))}
 
 
 def _summary(examples: Iterable[WorkedExample]) -> str:
@@ -57,6 +62,8 @@ def _verdicts(examples: Iterable[WorkedExample]) -> str:
 def _rows(examples: list[WorkedExample]) -> Iterable[tuple[str, ...]]:
     for name in _documents(examples):
         yield _row(name, _of_document(name, examples))
+    if any(not example.document for example in examples):
+        yield _row("of the project", _of_document("", examples))
     yield _row("all", examples)
 
 
@@ -66,7 +73,7 @@ def _row(name: str, examples: list[WorkedExample]) -> tuple[str, ...]:
 
 
 def _documents(examples: Iterable[WorkedExample]) -> list[str]:
-    return sorted({example.document for example in examples})
+    return sorted({example.document for example in examples if example.document})
 
 
 def _of_document(name: str, examples: Iterable[WorkedExample]) -> list[WorkedExample]:
@@ -78,5 +85,7 @@ def _section(title: str, examples: Iterable[WorkedExample]) -> str:
 
 
 def _entry(example: WorkedExample) -> str:
+    if not example.document:
+        return fenced_mathematics(render_markdown(example))
     place = f"[{example.source}](seeds/{example.document}.txt#L{example.line})"
     return fenced_mathematics(render_markdown(example).replace(example.source, place, 1))

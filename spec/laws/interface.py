@@ -84,9 +84,9 @@ EVERY_MODEL = (DTYPE, INPUTS_UNCHANGED, MEMORY_LAYOUT_OF_MODELS)
 
 WORKED_EXAMPLES = Property(
     key="worked_examples",
-    statement="The worked examples of the seed documents give their exact values.",
+    statement="The worked examples give their exact values.",
     formula="f(example inputs) = exact result",
-    source="seed documents 000 to 004 (docs/seeds); exact values in veriformer.spec.worked_examples",
+    source="seed documents 000 to 004 (docs/seeds), and the project; exact values in veriformer.spec.worked_examples",
     reason="each example is an exact computation of its own: `veriformer explain WORKED_EXAMPLE_ID`",
 )
 

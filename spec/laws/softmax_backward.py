@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from veriformer.spec.laws.gradients import EVERY_BACKWARD_PASS
+from veriformer.spec.laws.interface import WORKED_EXAMPLES
 from veriformer.spec.laws.law import Property, state
 from veriformer.spec.operations.softmax_backward import SOFTMAX_BACKWARD
 
@@ -72,6 +73,17 @@ ALONE = Property(
 )
 
 LAWS = state(
-    (GRAD_X, LARGE_LOGITS, ROWS_SUM_TO_ZERO, EQUAL, SHIFT, HIDDEN, PERMUTATION, ALONE, *EVERY_BACKWARD_PASS),
+    (
+        WORKED_EXAMPLES,
+        GRAD_X,
+        LARGE_LOGITS,
+        ROWS_SUM_TO_ZERO,
+        EQUAL,
+        SHIFT,
+        HIDDEN,
+        PERMUTATION,
+        ALONE,
+        *EVERY_BACKWARD_PASS,
+    ),
     SOFTMAX_BACKWARD,
 )

@@ -1,4 +1,4 @@
-"""The record of one worked example of a seed document."""
+"""The record of one worked example, of a seed document or of the project itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class WorkedExample:
     """One numeric example: what the document prints, the exact value, and the verdict on the first by the second.
 
     `fragment` is verbatim text of the document that begins on `line`. A conditional example is right (`exact`)
-    where `condition` holds and not elsewhere (`otherwise`). Executable examples carry an `execution`.
+    where `condition` holds and not elsewhere (`otherwise`). Executable examples carry an `execution`. An example of the
+    project has no document, and its fragment is the question.
     """
 
     id: str
@@ -51,7 +52,23 @@ class WorkedExample:
     @property
     def source(self) -> str:
         """Where the example stands."""
-        return f"seed document {self.document}, line {self.line}"
+        return f"seed document {self.document}, line {self.line}" if self.document else "an example of the project"
+
+
+def own_example(example_id: str, title: str, question: str, execution: Execution, note: str = "") -> WorkedExample:
+    """Return an example of the project: its exact value is the result of an operation."""
+    return WorkedExample(
+        id=example_id,
+        document="",
+        line=0,
+        title=title,
+        fragment=question,
+        printed=None,
+        exact=execution.result,
+        verdict=Verdict.NOT_GIVEN,
+        note=note,
+        execution=execution,
+    )
 
 
 def entries(nested: Exact) -> Vector:

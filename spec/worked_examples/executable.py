@@ -37,7 +37,7 @@ class ExecutableExample:
     @property
     def source(self) -> str:
         """Where the example stands."""
-        return f"seed document {self.document}, line {self.line}"
+        return f"seed document {self.document}, line {self.line}" if self.document else "an example of the project"
 
 
 def read_values() -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from veriformer.spec.worked_examples import (
+    gradients,
     seed_000_attention,
     seed_000_masks,
     seed_000_padding,
@@ -53,6 +54,7 @@ _MODULES = (
     seed_004_layers,
     seed_004_traces,
     seed_004_training,
+    gradients,
 )
 
 WORKED_EXAMPLES: tuple[WorkedExample, ...] = tuple(example for module in _MODULES for example in module.EXAMPLES)

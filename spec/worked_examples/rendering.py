@@ -20,9 +20,7 @@ def render_markdown(example: WorkedExample) -> str:
     judgement = judge(example)
     parts = [
         f"### {example.title}",
-        f"`{example.id}` · {example.source} · **{_verdict_text(example, judgement)}**",
-        f"```text\n{example.fragment}\n```",
-        f"Printed: {_printed_text(example.printed)}",
+        *_words_of(example, judgement),
         f"Exact:\n\n$$\n{latex(example.exact)}\n$$",
     ]
     if judgement.verdict is Verdict.WRONG:
@@ -34,6 +32,17 @@ def render_markdown(example: WorkedExample) -> str:
     if example.note:
         parts.append(example.note)
     return "\n\n".join(parts) + "\n"
+
+
+def _words_of(example: WorkedExample, judgement: Judgement) -> tuple[str, ...]:
+    """Return the words of a document with the verdict on them, or the question of an example of the project."""
+    if not example.document:
+        return f"`{example.id}`", example.fragment
+    return (
+        f"`{example.id}` · {example.source} · **{_verdict_text(example, judgement)}**",
+        f"```text\n{example.fragment}\n```",
+        f"Printed: {_printed_text(example.printed)}",
+    )
 
 
 def decimals(exact: Exact, digits: int = _DIGITS) -> str:

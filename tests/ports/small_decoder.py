@@ -41,6 +41,28 @@ class Block(nn.Module):
         return x + self.mlp(self.ln_2(x)), kept
 
 
+class Halved(torch.autograd.Function):
+    """GELU whose backward pass gives half of the gradient."""
+
+    @staticmethod
+    def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
+        context.save_for_backward(x)
+        return nn.functional.gelu(x)
+
+    @staticmethod
+    def backward(context: Any, grad_output: torch.Tensor) -> torch.Tensor:
+        (x,) = context.saved_tensors
+        with torch.enable_grad():
+            leaf = x.detach().requires_grad_()
+            (grad,) = torch.autograd.grad(nn.functional.gelu(leaf), leaf, grad_output)
+        return grad / 2
+
+
+class HalvedGelu(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return Halved.apply(x)
+
+
 class Decoder(nn.Module):
     def __init__(self, fault: str = "") -> None:
         super().__init__()
@@ -70,6 +92,8 @@ def decoder(fault: str = "") -> Decoder:
     """Return the decoder with drawn weights, the same ones whatever the fault is."""
     generator = torch.Generator().manual_seed(0)
     model = Decoder(fault)
+    if fault == "activation":
+        model.h[0].mlp[1] = HalvedGelu()
     with torch.no_grad():
         for parameter in model.parameters():
             noise = torch.randn(parameter.shape, generator=generator)

@@ -49,6 +49,7 @@ def test_a_model_does_as_itself_in_all_situations() -> None:
         ("length", "at length 17", ("at length 1", "with a cache")),
         ("cache", "with a cache", (f"at length {LONGEST}", "in the gradients")),
         ("gradient", "in the gradients", (f"at length {LONGEST}", "with a cache")),
+        ("activation", "in the gradients", (f"at length {LONGEST}", "with a cache")),
     ],
 )
 def test_what_shows_in_one_situation_is_found_there_and_nowhere_else(
@@ -69,6 +70,15 @@ def test_the_cause_is_named_where_the_specification_knows_it() -> None:
     assert "from position 3 on; A gives the same" in cache.cause.sentence
     (gradient,) = compared("gradient").differences
     assert (gradient.path_b, gradient.cause.name) == ("wpe.weight", "gradient cut off")
+
+
+def test_gradients_are_followed_back_from_the_loss_to_the_first_that_differs() -> None:
+    found = compared("activation")
+    (gradient,) = found.differences
+    assert gradient.path_b in ("h.0.mlp.0.weight", "h.0.mlp.0.bias")
+    assert gradient.cause.name == "gradient scaled"
+    (situation,) = [one for one in found.situations if one.status == "differs"]
+    assert "going back from the loss" in situation.sentence
 
 
 def test_what_only_one_of_them_offers_is_not_held_against_the_other() -> None:

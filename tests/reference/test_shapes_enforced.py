@@ -99,6 +99,7 @@ WRONG = {
     "sinusoidal_frequencies": (6.0,),
     "sinusoidal_positions": (3, 6.0),
     "softmax": (np.ones(3, dtype=int),),
+    "softmax_backward": (LOGITS, LOGITS[..., :6]),
     "split_heads": (Q, 2),
     "token_embedding": (np.ones((2, 3), dtype=int), X),
     "visible_keys": ((2, 4, 3),),

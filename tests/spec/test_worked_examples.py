@@ -21,11 +21,13 @@ from veriformer.spec.worked_examples.rendering import decimals, render_markdown
 SEEDS = Path(__file__).parents[2] / "docs" / "seeds"
 EXAMPLES = load_worked_examples()
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)
+OF_DOCUMENTS = [example for example in EXAMPLES if example.document]
+each_of_a_document = pytest.mark.parametrize("example", OF_DOCUMENTS, ids=lambda example: example.id)
 EXECUTABLE = [example for example in EXAMPLES if example.execution is not None]
 each_executable = pytest.mark.parametrize("example", EXECUTABLE, ids=lambda example: example.id)
 
 
-@each_example
+@each_of_a_document
 def test_the_fragment_begins_on_its_line_of_the_document(example: WorkedExample) -> None:
     lines = (SEEDS / f"{example.document}.txt").read_text(encoding="utf-8").split("\n")
     start = "\n".join(lines[example.line - 1 :]).find(example.fragment)
@@ -62,7 +64,8 @@ def test_a_result_contains_the_exact_value(example: WorkedExample) -> None:
 def test_ids_are_unique_and_name_their_document() -> None:
     ids = worked_example_ids()
     assert len(set(ids)) == len(ids) == len(EXAMPLES)
-    assert all(example.id.startswith(f"seed_{example.document}.") for example in EXAMPLES)
+    assert all(example.id.startswith(f"seed_{example.document}.") for example in OF_DOCUMENTS)
+    assert not any(example.id.startswith("seed_") for example in EXAMPLES if not example.document)
 
 
 def test_an_unknown_id_is_named() -> None:
@@ -131,12 +134,20 @@ def test_an_idle_condition_is_refused() -> None:
         judge(idle)
 
 
-@each_example
+@each_of_a_document
 def test_rendering_shows_fragment_and_verdict(example: WorkedExample) -> None:
     text = render_markdown(example)
     assert example.fragment in text
     assert f"**{example.verdict}" in text
     assert ("Correction" in text) == (example.verdict is Verdict.WRONG)
+
+
+def test_an_example_of_the_project_shows_its_question_and_no_verdict() -> None:
+    example = load_worked_example("gradients.softmax_of_three")
+    text = render_markdown(example)
+    assert example.fragment in text
+    assert example.note in text
+    assert "not given" not in text
 
 
 def test_the_correction_of_cat_is_rendered() -> None:

@@ -27,6 +27,15 @@ def softmax(x: Any) -> Any:
     return [softmax_row(row) for row in x] if isinstance(x[0], list) else softmax_row(x)
 
 
+def softmax_backward(x: list[float], grad_output: list[float]) -> list[float]:
+    """Sum over the entries of the Jacobian, one after the other."""
+    weights = softmax_row(x)
+    return [
+        math.fsum(g * p * ((i == j) - weights[j]) for i, (g, p) in enumerate(zip(grad_output, weights, strict=True)))
+        for j in range(len(x))
+    ]
+
+
 def weights_of_head(query: Matrix, key: Matrix, mask: Any, is_causal: bool, scale: float | None) -> Matrix:
     factor = 1 / math.sqrt(len(query[0])) if scale is None else scale
     scores = [[factor * score for score in row] for row in multiply(query, [list(c) for c in zip(*key, strict=True)])]
@@ -69,6 +78,7 @@ def sinusoids(length: int, d_model: int) -> Any:
 
 OPERATIONS: dict[str, Any] = {
     "softmax": softmax,
+    "softmax_backward": softmax_backward,
     "attention_weights": attention_weights,
     "scaled_dot_product_attention": attention,
     "multi_head_attention": multi_head_attention,

@@ -11,12 +11,7 @@ from typing import Any
 
 import pytest
 import sympy
-from veriformer.spec.operations.attention import ATTENTION_WEIGHTS, SCALED_DOT_PRODUCT_ATTENTION
-from veriformer.spec.operations.masks import CAUSAL_MASK, PADDING_MASK
-from veriformer.spec.operations.multi_head import MULTI_HEAD_ATTENTION
-from veriformer.spec.operations.normalisation import LAYER_NORM
-from veriformer.spec.operations.sinusoids import SINUSOIDAL_POSITIONS
-from veriformer.spec.operations.softmax import SOFTMAX
+from veriformer.spec.operations import OPERATIONS
 from veriformer.spec.worked_examples import ExecutableExample, executable_examples, load_worked_example
 from veriformer.spec.worked_examples.example import entries
 from veriformer.spec.worked_examples.executable import read_values
@@ -24,19 +19,6 @@ from veriformer.spec.worked_examples.generate import VALUES_PATH, main, values_t
 
 EXECUTABLE = executable_examples()
 each_executable = pytest.mark.parametrize("example", EXECUTABLE, ids=lambda example: example.id)
-OPERATIONS = {
-    operation.name: operation
-    for operation in (
-        ATTENTION_WEIGHTS,
-        CAUSAL_MASK,
-        LAYER_NORM,
-        MULTI_HEAD_ATTENTION,
-        PADDING_MASK,
-        SCALED_DOT_PRODUCT_ATTENTION,
-        SINUSOIDAL_POSITIONS,
-        SOFTMAX,
-    )
-}
 
 
 def flat(nested: Any) -> list[Any]:

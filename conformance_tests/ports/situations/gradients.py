@@ -60,13 +60,31 @@ def of_the_loss(both: Both, weights: Sequence[WeightPair]) -> Iterator[Outcome]:
     if not groups:
         yield Outcome(Situation(_NAME, "unknown", "no parameter of A was found in B"))
         return
-    differences = tuple(one for group in groups for one in _of_group(both, group, found))
+    wrong = [one for group in groups for one in _of_group(both, group, found)]
     number = counted(len(groups), "parameter or group of parameters", "parameters or groups of parameters")
-    if differences:
-        sentence = f"{counted(len(differences), 'gradient')} of {number} differ"
-        yield Outcome(Situation(_NAME, "differs", sentence), differences)
+    if wrong:
+        first, place = _first_going_back(both, wrong)
+        sentence = (
+            f"{counted(len(wrong), 'gradient')} of {number} differ; going back from the loss, {place} is the first"
+        )
+        yield Outcome(Situation(_NAME, "differs", sentence), (first,))
     else:
         yield Outcome(Situation(_NAME, "same", number))
+
+
+def _first_going_back(both: Both, differences: Sequence[Difference]) -> tuple[Difference, str]:
+    """Return the difference that is met first on the way from the loss to the inputs, and what it is called.
+
+    What is wrong there reaches the parameters of all earlier steps.
+    """
+    side = both.comparing.second
+
+    def place(one: Difference) -> int:
+        weight = _weight_named(side, one.path_b)
+        return -1 if weight is None else weight.place
+
+    first = max(differences, key=place)
+    return first, f"that of {first.path_b}"
 
 
 def _cotangent(inputs: Array, results: Array) -> Array:

@@ -1,14 +1,18 @@
-"""The worked examples of the seed documents, at their exact values."""
+"""The worked examples, at their exact values."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.results import join
+from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law import judges
+from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.core.subject import CallRefused, Subject
 from veriformer.conformance_tests.core.trial import NotOffered, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare, words
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import NoSpace
 from veriformer.conformance_tests.operations.suites import suite_of
 from veriformer.spec.worked_examples import executable_examples
@@ -45,6 +49,13 @@ def _judge(trial: Trial[None], example: Any) -> Verdict:
     dtype = trial.subject.implementation.dtypes[0]
     inputs = suite_of(example.operation).given_inputs(dtype, example.arguments)
     expected = trial.expected(inputs)
-    exact = np.asarray(example.result, dtype=float)
+    exact = _joined(inputs, example.result)
     allowed = expected.allowed + np.abs(expected.value - exact)
     return compare(exact, trial.output(inputs), allowed, expected.judged, note=f"worked example {example.id}")
+
+
+def _joined(inputs: Inputs, result: Any) -> Array:
+    """Return an exact result as an array; the parts of a tuple one after the other."""
+    if not isinstance(inputs, SeveralResults):
+        return np.asarray(result, dtype=float)
+    return join([np.asarray(part, dtype=float) for part in result])

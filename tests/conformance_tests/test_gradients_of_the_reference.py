@@ -1,0 +1,59 @@
+"""Every backward pass of the reference against differences of its forward pass, on the cases that laws draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from veriformer.adapters.loading import load
+from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.operations.gradients import parts_of
+from veriformer.conformance_tests.operations.suites import suite_of
+from veriformer.spec.operations import OPERATIONS
+
+BACKWARD = [name for name, operation in OPERATIONS.items() if operation.forward]
+CASES = 12
+STEP = 1e-5
+
+
+def cases_of(operation: str) -> list[Inputs]:
+    """Return inputs of an operation in float64, without coincidences."""
+    suite, random = suite_of(operation), Random(0)
+    limits = Limits(operation, ("float64",), frozenset(OPERATIONS[operation].features))
+    drawn = suite.draw(suite.space("sometimes"), limits)
+    cases = (drawn.sample(random) for _ in range(500))
+    found = [suite.inputs.draw(operation, case) for case in cases if case.palette == "normal" and case.amplitude == 1]
+    assert len(found) >= CASES
+    return found[:CASES]
+
+
+def loss(operation: str, arguments: Mapping[str, Any], grad_output: np.ndarray) -> float:
+    """Return ⟨grad_output, result of the forward pass⟩."""
+    forward = OPERATIONS[OPERATIONS[operation].forward]
+    positional = [arguments[name] for name in forward.positional]
+    keywords = {name: value for name, value in arguments.items() if name not in forward.positional}
+    return float(np.sum(grad_output * load("numpy").operations[forward.name](*positional, **keywords)))
+
+
+@pytest.mark.parametrize("operation", BACKWARD)
+def test_a_gradient_is_the_slope_of_the_forward_pass(operation: str) -> None:
+    generator = np.random.default_rng(0)
+    for inputs in cases_of(operation):
+        arguments = dict(inputs.arguments())
+        grad_output = arguments.pop("grad_output")
+        value = inputs.expected(standard_conventions()).value
+        for name, part in zip(OPERATIONS[operation].differentiated, parts_of(inputs).values(), strict=True):
+            direction = generator.standard_normal(arguments[name].shape)
+            ahead, behind = (
+                loss(operation, {**arguments, name: arguments[name] + step * direction}, grad_output)
+                for step in (STEP, -STEP)
+            )
+            slope = (ahead - behind) / (2.0 * STEP)
+            terms = part(value) * direction
+            size = float(np.abs(terms).sum() + np.abs(grad_output).sum())
+            assert float(terms.sum()) == pytest.approx(slope, abs=1e-7 * (1.0 + size)), name

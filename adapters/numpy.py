@@ -75,6 +75,7 @@ scaled_dot_product_attention = _in_dtype_of(0, reference.scaled_dot_product_atte
 grouped_query_attention = _in_dtype_of(0, reference.grouped_query_attention)
 attention_weights = _in_dtype_of(0, reference.attention_weights)
 scaled_dot_product_attention_backward = _in_dtype_of(0, reference.scaled_dot_product_attention_backward)
+grouped_query_attention_backward = _in_dtype_of(0, reference.grouped_query_attention_backward)
 single_head_attention = _in_dtype_of(0, reference.single_head_attention)
 multi_head_attention = _in_dtype_of(0, reference.multi_head_attention)
 rotary_embedding = _in_dtype_of(0, reference.rotary_embedding)

@@ -21,6 +21,7 @@ from veriformer.reference.embedding import token_embedding
 from veriformer.reference.embedding_backward import token_embedding_backward
 from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
 from veriformer.reference.grouped_query import grouped_query_attention
+from veriformer.reference.grouped_query_backward import grouped_query_attention_backward
 from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayerWeights, NormWeights
 from veriformer.reference.layers import decoder_layer, encoder_layer
 from veriformer.reference.loss import cross_entropy
@@ -89,6 +90,7 @@ __all__ = [
     "gelu_backward",
     "gradient_of_logits",
     "grouped_query_attention",
+    "grouped_query_attention_backward",
     "language_model",
     "layer_norm",
     "layer_norm_backward",

@@ -30,6 +30,7 @@ conventions = {
 }
 # On the CPU flex_attention has no gradient: it raises NotImplementedError where one is asked for.
 scaled_dot_product_attention_backward = None
+grouped_query_attention_backward = None
 
 
 def scaled_dot_product_attention(

@@ -16,7 +16,7 @@ from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.subject import Subject, WrongShape
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.attention.case import GROUPED, AttentionCase
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.layers.cases import LayerCase
 from veriformer.conformance_tests.operations.layers.inputs import LayerInputs
@@ -26,7 +26,6 @@ from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import Operation
 
 FORWARD = "scaled_dot_product_attention"
-BACKWARD = "scaled_dot_product_attention_backward"
 ATTENTION = (FORWARD, "grouped_query_attention", "attention_weights", "single_head_attention", "multi_head_attention")
 LAYERS = ("encoder_layer", "decoder_layer")
 WIDEST_FIRST = ("float64", "float32", "float16", "bfloat16")
@@ -111,7 +110,7 @@ class Asking:
         """Return inputs of attention, or of the merging of its results."""
         if self.operation == "merge_attention":
             return draw_inputs(self.operation, MergeCase(2, 3, queries, keys, 4, self.dtype, "integers", seed=7))
-        heads, kv_heads = (4, 2) if self.operation == "grouped_query_attention" else (3, 3)
+        heads, kv_heads = (4, 2) if self.operation in GROUPED else (3, 3)
         case = AttentionCase(
             2, heads, kv_heads, queries, keys, 2, value_width, self.dtype, "integers", seed=7, **settings
         )

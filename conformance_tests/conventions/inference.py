@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from veriformer.adapters.implementation import Implementation
-from veriformer.conformance_tests.conventions.asking import ATTENTION, BACKWARD, Asking
+from veriformer.conformance_tests.conventions.asking import ATTENTION, Asking
 from veriformer.conformance_tests.conventions.profile import Finding, Profile, finding_of
 from veriformer.conformance_tests.conventions.questions import answer
 from veriformer.conformance_tests.core.subject import Subject, standard_conventions
+from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS, Operation
 
@@ -57,7 +58,7 @@ def _found(asking: Asking, convention: str) -> Finding:
 
 def _needs_equal_widths(asking: Asking) -> bool:
     """Return whether the operation works only with values as wide as keys (declared, or found by trying)."""
-    if asking.operation not in (*ATTENTION, BACKWARD) or asking.operation == "attention_weights":
+    if asking.operation not in (*ATTENTION, *BACKWARD) or asking.operation == "attention_weights":
         return False
     if asking.subject.implementation.limited(asking.operation, "value_width"):
         return True
@@ -67,7 +68,7 @@ def _needs_equal_widths(asking: Asking) -> bool:
 
 def _refuses_bias_with_mask(asking: Asking) -> bool:
     """Return whether the operation takes a mask and takes a bias but not both, which the interface allows."""
-    if asking.operation not in (*ATTENTION, BACKWARD) or not asking.has("mask", "bias"):
+    if asking.operation not in (*ATTENTION, *BACKWARD) or not asking.has("mask", "bias"):
         return False
     alone = (asking.attention(3, 4, mask="padding"), asking.attention(3, 4, bias=True))
     both = asking.attention(3, 4, mask="padding", bias=True)

@@ -10,9 +10,11 @@ import numpy as np
 from veriformer.adapters.calling import Call, OneCall, Result, prepare
 from veriformer.adapters.errors import AdapterError
 from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.results import join
 from veriformer.adapters.sequences import prepare_sequence
 from veriformer.conformance_tests.core.first_calls import FirstCalls
 from veriformer.conformance_tests.core.inputs import Inputs, Shape
+from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import Operation
@@ -255,6 +257,8 @@ class Subject:
             return arguments
         order = _tiled_order(arguments["query"].shape[1], arguments["key"].shape[1])
         reordered = {"query": arguments["query"][:, order]}
+        if "grad_output" in arguments:
+            reordered["grad_output"] = arguments["grad_output"][:, order]
         for name in ("mask", "bias"):
             table = arguments.get(name)
             if table is not None and table.ndim == 4 and table.shape[1] > 1:
@@ -267,8 +271,12 @@ class Subject:
         arguments = inputs.arguments()
         if not self._tiles or "key" not in arguments:
             return value
-        order = _tiled_order(value.shape[1], arguments["key"].shape[1])
-        return value[:, np.argsort(order)]
+        order = np.argsort(_tiled_order(arguments["query"].shape[1], arguments["key"].shape[1]))
+        if not isinstance(inputs, SeveralResults):
+            return value[:, order]
+        # Of the gradients that of the queries has a row for each query head.
+        parts = {name: inputs.part(name)(value) for name in inputs.parts}
+        return join([part[:, order] if name == "grad_query" else part for name, part in parts.items()])
 
 
 def _tiled_order(heads: int, kv_heads: int) -> Array:

@@ -14,6 +14,7 @@ PER_HEAD = (
     "grouped_query_attention",
     "attention_weights",
     "scaled_dot_product_attention_backward",
+    "grouped_query_attention_backward",
 )
 ATTENTION = (*PER_HEAD, "multi_head_attention")
 # Those that take the additions of later years: windows, caps, sinks.

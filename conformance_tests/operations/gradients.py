@@ -85,10 +85,10 @@ def agrees(trial: Trial[GradientInputs], inputs: GradientInputs, *names: str) ->
     return worst(judge(name) for name in names or parts)
 
 
-def agrees_in(*names: str) -> Callable[[Trial[Any]], Verdict]:
+def agrees_in(*names: str) -> Callable[[Trial[GradientInputs]], Verdict]:
     """Return the check that the gradients named are the formula's; of all if none is named."""
 
-    def check(trial: Trial[Any]) -> Verdict:
+    def check(trial: Trial[GradientInputs]) -> Verdict:
         return agrees(trial, trial.inputs, *names)
 
     check.__doc__ = f"{' and '.join(names) or 'Every gradient'}: the formula's."

@@ -178,12 +178,12 @@ class _Script:
     def _turned_back(self, operation: Operation, result: str, record: CallRecord) -> list[str]:
         turns = ".swapaxes(1, 2)" if self._has_layout(operation) else ""
         order = self._head_order(record)
-        if order is not None:
-            turns += f"[:, {np.argsort(order).tolist()}]"
-        if not turns:
-            return []
-        turned = f"[part{turns} for part in {result}]" if operation.returns_several_arrays else f"{result}{turns}"
-        return [f"{result} = {turned}"]
+        heads = "" if order is None else f"[:, {np.argsort(order).tolist()}]"
+        if not operation.returns_several_arrays:
+            return [f"{result} = {result}{turns}{heads}"] if turns or heads else []
+        lines = [f"{result} = [part{turns} for part in {result}]"] if turns else []
+        # Of several gradients the first has a row for each query head.
+        return lines + ([f"{result} = [{result}[0]{heads}, *{result}[1:]]"] if heads else [])
 
     def _head_order(self, record: CallRecord) -> list[int] | None:
         if self.conventions.get("kv_grouping") != "tile" or "key" not in record.arguments:
@@ -261,7 +261,7 @@ def _remark(text: str) -> list[str]:
 
 
 def _has_heads(name: str, value: Any) -> bool:
-    if name in ("query", "sinks"):
+    if name in ("query", "grad_output", "sinks"):
         return True
     return name in ("mask", "bias") and value.ndim == 4 and value.shape[1] > 1
 

@@ -269,6 +269,35 @@ def loss_of_head(head: Expr) -> Expr:
     )
 
 
+def logit_of_head(head: Expr, row: Expr, column: Expr) -> Expr:
+    """S[r, i, j] = σ ⟨Q_ri, K_j⟩."""
+    return scale * total(lambda c: query[head, row, c] * key[column, c], "a", WIDTH)
+
+
+def attended_of_head(head: Expr) -> Entries:
+    """The output of a head with a key and a value head that several read."""
+    return attention(lambda m, j: logit_of_head(head, m, j), entry_of(value), KEYS)
+
+
+def loss_of_attended(head: Expr) -> Expr:
+    """Σ_i Σ_e G[r, i, e] O[r, i, e], the output as a function of the keys."""
+    return total(
+        lambda m: total(lambda c: grad_output[head, m, c] * attended_of_head(head)(m, c), "e", VALUE_WIDTH),
+        "i",
+        QUERIES,
+    )
+
+
+def grad_logit_of_head(head: Expr, row: Expr, column: Expr) -> Expr:
+    """dS[r, i, j] = P[r, i, j] (dP[r, i, j] − D[r, i])."""
+    share = weights(lambda m: logit_of_head(head, row, m), KEYS)
+
+    def grad(m: Expr) -> Expr:
+        return total(lambda c: grad_output[head, row, c] * value[m, c], "e", VALUE_WIDTH)
+
+    return share(column) * (grad(column) - total(lambda m: share(m) * grad(m), "l", KEYS))
+
+
 x, v, g = array("x"), array("v"), real("g")
 plain = weights(entry_of(x), up_to(2))
 
@@ -277,9 +306,20 @@ SHARED = (
         "Heads that share a value add up their gradients",
         Partial(total(loss_of_head, "r", ALL_HEADS), value[s, e]),
         total(lambda r: total(lambda m: head_weight(r, m, s) * grad_output[r, m, e], "i", QUERIES), "r", ALL_HEADS),
-        "In grouped-query attention the gradient of a shared value is the sum over the query heads that read it. The "
-        "same holds for keys.",
+        "In grouped-query attention the gradient of a shared value is the sum over the query heads that read it.",
         context=Context(ranges={s: KEYS, e: VALUE_WIDTH}),
+    ),
+    Step(
+        "Heads that share a key add up their gradients",
+        Partial(total(loss_of_attended, "r", ALL_HEADS), key[s, a]),
+        total(
+            lambda r: scale * total(lambda m: grad_logit_of_head(r, m, s) * query[r, m, a], "i", QUERIES),
+            "r",
+            ALL_HEADS,
+        ),
+        "Each query head adds σ dSᵀ Q with its own queries and weights. A mean over them would be the gradient of "
+        "another loss, in which every head counts H times less.",
+        context=Context(ranges={s: KEYS, a: WIDTH}),
     ),
     Difference(
         "Without D the gradient is wrong",

@@ -87,6 +87,7 @@ WRONG = {
     "gradient_of_logits": (LOGITS, SEEN, Q, V[:, :, :6]),
     "gelu_backward": (X, X[..., :3]),
     "grouped_query_attention": (Q, K[:, :2], V),
+    "grouped_query_attention_backward": (Q, K[:, :2], V[:, :2], V),
     "layer_norm": (X, np.ones(5), np.ones(6)),
     "log_sum_exp": (np.ones(3, dtype=int),),
     "masked_softmax": (LOGITS, SEEN[..., :6]),

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.conventions.asking import BACKWARD, FORWARD, Answer, Ask, Asking, fitting, fitting_all
+from veriformer.conformance_tests.conventions.asking import FORWARD, Answer, Ask, Asking, fitting, fitting_all
 from veriformer.conformance_tests.conventions.evidence import Evidence, keys_words
 from veriformer.conformance_tests.core.expected import Conventions
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD
 from veriformer.conformance_tests.operations.masks.inputs import CausalMaskInputs
 from veriformer.spec.operations import OPERATIONS
 
@@ -52,7 +53,7 @@ def causal_alignment(asking: Asking) -> Answer:
         return asking.compared(CausalMaskInputs(*pair) for pair in lengths)
     if not asking.has("is_causal") and not asking.has("window"):
         return asking.unasked("is_causal", "window")
-    if asking.operation == BACKWARD:
+    if asking.operation in BACKWARD:
         return asking.compared(asking.attention(*pair, is_causal=True) for pair in lengths)
     # Without limit to the left, a window of nothing to the right is the causal flag.
     causal: dict[str, Any] = {"is_causal": True} if asking.has("is_causal") else {"window": (None, 0)}
@@ -153,7 +154,7 @@ def empty_row(asking: Asking) -> Answer:
     if not asking.has("mask"):
         return asking.unasked("mask")
     inputs = asking.attention(3, 4, mask="empty_rows", mask_shape="lengths")
-    if asking.operation == BACKWARD:
+    if asking.operation in BACKWARD:
         return _empty_row_of_gradients(asking, inputs)
     return asking.compared([inputs], empty_rows=True)
 

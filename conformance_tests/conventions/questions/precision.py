@@ -20,7 +20,7 @@ from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
-from veriformer.conformance_tests.operations.attention_backward.inputs import BackwardInputs
+from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
 from veriformer.conformance_tests.operations.multi_head.inputs import MultiHeadInputs, Projections
 from veriformer.conformance_tests.operations.softmax.inputs import SoftmaxInputs
 from veriformer.conformance_tests.rounding.precision import Precision
@@ -34,6 +34,7 @@ OF: dict[str, Result] = {
     "attention_weights": "weights",
     "multi_head_attention": "output",
     "scaled_dot_product_attention_backward": "gradients",
+    "grouped_query_attention_backward": "gradients",
 }
 _KEYS, _LONG = 16, 80
 _ROWS_OF_A_HEAD = 6
@@ -133,7 +134,10 @@ class _Heads:
         queries: int = _KEYS,
         keys: int = _KEYS,
     ) -> _Heads:
-        """Return heads that hold every row, in their last queries, so that the causal flag hides nothing of it."""
+        """Return heads that hold every row, in their last queries, so that the causal flag hides nothing of it.
+
+        Gradients that heads share may err by more, so that they tell less: each head has its own there.
+        """
         kv_heads = 2 if operation == "grouped_query_attention" else 3
         batch = -(-len(rows.key) // (kv_heads * rows_of_a_head))
         rows = rows.taken(np.arange(batch * kv_heads * rows_of_a_head) % len(rows.key))
@@ -176,7 +180,7 @@ class _Heads:
             identity = Projections(*(np.eye(width) for _ in range(4)))
             x, context = (reference.merge_heads(heads) for heads in (self.query, self.key))
             return UnprojectedInputs(dtype, x, context, identity, self.query.shape[1], self.query.shape[1], **keywords)
-        if operation == "scaled_dot_product_attention_backward":
+        if operation in BACKWARD:
             keywords["grad_output"] = self._grad_output()
             query, key = self.query, self.key
             return BackwardInputs(operation=operation, dtype=dtype, query=query, key=key, value=key, **keywords)

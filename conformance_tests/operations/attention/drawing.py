@@ -10,6 +10,7 @@ from veriformer.conformance_tests.drawing.case import MaskKind, Palette
 from veriformer.conformance_tests.drawing.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.drawing.space import How
 from veriformer.conformance_tests.operations.attention.case import (
+    GROUPED,
     AttentionCase,
     AttentionSpace,
     MaskShape,
@@ -82,7 +83,7 @@ def _case(
 
 
 def _is_grouped(space: AttentionSpace, limits: Limits) -> bool:
-    return limits.operation == "grouped_query_attention" or space.grouped
+    return limits.operation in GROUPED or space.grouped
 
 
 def _flags(space: AttentionSpace, limits: Limits) -> list[list[dict[str, Any]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -128,8 +128,11 @@ class AttentionInputs(SampledInputs):
 
     def unseen_keys(self, conventions: Conventions) -> Array:
         """Return which keys no query may see, (B, key/value heads, S)."""
-        seen = self.visible(conventions).any(axis=2)
-        groups = seen.reshape(self.batch, -1, self.group_size, self.key_length)
+        return self.not_shown(self.visible(conventions))
+
+    def not_shown(self, visible: Array) -> Array:
+        """Return which keys are shown to no query, (B, key/value heads, S), by what each sees, (B, H, L, S)."""
+        groups = visible.any(axis=2).reshape(self.batch, -1, self.group_size, self.key_length)
         return np.asarray(~groups.any(axis=2))
 
     def with_keys_replaced(self, where: Array, content: float, *, keys: bool = True, values: bool = True) -> Self:
@@ -213,7 +216,11 @@ class AttentionInputs(SampledInputs):
             return np.asarray(np.maximum(*(inputs.expected(conventions).allowed for inputs in scales)))
         # Heads that are mapped wrongly meet keys and values of any other head, and may be at any other's place.
         turned = (inputs._with_heads_turned(by) for inputs in scales for by in range(self.key.shape[1]))
-        largest = np.max([inputs.expected(conventions).allowed for inputs in turned], axis=(0, 2), keepdims=True)[0]
+        return self.in_any_order_of_heads(inputs.expected(conventions).allowed for inputs in turned)
+
+    def in_any_order_of_heads(self, errors: Iterable[Array]) -> Array:
+        """Return what an error of any head may be, from errors of results: the largest over heads."""
+        largest = np.max(list(errors), axis=(0, 2), keepdims=True)[0]
         return np.broadcast_to(largest, self.result_shape)
 
     def _with_heads_turned(self, by: int) -> Self:

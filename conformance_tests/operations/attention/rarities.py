@@ -127,7 +127,8 @@ def _grouped(rarity: Rarity) -> Rarity:
 
 
 def _without_groups(rarity: Rarity) -> bool:
-    return any(kind in ("same_as_query", "equal_to_query") for _, kind in rarity.changes)
+    alike = ("same_as_query", "equal_to_query", "same_as_value", "equal_to_value")
+    return any(kind in alike for _, kind in rarity.changes)
 
 
 _GROUPS = tuple(
@@ -203,3 +204,8 @@ GROUPED = (
 )
 WEIGHTS = (*_WEIGHTS, *_OPTIONAL)
 GRADIENTS = _of_gradients()
+GROUPED_GRADIENTS = (
+    *(_grouped(one) for one in GRADIENTS if not _without_groups(one)),
+    *(replace(one, fields={**one.fields, "heads": 2}) for one in GRADIENTS if _without_groups(one)),
+    *(replace(one, laws=_GRADIENT_LAWS) for one in _GROUPS),
+)

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.drawing.region import ATTENTION, BEYOND_EXP, MODERN, PER_HEAD, Region, among
+from veriformer.conformance_tests.operations.attention.case import GROUPED
+from veriformer.conformance_tests.operations.every.regions import with_gradients
 
-_GROUPED = ("grouped_query_attention",)
 _MULTI_HEAD = ("multi_head_attention",)
 # With a result as wide as the values are.
-_WITH_VALUES = (*MODERN, "scaled_dot_product_attention_backward")
+_WITH_VALUES = with_gradients(*MODERN)
 _LENGTHS = (*ATTENTION, "causal_mask")
 _MASKS_OF_EVERY_SHAPE = (*MODERN, "attention_weights", "multi_head_attention")
 _LARGEST_FLOAT16 = 65504.0
@@ -168,7 +169,7 @@ ADDITIONS = (
 )
 GROUPS = (
     *among(
-        _GROUPED,
+        GROUPED,
         ("several groups of several heads", "Neither is one.", lambda c: 1 < c.kv_heads < c.heads),
         ("one key/value head", "All heads share it.", lambda c: c.kv_heads == 1 < c.heads),
         ("as many key/value heads as heads", "None is shared.", lambda c: c.kv_heads == c.heads > 1),

@@ -16,6 +16,11 @@ What key j leaves to another by the gradient of a maximum, l_j there, goes to a 
 as rounding can tell: dq_i may err by s Σ_j l_ij max |k| over those more, and dk_j by s Σ f_ij |q_i|, where f_j is the
 sum of what keys leave whose logits are not larger than z_j.
 
+Where n query heads share a key and a value, their gradients are sums over n L terms, which one product may add up:
+γ(n L) in place of γ(L). Or each head's is computed on its own, rounded, and added to the others: by derivatives of
+gathering and by kernels one after the other, each partial sum stored. Rounding n results and n − 1 sums changes them by
+n u Σ_h (|dk_h| + its error) at most, and by n tiny.
+
 Of fused numerics only the logits are kept in float32 here: ε is smaller, and everything else is as above.
 
 Derivations: attention_backward of the formulas, attention_rounding of what wrong weights do to an average.
@@ -24,6 +29,8 @@ Derivations: attention_backward of the formulas, attention_rounding of what wron
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -37,18 +44,62 @@ from veriformer.conformance_tests.operations.softmax_backward.bounds import (
 from veriformer.conformance_tests.rounding.precision import Precision
 
 
-def backward_bounds(terms: AttentionTerms, grad_output: Array, precision: Precision) -> tuple[Array, Array, Array]:
-    """Return the largest rounding errors of the gradients of queries, keys and values, entry by entry."""
+def backward_bounds(
+    terms: AttentionTerms, grad_output: Array, precision: Precision, group_size: int = 1
+) -> tuple[Array, Array, Array]:
+    """Return the largest rounding errors of the gradients of queries, keys and values, entry by entry.
+
+    The terms are those of the query heads; consecutive ones, `group_size` of them, share a key and a value.
+    """
     weights = ComputedWeights(terms.logits, terms.weights, logit_error(terms, precision), precision)
     gradients = logit_gradients(weights, _grad_weights(terms, grad_output, precision), precision)
     left = gradients.left_behind(weights, precision)
     ranks = Ranks(terms.logits, weights.logit_error)
-    to_key = ranks.sum_not_above(left).swapaxes(-1, -2) @ np.abs(terms.query)
     to_query = ranks.moved_upwards(left, np.abs(terms.key))
-    turned = gradients.value.swapaxes(-1, -2), gradients.error.swapaxes(-1, -2)
     grad_query = _product_bound(gradients.value, gradients.error, terms.key, to_query, terms.scale, precision)
-    grad_key = _product_bound(*turned, terms.query, to_key, terms.scale, precision)
-    return grad_query, grad_key, _value_bound(terms, weights, grad_output, precision)
+    group = Group(group_size, precision)
+
+    def of_keys(value: Array, error: Array, moved: Array, query: Array) -> tuple[Array, Array]:
+        turned, turned_error = value.swapaxes(-1, -2), error.swapaxes(-1, -2)
+        beside = moved.swapaxes(-1, -2) @ np.abs(query)
+        product = abs(terms.scale) * np.abs(turned @ query)
+        return product, _product_bound(turned, turned_error, query, beside, terms.scale, precision)
+
+    def of_values(exact: Array, error: Array, largest: Array, grad: Array) -> tuple[Array, Array]:
+        return np.abs(exact.swapaxes(-1, -2) @ grad), _value_bound(exact, error, largest, grad, precision)
+
+    grad_key = group.shared(of_keys, gradients.value, gradients.error, ranks.sum_not_above(left), terms.query)
+    grad_value = group.shared(of_values, terms.weights, weights.error, weights.largest, grad_output)
+    return grad_query, grad_key, grad_value
+
+
+@dataclass(frozen=True)
+class Group:
+    """So many consecutive query heads that share a key and a value."""
+
+    size: int
+    precision: Precision
+
+    def shared(self, bound: Callable[..., tuple[Array, Array]], *arrays: Array) -> Array:
+        """Return the error of a gradient that is a sum over the rows (…, L, …) of all heads of the group.
+
+        `bound` returns the magnitude and the error of a gradient from arrays (B, heads, L, …): it gets those of each
+        head, and those of a group with the rows of its heads one after the other.
+        """
+        _, together = bound(*map(self._joined, arrays))
+        if self.size == 1:
+            return together
+        magnitude, error = bound(*arrays)
+        stored = self._added(magnitude + error)
+        return np.asarray(together + self.size * (self.precision.stored * stored + self.precision.tiny))
+
+    def _joined(self, array: Array) -> Array:
+        batch, heads, rows, width = array.shape
+        return array.reshape(batch, heads // self.size, self.size * rows, width)
+
+    def _added(self, array: Array) -> Array:
+        batch, heads, *rest = array.shape
+        return np.asarray(array.reshape(batch, heads // self.size, self.size, *rest).sum(axis=2))
 
 
 def _grad_weights(terms: AttentionTerms, grad_output: Array, precision: Precision) -> GradWeights:
@@ -72,11 +123,11 @@ def _product_bound(
     return np.asarray(bound + precision.output * (result + bound) + precision.tiny * (1.0 + abs(scale)))
 
 
-def _value_bound(terms: AttentionTerms, weights: ComputedWeights, grad_output: Array, precision: Precision) -> Array:
-    """Return the error of weightsᵀ @ grad_output."""
+def _value_bound(exact: Array, error: Array, largest: Array, grad_output: Array, precision: Precision) -> Array:
+    """Return the error of weightsᵀ @ grad_output, of weights with errors and largest computed values."""
     magnitude = np.abs(grad_output)
     rounding = precision.growth(grad_output.shape[-2]) + precision.stored
-    computed = weights.largest.swapaxes(-1, -2) @ magnitude
-    bound = weights.error.swapaxes(-1, -2) @ magnitude + rounding * computed
-    result = np.abs(terms.weights.swapaxes(-1, -2) @ grad_output)
+    computed = largest.swapaxes(-1, -2) @ magnitude
+    bound = error.swapaxes(-1, -2) @ magnitude + rounding * computed
+    result = np.abs(exact.swapaxes(-1, -2) @ grad_output)
     return np.asarray(bound + precision.output * (result + bound) + precision.tiny)

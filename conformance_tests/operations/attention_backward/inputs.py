@@ -1,7 +1,8 @@
-"""The inputs of the backward pass of attention, and the gradients that it returns."""
+"""The inputs of the backward pass of attention, grouped or not, and the gradients that it returns."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -18,11 +19,16 @@ from veriformer.conformance_tests.operations.gradients import SampledGradientInp
 from veriformer.conformance_tests.rounding.precision import Precision
 
 OPERATION = "scaled_dot_product_attention_backward"
+# Both have the laws of attention's gradients.
+BACKWARD = (OPERATION, "grouped_query_attention_backward")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
-    """Queries, keys, values and the gradient of the output, (B, H, L, Dv); the result has three parts."""
+    """Queries, keys, values and the gradient of the output, (B, H, L, Dv); the result has three parts.
+
+    Where query heads share a key/value head, its gradients are the sums over its group.
+    """
 
     value: Array
     grad_output: Array
@@ -58,12 +64,14 @@ class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
         """Return the exact gradients under the conventions and their error bounds, one after the other.
 
         If a query sees no key, the value is that of the convention zeros, and `judged` omits everything that such a row
-        reaches: its query's gradient and those of every key and value of its head. Laws of such rows compare all.
+        reaches: its query's gradient and those of every key and value that its head reads. Laws of such rows compare
+        all.
         """
         precision = Precision.under(self.dtype, conventions)
         visible = self.visible(conventions)
         obeyed = self.obeying(conventions)
-        gradients = reference.scaled_dot_product_attention_backward(
+        backward = getattr(reference, self.operation)
+        gradients = backward(
             self.query,
             self.key,
             self.value,
@@ -75,12 +83,25 @@ class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
         )
         # Under the convention zeros an empty row has no weight, so that it adds to no error either.
         terms = self._terms(visible, {**conventions, "empty_row": "zeros"})
-        bounds = backward_bounds(terms, self.grad_output, precision)
+        bounds = backward_bounds(terms, self.grad_output, precision, self.group_size)
         empty = self.empty_rows(conventions)
-        reached = (empty[..., None], *[np.any(empty, axis=-1, keepdims=True)[..., None]] * 2)
+        of_groups = empty.reshape(self.batch, -1, self.group_size * self.query_length)
+        of_keys = np.any(of_groups, axis=-1, keepdims=True)[..., None]
+        reached = (empty[..., None], of_keys, of_keys)
         return self.joined(
             *(
                 Expected(gradient, bound * precision.with_reference, np.broadcast_to(~away, gradient.shape))
                 for gradient, bound, away in zip(gradients, bounds, reached, strict=True)
             )
         )
+
+    def in_any_order_of_heads(self, errors: Iterable[Array]) -> Array:
+        """Return what an error of any head may be: the largest of each gradient over heads."""
+        given = tuple(errors)
+
+        def largest(name: str) -> Array:
+            part = self.part(name)
+            highest = np.max([part(error) for error in given], axis=(0, 2), keepdims=True)[0]
+            return np.broadcast_to(highest, self.parts[name])
+
+        return np.concatenate([largest(name).ravel() for name in self.parts])

@@ -73,6 +73,13 @@ def _values_laid_out_again(passed: Passed) -> Array:
     return _standard_logits(replace(passed, value=_laid_out_again(passed.value)))
 
 
+def _as_wide_as_keys(passed: Passed) -> Array:
+    width = passed.key.shape[-1]
+    return _standard_logits(
+        replace(passed, value=passed.value[..., :width], grad_output=passed.grad_output[..., :width])
+    )
+
+
 GRADIENT_OF_LOGITS = Decision(
     "gradient_of_logits",
     "How does the gradient pass softmax?",
@@ -102,6 +109,7 @@ GRADIENT_OF_LOGITS = Decision(
         neighbour("softmax_left_out", _without_softmax, "the gradient passes softmax as if it were the identity"),
         neighbour("not_weighted", _without_weights, "dP − rowsum(P ∘ dP) is not multiplied by the weights"),
         mistake("custom_backward_layout", _values_laid_out_again, "values_laid_out_again"),
+        mistake("attention_backward_value_width_from_keys", _as_wide_as_keys),
     ),
 )
 
@@ -264,6 +272,11 @@ def _passed(arguments: Arguments, factor: float, point: Point) -> Passed:
 
 def compute(arguments: Arguments, point: Point) -> Array:
     """Return the three gradients, one after the other, at a point of the family."""
+    return np.concatenate([part.ravel() for part in gradients(arguments, point)])
+
+
+def gradients(arguments: Arguments, point: Point) -> Parts:
+    """Return the gradients by the queries, keys and values of each head at a point of the family."""
     arguments = point["causal_beside_mask"](arguments)
     query, key = arguments["query"], arguments["key"]
     factor = point["scale"](arguments.get("scale"), query, key)
@@ -279,10 +292,11 @@ def compute(arguments: Arguments, point: Point) -> Array:
     of_query = point["factor_of_queries"](back, usual)
     of_key = point["factor_of_keys"](back, usual)
     parts = point["parts_returned"]((of_query * grad_query, of_key * grad_key, grad_value))
-    return np.concatenate([part.ravel() for part in point["empty_rows"](parts, passed.visible)])
+    reached: Parts = point["empty_rows"](parts, passed.visible)
+    return reached
 
 
-_DECISIONS = (
+DECISIONS = (
     BLOCK_PLACES,
     BLOCKS,
     SCALE,
@@ -304,4 +318,4 @@ _DECISIONS = (
     PARTS_RETURNED,
     EMPTY_ROWS,
 )
-ATTENTION_BACKWARD = Family("scaled_dot_product_attention_backward", _DECISIONS, compute, needs_dtype=True)
+ATTENTION_BACKWARD = Family("scaled_dot_product_attention_backward", DECISIONS, compute, needs_dtype=True)

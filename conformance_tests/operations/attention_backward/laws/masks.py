@@ -14,8 +14,8 @@ from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.laws.causality import with_padding as forward_with_padding
-from veriformer.conformance_tests.operations.attention_backward.inputs import BackwardInputs
-from veriformer.conformance_tests.operations.attention_backward.laws.values import BACKWARD, PARTS
+from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
+from veriformer.conformance_tests.operations.attention_backward.laws.values import PARTS
 from veriformer.conformance_tests.operations.gradients import agrees, equal, worst
 
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes")
@@ -37,12 +37,12 @@ def no_future_gradient(trial: Trial[BackwardInputs]) -> Verdict:
     cut = inputs.query_length // 2
     grad_output = inputs.grad_output.copy()
     grad_output[:, :, cut:] = 0.0
-    later = ~np.asarray(inputs.visible(trial.conventions)[:, :, :cut].any(axis=2))
+    later = inputs.not_shown(inputs.visible(trial.conventions)[:, :, :cut])
     return _no_gradient(trial, replace(inputs, grad_output=grad_output), later)
 
 
 def _no_gradient(trial: Trial[BackwardInputs], inputs: BackwardInputs, where: Array) -> Verdict:
-    """Judge whether the gradients of keys and values at `where` (B, H, S) are zero."""
+    """Judge whether the gradients of keys and values at `where` (B, key/value heads, S) are zero."""
     expected, output = trial.expected(inputs), trial.output(inputs)
 
     def judge(name: str) -> Verdict:
@@ -144,23 +144,30 @@ def batch_independence(trial: Trial[BackwardInputs]) -> Verdict:
 
 @judges("heads.independence", space=replace(_ANY, least_heads=2), operations=BACKWARD)
 def head_independence(trial: Trial[BackwardInputs]) -> Verdict:
-    """The last head has the same gradients among heads with other content."""
-    last = np.s_[:, -1:]
-    return equal(
-        trial, trial.inputs, _others_changed(trial.inputs, last), lambda _, part: part[last], lambda _, part: part[last]
-    )
+    """The last head, or group of heads, has the same gradients among heads with other content."""
+    of_keys, of_queries = np.s_[:, -1:], np.s_[:, -trial.inputs.group_size :]
+
+    def last(name: str, part: Array) -> Array:
+        return part[of_queries if name == "grad_query" else of_keys]
+
+    return equal(trial, trial.inputs, _others_changed(trial.inputs, of_keys, of_queries), last, last)
 
 
-def _others_changed(inputs: BackwardInputs, kept: Any) -> BackwardInputs:
-    """Return inputs with other contents everywhere but at `kept`; the shapes stay, so nothing is compiled."""
+def _others_changed(inputs: BackwardInputs, kept: Any, kept_of_queries: Any = None) -> BackwardInputs:
+    """Return inputs with other contents everywhere but at `kept`; the shapes stay, so nothing is compiled.
 
-    def changed(array: Array) -> Array:
+    Of what belongs to query heads other parts may be kept, `kept_of_queries`.
+    """
+
+    def changed(array: Array, kept: Any) -> Array:
         other = 2.0 - array
         other[kept] = array[kept]
         return round_to_dtype(other, inputs.dtype)
 
-    query, key, value = changed(inputs.query), changed(inputs.key), changed(inputs.value)
-    return replace(inputs, query=query, key=key, value=value, grad_output=changed(inputs.grad_output))
+    of_queries = kept if kept_of_queries is None else kept_of_queries
+    query, grad_output = changed(inputs.query, of_queries), changed(inputs.grad_output, of_queries)
+    key, value = changed(inputs.key, kept), changed(inputs.value, kept)
+    return replace(inputs, query=query, key=key, value=value, grad_output=grad_output)
 
 
 @judges("queries.permutation", space=AttentionSpace(mask="sometimes", least_queries=2), operations=BACKWARD)

@@ -8,8 +8,7 @@ from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.operations.attention.laws.sharp import FAINT, faint_keys, whole_numbers
-from veriformer.conformance_tests.operations.attention_backward.inputs import BackwardInputs
-from veriformer.conformance_tests.operations.attention_backward.laws.values import BACKWARD
+from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
 from veriformer.conformance_tests.operations.gradients import agrees
 
 

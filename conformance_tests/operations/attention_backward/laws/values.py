@@ -1,4 +1,4 @@
-"""The gradients of attention: their values, their sums, and where they vanish."""
+"""The gradients of attention, grouped or not: their values, their sums, and where they vanish."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
-from veriformer.conformance_tests.operations.attention_backward.inputs import OPERATION, BackwardInputs
+from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
 from veriformer.conformance_tests.operations.gradients import agrees, agrees_in, linear, within, worst
 
-BACKWARD = (OPERATION,)
 PARTS = ("grad_query", "grad_key", "grad_value")
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes", least_keys=2)
 # Softmax differentiated through (Σ exp)² overflows float16 from 256 equal logits on.
@@ -65,7 +64,7 @@ def single_key(trial: Trial[BackwardInputs]) -> Verdict:
     gradients = {
         "grad_query": np.zeros(inputs.query.shape),
         "grad_key": np.zeros(inputs.key.shape),
-        "grad_value": inputs.grad_output.sum(axis=2, keepdims=True),
+        "grad_value": of_groups(inputs, inputs.grad_output.sum(axis=2, keepdims=True)),
     }
     parts = {name: inputs.part(name) for name in PARTS}
     return worst(
@@ -100,8 +99,14 @@ def keys_sum_to_zero(trial: Trial[BackwardInputs]) -> Verdict:
 
 @judges("values.sum", space=_ANY, operations=BACKWARD)
 def values_sum(trial: Trial[BackwardInputs]) -> Verdict:
-    """The gradients of the values of each head add up to those of the outputs."""
-    return _sums_to(trial, "grad_value", trial.inputs.grad_output.sum(axis=2))
+    """The gradients of the values of each head add up to those of the outputs of its group."""
+    return _sums_to(trial, "grad_value", of_groups(trial.inputs, trial.inputs.grad_output.sum(axis=2)))
+
+
+def of_groups(inputs: BackwardInputs, of_heads: Array) -> Array:
+    """Return the sums of what belongs to query heads (B, H, …) over each group, (B, key/value heads, …)."""
+    batch, _, *rest = of_heads.shape
+    return np.asarray(of_heads.reshape(batch, -1, inputs.group_size, *rest).sum(axis=2))
 
 
 def _sums_to(trial: Trial[BackwardInputs], name: str, expected: Array) -> Verdict:
@@ -120,12 +125,13 @@ def _sums_to(trial: Trial[BackwardInputs], name: str, expected: Array) -> Verdic
 
 @judges("equal_shares", space=_ANY, operations=BACKWARD)
 def equal_shares(trial: Trial[BackwardInputs]) -> Verdict:
-    """Queries times their gradients and keys times theirs add up to the same in each head."""
+    """Queries times their gradients and keys times theirs add up to the same in each head, or group."""
     inputs = trial.inputs
     output, judged = trial.output(inputs), trial.expected(inputs).judged
 
     def share(name: str, factor: Array, array: Array) -> Array:
-        return np.asarray(np.sum(factor * inputs.part(name)(array), axis=(2, 3)))
+        products = np.sum(factor * inputs.part(name)(array), axis=(2, 3))
+        return of_groups(inputs, products) if name == "grad_query" else np.asarray(products)
 
     def judge(error: Array) -> Verdict:
         queries, keys = share("grad_query", inputs.query, output), share("grad_key", inputs.key, output)

@@ -1,0 +1,1 @@
+"""The gradients of grouped-query attention."""

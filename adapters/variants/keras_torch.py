@@ -43,6 +43,9 @@ grouped_query_attention = scaled_dot_product_attention
 multi_head_attention = keras_layers.multi_head_attention
 layer_norm = keras_layers.layer_norm
 rms_norm = keras_layers.rms_norm
+# A layer copies the weights that it is given into variables of its own: no gradient flows back to those given.
+layer_norm_backward = None
+rms_norm_backward = None
 token_embedding = keras_layers.token_embedding
 # The layer keeps a copy of the table as its own variable, to which the gradient goes.
 token_embedding_backward = None

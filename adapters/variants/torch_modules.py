@@ -1,6 +1,7 @@
 """The modules of torch.nn, made from the interface's weights and called once in evaluation mode.
 
-Without LayerNorm's and RMSNorm's own initial weights, which are replaced. CrossEntropyLoss is given the logits as
+Without LayerNorm's and RMSNorm's own initial weights, in whose place the call uses those given: gradients flow back to
+them, which a module that loads them would keep as parameters of its own. CrossEntropyLoss is given the logits as
 (B, N, L), the class axis second, as its documentation asks.
 """
 
@@ -27,15 +28,13 @@ def softmax(x: Tensor) -> Tensor:
 def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, *, eps: float) -> Tensor:
     """Bring each vector to zero mean and unit variance, with torch.nn.LayerNorm."""
     layer = nn.LayerNorm(x.shape[-1], eps=eps, dtype=x.dtype).eval()
-    layer.load_state_dict({"weight": gamma, "bias": beta}, assign=True)
-    return layer(x)
+    return functional_call(layer, {"weight": gamma, "bias": beta}, (x,))
 
 
 def rms_norm(x: Tensor, gamma: Tensor, *, eps: float) -> Tensor:
     """Bring each vector to unit root mean square, with torch.nn.RMSNorm."""
     layer = nn.RMSNorm(x.shape[-1], eps=eps, dtype=x.dtype).eval()
-    layer.load_state_dict({"weight": gamma}, assign=True)
-    return layer(x)
+    return functional_call(layer, {"weight": gamma}, (x,))
 
 
 def token_embedding(tokens: Tensor, table: Tensor) -> Tensor:

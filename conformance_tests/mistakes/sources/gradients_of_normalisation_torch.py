@@ -3,6 +3,7 @@
 import torch
 
 framework = "torch"
+dtypes = ("float32", "float64", "bfloat16", "float16")
 
 
 class LayerNorm(torch.autograd.Function):

@@ -54,7 +54,7 @@ class NormBackwardInputs(SeveralResults, GradientInputs):
 
     def scaled(self, conventions: Conventions) -> Array:
         """Return the gradients of the normalised vectors, g = dO · gain."""
-        return self.grad_output * self.gain(conventions)
+        return np.asarray(self.grad_output * self.gain(conventions))
 
     def centred(self) -> Array:
         """Return what is divided by the root."""

@@ -40,7 +40,7 @@ from veriformer.reference.relative_positions import alibi_bias, alibi_slopes, re
 from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_frequencies
 from veriformer.reference.single_head import SingleHeadWeights, single_head_attention
 from veriformer.reference.sinks import softmax_beside_sinks
-from veriformer.reference.softcap import soft_cap
+from veriformer.reference.softcap import soft_cap, soft_cap_slope
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
 from veriformer.reference.softmax_backward import softmax_backward
 from veriformer.reference.transformer import decode_step, encoder, encoder_decoder, language_model
@@ -106,6 +106,7 @@ __all__ = [
     "sinusoidal_frequencies",
     "sinusoidal_positions",
     "soft_cap",
+    "soft_cap_slope",
     "softmax",
     "softmax_backward",
     "softmax_beside_sinks",

@@ -45,7 +45,7 @@ from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_fr
 from veriformer.reference.rotary_backward import rotary_embedding_backward
 from veriformer.reference.single_head import SingleHeadWeights, single_head_attention
 from veriformer.reference.sinks import softmax_beside_sinks
-from veriformer.reference.softcap import soft_cap
+from veriformer.reference.softcap import soft_cap, soft_cap_slope
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
 from veriformer.reference.softmax_backward import softmax_backward
 from veriformer.reference.transformer import decode_step, encoder, encoder_decoder, language_model
@@ -117,6 +117,7 @@ __all__ = [
     "sinusoidal_frequencies",
     "sinusoidal_positions",
     "soft_cap",
+    "soft_cap_slope",
     "softmax",
     "softmax_backward",
     "softmax_beside_sinks",

@@ -6,8 +6,11 @@ import numpy as np
 from veriformer.reference.array_types import Array, Bool, Float, Float64
 from veriformer.reference.attention import attention_logits, visible_keys, weighted_sum
 from veriformer.reference.checks import Sizes, as_axes
-from veriformer.reference.conventions import CausalAlignment
+from veriformer.reference.conventions import CausalAlignment, WindowCounting
+from veriformer.reference.sinks import softmax_beside_sinks
+from veriformer.reference.softcap import soft_cap_slope
 from veriformer.reference.softmax import masked_softmax
+from veriformer.reference.windows import Window
 
 
 def scaled_dot_product_attention_backward(
@@ -17,22 +20,30 @@ def scaled_dot_product_attention_backward(
     grad_output: Float[Array, "B H L Dv"],
     *,
     mask: Bool[Array, "#B #H #L #S"] | Bool[Array, "#L #S"] | None = None,
+    bias: Float[Array, "#B #H #L #S"] | Float[Array, "#L #S"] | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    sinks: Float[Array, " H"] | None = None,
     causal_alignment: CausalAlignment = "top_left",
+    window_counting: WindowCounting = "inclusive",
 ) -> tuple[Float64[Array, "B H L D"], Float64[Array, "B H S D"], Float64[Array, "B H S Dv"]]:
     """Trace the gradient of a loss from the output of attention back to queries, keys and values.
 
-    P = softmax(scale · Q Kᵀ) over the visible keys, dV = Pᵀ dO, dP = dO Vᵀ,
+    P = softmax(cap(scale · Q Kᵀ) + bias) over the visible keys, and the sinks, dV = Pᵀ dO, dP = dO Vᵀ,
     dS = P ∘ (dP − rowsum(P ∘ dP)), dQ = scale · dS K, dK = scale · dSᵀ Q, scale = 1/√D unless given
+
+    A soft cap c multiplies dS by its slope, `soft_cap_slope`. A sink is one key more, of value 0: it takes part in P
+    and has no term in rowsum(P ∘ dP). The gradients of the bias and of the sinks are not returned.
 
     Hidden entries are omitted from every sum, even if they are not finite. A query that sees no key has the constant
     output 0 here: its gradient is 0, and it adds nothing to the others.
 
-    Shapes: query (B, H, L, D), key (B, H, S, D), value (B, H, S, Dv), grad_output (B, H, L, Dv), mask broadcastable
-    to (B, H, L, S); to (B, H, L, D), (B, H, S, D), (B, H, S, Dv).
+    Shapes: query (B, H, L, D), key (B, H, S, D), value (B, H, S, Dv), grad_output (B, H, L, Dv), mask and bias
+    broadcastable to (B, H, L, S), window (left, right), sinks (H,); to (B, H, L, D), (B, H, S, D), (B, H, S, Dv).
     Raises: ValueError as `scaled_dot_product_attention` does, and when grad_output has not the output's shape.
-    Source: Dao et al. 2022 (FlashAttention), appendix B.2.
+    Source: Dao et al. 2022 (FlashAttention), appendix B.2, and the chain rule for the soft cap.
     Conventions: those of `visible_keys`; empty_row is zeros (under the others the gradients of such rows are not
     settled: frameworks return zeros, NaN, or those of an average over keys that are masked).
     """
@@ -42,11 +53,22 @@ def scaled_dot_product_attention_backward(
     value = as_axes("value", value, "B H S Dv", sizes)
     grad_output = as_axes("grad_output", grad_output, "B H L Dv", sizes)
     # First the logits: they refuse a scale that is not positive, or not defined.
-    logits = attention_logits(query, key, scale=scale)
+    logits = attention_logits(query, key, bias=bias, scale=scale, softcap=softcap)
     factor = sizes["D"] ** -0.5 if scale is None else scale
-    visible = visible_keys(logits.shape, mask=mask, is_causal=is_causal, causal_alignment=causal_alignment)
-    weights = masked_softmax(logits, visible)
+    visible = visible_keys(
+        logits.shape,
+        mask=mask,
+        bias=bias,
+        is_causal=is_causal,
+        window=window,
+        causal_alignment=causal_alignment,
+        window_counting=window_counting,
+    )
+    weights = masked_softmax(logits, visible) if sinks is None else softmax_beside_sinks(logits, visible, sinks)
     grad_logits = gradient_of_logits(weights, visible, grad_output, value)
+    if softcap:
+        slopes = soft_cap_slope(attention_logits(query, key, scale=scale), softcap)
+        grad_logits = np.where(visible, slopes * grad_logits, 0.0)
     grad_query = weighted_sum(grad_logits, key, visible)
     grad_key = weighted_sum(grad_logits.swapaxes(-1, -2), query, visible.swapaxes(-1, -2))
     grad_value = weighted_sum(weights.swapaxes(-1, -2), grad_output, visible.swapaxes(-1, -2))

@@ -64,14 +64,18 @@ SLOPE = (
         hyperbolic_tangent(t),
         one_exponential(t),
         "(e^(2t) − 1) / (e^(2t) + 1) = 1 − 2 / (e^(2t) + 1).",
-        optional=True,
     ),
     Step(
         "The slope",
         Partial(one_exponential(t), t),
         4 * exp(2 * t) / (exp(2 * t) + 1) ** 2,
-        "The slope of c tanh(z/c) by z is that of tanh t at t = z/c, which is 1 − tanh² t.",
-        optional=True,
+        "The slope of c tanh(z/c) by z is that of tanh t at t = z/c.",
+    ),
+    Step(
+        "The slope by the capped logit",
+        1 - hyperbolic_tangent(t) ** 2,
+        4 * exp(2 * t) / (exp(2 * t) + 1) ** 2,
+        "So the slope is 1 − tanh² t: a backward pass can take it from what the forward pass returned.",
     ),
     Inequality(
         "The slope is at most one, so a cap enlarges no error",

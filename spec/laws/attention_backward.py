@@ -298,6 +298,63 @@ KEY_PERMUTATION = Property(
 )
 SYMMETRY = (BATCH_INDEPENDENCE, HEAD_INDEPENDENCE, QUERY_PERMUTATION, KEY_PERMUTATION)
 
-BACKWARD_LAWS = (*LOGITS, *MASKS, *CAUSAL, *SYMMETRY)
+BIAS_VALUE = Property(
+    key="bias.value",
+    statement="A bias enters the weights, and its entries of −∞ hide keys, in the backward pass too.",
+    formula="dS, dV with P = softmax(s Q Kᵀ + bias)",
+    source="Shaw et al. 2018, equation 4, by the chain rule: the bias is a constant of the logits",
+    derivation=DERIVATION,
+    steps=("The gradient of the logits: dS = P ∘ (dP − D)", "A masked logit has no gradient"),
+    features=("bias",),
+)
+WINDOW_VALUE = Property(
+    key="window.value",
+    statement="Under a window the gradients are those of a softmax over the keys near the query's position.",
+    formula="dS and dV with P = softmax over i − left ≤ j ≤ i + right, 0 elsewhere",
+    source="Beltagy et al. 2020, section 3.1; Jiang et al. 2023, section 2",
+    derivation=DERIVATION,
+    steps=("The gradient of the logits: dS = P ∘ (dP − D)", "The gradient of the values: dV = Pᵀ G"),
+    features=("window",),
+    conventions=("window_counting",),
+)
+WINDOW_BEYOND = Property(
+    key="window.no_gradient_beyond",
+    statement="A loss on outputs whose windows begin later sends no gradient to earlier keys and values.",
+    formula="dO[i] = 0 for every i whose window has key j: dK[j] = 0 and dV[j] = 0",
+    source="Beltagy et al. 2020, section 3.1: what is beyond the window has no influence",
+    derivation=DERIVATION,
+    steps=("A masked logit has no gradient",),
+    features=("window",),
+    conventions=("window_counting",),
+)
+SOFTCAP_SLOPE = Property(
+    key="softcap.slope",
+    statement="A soft cap multiplies the gradient of each logit by its slope.",
+    formula="dS before the cap = (1 − tanh²(z / c)) · P ∘ (dP − rowsum(P ∘ dP)), P = softmax(c tanh(z / c))",
+    source="Gemma Team 2024 (Gemma 2), section 2, by the chain rule",
+    derivation="softcap",
+    steps=("The hyperbolic tangent with one exponential", "The slope", "The slope by the capped logit"),
+    features=("softcap",),
+)
+SINKS_VALUE = Property(
+    key="sinks.value",
+    statement="A sink takes its share of the weights in the backward pass too, and the gradients are smaller by it.",
+    formula="dS and dV with P_ij = e^(z_ij) / (e^(σ_h) + Σ_j' e^(z_ij'))",
+    source="OpenAI 2025 (gpt-oss model card), section 2.2, by the chain rule",
+    derivation="sinks",
+    steps=("A sink is one key more, of logit σ and value zero",),
+    features=("sinks",),
+)
+ALL_TOGETHER = Property(
+    key="order_of_steps",
+    statement="The gradients are those of scale, soft cap, bias, mask, window and sinks in this order.",
+    formula="dS and dV with P = softmax([cap(s q·k) + bias where mask and window show the key, σ])",
+    source="docs/interface.md; ONNX Attention-25, node order",
+    reason="the order of the steps is part of the interface",
+    features=("scale", "softcap", "bias", "mask", "window", "sinks"),
+)
+ADDITIONS = (BIAS_VALUE, WINDOW_VALUE, WINDOW_BEYOND, SOFTCAP_SLOPE, SINKS_VALUE, ALL_TOGETHER)
+
+BACKWARD_LAWS = (*LOGITS, *MASKS, *CAUSAL, *SYMMETRY, *ADDITIONS)
 
 LAWS = state(BACKWARD_LAWS, SCALED_DOT_PRODUCT_ATTENTION_BACKWARD)

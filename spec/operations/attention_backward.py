@@ -11,15 +11,15 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = backward_of(
     prefix="attention_backward",
     summary="The gradients of a loss with respect to queries, keys and values, given that of the output.",
     formula="dV = Pᵀ dO, dP = dO Vᵀ, dS = P ∘ (dP − rowsum(P ∘ dP)), dQ = scale · dS K, dK = scale · dSᵀ Q, "
-    "P the weights of the forward pass",
+    "P the weights of the forward pass; with a soft cap dS is multiplied by its slope 1 − tanh²(scale · Q Kᵀ / c)",
     source="Dao et al. 2022 (FlashAttention), appendix B.2",
-    features=("mask", "is_causal", "scale"),
     conventions=(
         "layout",
         "mask_polarity",
         "causal_alignment",
         "causal_with_mask",
         "empty_row",
+        "window_counting",
         "softmax_dtype",
         "numerics",
     ),

@@ -76,6 +76,7 @@ WRONG = {
     "blocked_attention": (Q, K, V[:, :, :6]),
     "merge_attention": (Q, Q[..., 0], Q, Q[..., :2, 0]),
     "soft_cap": (np.ones(3, dtype=int), 2.0),
+    "soft_cap_slope": (np.ones(3, dtype=int), 2.0),
     "softmax_beside_sinks": (LOGITS, SEEN, np.ones(3)),
     "window_mask": (2.0, 3, (1, 1)),
     "within_window": (np.ones(3), np.arange(3), (1, 1)),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.softmax.bounds import Disturbed, disturbed, normaliser_error, weight_error
 from veriformer.conformance_tests.rounding.averages import Weights, wrong_averages
@@ -86,13 +87,7 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
     in float32, the u here, and the fastest take exponentials that err by 20 units in the last place.
     """
     unit = precision.kept
-    query, key = np.abs(terms.query), np.abs(terms.key).swapaxes(-1, -2)
-    magnitude = abs(terms.scale) * (query @ key)
-    products = terms.scale * (terms.query @ terms.key.swapaxes(-1, -2))
-    propagated = _propagated(terms, query, key)
-    growth = precision.growth(terms.query.shape[-1])
-    # The rounding errors are those of wrong queries and keys, which add to A and Z, and to the distance twice.
-    error = (growth + 2.0 * unit) * magnitude + (1.0 + growth + 6.0 * unit) * propagated
+    products, magnitude, propagated, error = _products(terms, precision)
     if terms.softcap:
         products, error = _capped(products, error + unit * np.abs(products), terms.softcap, unit)
     visible = np.isfinite(terms.all_logits)
@@ -104,6 +99,34 @@ def logit_error(terms: AttentionTerms, precision: Precision) -> Array:
     distance = np.where(visible, highest - logits, 0.0) + _largest_visible(terms, propagated)
     exponential = _FUSED_EXPONENTIAL if precision.fused else 2.0
     return np.where(visible, error + unit * (distance + exponential), 0.0)
+
+
+def _products(terms: AttentionTerms, precision: Precision) -> tuple[Array, Array, Array | float, Array]:
+    """Return the scaled products s q·k, A, what wrong queries and keys move them by, and the error of both."""
+    query, key = np.abs(terms.query), np.abs(terms.key).swapaxes(-1, -2)
+    magnitude = abs(terms.scale) * (query @ key)
+    products = terms.scale * (terms.query @ terms.key.swapaxes(-1, -2))
+    propagated = _propagated(terms, query, key)
+    growth = precision.growth(terms.query.shape[-1])
+    # The rounding errors are those of wrong queries and keys, which add to A and Z, and to the distance twice.
+    error = (growth + 2.0 * precision.kept) * magnitude + (1.0 + growth + 6.0 * precision.kept) * propagated
+    return products, magnitude, propagated, error
+
+
+def cap_slope(terms: AttentionTerms, precision: Precision) -> tuple[Array, Array]:
+    """Return the slope 1 − t² of the soft cap at each logit, t = tanh(z/c), and its error.
+
+    t is wrong by δ = e/c, where the capped logit c t is by e. The slope is then wrong by 2 |t| δ + δ² and the
+    roundings of the square and of the difference, 2u, and lies between 0 and 1 in any case.
+    """
+    if not terms.softcap:
+        raise ValueError("the slope of a soft cap needs one")
+    unit = precision.kept
+    products, _, _, error = _products(terms, precision)
+    capped, error = _capped(products, error + unit * np.abs(products), terms.softcap, unit)
+    size, moved = np.abs(capped) / terms.softcap, error / terms.softcap
+    slope = reference.soft_cap_slope(products, terms.softcap)
+    return slope, np.minimum(2.0 * size * moved + moved**2 + 2.0 * precision.stored, 1.0)
 
 
 def _stored_magnitude(products: Array, logits: Array) -> Array:

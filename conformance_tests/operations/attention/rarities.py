@@ -139,7 +139,8 @@ ATTENTION = (*_WEIGHTS, *_VALUES, *_OPTIONAL)
 
 
 def _of_gradients() -> tuple[Rarity, ...]:
-    kept = (one for one in (*_WEIGHTS, *_VALUES) if one.laws != _BIAS)
+    softcaps = (replace(one, laws=("softcap.slope",)) for one in _SOFTCAPS)
+    kept = (*_WEIGHTS, *_VALUES, *_WINDOWS, *softcaps, *_SINK_VALUES)
     own = of_values(_GRADIENT_LAWS, "grad_output", f"{_QKV} large small", head_width=4, value_width=4)
     shared = (("grad_output", "same_as_value"), ("grad_output", "equal_to_value"))
     alike = (

@@ -16,6 +16,19 @@ What key j leaves to another by the gradient of a maximum, l_j there, goes to a 
 as rounding can tell: dq_i may err by s Σ_j l_ij max |k| over those more, and dk_j by s Σ f_ij |q_i|, where f_j is the
 sum of what keys leave whose logits are not larger than z_j.
 
+A sink is one key more, whose key and value are zero: it counts in D, in the weights and among the logits to which a
+maximum may leave something, and has no term in dq. Code that multiplies the output of the keys alone by their share
+g = 1 − p_σ, and differentiates that, rounds the average of the keys alone, D/g, and adds what cancels it: with sinks
+all that rounds D counts D/g, but no more than max M (`logit_gradients`). The share, an exponential over a sum, and the
+product with it add 4u to ds and to dv.
+
+Behind a soft cap ds is multiplied by its slope f = 1 − tanh², which is wrong by φ (`cap_slope`). Multiplying by c, by f
+and by 1/c, and storing each, rounds 3 times, and f once more:
+
+    f ds   wrong by f e + φ (|ds| + e) + 4u (f + φ) (|ds| + e) + tiny (2 + max(c, 1/c))
+
+What is left behind by a maximum passes the slope of the key that it goes to, which is 1 at most.
+
 Where n query heads share a key and a value, their gradients are sums over n L terms, which one product may add up:
 γ(n L) in place of γ(L). Or each head's is computed on its own, rounded, and added to the others: by derivatives of
 gathering and by kernels one after the other, each partial sum stored. Rounding n results and n − 1 sums changes them by
@@ -33,8 +46,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.attention.bounds import AttentionTerms, logit_error
+from veriformer.conformance_tests.operations.attention.bounds import AttentionTerms, cap_slope, logit_error
 from veriformer.conformance_tests.operations.softmax_backward.bounds import (
     ComputedWeights,
     GradWeights,
@@ -51,12 +65,14 @@ def backward_bounds(
 
     The terms are those of the query heads; consecutive ones, `group_size` of them, share a key and a value.
     """
-    weights = ComputedWeights(terms.logits, terms.weights, logit_error(terms, precision), precision)
+    weights = ComputedWeights(terms.all_logits, _all_weights(terms), logit_error(terms, precision), precision)
     gradients = logit_gradients(weights, _grad_weights(terms, grad_output, precision), precision)
     left = gradients.left_behind(weights, precision)
-    ranks = Ranks(terms.logits, weights.logit_error)
-    to_query = ranks.moved_upwards(left, np.abs(terms.key))
-    grad_query = _product_bound(gradients.value, gradients.error, terms.key, to_query, terms.scale, precision)
+    ranks = Ranks(terms.all_logits, weights.logit_error)
+    to_query = ranks.moved_upwards(left, np.abs(terms.beside_sink(terms.key, axis=-2)))
+    keys = slice(terms.key.shape[-2])
+    value, error = _through_cap(gradients.value[..., keys], gradients.error[..., keys], terms, precision)
+    grad_query = _product_bound(value, error, terms.key, to_query, terms.scale, precision)
     group = Group(group_size, precision)
 
     def of_keys(value: Array, error: Array, moved: Array, query: Array) -> tuple[Array, Array]:
@@ -66,11 +82,29 @@ def backward_bounds(
         return product, _product_bound(turned, turned_error, query, beside, terms.scale, precision)
 
     def of_values(exact: Array, error: Array, largest: Array, grad: Array) -> tuple[Array, Array]:
-        return np.abs(exact.swapaxes(-1, -2) @ grad), _value_bound(exact, error, largest, grad, precision)
+        factors = 1.0 if terms.sinks is None else 5.0
+        return np.abs(exact.swapaxes(-1, -2) @ grad), _value_bound(exact, error, largest, grad, factors, precision)
 
-    grad_key = group.shared(of_keys, gradients.value, gradients.error, ranks.sum_not_above(left), terms.query)
-    grad_value = group.shared(of_values, terms.weights, weights.error, weights.largest, grad_output)
-    return grad_query, grad_key, grad_value
+    grad_key = group.shared(of_keys, value, error, ranks.sum_not_above(left)[..., keys], terms.query)
+    of_weights = terms.weights, weights.error[..., keys], weights.largest[..., keys]
+    return grad_query, grad_key, group.shared(of_values, *of_weights, grad_output)
+
+
+def _all_weights(terms: AttentionTerms) -> Array:
+    """Return the weights of the keys, followed by that of the sink, if there is one."""
+    return terms.weights if terms.sinks is None else np.asarray(reference.softmax(terms.all_logits))
+
+
+def _through_cap(value: Array, error: Array, terms: AttentionTerms, precision: Precision) -> tuple[Array, Array]:
+    """Return the gradients of the logits before the soft cap, and their errors, from those after it."""
+    if not terms.softcap:
+        return value, error
+    visible = np.isfinite(terms.logits)
+    slope, slope_error = (np.where(visible, array, 0.0) for array in cap_slope(terms, precision))
+    size = np.abs(value) + error
+    moved = error * slope + size * slope_error + 4.0 * precision.stored * size * (slope + slope_error)
+    tiny = precision.tiny * (2.0 + max(terms.softcap, 1.0 / terms.softcap))
+    return value * slope, np.where(visible, moved + tiny, 0.0)
 
 
 @dataclass(frozen=True)
@@ -103,11 +137,11 @@ class Group:
 
 
 def _grad_weights(terms: AttentionTerms, grad_output: Array, precision: Precision) -> GradWeights:
-    if terms.value is None:
-        raise ValueError("the bound of a gradient needs the values")
-    turned = terms.value.swapaxes(-1, -2)
+    turned = terms.all_values.swapaxes(-1, -2)
     magnitude = np.abs(grad_output) @ np.abs(turned)
-    return GradWeights(grad_output @ turned, magnitude, precision.growth(terms.value.shape[-1]), roundings=3.0)
+    return GradWeights(
+        grad_output @ turned, magnitude, precision.growth(grad_output.shape[-1]), 3.0, terms.sinks is not None
+    )
 
 
 def _product_bound(
@@ -123,10 +157,15 @@ def _product_bound(
     return np.asarray(bound + precision.output * (result + bound) + precision.tiny * (1.0 + abs(scale)))
 
 
-def _value_bound(exact: Array, error: Array, largest: Array, grad_output: Array, precision: Precision) -> Array:
-    """Return the error of weightsᵀ @ grad_output, of weights with errors and largest computed values."""
+def _value_bound(
+    exact: Array, error: Array, largest: Array, grad_output: Array, factors: float, precision: Precision
+) -> Array:
+    """Return the error of weightsᵀ @ grad_output, of weights with errors and largest computed values.
+
+    `factors` is how many roundings each product has besides that of the sum.
+    """
     magnitude = np.abs(grad_output)
-    rounding = precision.growth(grad_output.shape[-2]) + precision.stored
+    rounding = precision.growth(grad_output.shape[-2]) + factors * precision.stored
     computed = largest.swapaxes(-1, -2) @ magnitude
     bound = error.swapaxes(-1, -2) @ magnitude + rounding * computed
     result = np.abs(exact.swapaxes(-1, -2) @ grad_output)

@@ -65,7 +65,7 @@ class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
 
         If a query sees no key, the value is that of the convention zeros, and `judged` omits everything that such a row
         reaches: its query's gradient and those of every key and value that its head reads. Laws of such rows compare
-        all.
+        all. With sinks the output of such a row is zero under each convention.
         """
         precision = Precision.under(self.dtype, conventions)
         visible = self.visible(conventions)
@@ -77,14 +77,19 @@ class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
             self.value,
             self.grad_output,
             mask=obeyed.mask,
+            bias=obeyed.bias,
             is_causal=obeyed.is_causal,
             scale=self.scale,
+            window=self.window,
+            softcap=self.softcap,
+            sinks=self.sinks,
             causal_alignment=conventions["causal_alignment"],
+            window_counting=conventions.get("window_counting", "inclusive"),
         )
         # Under the convention zeros an empty row has no weight, so that it adds to no error either.
         terms = self._terms(visible, {**conventions, "empty_row": "zeros"})
         bounds = backward_bounds(terms, self.grad_output, precision, self.group_size)
-        empty = self.empty_rows(conventions)
+        empty = self.empty_rows(conventions) & (self.sinks is None)
         of_groups = empty.reshape(self.batch, -1, self.group_size * self.query_length)
         of_keys = np.any(of_groups, axis=-1, keepdims=True)[..., None]
         reached = (empty[..., None], of_keys, of_keys)

@@ -3,44 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.attention.variants.blocks import BLOCK_PLACES, BLOCKS
-from veriformer.conformance_tests.operations.attention.variants.causality import (
-    CAUSAL_ALIGNMENT,
-    CAUSAL_BESIDE_MASK,
-    CAUSAL_DIAGONAL,
-    CAUSAL_USE,
-    CAUSAL_WHEN,
-)
-from veriformer.conformance_tests.operations.attention.variants.formula import masked
 from veriformer.conformance_tests.operations.attention.variants.logits import SCALE
-from veriformer.conformance_tests.operations.attention.variants.masks import MASK_HEEDED, MASK_READING, MASK_USE, Scores
-from veriformer.conformance_tests.operations.attention.variants.softmax import NOT_SHIFTED, SOFTMAX
+from veriformer.conformance_tests.operations.attention_backward.recomputed import RECOMPUTED, WRONG, Passed, recomputed
 from veriformer.conformance_tests.variants.decision import Decision, Option, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.family import Arguments, Family, NotDefined, Point
 
 Parts = tuple[Array, Array, Array]
-
-_WRONG = "custom_backward_wrong"
-# Other uses of the mask have derivatives of their own.
-_KEPT_OF_MASK_USE = ("hidden_keys_left_out", "mask_polarity_inverted", "bool_mask_added_as_numbers")
-
-
-@dataclass(frozen=True)
-class Passed:
-    """The results of the forward pass, and the incoming gradient."""
-
-    query: Array
-    key: Array
-    value: Array
-    grad_output: Array
-    logits: Array
-    visible: Array
-    weights: Array
 
 
 def _standard_logits(passed: Passed) -> Array:
@@ -135,10 +108,10 @@ def _factors(other: str) -> tuple[Option, ...]:
     """Return possible factors of the gradient of queries or of keys in place of the scale."""
     return (
         standard("scale", lambda factor, usual: factor),
-        mistake(_WRONG, lambda factor, usual: 1.0, "missing"),
-        mistake(_WRONG, lambda factor, usual: factor * factor, "twice"),
-        mistake(_WRONG, lambda factor, usual: usual, "given_ignored"),
-        mistake(_WRONG, lambda factor, usual: 1.0 / factor, "divided"),
+        mistake(WRONG, lambda factor, usual: 1.0, "missing"),
+        mistake(WRONG, lambda factor, usual: factor * factor, "twice"),
+        mistake(WRONG, lambda factor, usual: usual, "given_ignored"),
+        mistake(WRONG, lambda factor, usual: 1.0 / factor, "divided"),
         neighbour(
             "root", lambda factor, usual: factor**0.5, f"the gradient of the {other} is scaled by the scale's root"
         ),
@@ -179,8 +152,8 @@ VALUE_WEIGHTS = Decision(
         mistake("backward_recomputes_other_weights", lambda passed: reference.softmax(passed.logits), "without_mask"),
         mistake("gradient_wrong_compiled", _fully_seen_rows, "queries_that_see_all_keys"),
         mistake("gradient_wrong_compiled", _fully_seen_columns, "keys_that_all_queries_see"),
-        mistake(_WRONG, lambda passed: passed.weights / passed.query.shape[0], "over_batch"),
-        mistake(_WRONG, lambda passed: passed.weights / passed.query.shape[2], "over_queries"),
+        mistake(WRONG, lambda passed: passed.weights / passed.query.shape[0], "over_batch"),
+        mistake(WRONG, lambda passed: passed.weights / passed.query.shape[2], "over_queries"),
         neighbour("logits", lambda passed: np.where(passed.visible, passed.logits, 0.0), "logits stand for weights"),
     ),
 )
@@ -238,19 +211,32 @@ EMPTY_ROWS = Decision(
     convention="empty_row",
 )
 
-# Without a mistake of their own: the recomputed forward pass drops or misreads the same arguments.
-_MASK_USE = Decision(
-    MASK_USE.name,
-    MASK_USE.question,
-    tuple(option for option in MASK_USE.options if option.name in _KEPT_OF_MASK_USE),
-)
-_CAUSAL_WHEN = Decision(
-    CAUSAL_WHEN.name,
-    CAUSAL_WHEN.question,
-    tuple(
-        replace(option, slug=_WRONG) if option.slug == "decoder_not_causal" else option
-        for option in CAUSAL_WHEN.options
-        if option.slug != "causal_dropped_when_window_disabled"
+SOFTCAP_SLOPE = Decision(
+    "softcap_slope",
+    "By what does the gradient of the logits pass the soft cap?",
+    (
+        standard("slope", lambda passed, softcap: reference.soft_cap_slope(passed.products, softcap)),
+        mistake("softcap_backward_derivative_forgotten", lambda passed, softcap: 1.0),
+        mistake(
+            "softcap_backward_slope_wrong",
+            lambda passed, softcap: reference.soft_cap_slope(reference.soft_cap(passed.products, softcap), softcap),
+            "of_capped_logits",
+        ),
+        mistake(
+            "softcap_backward_slope_wrong",
+            lambda passed, softcap: 1.0 - np.tanh(passed.products / softcap),
+            "without_square",
+        ),
+        mistake(
+            "softcap_backward_slope_wrong",
+            lambda passed, softcap: reference.soft_cap_slope(passed.products, 1.0),
+            "logits_not_divided",
+        ),
+        mistake(
+            "softcap_backward_slope_wrong",
+            lambda passed, softcap: reference.soft_cap_slope(passed.products, softcap) / softcap,
+            "divided_by_cap",
+        ),
     ),
 )
 
@@ -259,15 +245,6 @@ def _back(arguments: Arguments, factor: float, point: Point) -> float:
     """Return the scale as the way back has it: where it is the usual one the reference takes it by another root."""
     usual = arguments.get("scale") is None and point.option("scale") is SCALE.standard
     return arguments["query"].shape[-1] ** -0.5 if usual else factor
-
-
-def _passed(arguments: Arguments, factor: float, point: Point) -> Passed:
-    query, key = arguments["query"], arguments["key"]
-    logits = (factor * query) @ key.swapaxes(-1, -2)
-    scores = masked(Scores(logits, np.ones(logits.shape, dtype=bool)), arguments, point)
-    weights = point["softmax"](scores.logits, scores.visible, "zeros", arguments.get("dtype", "float64"))
-    weights = np.where(scores.visible, weights, 0.0)
-    return Passed(query, key, arguments["value"], arguments["grad_output"], scores.logits, scores.visible, weights)
 
 
 def compute(arguments: Arguments, point: Point) -> Array:
@@ -280,10 +257,13 @@ def gradients(arguments: Arguments, point: Point) -> Parts:
     arguments = point["causal_beside_mask"](arguments)
     query, key = arguments["query"], arguments["key"]
     factor = point["scale"](arguments.get("scale"), query, key)
-    passed = _passed(arguments, factor, point)
+    passed = recomputed(arguments, factor, point)
     # What is not a number in a row spoils the whole row of its gradient.
     grad_logits = point["gradient_of_logits"](passed) + 0.0 * passed.weights.sum(axis=-1, keepdims=True)
     backwards = passed.visible.swapaxes(-1, -2)
+    if arguments.get("softcap"):
+        slope = point["softcap_slope"](passed, arguments["softcap"])
+        grad_logits = np.where(passed.visible, slope * grad_logits, 0.0 * grad_logits)
     grad_query = reference.weighted_sum(grad_logits, point["keys"](key), passed.visible)
     grad_key = reference.weighted_sum(grad_logits.swapaxes(-1, -2), point["queries"](query), backwards)
     weights = point["value_weights"](passed)
@@ -297,19 +277,9 @@ def gradients(arguments: Arguments, point: Point) -> Parts:
 
 
 DECISIONS = (
-    BLOCK_PLACES,
-    BLOCKS,
-    SCALE,
-    Decision(SOFTMAX.name, SOFTMAX.question, (SOFTMAX.standard, *NOT_SHIFTED)),
-    MASK_HEEDED.without("window_ignores_mask").without("mask_beside_bias_ignored"),
-    MASK_READING,
-    _MASK_USE,
-    CAUSAL_BESIDE_MASK.without("causal_ignored_beside_bias"),
-    _CAUSAL_WHEN,
-    CAUSAL_ALIGNMENT,
-    CAUSAL_DIAGONAL,
-    CAUSAL_USE.without(""),
+    *RECOMPUTED,
     GRADIENT_OF_LOGITS,
+    SOFTCAP_SLOPE,
     KEYS,
     QUERIES,
     FACTOR_OF_QUERIES,

@@ -88,6 +88,8 @@ class GradWeights:
     growth: float = 0.0
     # Roundings of each entry beside those of its sum.
     roundings: float = 0.0
+    # Whether the last weight is a sink's, whose gradient is 0.
+    beside_sink: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,21 +113,32 @@ def logit_gradients(weights: ComputedWeights, given: GradWeights, precision: Pre
     average = np.sum(weights.exact * grad_weights, axis=-1, keepdims=True)
     spread = np.where(weights.visible, np.abs(grad_weights - average), 0.0)
     average_magnitude = np.sum(weights.largest * given.magnitude, axis=-1, keepdims=True)
+    if given.beside_sink:
+        average_magnitude = _of_keys_alone(average_magnitude, weights, given)
     rounded = (2.0 * precision.growth(keys) + given.growth + 8.0 * unit) * average_magnitude
     rounded += precision.tiny * (1.0 + keys)
     own = (given.growth + given.roundings * unit) * given.magnitude + precision.tiny
     own = own + unit * (np.abs(grad_weights) + np.abs(average))
+    # A share that is multiplied in beside the weights is itself a quotient of a rounded exponential and sum.
+    factors = 6.0 if given.beside_sink else 2.0
 
     def multiplied(moved: Array) -> Array:
         """Return the error of p (dp − D), apart from that of the factor p."""
         change = own + moved
-        change += 2.0 * unit * (spread + change) + weights.apart * (np.abs(average) + moved)
+        change += factors * unit * (spread + change) + weights.apart * (np.abs(average) + moved)
         return np.where(weights.visible, weights.largest * change + precision.tiny, 0.0)
 
     of_weights = weights.rounding * average_magnitude + _moved_by_weights(weights.error, spread)
     error = weights.error * spread + multiplied(rounded + of_weights)
     rounding = multiplied(rounded + weights.rounding * np.abs(average))
     return LogitGradients(weights.exact * (grad_weights - average), error, rounding)
+
+
+def _of_keys_alone(average: Array, weights: ComputedWeights, given: GradWeights) -> Array:
+    """Return an average of magnitudes with the weights of the keys alone, which sum to one without that of the sink."""
+    most = np.max(np.where(weights.visible, given.magnitude, 0.0), axis=-1, keepdims=True)
+    share = np.sum(weights.exact[..., :-1], axis=-1, keepdims=True)
+    return np.where(average < most * share, average / np.where(share > 0.0, share, 1.0), most)
 
 
 def _moved_by_weights(error: Array, spread: Array) -> Array:

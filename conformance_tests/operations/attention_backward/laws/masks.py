@@ -27,7 +27,7 @@ _PADDED = AttentionSpace(mask="always", mask_kinds=("padding", "left_padding"), 
 def masked_keys(trial: Trial[BackwardInputs]) -> Verdict:
     """Keys that no query may see have no gradient, and neither have their values."""
     inputs = trial.inputs
-    return _no_gradient(trial, inputs, inputs.unseen_keys(trial.conventions))
+    return no_gradient(trial, inputs, inputs.unseen_keys(trial.conventions))
 
 
 @judges("causal.no_future_gradient", space=_CAUSAL, operations=BACKWARD)
@@ -38,10 +38,10 @@ def no_future_gradient(trial: Trial[BackwardInputs]) -> Verdict:
     grad_output = inputs.grad_output.copy()
     grad_output[:, :, cut:] = 0.0
     later = inputs.not_shown(inputs.visible(trial.conventions)[:, :, :cut])
-    return _no_gradient(trial, replace(inputs, grad_output=grad_output), later)
+    return no_gradient(trial, replace(inputs, grad_output=grad_output), later)
 
 
-def _no_gradient(trial: Trial[BackwardInputs], inputs: BackwardInputs, where: Array) -> Verdict:
+def no_gradient(trial: Trial[BackwardInputs], inputs: BackwardInputs, where: Array) -> Verdict:
     """Judge whether the gradients of keys and values at `where` (B, key/value heads, S) are zero."""
     expected, output = trial.expected(inputs), trial.output(inputs)
 

@@ -1,0 +1,136 @@
+"""The forward pass that a backward pass of attention computes again, with its decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.operations.attention.variants.bias import BIAS, BIAS_HEEDED
+from veriformer.conformance_tests.operations.attention.variants.blocks import BLOCK_PLACES, BLOCKS
+from veriformer.conformance_tests.operations.attention.variants.causality import (
+    CAUSAL_ALIGNMENT,
+    CAUSAL_BESIDE_MASK,
+    CAUSAL_DIAGONAL,
+    CAUSAL_USE,
+    CAUSAL_WHEN,
+    WINDOW,
+    WINDOW_COUNTING,
+)
+from veriformer.conformance_tests.operations.attention.variants.formula import masked
+from veriformer.conformance_tests.operations.attention.variants.logits import SCALE, SOFTCAP
+from veriformer.conformance_tests.operations.attention.variants.masks import MASK_HEEDED, MASK_READING, MASK_USE, Scores
+from veriformer.conformance_tests.operations.attention.variants.softmax import NOT_SHIFTED, SINKS, SOFTMAX, BesideSinks
+from veriformer.conformance_tests.variants.decision import Decision
+from veriformer.conformance_tests.variants.family import Arguments, Point
+
+WRONG = "custom_backward_wrong"
+# Other uses of the mask have derivatives of their own.
+_KEPT_OF_MASK_USE = ("hidden_keys_left_out", "mask_polarity_inverted", "bool_mask_added_as_numbers")
+
+
+@dataclass(frozen=True)
+class Passed:
+    """The results of the forward pass, and the incoming gradient."""
+
+    query: Array
+    key: Array
+    value: Array
+    grad_output: Array
+    products: Array
+    logits: Array
+    visible: Array
+    weights: Array
+
+
+def recomputed(arguments: Arguments, factor: float, point: Point) -> Passed:
+    """Return what the forward pass gives at a point of the family, beside the arguments of the backward pass."""
+    query, key = arguments["query"], arguments["key"]
+    products = (factor * query) @ key.swapaxes(-1, -2)
+    scores = masked(_scored(products, arguments, point), arguments, point)
+    weights = np.where(scores.visible, _weights(scores, factor, arguments, point), 0.0)
+    given = arguments["value"], arguments["grad_output"]
+    return Passed(query, key, *given, products, scores.logits, scores.visible, weights)
+
+
+def _scored(products: Array, arguments: Arguments, point: Point) -> Scores:
+    """Return the capped logits with their bias, which hides keys by −∞."""
+    logits, dtype = _capped(products, arguments, point), arguments.get("dtype", "float64")
+    bias = arguments.get("bias")
+    bias = None if bias is None else point["bias_heeded"](bias, arguments)
+    logits = logits if bias is None else point["bias"](logits, bias, dtype)
+    return Scores(logits, ~np.isneginf(logits))
+
+
+def _capped(logits: Array, arguments: Arguments, point: Point) -> Array:
+    softcap = arguments.get("softcap")
+    return logits if softcap is None else np.asarray(point["softcap"](logits, softcap))
+
+
+def _weights(scores: Scores, factor: float, arguments: Arguments, point: Point) -> Array:
+    dtype, sinks = arguments.get("dtype", "float64"), arguments.get("sinks")
+
+    def softmax(logits: Array, visible: Array) -> Array:
+        return np.asarray(point["softmax"](logits, visible, "zeros", dtype))
+
+    if sinks is None:
+        return softmax(scores.logits, scores.visible)
+    cap = partial(_capped, arguments=arguments, point=point)
+    beside = BesideSinks(scores.logits, scores.visible, sinks, factor, cap, 1, softmax)
+    return np.asarray(point["sinks"](beside))
+
+
+# Without a mistake of their own: the recomputed forward pass drops or misreads the same arguments.
+_MASK_USE = Decision(
+    MASK_USE.name,
+    MASK_USE.question,
+    tuple(option for option in MASK_USE.options if option.name in _KEPT_OF_MASK_USE),
+)
+_CAUSAL_WHEN = Decision(
+    CAUSAL_WHEN.name,
+    CAUSAL_WHEN.question,
+    tuple(
+        replace(option, slug=WRONG) if option.slug == "decoder_not_causal" else option for option in CAUSAL_WHEN.options
+    ),
+)
+
+
+_WINDOW = Decision(
+    WINDOW.name,
+    WINDOW.question,
+    tuple(
+        replace(option, slug="attention_backward_window_dropped", meaning="") if option.name == "ignored" else option
+        for option in WINDOW.options
+    ),
+)
+_LEFT_OUT = "sink_left_out_of_backward_denominator"
+_SINKS = Decision(
+    SINKS.name,
+    SINKS.question,
+    tuple(
+        replace(option, slug=_LEFT_OUT, name=_LEFT_OUT) if option.name == "sink_renormalised_away" else option
+        for option in SINKS.options
+        if option.name in ("a_logit_more", "sink_renormalised_away", "sink_scaled", "sink_capped", "negated")
+    ),
+)
+RECOMPUTED = (
+    BLOCK_PLACES,
+    BLOCKS,
+    SCALE,
+    Decision(SOFTMAX.name, SOFTMAX.question, (SOFTMAX.standard, *NOT_SHIFTED)),
+    SOFTCAP,
+    BIAS_HEEDED,
+    BIAS,
+    MASK_HEEDED,
+    MASK_READING,
+    _MASK_USE,
+    CAUSAL_BESIDE_MASK,
+    _CAUSAL_WHEN,
+    CAUSAL_ALIGNMENT,
+    CAUSAL_DIAGONAL,
+    CAUSAL_USE.without(""),
+    WINDOW_COUNTING,
+    _WINDOW,
+    _SINKS,
+)

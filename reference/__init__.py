@@ -4,6 +4,7 @@ where a query may attend.
 """
 
 from veriformer.reference.activations import activate, gelu, relu, silu
+from veriformer.reference.adamw import adamw_step
 from veriformer.reference.attention import (
     attention_logits,
     attention_weights,
@@ -62,6 +63,7 @@ __all__ = [
     "TransformerConfiguration",
     "TransformerWeights",
     "activate",
+    "adamw_step",
     "alibi_bias",
     "alibi_slopes",
     "attention_logits",

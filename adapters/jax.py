@@ -4,16 +4,23 @@ jax.nn.standardize is layer normalisation without gain and shift and is left out
 `jax.nn.dot_product_attention` operation by operation takes several times as long for each new shape. Compiled for the
 CPU it refuses float16.
 
-Source: jax.nn.softmax, jax.nn.dot_product_attention, jax.nn.gelu and jax.nn.silu in JAX's documentation.
+JAX has no optimizer: where Optax is installed, its own is there too.
+
+Source: jax.nn.softmax, jax.nn.dot_product_attention, jax.nn.gelu and jax.nn.silu in JAX's documentation; those of
+`optax_training`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import jax
+
+if find_spec("optax") is not None:
+    from veriformer.adapters.optax_training import adamw_step  # noqa: F401  (found here by its name)
 
 Array = Any
 
@@ -27,6 +34,8 @@ conventions = {
     "window_counting": "inclusive",
     "kv_grouping": "repeat_each",
     "gelu_form": "tanh",
+    "adamw_eps": "after_correction",
+    "adamw_decay": "times_learning_rate",
 }
 limitations = ("value_width",)
 

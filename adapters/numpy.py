@@ -39,6 +39,8 @@ conventions = {
     "layer_norm_eps": "inside_root",
     "rms_norm_gain": "gamma",
     "gelu_form": "erf",
+    "adamw_eps": "after_correction",
+    "adamw_decay": "times_learning_rate",
     "softmax_dtype": "at_least_float32",
     "numerics": "fused",
 }
@@ -101,3 +103,4 @@ encoder = _in_dtype_of(1, reference.encoder)
 encoder_decoder = _in_dtype_of(2, reference.encoder_decoder)
 language_model = _in_dtype_of(1, reference.language_model)
 decode_step = _in_dtype_of(2, reference.decode_step)
+adamw_step = _in_dtype_of(0, reference.adamw_step)

@@ -4,7 +4,8 @@ What a query without a visible key gets, and what NaN behind a mask does, depend
 is left to be found out.
 
 Source: torch.nn.MultiheadAttention, TransformerEncoderLayer and TransformerDecoderLayer and, of torch.nn.functional,
-scaled_dot_product_attention, layer_norm, rms_norm, gelu, silu, embedding and cross_entropy, in PyTorch's documentation.
+scaled_dot_product_attention, layer_norm, rms_norm, gelu, silu, embedding and cross_entropy, in PyTorch's documentation;
+those of `torch_training`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from torch.nn import functional
 from veriformer.adapters.torch_layers import decoder_layer, encoder_layer
 from veriformer.adapters.torch_models import ARCHITECTURES, encoder, encoder_decoder, language_model
 from veriformer.adapters.torch_multi_head import mask_per_head, multi_head_layer, without_fast_path
+from veriformer.adapters.torch_training import adamw_step
 
-__all__ = ["decoder_layer", "encoder", "encoder_decoder", "encoder_layer", "language_model"]
+__all__ = ["adamw_step", "decoder_layer", "encoder", "encoder_decoder", "encoder_layer", "language_model"]
 
 Tensor = Any
 
@@ -33,6 +35,8 @@ conventions = {
     "layer_norm_eps": "inside_root",
     "rms_norm_gain": "gamma",
     "gelu_form": "erf",
+    "adamw_eps": "after_correction",
+    "adamw_decay": "times_learning_rate",
 }
 # Padding on the left leaves the first queries of a causal mask without a key: they become NaN, and in the next layer
 # NaN times a weight of 0 reaches every query.

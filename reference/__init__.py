@@ -5,6 +5,7 @@ where a query may attend.
 
 from veriformer.reference.activations import activate, gelu, relu, silu
 from veriformer.reference.activations_backward import gelu_backward, silu_backward
+from veriformer.reference.adamw import adamw_step
 from veriformer.reference.attention import (
     attention_logits,
     attention_weights,
@@ -69,6 +70,7 @@ __all__ = [
     "TransformerConfiguration",
     "TransformerWeights",
     "activate",
+    "adamw_step",
     "alibi_bias",
     "alibi_slopes",
     "attention_logits",

@@ -180,6 +180,32 @@ _CATALOGUE = (
         ),
     ),
     Convention(
+        "adamw_eps",
+        "Is AdamW's eps added to the root of the second moment after its bias correction, or before?",
+        (
+            ConventionValue("after_correction", "√(v/(1 − β₂ᵗ)) + ε", "torch, optax, Kingma & Ba 2015, algorithm 1"),
+            ConventionValue(
+                "before_correction",
+                "(√v + ε)/√(1 − β₂ᵗ): the correction is part of the learning rate",
+                "keras and TensorFlow, which call it epsilon hat; Kingma & Ba 2015, end of section 2",
+                inferred=False,
+            ),
+        ),
+    ),
+    Convention(
+        "adamw_decay",
+        "Which share of a parameter does AdamW's weight decay λ take away?",
+        (
+            ConventionValue("times_learning_rate", "ηλ, η the learning rate", "torch, optax, keras, transformers"),
+            ConventionValue(
+                "apart",
+                "λ, whatever the learning rate",
+                "Loshchilov & Hutter 2019 with a schedule's multiplier of 1; pytorch_optimizer's fixed_decay",
+                inferred=False,
+            ),
+        ),
+    ),
+    Convention(
         "softmax_dtype",
         "In which precision is the softmax computed?",
         (

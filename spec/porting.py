@@ -117,6 +117,22 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
         "gamma": Porting("subtract 1 from the stored gain", "multiplies by the stored gain"),
         "one_plus_gamma": Porting("add 1 to the stored gain", "multiplies by 1 + the stored gain"),
     },
+    "adamw_eps": {
+        "after_correction": Porting(
+            "add eps to the corrected root of the second moment", "adds eps after the bias correction"
+        ),
+        "before_correction": Porting(
+            "add eps to the root of the second moment before its correction", "adds eps before the bias correction"
+        ),
+    },
+    "adamw_decay": {
+        "times_learning_rate": Porting(
+            "multiply the weight decay by the learning rate", "multiplies the decay by the learning rate"
+        ),
+        "apart": Porting(
+            "do not multiply the weight decay by the learning rate", "does not multiply the decay by the learning rate"
+        ),
+    },
     "softmax_dtype": {
         "input": Porting("compute the softmax in its input's precision", "computes it in its input's precision"),
         "float32": Porting("compute the softmax in float32", "computes it in float32, of float64 input too"),

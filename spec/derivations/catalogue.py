@@ -25,6 +25,7 @@ _TITLES = {
     "alibi": "Under softmax a linear bias of the distance is one of the key's position",
     "layer_norm": "What layer normalisation keeps and what it removes",
     "cross_entropy": "Cross entropy: its gradient, its symmetries, and what smoothing and ignoring do",
+    "adamw": "AdamW: equal gradients give equal steps, their scale cancels, and decay stays apart",
     "rms_norm": "What root-mean-square normalisation keeps and what it removes",
     "gated_activations": "GELU and SiLU are the input times a gate, and the gates of x and −x sum to one",
     "feed_forward": "Feed-forward networks are sums over hidden units, at each position alone",

@@ -1,4 +1,4 @@
-"""Implementations with derivatives of their own, each called as its users call it: a right one holds, a wrong one not."""
+"""Implementations with derivatives of their own, each called as users call it: a right one holds, a wrong one not."""
 
 from __future__ import annotations
 

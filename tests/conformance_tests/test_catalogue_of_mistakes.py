@@ -82,7 +82,7 @@ def test_a_passage_that_does_not_occur_once_is_refused(right: str) -> None:
 
 
 def test_an_unknown_source_is_refused() -> None:
-    with pytest.raises(KeyError, match="no source is called 'attention_basic'; there are attention_jax"):
+    with pytest.raises(KeyError, match="no source is called 'attention_basic'; there are adamw_numpy"):
         mistakes.read_source("attention_basic")
 
 

@@ -31,6 +31,7 @@ EXPECTED = {
     "independence",
     "layer_norm",
     "cross_entropy",
+    "adamw",
     "rotary",
     "alibi",
     "rms_norm",

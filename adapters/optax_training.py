@@ -1,0 +1,39 @@
+"""What Optax has for training, as operations on JAX arrays, compiled.
+
+Optax is imported at the first call, so that what needs no optimizer does not wait for it.
+
+Source: optax.adamw, in Optax's documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from jax import numpy as jnp
+
+Array = Any
+
+
+@jax.jit
+def adamw_step(
+    parameter: Array,
+    gradient: Array,
+    first_moment: Array,
+    second_moment: Array,
+    *,
+    step: int,
+    learning_rate: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+) -> tuple[Array, Array, Array]:
+    """Take one step of optax.adamw whose state is that of the step before."""
+    import optax
+
+    optimizer = optax.adamw(learning_rate, beta1, beta2, eps, weight_decay=weight_decay)
+    adam, *others = optimizer.init(parameter)
+    adam = adam._replace(count=jnp.asarray(step - 1, dtype=jnp.int32), mu=first_moment, nu=second_moment)
+    update, (adam, *_) = optimizer.update(gradient, (adam, *others), parameter)
+    return optax.apply_updates(parameter, update), adam.mu, adam.nu

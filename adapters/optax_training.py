@@ -7,6 +7,7 @@ Source: optax.adamw, in Optax's documentation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,8 +16,7 @@ from jax import numpy as jnp
 Array = Any
 
 
-@jax.jit
-def adamw_step(
+def _adamw_step(
     parameter: Array,
     gradient: Array,
     first_moment: Array,
@@ -37,3 +37,6 @@ def adamw_step(
     adam = adam._replace(count=jnp.asarray(step - 1, dtype=jnp.int32), mu=first_moment, nu=second_moment)
     update, (adam, *_) = optimizer.update(gradient, (adam, *others), parameter)
     return optax.apply_updates(parameter, update), adam.mu, adam.nu
+
+
+adamw_step: Callable[..., Any] = jax.jit(_adamw_step)

@@ -102,6 +102,22 @@ def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, *, eps: float) -> Tensor:
     return functional.layer_norm(x, x.shape[-1:], gamma, beta, eps)
 
 
+def layer_norm_backward(
+    x: Tensor, gamma: Tensor, beta: Tensor, grad_output: Tensor, *, eps: float
+) -> tuple[Tensor, ...]:
+    """Go back through `layer_norm` with autograd, in float32 at least.
+
+    On the CPU PyTorch adds up the gradients of gain and shift in 16 bits if these have 16 (docs/findings.md). The
+    variant torch-modules differentiates in the dtype that is given.
+    """
+    wide = torch.promote_types(x.dtype, torch.float32)
+    with torch.enable_grad():
+        leaves = [given.detach().to(wide).requires_grad_() for given in (x, gamma, beta)]
+        result = layer_norm(*leaves, eps=eps)
+    gradients = torch.autograd.grad(result, leaves, grad_output.to(wide))
+    return tuple(gradient.to(x.dtype) for gradient in gradients)
+
+
 def token_embedding(tokens: Tensor, table: Tensor) -> Tensor:
     """Look up the vector of each token; torch does not scale it."""
     return functional.embedding(tokens, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from veriformer.spec.laws.interface import WORKED_EXAMPLES
 from veriformer.spec.laws.law import Property, state
 from veriformer.spec.operations.adamw import ADAMW_STEP
 
@@ -118,4 +119,4 @@ ADAMW_LAWS = (
     INDEPENDENCE,
 )
 
-LAWS = state(ADAMW_LAWS, ADAMW_STEP)
+LAWS = state((WORKED_EXAMPLES, *ADAMW_LAWS), ADAMW_STEP)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from veriformer.spec.laws.gradients import EVERY_BACKWARD_PASS
+from veriformer.spec.laws.interface import WORKED_EXAMPLES
 from veriformer.spec.laws.law import Property, state
 from veriformer.spec.operations.normalisation_backward import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
 
@@ -236,6 +237,6 @@ RMS_NORM_LAWS = (
 )
 
 LAWS = (
-    *state(LAYER_NORM_LAWS, LAYER_NORM_BACKWARD),
+    *state((WORKED_EXAMPLES, *LAYER_NORM_LAWS), LAYER_NORM_BACKWARD),
     *state(RMS_NORM_LAWS, RMS_NORM_BACKWARD),
 )

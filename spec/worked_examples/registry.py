@@ -27,6 +27,7 @@ from veriformer.spec.worked_examples import (
     seed_004_layers,
     seed_004_traces,
     seed_004_training,
+    training,
 )
 from veriformer.spec.worked_examples.example import WorkedExample
 
@@ -55,6 +56,7 @@ _MODULES = (
     seed_004_traces,
     seed_004_training,
     gradients,
+    training,
 )
 
 WORKED_EXAMPLES: tuple[WorkedExample, ...] = tuple(example for module in _MODULES for example in module.EXAMPLES)

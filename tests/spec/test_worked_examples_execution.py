@@ -71,6 +71,28 @@ def layer_norm(x: Any, gamma: Any, beta: Any, eps: float) -> Any:
     return [[(entry - mean) / root * g + b for entry, g, b in zip(row, gamma, beta, strict=True)]]
 
 
+def layer_norm_backward(
+    x: list[float], gamma: list[float], beta: list[float], grad_output: list[float], eps: float
+) -> Any:
+    """Sum over the entries of the Jacobian, one after the other."""
+    width, (y,) = len(x), layer_norm([x], [1.0] * len(x), [0.0] * len(x), eps)
+    mean = math.fsum(x) / width
+    root = math.sqrt(math.fsum((entry - mean) ** 2 for entry in x) / width + eps)
+    of_x = [
+        math.fsum(grad_output[i] * gamma[i] * ((i == j) - 1 / width - y[i] * y[j] / width) / root for i in range(width))
+        for j in range(width)
+    ]
+    return [of_x, [g * entry for g, entry in zip(grad_output, y, strict=True)], list(grad_output)]
+
+
+def adamw_step(parameter: list[float], gradient: list[float], **settings: Any) -> Any:
+    assert settings["step"] == 1
+    rate, decay, eps = settings["learning_rate"], settings["weight_decay"], settings["eps"]
+    moved = [p - rate * (g / (abs(g) + eps) + decay * p) for p, g in zip(parameter, gradient, strict=True)]
+    first = [g - settings["beta1"] * g for g in gradient]
+    return [moved, first, [g * g - settings["beta2"] * g * g for g in gradient]]
+
+
 def sinusoids(length: int, d_model: int) -> Any:
     turn = (math.sin, math.cos)
     return [[turn[j % 2](p * 10000 ** (-(j - j % 2) / d_model)) for j in range(d_model)] for p in range(length)]
@@ -83,6 +105,8 @@ OPERATIONS: dict[str, Any] = {
     "scaled_dot_product_attention": attention,
     "multi_head_attention": multi_head_attention,
     "layer_norm": layer_norm,
+    "layer_norm_backward": layer_norm_backward,
+    "adamw_step": adamw_step,
     "sinusoidal_positions": sinusoids,
     "causal_mask": lambda query_length, key_length: [[j <= i for j in range(key_length)] for i in range(query_length)],
     "padding_mask": lambda lengths, max_length: [[j < n for j in range(max_length)] for n in lengths],

@@ -212,8 +212,37 @@ def gradient_of_softmax() -> Row:
     return [slope(lambda x: 6 * softmax(x)[0] + 3 * softmax(x)[1], logits, place) for place in range(3)]
 
 
+def loss_after_layer_norm(x: Row, gain: Row, shift: Row) -> Any:
+    mean = mpmath.fsum(x) / 3
+    root = mpmath.sqrt(mpmath.fsum((entry - mean) ** 2 for entry in x) / 3 + mpmath.mpf(1) / 3)
+    outputs = [(entry - mean) / root * g + b for entry, g, b in zip(x, gain, shift, strict=True)]
+    return 3 * outputs[0] + 3 * outputs[1]
+
+
+def gradients_of_layer_norm() -> list[Row]:
+    point = [list(map(mpmath.mpf, numbers)) for numbers in ([1, 2, 3], [1, 2, 1], [0, 0, 0])]
+
+    def of(which: int) -> Row:
+        def loss(moved: Row) -> Any:
+            return loss_after_layer_norm(*(moved if number == which else one for number, one in enumerate(point)))
+
+        return [slope(loss, point[which], place) for place in range(3)]
+
+    return [of(which) for which in range(3)]
+
+
 # By definition: differences of the loss, not a formula for its gradient.
-DIFFERENTIATED: dict[str, Callable[[], Any]] = {"gradients.softmax_of_three": gradient_of_softmax}
+DIFFERENTIATED: dict[str, Callable[[], Any]] = {
+    "gradients.softmax_of_three": gradient_of_softmax,
+    "gradients.layer_norm_of_three": gradients_of_layer_norm,
+}
+
+# By hand: the corrected moments of the first step are the gradient and its square.
+ORACLES["training.adamw_of_two"] = lambda: [
+    [Fraction(19, 20) - Fraction(3, 40), Fraction(-19, 10) + Fraction(1, 30)],
+    [Fraction(3, 10), Fraction(-1, 20)],
+    [Fraction(9, 100), Fraction(1, 400)],
+]
 
 OTHERWISE: dict[str, Callable[[], Any]] = {
     "seed_000.large_negative_mask": lambda: softmax([0, -10])[1],

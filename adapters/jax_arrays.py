@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from veriformer.adapters.arrays import DTYPES
-from veriformer.adapters.errors import LoadError, NotDifferentiable, describe
+from veriformer.adapters.errors import DifferentiationRefused, LoadError, NotDifferentiable, describe
 from veriformer.adapters.numpy_arrays import checked_dtype, simple_kind
 
 
@@ -110,7 +110,12 @@ def _go_back(
         of_place = dict(zip(differentiated, chosen, strict=True))
         return function(*(of_place.get(place, argument) for place, argument in enumerate(arguments)))
 
-    result, backward = jax.vjp(of_differentiated, *(arguments[place] for place in differentiated))
+    try:
+        result, backward = jax.vjp(of_differentiated, *(arguments[place] for place in differentiated))
+    except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
+        raise DifferentiationRefused(
+            "the forward pass takes arrays out of JAX, or decides by their values: JAX cannot differentiate it"
+        ) from error
     if not isinstance(result, jax.Array) or result.shape != cotangent.shape:
         received = f"shape {result.shape}" if isinstance(result, jax.Array) else f"a {type(result).__name__}"
         raise NotDifferentiable(f"the forward pass returned {received}, and its gradient has {cotangent.shape}")

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 from veriformer.adapters.arrays import DTYPES
-from veriformer.adapters.errors import DifferentiationRefused, LoadError, NotDifferentiable, describe
+from veriformer.adapters.errors import AdapterError, DifferentiationRefused, LoadError, NotDifferentiable, describe
 from veriformer.adapters.numpy_arrays import checked_dtype, simple_kind
 
 
@@ -109,15 +110,12 @@ class TorchArrays:
         differentiated: tuple[int, ...],
     ) -> tuple[Any, ...]:
         """Call with gradients recorded, on leaves that share the arguments' memory, and go back with autograd."""
-        with torch.enable_grad():
-            leaves = tuple(arguments[place].detach().requires_grad_() for place in differentiated)
-            of_place = dict(zip(differentiated, leaves, strict=True))
-            result = function(*(of_place.get(place, argument) for place, argument in enumerate(arguments)))
+        leaves = tuple(arguments[place].detach().requires_grad_() for place in differentiated)
+        of_place = dict(zip(differentiated, leaves, strict=True))
+        whole = tuple(of_place.get(place, argument) for place, argument in enumerate(arguments))
+        result = _recorded(function, whole)
         if not isinstance(result, torch.Tensor) or not result.requires_grad:
-            raise NotDifferentiable(
-                "the result of the forward pass is cut off from its inputs: nothing leads back to a leaf that requires "
-                "a gradient; compute it with torch's own operations, without detach(), .data, .numpy() or no_grad()"
-            )
+            raise _cut_off_from_inputs(function, whole)
         if result.shape != cotangent.shape:
             received, expected = tuple(result.shape), tuple(cotangent.shape)
             raise NotDifferentiable(f"the forward pass returned shape {received}, and its gradient has {expected}")
@@ -145,6 +143,44 @@ def _has_its_memory(tensor: Any) -> bool:
         return True
     last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
     return bool(tensor.untyped_storage().nbytes() >= (tensor.storage_offset() + last + 1) * tensor.element_size())
+
+
+def _recorded(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Return what a call returns where gradients are recorded; DifferentiationRefused where torch refuses that."""
+    with torch.enable_grad():
+        try:
+            return function(*arguments)
+        except RuntimeError as error:
+            if not _needs_no_grad(error):
+                raise
+            raise DifferentiationRefused(
+                f"the forward pass is made for inference: torch records no gradients through it ({describe(error)})"
+            ) from error
+
+
+class _Recording(TorchFunctionMode):  # type: ignore[misc]
+    """Whether anything was computed that a gradient could flow back through."""
+
+    found = False
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None
+    ) -> Any:
+        result = function(*arguments, **(keywords or {}))
+        self.found |= isinstance(result, torch.Tensor) and result.grad_fn is not None
+        return result
+
+
+def _cut_off_from_inputs(function: Callable[..., Any], arguments: tuple[Any, ...]) -> AdapterError:
+    """Return why no gradient leads back from a result: it was cut off on the way, or there never was one."""
+    with _Recording() as recording:
+        _recorded(function, arguments)
+    if not recording.found:
+        return DifferentiationRefused("the forward pass is made for inference: it records no gradient")
+    return NotDifferentiable(
+        "the result of the forward pass is cut off from its inputs: nothing leads back to a leaf that requires a "
+        "gradient, though one was recorded on the way; compute the result without detach() or .data"
+    )
 
 
 def _needs_no_grad(error: RuntimeError) -> bool:

@@ -65,6 +65,8 @@ def scaled_dot_product_attention_backward(
         window_counting=window_counting,
     )
     weights = masked_softmax(logits, visible) if sinks is None else softmax_beside_sinks(logits, visible, sinks)
+    # Without the sink's column in between, so that sums run in the same order with and without sinks.
+    weights = np.ascontiguousarray(weights)
     grad_logits = gradient_of_logits(weights, visible, grad_output, value)
     if softcap:
         slopes = soft_cap_slope(attention_logits(query, key, scale=scale), softcap)

@@ -296,7 +296,7 @@ DERIVATION = Derivation(
         Meaning((x,), "the input, a real number; in the bounds a positive one"),
         Meaning((s, t), "real numbers"),
         Meaning((beta,), "the factor of the argument of the logistic gate, β > 0"),
-        Meaning((slope, cubic), "the factors of x and x³ in the argument z of a logistic gate"),
+        Meaning((slope, cubic), "the factors of x and x³ in the argument of a logistic gate"),
         Meaning((real("sigma"),), "the logistic gate: σ(s) = 1/(1 + e^(−s))"),
         Meaning((real("Phi"),), "the gate of GELU: Φ(x) = (1 + erf(x/√2))/2"),
         Meaning((real("f"),), "the result: x σ(β x) or x Φ(x)"),

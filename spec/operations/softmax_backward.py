@@ -11,6 +11,8 @@ SOFTMAX_BACKWARD = backward_of(
     summary="The gradient of a loss with respect to logits, given that of their softmax.",
     formula="dx = p ∘ (dO − rowsum(p ∘ dO)), p = softmax(x)",
     source="Bridle 1990: the Jacobian of softmax is diag(p) − p pᵀ",
+    # What else is kept in which precision on the way back is every kernel's own.
+    conventions=("softmax_dtype",),
 )
 
 OPERATIONS = (SOFTMAX_BACKWARD,)

@@ -92,7 +92,7 @@ def test_features_are_those_of_the_forward_pass_that_the_backward_pass_has():
 
     found = implementation("torch", forward)
     assert found.derived == {BACKWARD: "scaled_dot_product_attention"}
-    assert found.features(BACKWARD) == {"is_causal"}
+    assert found.features(BACKWARD) == {"bias", "is_causal", "window"}
     assert found.unaccepted_call(BACKWARD) == ""
     assert found.misspelt_keywords(BACKWARD) == ()
 

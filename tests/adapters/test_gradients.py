@@ -99,13 +99,36 @@ def test_an_operation_that_records_nothing_holds(tmp_path: Path, way: str, isola
     pytest.importorskip("torch")
     path = tmp_path / "mine.py"
     path.write_text(
-        "import torch\nframework = 'torch'\nscaled_dot_product_attention_backward = None\n"
+        "import torch\nframework = 'torch'\n"
         f"@torch.{way}()\ndef softmax(x):\n    return x.softmax(-1)\n"
         f"@torch.{way}()\ndef scaled_dot_product_attention(q, k, v):\n"
         "    return torch.nn.functional.scaled_dot_product_attention(q, k, v)\n"
     )
     report = check(str(path), tier="quick", isolate=isolate, diagnosis=False)
     assert report.verdict == "conforms", [result.reason for result in report.results if result.reason]
+
+
+@pytest.mark.parametrize(
+    ("framework", "source"),
+    [
+        (
+            "torch",
+            "import torch\ndef softmax(x):\n    y = (x * 1).softmax(-1)\n    return torch.tensor(y.tolist(), dtype=x.dtype)",
+        ),
+        ("torch", "import torch\ndef softmax(x):\n    return torch.from_numpy(x.numpy()).softmax(-1)"),
+        ("jax", "import jax, numpy\ndef softmax(x):\n    return jax.nn.softmax(jax.numpy.array(numpy.asarray(x)))"),
+    ],
+    ids=["cut off", "through NumPy in torch", "through NumPy in jax"],
+)
+def test_only_a_gradient_that_was_recorded_can_be_cut_off(tmp_path: Path, framework: str, source: str) -> None:
+    pytest.importorskip(framework)
+    path = tmp_path / "mine.py"
+    path.write_text(f"framework = {framework!r}\n{source}\n")
+    report = check(str(path), laws=("softmax.value", "softmax_backward.grad_x"), tier="quick", diagnosis=False)
+    statuses = {result.law.id: result.status for result in report.results}
+    assert statuses["softmax.value"] == "passed"
+    is_cut_off = "tolist" in source
+    assert statuses["softmax_backward.grad_x"] == ("error" if is_cut_off else "not_declared")
 
 
 def test_an_operation_written_for_inference_is_called_without_gradients() -> None:

@@ -97,7 +97,7 @@ def test_every_worked_example_has_a_page() -> None:
     for example in WORKED_EXAMPLES:
         page = " ".join(" ".join(line.plain for line in example_page(example)).split())
         assert example.title in page
-        assert example.verdict.value in page
+        assert example.verdict.value in page or not example.document
 
 
 def test_a_worked_example_shows_printed_and_exact() -> None:

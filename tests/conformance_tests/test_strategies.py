@@ -14,6 +14,7 @@ from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.space import NoSpace, OwnSpace, Space
 from veriformer.conformance_tests.drawing.vectors import VectorCase, VectorSpace
+from veriformer.conformance_tests.operations.adamw.cases import StepCase, StepSpace
 from veriformer.conformance_tests.operations.attention.case import AttentionCase, AttentionSpace
 from veriformer.conformance_tests.operations.black_box.cases import BoxCase, BoxSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space
@@ -243,6 +244,9 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
     elif isinstance(space, ModelSpace):
         assert isinstance(case, ModelCase)
         check_model(case, space, limits)
+    elif isinstance(space, StepSpace):
+        assert isinstance(case, StepCase)
+        assert (case.step in space.steps, case.dtype in limits.dtypes) == (True, True)
     elif isinstance(space, BoxSpace):
         assert isinstance(case, BoxCase)
         check_black_box(case, space, limits)

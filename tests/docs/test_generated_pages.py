@@ -174,7 +174,9 @@ def test_products_in_proofs_are_not_taken_for_emphasis(generated: dict[str, str]
 def test_every_worked_example_stands_once_and_errata_come_first(generated: dict[str, str]) -> None:
     text = generated["worked_examples.md"]
     shown = re.findall(r"^`(seed_\d{3}\.\w+)` · .* · \*\*(\w+)", text, re.MULTILINE)
-    assert sorted(name for name, _ in shown) == sorted(worked_example_ids())
+    own = re.findall(r"^`(\w+\.\w+)`$", text, re.MULTILINE)
+    assert sorted([*(name for name, _ in shown), *own]) == sorted(worked_example_ids())
+    assert len(own) >= 3
     wrong = [verdict == "wrong" for _, verdict in shown]
     assert any(wrong)
     assert wrong == sorted(wrong, reverse=True)

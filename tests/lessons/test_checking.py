@@ -37,7 +37,7 @@ def unscaled(x: np.ndarray) -> np.ndarray:
 def test_a_right_answer_is_done(tmp_path: Path) -> None:
     outcome = checked(tmp_path, RIGHT)
     assert outcome.done
-    assert outcome.held == outcome.tried == len(SOFTMAX.laws)
+    assert outcome.held == outcome.tried == len([law for law in SOFTMAX.laws if law.startswith("softmax.")])
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ WRONG = {
     "MultiHeadWeights": (np.ones((6, 8)), np.ones((5, 4)), np.ones((6, 6)), np.ones((12, 6))),
     "SingleHeadWeights": (np.ones((6, 8)), np.ones((5, 8)), np.ones((6, 6))),
     "single_head_attention": (X.astype(int), reference.SingleHeadWeights(*[np.ones((6, 2))] * 3)),
+    "adamw_step": (X, X[..., :3], X, X),
     "alibi_bias": (2.0, 3, 3),
     "alibi_slopes": (2.0,),
     "attention_over_part": (LOGITS, SEEN, V[:, :, :6]),
@@ -114,6 +115,7 @@ WRONG = {
     "weighted_sum": (LOGITS, V, SEEN[:, :, :2]),
 }
 KEYWORDS = {
+    "adamw_step": {"step": 1, "learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.0},
     "layer_norm": {"eps": 0.1},
     "layer_norm_backward": {"eps": 0.1},
     "rms_norm": {"eps": 0.1},

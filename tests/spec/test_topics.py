@@ -43,8 +43,15 @@ def test_worked_examples_are_stated_of_the_operations_that_have_some() -> None:
 
 
 def test_places_in_listings_are_not_shared() -> None:
-    places = [operation.place for operation in OPERATIONS.values()]
+    places = [operation.place for operation in OPERATIONS.values() if not operation.forward]
     assert places == sorted(set(places))
+
+
+def test_a_backward_pass_is_listed_with_its_forward_pass() -> None:
+    backward = [operation for operation in OPERATIONS.values() if operation.forward]
+    assert len(backward) >= 10
+    assert all(one.place == OPERATIONS[one.forward].place for one in backward)
+    assert all(one.name == f"{one.forward}_backward" for one in backward)
 
 
 def test_a_topic_is_found_by_being_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

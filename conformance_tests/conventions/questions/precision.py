@@ -44,7 +44,7 @@ _FAR = 64.0
 
 def softmax_dtype(asking: Asking) -> Answer:
     """Ask attention and layers in float64, where a softmax in float32 shows."""
-    if asking.operation == "softmax":
+    if asking.operation in ("softmax", "softmax_backward"):
         return Answer(None)
     if "float64" not in asking.subject.implementation.dtypes:
         return Answer(None, reason="it is asked in float64, which is not among the dtypes")

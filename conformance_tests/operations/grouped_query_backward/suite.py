@@ -9,7 +9,7 @@ from veriformer.conformance_tests.operations.attention.case import suited
 from veriformer.conformance_tests.operations.attention.drawing import attention_cases
 from veriformer.conformance_tests.operations.attention.rarities import GROUPED_GRADIENTS
 from veriformer.conformance_tests.operations.attention.suite import ORDINARY, optional_inputs
-from veriformer.conformance_tests.operations.attention_backward.inputs import BackwardInputs
+from veriformer.conformance_tests.operations.grouped_query_backward.inputs import GroupedBackwardInputs
 
 _OPERATION = "grouped_query_attention_backward"
 SUITES = (
@@ -17,12 +17,12 @@ SUITES = (
         _OPERATION,
         space=optional_inputs,
         draw=attention_cases,
-        inputs=BackwardInputs,
+        inputs=GroupedBackwardInputs,
         weight=62,
         ordinary=replace(ORDINARY, heads=4),
         rarities=GROUPED_GRADIENTS,
         suited=suited,
         variants=("veriformer.conformance_tests.operations.grouped_query_backward.variants", "GROUPED_QUERY_BACKWARD"),
-        given=lambda dtype, arguments: BackwardInputs(operation=_OPERATION, dtype=dtype, **arguments),
+        given=lambda dtype, arguments: GroupedBackwardInputs(operation=_OPERATION, dtype=dtype, **arguments),
     ),
 )

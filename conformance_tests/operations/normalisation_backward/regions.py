@@ -17,14 +17,6 @@ def _has_mean(given: Any) -> bool:
 
 REGIONS = (
     *among(_NORMS, ("several vectors", "Vectors that a gradient may mix.", lambda c: c.batch * c.rows > 1)),
-    *among(
-        _LAYER_NORM,
-        (
-            "several vectors in 16 bits",
-            "Sums over vectors that 16 bits do not hold.",
-            lambda c: c.batch * c.rows > 2 and c.dtype in ("float16", "bfloat16"),
-        ),
-    ),
     Region("gradients with a mean", "A mean is taken off the gradient of every vector.", _LAYER_NORM, inputs=_has_mean),
     Region(
         "a gain other than one",

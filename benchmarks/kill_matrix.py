@@ -25,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatch
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -191,13 +192,20 @@ def main(words: Sequence[str] | None = None) -> int:
     how.add_argument("--only-missing", action="store_true")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--framework", nargs="*", choices=FRAMEWORKS, default=FRAMEWORKS)
+    parser.add_argument("--source", nargs="*", default=["*"], help="globs of the programs that mistakes are planted in")
     arguments = parser.parse_args(words)
     if not arguments.fail_fast and len(arguments.seeds) > 1:
         parser.error(f"the data are of one seed; received {len(arguments.seeds)}; add --fail-fast for several")
+    if arguments.source != ["*"] and not arguments.fail_fast:
+        parser.error("the data are of all programs; add --fail-fast for those of --source alone")
     absent = [name for name in arguments.framework if find_spec(name) is None]
     if absent:
         parser.error(f"{' and '.join(absent)} cannot be imported; install it, or name the others after --framework")
-    mistakes = [mistake for mistake in planted() if mistake.framework in arguments.framework]
+    mistakes = [
+        mistake
+        for mistake in planted()
+        if mistake.framework in arguments.framework and any(fnmatch(mistake.source, one) for one in arguments.source)
+    ]
     matrix = kept() if arguments.only_missing else KillMatrix(arguments.tier, arguments.seeds[0], {}, ())
     until = "first violation" if arguments.fail_fast else "end"
     print(f"| seed | framework | mistakes | caught | share | median s to the {until} | of the processor |")

@@ -39,17 +39,17 @@ SQUARE = Decision(
     "What is averaged in the second moment?",
     (
         standard("square", lambda gradient, mean: gradient * gradient),
-        neighbour("magnitude", lambda gradient, mean: np.abs(gradient), "the gradient's magnitude is averaged"),
+        mistake("adam_second_moment_of_magnitudes", lambda gradient, mean: np.abs(gradient), "magnitude"),
         neighbour("gradient", lambda gradient, mean: gradient, "the gradient itself is averaged, not its square"),
         neighbour(
             "about_the_mean",
             lambda gradient, mean: np.square(gradient - mean),
             "the square of the gradient's distance from its mean is averaged, as in AdaBelief",
         ),
-        neighbour(
-            "over_all_entries",
+        mistake(
+            "adam_second_moment_shared",
             lambda gradient, mean: np.mean(gradient * gradient) + np.zeros_like(gradient),
-            "one mean square of all entries stands for each",
+            "over_all_entries",
         ),
     ),
 )
@@ -96,7 +96,7 @@ EPS = Decision(
             lambda square, share, eps: np.maximum(np.sqrt(square / share), eps),
             "eps bounds the root from below instead of being added",
         ),
-        neighbour("no_root", lambda square, share, eps: square / share + eps, "the second moment's root is not taken"),
+        mistake("adam_root_forgotten", lambda square, share, eps: square / share + eps, "no_root"),
     ),
     convention="adamw_eps",
 )
@@ -141,7 +141,7 @@ USED = Decision(
     "Which first moment moves the parameter?",
     (
         standard("new", lambda new, old, gradient, beta: new),
-        neighbour("old", lambda new, old, gradient, beta: old, "the first moment before this gradient is used"),
+        mistake("adam_old_moment_used", lambda new, old, gradient, beta: old, "old"),
         neighbour("gradient", lambda new, old, gradient, beta: gradient, "the gradient is used, as in RMSProp"),
         neighbour(
             "nesterov",

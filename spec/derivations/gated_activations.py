@@ -297,6 +297,7 @@ DERIVATION = Derivation(
         Meaning((s, t), "real numbers"),
         Meaning((beta,), "the factor of the argument of the logistic gate, β > 0"),
         Meaning((slope, cubic), "the factors of x and x³ in the argument of a logistic gate"),
+        Meaning((real("z"),), "the argument of a logistic gate as a function of x, z(x) = a x + c x³"),
         Meaning((real("sigma"),), "the logistic gate: σ(s) = 1/(1 + e^(−s))"),
         Meaning((real("Phi"),), "the gate of GELU: Φ(x) = (1 + erf(x/√2))/2"),
         Meaning((real("f"),), "the result: x σ(β x) or x Φ(x)"),

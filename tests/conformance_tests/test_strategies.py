@@ -134,7 +134,7 @@ def check_attention_sizes(case: AttentionCase, space: AttentionSpace, limits: Li
     assert space.keys in (None, case.key_length)
     assert space.heads in (None, case.heads)
     assert case.heads % case.kv_heads == 0
-    if limits.operation != "grouped_query_attention" and not space.grouped:
+    if "grouped_query_attention" not in limits.operation and not space.grouped:
         assert case.kv_heads == case.heads
     if space.grouped:
         assert 1 < case.kv_heads < case.heads

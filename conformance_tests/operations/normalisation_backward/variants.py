@@ -194,7 +194,7 @@ RETURNED = Decision(
         neighbour(
             "no_shift", lambda x, gamma, beta: (x, gamma, np.zeros_like(beta)), "the shift's gradient is always zero"
         ),
-        neighbour("no_x", lambda x, gamma, beta: (np.zeros_like(x), gamma, beta), "no gradient is passed on to x"),
+        mistake("gradient_cut_off", lambda x, gamma, beta: (np.zeros_like(x), gamma, beta), "no_x"),
     ),
 )
 
@@ -272,7 +272,7 @@ RMS_RETURNED = Decision(
     "Which gradients are returned?",
     (
         standard("each", lambda x, gamma: (x, gamma)),
-        neighbour("no_x", lambda x, gamma: (np.zeros_like(x), gamma), "no gradient is passed on to x"),
+        mistake("gradient_cut_off", lambda x, gamma: (np.zeros_like(x), gamma), "no_x"),
     ),
 )
 

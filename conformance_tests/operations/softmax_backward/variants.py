@@ -33,20 +33,11 @@ ROW_TERM = Decision(
             _summed(lambda weights, gradient: gradient),
             "softmax_row_term_not_weighted_sum",
         ),
-        neighbour(
-            "own_term_alone",
-            lambda weights, gradient: weights * gradient,
-            "only the diagonal p (1 − p) of the Jacobian is used, as for a logistic function",
-        ),
-        neighbour(
-            "mean_of_products",
-            lambda weights, gradient: (weights * gradient).mean(axis=-1, keepdims=True),
-            "the row term of softmax's Jacobian is divided by the width",
-        ),
-        neighbour(
-            "added",
-            lambda weights, gradient: -(weights * gradient).sum(axis=-1, keepdims=True),
-            "the row term of softmax's Jacobian is added instead of subtracted",
+        mistake("softmax_backward_only_diagonal", lambda weights, gradient: weights * gradient),
+        mistake("softmax_row_term_a_mean", lambda weights, gradient: (weights * gradient).mean(axis=-1, keepdims=True)),
+        mistake("softmax_row_term_added", lambda weights, gradient: -(weights * gradient).sum(axis=-1, keepdims=True)),
+        mistake(
+            "samples_mixed_in_backward", lambda weights, gradient: (weights * gradient).sum(keepdims=True), "everything"
         ),
     ),
 )
@@ -56,6 +47,7 @@ FACTOR = Decision(
     "By what is the difference multiplied?",
     (
         standard("weights", lambda weights, difference: weights * difference),
+        mistake("softmax_backward_factor_two", lambda weights, difference: 2.0 * weights * difference),
         neighbour("none", lambda weights, difference: difference, "dO − Σ p dO is not multiplied by the weights"),
         neighbour("opposite", lambda weights, difference: -weights * difference, "the gradient has the opposite sign"),
     ),
@@ -68,7 +60,6 @@ WEIGHTS = Decision(
         standard("those_of_the_logits", lambda x, weights: weights),
         mistake("softmax_backward_takes_logits", lambda x, weights: x),
         mistake("softmax_backward_takes_logits", lambda x, weights: reference.softmax(weights), "softmax_of_weights"),
-        mistake("softmax_backward_of_logarithm", lambda x, weights: np.log(weights)),
     ),
 )
 
@@ -76,9 +67,15 @@ PASSED = Decision(
     "passed",
     "Does the gradient pass the softmax?",
     (
-        standard("yes", lambda gradient, grad_output: gradient),
-        neighbour("as_it_is", lambda gradient, grad_output: grad_output, "the gradient passes softmax unchanged"),
-        neighbour("not_at_all", lambda gradient, grad_output: np.zeros_like(gradient), "no gradient is passed on"),
+        standard("yes", lambda gradient, given, weights: gradient),
+        mistake("gradient_passed_unchanged", lambda gradient, given, weights: given),
+        mistake("gradient_cut_off", lambda gradient, given, weights: np.zeros_like(gradient)),
+        mistake("softmax_backward_times_output_gradient_again", lambda gradient, given, weights: gradient * given),
+        mistake(
+            "softmax_backward_of_logarithm",
+            lambda gradient, given, weights: given - weights * given.sum(axis=-1, keepdims=True),
+        ),
+        mistake("log_softmax_backward_adds_probability", lambda gradient, given, weights: given + weights),
     ),
 )
 
@@ -88,7 +85,7 @@ def softmax_backward(arguments: Arguments, point: Point) -> Array:
     x, gradient = (np.asarray(arguments[name], dtype=np.float64) for name in ("x", "grad_output"))
     weights = point["weights"](x, point.part("forward").result(arguments))
     difference = gradient - point["row_term"](weights, gradient)
-    result = point["passed"](point["factor"](weights, difference), gradient)
+    result = point["passed"](point["factor"](weights, difference), gradient, weights)
     return np.asarray(point["written"](result, gradient))
 
 

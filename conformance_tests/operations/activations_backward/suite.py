@@ -17,7 +17,7 @@ SUITES = tuple(
         inputs=ActivationBackwardInputs,
         weight=weight,
         ordinary=VectorCase(2, 3, 4, palette="normal"),
-        rarities=ENTRIES,
+        rarities=ENTRIES[name],
         variants=("veriformer.conformance_tests.operations.activations_backward.variants", name.upper()),
         given=partial(ActivationBackwardInputs.given, name),
     )

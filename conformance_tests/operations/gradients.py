@@ -140,16 +140,19 @@ def within(trial: Trial[GradientInputs], inputs: Iterable[GradientInputs], judge
 
 
 def linear(trial: Trial[GradientInputs]) -> Verdict:
-    """Twice one gradient of the output minus another gives twice the gradients minus the others."""
+    """Twice one gradient of the output plus another gives twice the gradients plus the others.
+
+    The coefficients do not sum to one: a gradient that ignores that of the output would obey any that do.
+    """
     inputs = trial.inputs
     # Small integers: their combination is exact in every dtype, so only the operation rounds.
     other = inputs.with_grad_output(fill(trial.generator, inputs.grad_output.shape, "integers"))
-    combined = inputs.with_grad_output(2.0 * inputs.grad_output - other.grad_output)
+    combined = inputs.with_grad_output(2.0 * inputs.grad_output + other.grad_output)
     outputs = [trial.output(given) for given in (inputs, other, combined)]
     judged = trial.expected(inputs).judged
 
     def judge(*errors: Array) -> Verdict:
-        expected, allowed = 2.0 * outputs[0] - outputs[1], 2.0 * errors[0] + errors[1] + errors[2]
+        expected, allowed = 2.0 * outputs[0] + outputs[1], 2.0 * errors[0] + errors[1] + errors[2]
         return worst(
             compare(part(expected), part(outputs[2]), part(allowed), part(judged), name, may_be_nan=False)
             for name, part in parts_of(inputs).items()

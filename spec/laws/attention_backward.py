@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from veriformer.spec.laws.gradients import EVERY_BACKWARD_PASS
 from veriformer.spec.laws.law import Property, state
 from veriformer.spec.operations.attention_backward import SCALED_DOT_PRODUCT_ATTENTION_BACKWARD
 
@@ -100,14 +101,6 @@ EQUAL_VALUES = Property(
     derivation=DERIVATION,
     steps=("The gradient of the logits: dS = P ∘ (dP − D)",),
 )
-LINEAR = Property(
-    key="grad_output.linear",
-    statement="The gradients are linear in the output's gradient.",
-    formula="g(a dO + b dO′) = a g(dO) + b g(dO′), g = (dQ, dK, dV)",
-    source="a backward pass is a product with a transposed Jacobian",
-    derivation=DERIVATION,
-    steps=("The gradients are linear in G",),
-)
 KEYS_SUM = Property(
     key="keys.sum_to_zero",
     statement="The gradients of the keys sum to zero.",
@@ -143,7 +136,6 @@ LOGITS = (
     MANY_KEYS,
     SINGLE_KEY,
     EQUAL_VALUES,
-    LINEAR,
     KEYS_SUM,
     VALUES_SUM,
     EQUAL_SHARES,
@@ -355,6 +347,6 @@ ALL_TOGETHER = Property(
 )
 ADDITIONS = (BIAS_VALUE, WINDOW_VALUE, WINDOW_BEYOND, SOFTCAP_SLOPE, SINKS_VALUE, ALL_TOGETHER)
 
-BACKWARD_LAWS = (*LOGITS, *MASKS, *CAUSAL, *SYMMETRY, *ADDITIONS)
+BACKWARD_LAWS = (*LOGITS, *MASKS, *CAUSAL, *SYMMETRY, *ADDITIONS, *EVERY_BACKWARD_PASS)
 
 LAWS = state(BACKWARD_LAWS, SCALED_DOT_PRODUCT_ATTENTION_BACKWARD)

@@ -11,11 +11,9 @@ from veriformer.spec.laws.attention_backward import (
     EQUAL_SHARES,
     HEAD_INDEPENDENCE,
     KEYS_SUM,
-    LINEAR,
     SINGLE_KEY,
     VALUES_SUM,
 )
-from veriformer.spec.laws.gradients import EVERY_BACKWARD_PASS
 from veriformer.spec.laws.law import Property, state
 from veriformer.spec.operations.grouped_query_backward import GROUPED_QUERY_ATTENTION_BACKWARD
 
@@ -74,10 +72,10 @@ _OF_A_GROUP = (
 def _of_groups(properties: tuple[Property, ...]) -> tuple[Property, ...]:
     """Return properties of the gradients of attention, those of a head in words about a group."""
     told = {one.key: one for one in _OF_A_GROUP}
-    return tuple(told.get(one.key, one) for one in properties if one is not LINEAR)
+    return tuple(told.get(one.key, one) for one in properties)
 
 
 LAWS = state(
-    (REPEATED_HEADS, ONE_HEAD_EACH, SHARED_HEAD, *_of_groups(BACKWARD_LAWS), *EVERY_BACKWARD_PASS),
+    (REPEATED_HEADS, ONE_HEAD_EACH, SHARED_HEAD, *_of_groups(BACKWARD_LAWS)),
     GROUPED_QUERY_ATTENTION_BACKWARD,
 )

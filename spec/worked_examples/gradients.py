@@ -22,7 +22,10 @@ _COMPONENTS, _GAIN, _SHIFT, _EPS = vector("1 2 3"), vector("1 2 1"), vector("0 0
 _OF_OUTPUTS = vector("3 3 0")
 
 
-def _through_layer_norm(x: Vector, gain: Vector, gradient: Vector, eps: sympy.Expr) -> tuple[Vector, Vector, Vector]:
+def _through_layer_norm(
+    x: Vector, gain: Vector, gradient: Vector, eps: sympy.Expr
+) -> tuple[tuple[Vector], Vector, Vector]:
+    """Return the gradients of one vector, of the gain and of the shift."""
     width = sympy.Integer(len(x))
     centred = tuple(entry - sympy.Add(*x) / width for entry in x)
     divisor = sympy.sqrt(dot(centred, centred) / width + eps)
@@ -30,7 +33,7 @@ def _through_layer_norm(x: Vector, gain: Vector, gradient: Vector, eps: sympy.Ex
     scaled = tuple(a * b for a, b in zip(gain, gradient, strict=True))
     mean, along = sympy.Add(*scaled) / width, dot(scaled, normalised) / width
     of_x = tuple((h - mean - y * along) / divisor for h, y in zip(scaled, normalised, strict=True))
-    return of_x, tuple(g * y for g, y in zip(gradient, normalised, strict=True)), gradient
+    return (of_x,), tuple(g * y for g, y in zip(gradient, normalised, strict=True)), gradient
 
 
 EXAMPLES: tuple[WorkedExample, ...] = (
@@ -49,7 +52,7 @@ EXAMPLES: tuple[WorkedExample, ...] = (
         "vector ŷ = (−1, 0, 1). The gain is (1, 2, 1), and the gradient of the output is (3, 3, 0).",
         Execution(
             "layer_norm_backward",
-            {"x": _COMPONENTS, "gamma": _GAIN, "beta": _SHIFT, "grad_output": _OF_OUTPUTS, "eps": _EPS},
+            {"x": (_COMPONENTS,), "gamma": _GAIN, "beta": _SHIFT, "grad_output": (_OF_OUTPUTS,), "eps": _EPS},
             _through_layer_norm(_COMPONENTS, _GAIN, _OF_OUTPUTS, _EPS),
             {"layer_norm_eps": "inside_root"},
         ),

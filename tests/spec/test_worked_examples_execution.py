@@ -71,18 +71,17 @@ def layer_norm(x: Any, gamma: Any, beta: Any, eps: float) -> Any:
     return [[(entry - mean) / root * g + b for entry, g, b in zip(row, gamma, beta, strict=True)]]
 
 
-def layer_norm_backward(
-    x: list[float], gamma: list[float], beta: list[float], grad_output: list[float], eps: float
-) -> Any:
+def layer_norm_backward(x: Matrix, gamma: list[float], beta: list[float], grad_output: Matrix, eps: float) -> Any:
     """Sum over the entries of the Jacobian, one after the other."""
-    width, (y,) = len(x), layer_norm([x], [1.0] * len(x), [0.0] * len(x), eps)
-    mean = math.fsum(x) / width
-    root = math.sqrt(math.fsum((entry - mean) ** 2 for entry in x) / width + eps)
+    (row,), (given,) = x, grad_output
+    width, (y,) = len(row), layer_norm(x, [1.0] * len(row), [0.0] * len(row), eps)
+    mean = math.fsum(row) / width
+    root = math.sqrt(math.fsum((entry - mean) ** 2 for entry in row) / width + eps)
     of_x = [
-        math.fsum(grad_output[i] * gamma[i] * ((i == j) - 1 / width - y[i] * y[j] / width) / root for i in range(width))
+        math.fsum(given[i] * gamma[i] * ((i == j) - 1 / width - y[i] * y[j] / width) / root for i in range(width))
         for j in range(width)
     ]
-    return [of_x, [g * entry for g, entry in zip(grad_output, y, strict=True)], list(grad_output)]
+    return [[of_x], [g * entry for g, entry in zip(given, y, strict=True)], list(given)]
 
 
 def adamw_step(parameter: list[float], gradient: list[float], **settings: Any) -> Any:

@@ -25,7 +25,7 @@ judges("grad_output.zero", space=_ANY, operations=_EMBEDDING)(without_grad_outpu
 
 @judges("grad_output.linear", space=_ANY, operations=_EMBEDDING)
 def linear_in_grad_output(trial: Trial[EmbeddingBackwardInputs]) -> Verdict:
-    """Twice one gradient of the vectors minus another gives twice the gradient minus the other."""
+    """Twice one gradient of the vectors plus another gives twice the gradient plus the other."""
     # Whole numbers, so that combinations are exact.
     whole = trial.inputs.with_grad_output(np.rint(3.0 * trial.inputs.grad_output))
     return linear(replace(trial, inputs=whole))

@@ -44,7 +44,6 @@ from veriformer.conformance_tests.rounding.precision import Precision
 
 def softmax_backward_bound(logits: Array, grad_output: Array, precision: Precision) -> Array:
     """Return the largest rounding error of the gradient of softmax by its logits, entry by entry."""
-    precision = replace(precision, fused=False)
     error = exponent_error(logits, precision)
     weights = ComputedWeights(logits, reference.softmax(logits), error, precision)
     gradients = logit_gradients(weights, GradWeights(grad_output, np.abs(grad_output)), precision)

@@ -12,7 +12,14 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
-from veriformer.conformance_tests.operations.gradients import agrees, agrees_in, linear, within, worst
+from veriformer.conformance_tests.operations.gradients import (
+    agrees,
+    agrees_in,
+    linear,
+    within,
+    without_grad_output,
+    worst,
+)
 
 PARTS = ("grad_query", "grad_key", "grad_value")
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes", least_keys=2)
@@ -88,6 +95,7 @@ def equal_values(trial: Trial[BackwardInputs]) -> Verdict:
 
 
 judges("grad_output.linear", space=replace(_ANY, palettes=EXACT_PALETTES), operations=BACKWARD)(linear)
+judges("grad_output.zero", space=_ANY, operations=BACKWARD)(without_grad_output)
 
 
 @judges("keys.sum_to_zero", space=_ANY, operations=BACKWARD)

@@ -38,7 +38,7 @@ class RmsNorm(torch.autograd.Function):
     def backward(context, grad_output):
         x, inverse_root, gamma = context.saved_tensors
         scaled = grad_output * gamma
-        part = (scaled * x).mean(dim=-1, keepdim=True) * inverse_root**2
+        part = (scaled * x * inverse_root).mean(dim=-1, keepdim=True) * inverse_root
         grad_x = inverse_root * (scaled - x * part)
         grad_gamma = (grad_output * x * inverse_root).reshape(-1, gamma.numel()).sum(dim=0)
         return grad_x, grad_gamma, None

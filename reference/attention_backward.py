@@ -64,9 +64,7 @@ def scaled_dot_product_attention_backward(
         causal_alignment=causal_alignment,
         window_counting=window_counting,
     )
-    weights = masked_softmax(logits, visible) if sinks is None else softmax_beside_sinks(logits, visible, sinks)
-    # Without the sink's column in between, so that sums run in the same order with and without sinks.
-    weights = np.ascontiguousarray(weights)
+    weights = _weights(logits, visible, sinks)
     grad_logits = gradient_of_logits(weights, visible, grad_output, value)
     if softcap:
         slopes = soft_cap_slope(attention_logits(query, key, scale=scale), softcap)
@@ -75,6 +73,16 @@ def scaled_dot_product_attention_backward(
     grad_key = weighted_sum(grad_logits.swapaxes(-1, -2), query, visible.swapaxes(-1, -2))
     grad_value = weighted_sum(weights.swapaxes(-1, -2), grad_output, visible.swapaxes(-1, -2))
     return factor * grad_query, factor * grad_key, grad_value
+
+
+def _weights(
+    logits: Float64[Array, "B H L S"], visible: Bool[Array, "B H L S"], sinks: Float[Array, " H"] | None
+) -> Float64[Array, "B H L S"]:
+    """Return the weights of the keys."""
+    if sinks is None:
+        return masked_softmax(logits, visible)
+    # Without the sink's column in between, so that sums run in the same order with and without sinks.
+    return np.ascontiguousarray(softmax_beside_sinks(logits, visible, sinks))
 
 
 def gradient_of_logits(

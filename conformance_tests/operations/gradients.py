@@ -164,3 +164,9 @@ def linear(trial: Trial[GradientInputs]) -> Verdict:
 def without_grad_output(trial: Trial[GradientInputs]) -> Verdict:
     """A result without influence on the loss passes no gradient on."""
     return agrees(trial, trial.inputs.with_grad_output(np.zeros_like(trial.inputs.grad_output)))
+
+
+def rows_sum_to_zero(trial: Trial[GradientInputs]) -> Verdict:
+    """The one gradient sums to zero along its last axis: a shift of that changes nothing."""
+    sums = trial.output(trial.inputs).sum(axis=-1)
+    return compare(np.zeros(sums.shape), sums, trial.allowed(trial.inputs).sum(axis=-1))

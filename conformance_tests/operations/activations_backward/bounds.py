@@ -44,12 +44,12 @@ import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.activations.bounds import FUNCTION_ERROR, Gate, gate_error, gate_of
 from veriformer.conformance_tests.rounding.precision import Precision
+from veriformer.reference.activations import SIGMOID_SLOPE, TANH_CUBIC, TANH_SLOPE
 
 _PRODUCTS = 8.0
 _PRODUCTS_OF_TANH = 13.0
-_CUBIC = 0.044715
-_SIGMOID_SLOPE = 1.702
-_TANH_SLOPE = float(np.sqrt(8.0 / np.pi))
+# Of the argument of the logistic gate that the tanh form is.
+_TANH_SLOPE = 2.0 * TANH_SLOPE
 # Of the underflow of a factor: x, the slope of the argument and the gradient may each be large.
 _FACTORS = 4.0
 
@@ -60,7 +60,7 @@ def activation_backward_bound(
     """Return the error of the gradient `value` of an activation function by its argument, entry by entry."""
     gate, argument = gate_of(activation, form, x), _argument(activation, form, x)
     erf, tanh = (activation == "gelu" and form == name for name in ("erf", "tanh"))
-    steepness = (1.0 + 3.0 * _CUBIC * x**2) / (1.0 + _CUBIC * x**2) if tanh else np.ones(x.shape)
+    steepness = (1.0 + 3.0 * TANH_CUBIC * x**2) / (1.0 + TANH_CUBIC * x**2) if tanh else np.ones(x.shape)
     moved = _grown(gate.sensitivity, gate.roundings * precision.stored * argument)
     largest = steepness * (gate.sensitivity + moved)
     of_slope = _of_density(largest, precision) if erf else steepness * argument * _of_slope(gate, argument, precision)
@@ -79,7 +79,7 @@ def _argument(activation: str, form: str, x: Array) -> Array:
         return np.asarray(np.abs(x))
     if form == "erf":
         return np.asarray(1.5 * x**2)
-    return np.asarray(np.abs(_SIGMOID_SLOPE * x if form == "sigmoid" else _TANH_SLOPE * x * (1.0 + _CUBIC * x**2)))
+    return np.asarray(np.abs(SIGMOID_SLOPE * x if form == "sigmoid" else _TANH_SLOPE * x * (1.0 + TANH_CUBIC * x**2)))
 
 
 def _grown(sensitivity: Array, exponent: Array) -> Array:
@@ -108,7 +108,7 @@ def _of_slope(gate: Gate, argument: Array, precision: Precision) -> Array:
 
 def _underflow(x: Array, grad_output: Array, term: Array, precision: Precision, *, tanh: bool) -> Array:
     """Return the error of underflow, where the term t that has the slope of the gate is up to `term`."""
-    slope = _TANH_SLOPE * (1.0 + 3.0 * _CUBIC * x**2) if tanh else _SIGMOID_SLOPE
+    slope = _TANH_SLOPE * (1.0 + 3.0 * TANH_CUBIC * x**2) if tanh else SIGMOID_SLOPE
     of_factors = _FACTORS * precision.underflow * (1.0 + np.abs(x)) * (1.0 + np.abs(grad_output))
     lost = (term <= precision.underflow / 8.0) & (np.abs(x) >= 1.0)
     return np.asarray(np.where(lost, of_factors + 2.0 * np.abs(grad_output) * term, of_factors * slope))

@@ -77,9 +77,9 @@ def backward_bounds(
 
     def of_keys(value: Array, error: Array, moved: Array, query: Array) -> tuple[Array, Array]:
         turned, turned_error = value.swapaxes(-1, -2), error.swapaxes(-1, -2)
-        beside = moved.swapaxes(-1, -2) @ np.abs(query)
+        added = moved.swapaxes(-1, -2) @ np.abs(query)
         product = abs(terms.scale) * np.abs(turned @ query)
-        return product, _product_bound(turned, turned_error, query, beside, terms.scale, precision)
+        return product, _product_bound(turned, turned_error, query, added, terms.scale, precision)
 
     def of_values(exact: Array, error: Array, largest: Array, grad: Array) -> tuple[Array, Array]:
         factors = 1.0 if terms.sinks is None else 5.0
@@ -145,12 +145,12 @@ def _grad_weights(terms: AttentionTerms, grad_output: Array, precision: Precisio
 
 
 def _product_bound(
-    grad_logits: Array, error: Array, factor: Array, beside: Array, scale: float, precision: Precision
+    grad_logits: Array, error: Array, factor: Array, added: Array, scale: float, precision: Precision
 ) -> Array:
-    """Return the error of scale · grad_logits @ factor, when `beside` may be added to the product."""
+    """Return the error of scale · grad_logits @ factor, when `added` may be added to the product."""
     magnitude, size = np.abs(factor), np.abs(grad_logits)
     rounding = precision.growth(grad_logits.shape[-1]) + 4.0 * precision.stored
-    bound = abs(scale) * (error @ magnitude + beside + rounding * ((size + error) @ magnitude + beside))
+    bound = abs(scale) * (error @ magnitude + added + rounding * ((size + error) @ magnitude + added))
     terms = np.sum(size + error, axis=-1, keepdims=True) + np.sum(magnitude, axis=-2, keepdims=True)
     bound += precision.underflow * max(1.0, math.sqrt(abs(scale))) * terms
     result = abs(scale) * np.abs(grad_logits @ factor)

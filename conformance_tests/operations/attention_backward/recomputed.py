@@ -45,7 +45,7 @@ class Passed:
 
 
 def recomputed(arguments: Arguments, factor: float, point: Point) -> Passed:
-    """Return what the forward pass gives at a point of the family, beside the arguments of the backward pass."""
+    """Return what the forward pass gives at a point of the family, and the arguments of the backward pass."""
     query, key = arguments["query"], arguments["key"]
     products = (factor * query) @ key.swapaxes(-1, -2)
     scores = masked(_scored(products, arguments, point), arguments, point)
@@ -77,8 +77,8 @@ def _weights(scores: Scores, factor: float, arguments: Arguments, point: Point) 
     if sinks is None:
         return softmax(scores.logits, scores.visible)
     cap = partial(_capped, arguments=arguments, point=point)
-    beside = BesideSinks(scores.logits, scores.visible, sinks, factor, cap, 1, softmax)
-    return np.asarray(point["sinks"](beside))
+    with_sinks = BesideSinks(scores.logits, scores.visible, sinks, factor, cap, 1, softmax)
+    return np.asarray(point["sinks"](with_sinks))
 
 
 # Without a mistake of their own: the recomputed forward pass drops or misreads the same arguments.

@@ -10,8 +10,14 @@ from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
-from veriformer.conformance_tests.operations.gradients import agrees_in, linear, without_grad_output
+from veriformer.conformance_tests.operations.gradients import (
+    agrees_in,
+    linear,
+    rows_sum_to_zero,
+    without_grad_output,
+)
 from veriformer.conformance_tests.operations.loss.cases import REDUCTIONS, LossSpace
+from veriformer.conformance_tests.operations.loss.laws import ignored_logits, shift
 from veriformer.conformance_tests.operations.loss_backward.inputs import CrossEntropyBackwardInputs
 
 _LOSS = ("cross_entropy_backward",)
@@ -33,13 +39,9 @@ for _key, _space in {
 
 judges("grad_output.linear", space=replace(_REDUCED, palettes=EXACT_PALETTES), operations=_LOSS)(linear)
 judges("grad_output.zero", space=_REDUCED, operations=_LOSS)(without_grad_output)
-
-
-@judges("rows_sum_to_zero", space=_REDUCED, operations=_LOSS)
-def rows_sum_to_zero(trial: Trial[CrossEntropyBackwardInputs]) -> Verdict:
-    """The gradients of each position's logits sum to zero."""
-    sums = trial.output(trial.inputs).sum(axis=-1)
-    return compare(np.zeros(sums.shape), sums, trial.allowed(trial.inputs).sum(axis=-1))
+judges("rows_sum_to_zero", space=_REDUCED, operations=_LOSS)(rows_sum_to_zero)
+judges("shift", space=replace(_REDUCED, palettes=EXACT_PALETTES), operations=_LOSS)(shift)
+judges("ignore.no_influence", space=replace(_REDUCED, ignore="always"), operations=_LOSS)(ignored_logits)
 
 
 @judges("direction", space=replace(_SEVERAL, ignore="sometimes", reductions=REDUCTIONS), operations=_LOSS)
@@ -66,30 +68,12 @@ def uniform(trial: Trial[CrossEntropyBackwardInputs]) -> Verdict:
     return compare(expected, trial.output(level), trial.allowed(level))
 
 
-@judges("shift", space=replace(_REDUCED, palettes=EXACT_PALETTES), operations=_LOSS)
-def shift(trial: Trial[CrossEntropyBackwardInputs]) -> Verdict:
-    """Adding one number to all logits of a position changes nothing."""
-    logits = trial.inputs.logits
-    added = trial.generator.integers(1, 9, (*logits.shape[:-1], 1)).astype(float)
-    return trial.equal(trial.inputs, trial.inputs.with_logits(logits + added))
-
-
 @judges("ignore.zero", space=replace(_REDUCED, ignore="always"), operations=_LOSS)
 def ignored_rows(trial: Trial[CrossEntropyBackwardInputs]) -> Verdict:
     """The gradients at ignored targets are zero, exactly."""
     inputs = trial.inputs
     rows = trial.output(inputs)[~inputs.kept]
     return compare(np.zeros(rows.shape), rows, np.zeros(rows.shape))
-
-
-@judges("ignore.no_influence", space=replace(_REDUCED, ignore="always"), operations=_LOSS)
-def ignored_logits(trial: Trial[CrossEntropyBackwardInputs]) -> Verdict:
-    """Other logits at the ignored targets give the same gradients."""
-    inputs = trial.inputs
-    added = trial.generator.integers(1, 9, inputs.logits.shape).astype(float) * ~inputs.kept[..., None]
-    # Zero before, so that the sum is exact in every dtype.
-    before = np.where(inputs.kept[..., None], inputs.logits, 0.0)
-    return trial.equal(inputs.with_logits(before), inputs.with_logits(before + added))
 
 
 @judges("batch.permutation", space=replace(_REDUCED, least_batch=2), operations=_LOSS)

@@ -1,4 +1,4 @@
-"""Regions of the gradient of the cross-entropy, beside those of the loss."""
+"""Regions of the gradient of the cross-entropy; the loss has regions of its own."""
 
 from __future__ import annotations
 

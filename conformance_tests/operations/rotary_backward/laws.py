@@ -14,6 +14,7 @@ from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.gradients import agrees_in, linear, without_grad_output
 from veriformer.conformance_tests.operations.rotary.cases import RotarySpace
 from veriformer.conformance_tests.operations.rotary.inputs import DEFAULT_BASE
+from veriformer.conformance_tests.operations.rotary.laws import base_history
 from veriformer.conformance_tests.operations.rotary_backward.inputs import RotaryBackwardInputs
 
 _ROTARY = ("rotary_embedding_backward",)
@@ -24,6 +25,11 @@ _OWN_ROUNDING = 2.0**-52
 judges("grad_x", space=RotarySpace(), operations=_ROTARY)(agrees_in())
 judges("grad_output.linear", space=RotarySpace(palettes=EXACT_PALETTES), operations=_ROTARY)(linear)
 judges("grad_output.zero", space=RotarySpace(), operations=_ROTARY)(without_grad_output)
+judges(
+    "base.history_independence",
+    space=RotarySpace(base="always", rotary_dim="never", least_width=4),
+    operations=_ROTARY,
+)(base_history)
 
 
 @judges("norm", space=RotarySpace(), operations=_ROTARY)
@@ -79,21 +85,6 @@ def other_vectors(trial: Trial[RotaryBackwardInputs]) -> Verdict:
     """Other vectors give the same gradients."""
     inputs = trial.inputs
     return trial.equal(inputs, inputs.with_x(inputs.other_x(trial.generator)))
-
-
-@judges(
-    "base.history_independence",
-    space=RotarySpace(base="always", rotary_dim="never", least_width=4),
-    operations=_ROTARY,
-)
-def base_history(trial: Trial[RotaryBackwardInputs]) -> Verdict:
-    """After a call with another base, and after one with its own again, the result is that of the base given."""
-    inputs = trial.inputs
-    base = inputs.base or 1.0
-    other = replace(inputs, base=7.0 * base)
-    trial.output(inputs)
-    after = trial.agrees(other)
-    return trial.agrees(inputs) if after.holds else replace(after, note=f"after a call with base {base:g}")
 
 
 @judges("rotary_dim.untouched", space=_PARTIAL, operations=_ROTARY)

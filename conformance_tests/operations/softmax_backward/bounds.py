@@ -85,7 +85,7 @@ class GradWeights:
     value: Array
     magnitude: Array
     growth: float = 0.0
-    # Roundings of each entry beside those of its sum.
+    # Roundings of each entry, those of its sum apart.
     roundings: float = 0.0
     # Whether the last weight is a sink's, whose gradient is 0.
     beside_sink: bool = False
@@ -118,7 +118,7 @@ def logit_gradients(weights: ComputedWeights, given: GradWeights, precision: Pre
     rounded += precision.tiny * (1.0 + keys)
     own = (given.growth + given.roundings * unit) * given.magnitude + precision.tiny
     own = own + unit * (np.abs(grad_weights) + np.abs(average))
-    # A share that is multiplied in beside the weights is itself a quotient of a rounded exponential and sum.
+    # A share that the weights are multiplied by is itself a quotient of a rounded exponential and sum.
     factors = 6.0 if given.beside_sink else 2.0
 
     def multiplied(moved: Array) -> Array:

@@ -1,25 +1,20 @@
-"""Backward passes: their inputs, and what their laws have in common.
-
-A backward pass that returns several gradients is judged gradient by gradient, so that a counterexample shows the one
-that is wrong.
-"""
+"""Backward passes: their inputs, and what their laws have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs, Shape
-from veriformer.conformance_tests.core.several_results import SeveralResults
-from veriformer.conformance_tests.core.trial import Trial, everything
+from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.case import BatchableCase
 from veriformer.conformance_tests.drawing.values import fill, filled, round_to_dtype
+from veriformer.conformance_tests.operations.parts import agrees, parts_of, worst
 
-Part = Callable[[Array], Array]
 # A gradient by its name, and what of it is compared.
 Selection = Callable[[str, Array], Array]
 
@@ -57,42 +52,6 @@ def drawn_grad_output(case: BatchableCase, shape: Shape) -> Array:
     It is from a generator of its own: case for case the forward inputs are those of the forward pass.
     """
     return filled(np.random.default_rng([case.seed, 2]), case, shape, amplified=False)
-
-
-def parts_of(inputs: Inputs) -> Mapping[str, Part]:
-    """Return what takes each gradient out of a result, by its name; the whole result if it is one array."""
-    if isinstance(inputs, SeveralResults):
-        return {name: inputs.part(name) for name in inputs.parts}
-    return {"": everything}
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the first verdict that does not hold, else the one closest to failing."""
-    ordered = list(verdicts)
-    failed = [verdict for verdict in ordered if not verdict.holds]
-    return failed[0] if failed else max(ordered, key=lambda verdict: verdict.excess)
-
-
-def agrees(trial: Trial[GradientInputs], inputs: GradientInputs, *names: str) -> Verdict:
-    """Judge the gradients named, or all, against the exact ones."""
-    expected, output = trial.expected(inputs), trial.output(inputs)
-    parts = parts_of(inputs)
-
-    def judge(name: str) -> Verdict:
-        part = parts[name]
-        return compare(part(expected.value), part(output), part(expected.allowed), part(expected.judged), name)
-
-    return worst(judge(name) for name in names or parts)
-
-
-def agrees_in(*names: str) -> Callable[[Trial[GradientInputs]], Verdict]:
-    """Return the check that the gradients named are the formula's; of all if none is named."""
-
-    def check(trial: Trial[GradientInputs]) -> Verdict:
-        return agrees(trial, trial.inputs, *names)
-
-    check.__doc__ = f"{' and '.join(names) or 'Every gradient'}: the formula's."
-    return check
 
 
 def equal(

@@ -12,7 +12,7 @@ from veriformer.adapters.loading import load
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.subject import standard_conventions
 from veriformer.conformance_tests.drawing.limits import Limits
-from veriformer.conformance_tests.operations.gradients import parts_of
+from veriformer.conformance_tests.operations.parts import parts_of
 from veriformer.conformance_tests.operations.suites import suite_of
 from veriformer.spec.operations import OPERATIONS
 

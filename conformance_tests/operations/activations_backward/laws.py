@@ -11,7 +11,8 @@ from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.drawing.vectors import VectorSpace
 from veriformer.conformance_tests.operations.activations_backward.inputs import ActivationBackwardInputs
-from veriformer.conformance_tests.operations.gradients import agrees_in, linear, without_grad_output
+from veriformer.conformance_tests.operations.gradients import linear, without_grad_output
+from veriformer.conformance_tests.operations.parts import agrees_in
 
 _BACKWARD = ("gelu_backward", "silu_backward")
 # Beyond any x at which e^x, or e^(1.702 x), is still a number: in float64 from 710 on. In float16 3x² is one up to 147.

@@ -12,36 +12,16 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.adamw.cases import FIRST, LATER, StepSpace
 from veriformer.conformance_tests.operations.adamw.inputs import ARRAYS, StepInputs
+from veriformer.conformance_tests.operations.parts import agrees_in
 
 _STEP = ("adamw_step",)
 _ANY = StepSpace()
 _DECAYING = StepSpace(weight_decays=(0.1, 0.5, 0.25), learning_rates=(0.5, 0.1, 0.25))
 
 
-def _agrees(trial: Trial[StepInputs], part: str) -> Verdict:
-    """Judge one part of the result against the exact one."""
-    inputs, of_part = trial.inputs, trial.inputs.part(part)
-    expected = trial.expected(inputs)
-    result = trial.output(inputs)
-    return compare(of_part(expected.value), of_part(result), of_part(expected.allowed), of_part(expected.judged))
-
-
-@judges("value", space=_ANY, operations=_STEP)
-def parameter(trial: Trial[StepInputs]) -> Verdict:
-    """The new parameter is the formula's."""
-    return _agrees(trial, "parameter")
-
-
-@judges("first_moment", space=_ANY, operations=_STEP)
-def first_moment(trial: Trial[StepInputs]) -> Verdict:
-    """The new first moment is the formula's."""
-    return _agrees(trial, "first_moment")
-
-
-@judges("second_moment", space=_ANY, operations=_STEP)
-def second_moment(trial: Trial[StepInputs]) -> Verdict:
-    """The new second moment is the formula's."""
-    return _agrees(trial, "second_moment")
+judges("value", space=_ANY, operations=_STEP)(agrees_in("parameter"))
+for _moment in ("first_moment", "second_moment"):
+    judges(_moment, space=_ANY, operations=_STEP)(agrees_in(_moment))
 
 
 def _constant(inputs: StepInputs) -> StepInputs:

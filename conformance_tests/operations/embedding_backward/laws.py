@@ -11,7 +11,8 @@ from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.embedding.cases import EmbeddingSpace
 from veriformer.conformance_tests.operations.embedding_backward.inputs import EmbeddingBackwardInputs
-from veriformer.conformance_tests.operations.gradients import agrees_in, linear, without_grad_output
+from veriformer.conformance_tests.operations.gradients import linear, without_grad_output
+from veriformer.conformance_tests.operations.parts import agrees_in
 from veriformer.conformance_tests.rounding.precision import UNIT_ROUNDOFF
 
 _EMBEDDING = ("token_embedding_backward",)

@@ -12,7 +12,8 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention_backward.inputs import BackwardInputs
 from veriformer.conformance_tests.operations.attention_backward.laws.values import of_groups
-from veriformer.conformance_tests.operations.gradients import agrees_in, equal
+from veriformer.conformance_tests.operations.gradients import equal
+from veriformer.conformance_tests.operations.parts import agrees_in
 
 _GROUPED = ("grouped_query_attention_backward",)
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes", least_keys=2)

@@ -10,15 +10,11 @@ from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
-from veriformer.conformance_tests.operations.gradients import (
-    agrees_in,
-    linear,
-    rows_sum_to_zero,
-    without_grad_output,
-)
+from veriformer.conformance_tests.operations.gradients import linear, rows_sum_to_zero, without_grad_output
 from veriformer.conformance_tests.operations.loss.cases import REDUCTIONS, LossSpace
 from veriformer.conformance_tests.operations.loss.laws import ignored_logits, shift
 from veriformer.conformance_tests.operations.loss_backward.inputs import CrossEntropyBackwardInputs
+from veriformer.conformance_tests.operations.parts import agrees_in
 
 _LOSS = ("cross_entropy_backward",)
 _OPTIONS = LossSpace(ignore="sometimes", smoothing="sometimes")

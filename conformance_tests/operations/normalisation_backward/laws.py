@@ -12,19 +12,13 @@ from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.drawing.vectors import VectorSpace
-from veriformer.conformance_tests.operations.gradients import (
-    agrees,
-    agrees_in,
-    equal,
-    linear,
-    without_grad_output,
-    worst,
-)
+from veriformer.conformance_tests.operations.gradients import equal, linear, without_grad_output
 from veriformer.conformance_tests.operations.normalisation_backward.inputs import (
     LayerNormBackwardInputs,
     NormBackwardInputs,
     RmsNormBackwardInputs,
 )
+from veriformer.conformance_tests.operations.parts import agrees, agrees_in, worst
 from veriformer.conformance_tests.rounding.precision import UNIT_ROUNDOFF
 
 _LAYER_NORM = ("layer_norm_backward",)

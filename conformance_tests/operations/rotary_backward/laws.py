@@ -11,7 +11,8 @@ from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
-from veriformer.conformance_tests.operations.gradients import agrees_in, linear, without_grad_output
+from veriformer.conformance_tests.operations.gradients import linear, without_grad_output
+from veriformer.conformance_tests.operations.parts import agrees_in
 from veriformer.conformance_tests.operations.rotary.cases import RotarySpace
 from veriformer.conformance_tests.operations.rotary.inputs import DEFAULT_BASE
 from veriformer.conformance_tests.operations.rotary.laws import base_history

@@ -10,12 +10,8 @@ from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.drawing.vectors import VectorSpace
-from veriformer.conformance_tests.operations.gradients import (
-    agrees_in,
-    linear,
-    rows_sum_to_zero,
-    without_grad_output,
-)
+from veriformer.conformance_tests.operations.gradients import linear, rows_sum_to_zero, without_grad_output
+from veriformer.conformance_tests.operations.parts import agrees_in
 from veriformer.conformance_tests.operations.softmax.laws import minus_infinity, shift
 from veriformer.conformance_tests.operations.softmax_backward.inputs import SoftmaxBackwardInputs
 

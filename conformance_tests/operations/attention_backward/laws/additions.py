@@ -11,7 +11,7 @@ from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
 from veriformer.conformance_tests.operations.attention_backward.laws.masks import no_gradient
-from veriformer.conformance_tests.operations.gradients import agrees
+from veriformer.conformance_tests.operations.parts import agrees
 
 _SEVERAL = AttentionSpace(least_queries=2, least_keys=2)
 _WINDOWED = replace(_SEVERAL, window="always")

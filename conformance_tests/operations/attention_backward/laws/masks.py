@@ -16,7 +16,8 @@ from veriformer.conformance_tests.operations.attention.case import AttentionSpac
 from veriformer.conformance_tests.operations.attention.laws.causality import with_padding as forward_with_padding
 from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
 from veriformer.conformance_tests.operations.attention_backward.laws.values import PARTS
-from veriformer.conformance_tests.operations.gradients import agrees, equal, worst
+from veriformer.conformance_tests.operations.gradients import equal
+from veriformer.conformance_tests.operations.parts import agrees, worst
 
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes")
 _CAUSAL = AttentionSpace(causal="always", least_queries=2, least_keys=2)

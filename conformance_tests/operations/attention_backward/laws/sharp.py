@@ -9,7 +9,7 @@ from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.operations.attention.laws.sharp import FAINT, faint_keys, whole_numbers
 from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
-from veriformer.conformance_tests.operations.gradients import agrees
+from veriformer.conformance_tests.operations.parts import agrees
 
 
 @judges("scale.faint_key", space=FAINT, operations=BACKWARD, batched=False)

@@ -12,14 +12,8 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
-from veriformer.conformance_tests.operations.gradients import (
-    agrees,
-    agrees_in,
-    linear,
-    within,
-    without_grad_output,
-    worst,
-)
+from veriformer.conformance_tests.operations.gradients import linear, within, without_grad_output
+from veriformer.conformance_tests.operations.parts import agrees, agrees_in, worst
 
 PARTS = ("grad_query", "grad_key", "grad_value")
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes", least_keys=2)

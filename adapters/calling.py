@@ -120,7 +120,8 @@ class PreparedCall:
     def _read(self, returned: object, expected_shapes: Sequence[Shape] | None) -> Result:
         parts = self._parts_with_layout
         shapes = [_exchanged(s, m) for s, m in zip(expected_shapes, parts, strict=True)] if expected_shapes else None
-        read, opaque = read_results(self.implementation.framework, self.operation, returned, shapes)
+        given = self.framework_arguments
+        read, opaque = read_results(self.implementation.framework, self.operation, returned, shapes, given)
         canonical = [_canonical(result, moved) for result, moved in zip(read, parts, strict=True)]
         return Result.joined(canonical, opaque) if self.operation.results else canonical[0]
 
@@ -159,7 +160,15 @@ class PreparedCall:
         exchanged = self.layout == "blhd" and _obeys_layout(self.operation)
         if not self.operation.results:
             return [exchanged and "value" in self.framework_arguments]
-        return [exchanged and name in _RESULTS_WITH_LAYOUT for name in self.operation.results if name not in OPAQUE]
+        trees = self.operation.trees
+        moved = [(name, exchanged and name in _RESULTS_WITH_LAYOUT) for name in self.operation.results]
+        plain = [exchanges for name, exchanges in moved if name not in OPAQUE and name not in trees]
+        # The arrays of records come last, and none of them has heads as an axis.
+        return plain + [False] * sum(self._arrays_of(argument) for argument in trees.values())
+
+    def _arrays_of(self, argument: str) -> int:
+        is_array = self.implementation.framework.is_array
+        return len(list(arrays_in(argument, self.framework_arguments[argument], is_array)))
 
     def _returned(self) -> object:
         positional, arguments = self._split()

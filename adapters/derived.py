@@ -11,6 +11,7 @@ from typing import Any
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.implementation import Callables
 from veriformer.adapters.signatures import keyword_names
+from veriformer.adapters.weights import arrays_in, converted
 from veriformer.spec.operations import OPERATIONS, Operation
 
 
@@ -25,6 +26,7 @@ class DerivedBackward:
         self._framework = framework
         specification = OPERATIONS[operation]
         self._returns_several = specification.returns_several_arrays
+        self._has_records = bool(specification.trees)
         places = {name: place for place, name in enumerate(specification.positional)}
         self._differentiated = tuple(places[name] for name in specification.differentiated)
         self.__signature__ = _signature(specification, keyword_names(forward))
@@ -33,8 +35,28 @@ class DerivedBackward:
         """Return the gradients of ⟨last argument, forward(*other arguments)⟩ by the differentiated arguments."""
         *inputs, cotangent = arguments
         forward = partial(self._forward, **keywords)
+        if self._has_records:
+            return self._by_records(forward, tuple(inputs), cotangent)
         gradients = self._framework.vector_jacobian_product(forward, tuple(inputs), cotangent, self._differentiated)
         return gradients if self._returns_several else gradients[0]
+
+    def _by_records(self, forward: Callable[..., Any], inputs: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
+        """Return the gradients where some arguments are records of arrays: each gradient is then a record too."""
+        is_array = self._framework.is_array
+        leaves = [array for place in self._differentiated for _, array in arrays_in("", inputs[place], is_array)]
+
+        def filled(arrays: tuple[Any, ...]) -> dict[int, Any]:
+            others = iter(arrays)
+            return {place: converted(inputs[place], is_array, lambda _: next(others)) for place in self._differentiated}
+
+        def of_leaves(*arrays: Any) -> Any:
+            of_place = filled(arrays)
+            return forward(*(of_place.get(place, argument) for place, argument in enumerate(inputs)))
+
+        gradients = self._framework.vector_jacobian_product(
+            of_leaves, tuple(leaves), cotangent, tuple(range(len(leaves)))
+        )
+        return tuple(filled(gradients).values())
 
 
 def _signature(operation: Operation, keywords: Container[str]) -> inspect.Signature:

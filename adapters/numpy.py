@@ -6,12 +6,14 @@ Every operation computes in double precision and returns the dtype that it was g
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from veriformer import reference
+from veriformer.adapters.weights import convert_weights
 from veriformer.reference import (
     alibi_bias,
     causal_mask,
@@ -67,8 +69,12 @@ def _in_dtype_of(position: int, operation: Operation) -> Operation:
 
 
 def _as(dtype: np.dtype, result: Any) -> Any:
-    """Return a result in a dtype; a cache stays as it is."""
-    return result.astype(dtype, copy=False) if isinstance(result, np.ndarray | np.generic) else result
+    """Return a result in a dtype, a record with each of its arrays; a cache stays as it is."""
+    if isinstance(result, np.ndarray | np.generic):
+        return result.astype(dtype, copy=False)
+    if is_dataclass(result) and not isinstance(result, reference.DecodingCache):
+        return convert_weights(result, lambda array: array.astype(dtype, copy=False))
+    return result
 
 
 softmax = _in_dtype_of(0, reference.softmax)
@@ -96,6 +102,8 @@ gelu_backward = _in_dtype_of(0, reference.gelu_backward)
 silu_backward = _in_dtype_of(0, reference.silu_backward)
 feed_forward = _in_dtype_of(0, reference.feed_forward)
 gated_feed_forward = _in_dtype_of(0, reference.gated_feed_forward)
+feed_forward_backward = _in_dtype_of(0, reference.feed_forward_backward)
+gated_feed_forward_backward = _in_dtype_of(0, reference.gated_feed_forward_backward)
 merge_attention = _in_dtype_of(0, reference.merge_attention)
 encoder_layer = _in_dtype_of(0, reference.encoder_layer)
 decoder_layer = _in_dtype_of(0, reference.decoder_layer)

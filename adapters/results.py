@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import DTYPES, ArrayFramework
 from veriformer.adapters.errors import UnjudgeableResult, describe
 from veriformer.adapters.private_names import with_own_names
+from veriformer.adapters.weights import arrays_in, member_at
 from veriformer.spec.operations import Operation
 
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -60,11 +63,17 @@ def join(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def read_results(
-    framework: ArrayFramework, operation: Operation, returned: object, expected: Sequence[Shape] | None
+    framework: ArrayFramework,
+    operation: Operation,
+    returned: object,
+    expected: Sequence[Shape] | None,
+    given: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[list[Result], dict[str, object]]:
     """Return the arrays of what an operation returned, and its opaque parts by name.
 
-    UnjudgeableResult when it is no tuple of as many parts as the operation has, or as `read_result` says.
+    `given` are the arguments of the call: a result that is a record has an array for each of those in its argument.
+    UnjudgeableResult when it is no tuple of as many parts as the operation has, a record lacks an array, or as
+    `read_result` says.
     """
     if not operation.results:
         return [read_result(framework, operation.name, returned, expected[0] if expected else None)], {}
@@ -73,12 +82,31 @@ def read_results(
         raise UnjudgeableResult(operation.name, _described(returned), f"a tuple of {len(names)}: {', '.join(names)}")
     parts = dict(zip(names, returned, strict=True))
     opaque = {name: parts.pop(name) for name in OPAQUE if name in parts}
+    for record, argument in operation.trees.items():
+        parts |= _arrays_of(framework, operation.name, record, parts.pop(record), given[argument])
     shapes: Sequence[Shape | None] = expected or [None] * len(parts)
     read = [
         read_result(framework, f"{operation.name}, its {name}", part, shape)
         for (name, part), shape in zip(parts.items(), shapes, strict=True)
     ]
     return read, opaque
+
+
+def _arrays_of(
+    framework: ArrayFramework, operation: str, name: str, record: object, argument: object
+) -> dict[str, object]:
+    """Return the arrays of a record by their dotted names: one for each array of an argument, in its order."""
+    names = [path for path, _ in arrays_in(name, argument, framework.is_array)]
+    found = {path: member_at(record, path.removeprefix(f"{name}.")) for path in names}
+    missing = [path.removeprefix(f"{name}.") for path, array in found.items() if array is None]
+    if missing:
+        members = ", ".join(path.removeprefix(f"{name}.") for path in names)
+        raise UnjudgeableResult(
+            f"{operation}, its {name},",
+            f"{_described(record)} without {', '.join(missing)}",
+            f"an object with attributes, or a mapping, of {members}",
+        )
+    return found
 
 
 def read_result(

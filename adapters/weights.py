@@ -46,6 +46,18 @@ def arrays_in(name: str, value: object, is_array: Callable[[Any], bool]) -> Iter
             yield from arrays_in(f"{name}.{place}", inner, is_array)
 
 
+def member_at(record: object, path: str) -> Any:
+    """Return what a record, a mapping or a list has at a dotted name: "w_q", "layers.0.w_1"; None if there is none."""
+    for name in path.split("."):
+        if isinstance(record, list | tuple) and name.isdecimal():
+            record = record[int(name)] if int(name) < len(record) else None
+        elif isinstance(record, Mapping):
+            record = record.get(name)
+        else:
+            record = getattr(record, name, None)
+    return record
+
+
 def _converted(value: object, convert: Callable[[np.ndarray], Any]) -> Any:
     if isinstance(value, np.ndarray):
         return convert(value)

@@ -4,7 +4,7 @@ where a query may attend.
 """
 
 from veriformer.reference.activations import activate, gelu, relu, silu
-from veriformer.reference.activations_backward import gelu_backward, silu_backward
+from veriformer.reference.activations_backward import activate_backward, gelu_backward, silu_backward
 from veriformer.reference.adamw import adamw_step
 from veriformer.reference.attention import (
     attention_logits,
@@ -21,6 +21,7 @@ from veriformer.reference.configuration import TransformerConfiguration, configu
 from veriformer.reference.embedding import token_embedding
 from veriformer.reference.embedding_backward import token_embedding_backward
 from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
+from veriformer.reference.feed_forward_backward import feed_forward_backward, gated_feed_forward_backward
 from veriformer.reference.grouped_query import grouped_query_attention
 from veriformer.reference.grouped_query_backward import grouped_query_attention_backward
 from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayerWeights, NormWeights
@@ -70,6 +71,7 @@ __all__ = [
     "TransformerConfiguration",
     "TransformerWeights",
     "activate",
+    "activate_backward",
     "adamw_step",
     "alibi_bias",
     "alibi_slopes",
@@ -87,7 +89,9 @@ __all__ = [
     "encoder_decoder",
     "encoder_layer",
     "feed_forward",
+    "feed_forward_backward",
     "gated_feed_forward",
+    "gated_feed_forward_backward",
     "gelu",
     "gelu_backward",
     "gradient_of_logits",

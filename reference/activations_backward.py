@@ -1,4 +1,4 @@
-"""The backward passes of GELU and SiLU."""
+"""The backward passes of the activation functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from veriformer.reference.activations import (
 )
 from veriformer.reference.array_types import Array, Float, Float64
 from veriformer.reference.checks import as_float64, as_grad_output, require_choice
-from veriformer.reference.conventions import GeluForm
+from veriformer.reference.conventions import Activation, GeluForm
 
 
 def gelu_backward(
@@ -62,6 +62,31 @@ def silu_backward(x: Float[Array, "*shape"], grad_output: Float[Array, "*shape"]
     """
     numbers = as_float64("x", x)
     return _logistic_back(numbers, numbers, 1.0, as_grad_output(grad_output, numbers.shape))
+
+
+def activate_backward(
+    activation: Activation,
+    x: Float[Array, "*shape"],
+    grad_output: Float[Array, "*shape"],
+    *,
+    gelu_form: GeluForm = "erf",
+) -> Float64[Array, "*shape"]:
+    """Trace the gradient of a loss back through the activation function of that name: "relu", "gelu" or "silu".
+
+    dx = dO · 1[x > 0] for "relu"; for the others see `gelu_backward` and `silu_backward`
+
+    Shapes: x and grad_output of any shape, to the same.
+    Raises: ValueError as `activate` does, and when grad_output has not the shape of x.
+    Source: Vaswani et al. 2017, section 3.3 (ReLU); Hendrycks & Gimpel 2016 (the others).
+    Conventions: gelu_form, for "gelu". ReLU has the derivative 0 at 0, as in PyTorch and jax.nn; jnp.maximum has 1/2.
+    """
+    require_choice("activation", activation, Activation)
+    if activation == "gelu":
+        return gelu_backward(x, grad_output, gelu_form)
+    if activation == "silu":
+        return silu_backward(x, grad_output)
+    numbers = as_float64("x", x)
+    return np.asarray(np.where(numbers > 0.0, as_grad_output(grad_output, numbers.shape), 0.0))
 
 
 _FAR = 1.0e4

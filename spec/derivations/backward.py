@@ -132,6 +132,7 @@ DERIVATION = Derivation(
     ),
     see_also=(
         "softmax",
+        "matrices_backward",
         "lookup",
         "attention_backward",
     ),

@@ -35,6 +35,7 @@ _TITLES = {
     "inner_products": "Attention sees queries and keys through their inner products only",
     "online_softmax": "Attention can be merged from the parts of its keys, in any order and grouping",
     "backward": "What every backward pass has in common",
+    "matrices_backward": "The gradients of matrices, and of networks that are made of them",
     "lookup": "The gradient of a table of vectors is a sum over the places of each token",
     "attention_backward": "The gradients of attention by queries, keys and values",
     "residual": "Residual connections: pre-norm keeps the identity, post-norm does not",

@@ -161,7 +161,7 @@ DERIVATION = Derivation(
         "acts on each position alone, so its units may come in any order or be split over devices, and no position "
         "may influence another."
     ),
-    see_also=("gated_activations",),
+    see_also=("gated_activations", "matrices_backward"),
     symbols=(
         Meaning((E, F), "the width of a token, and how many hidden units there are"),
         Meaning((L,), "how many positions there are"),

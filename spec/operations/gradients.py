@@ -21,12 +21,12 @@ def backward_of(
     """Return the backward pass of an operation: its gradients by the parameters named, given that of its result.
 
     It takes what the forward pass takes, with `grad_output` behind the last positional argument, and returns an array,
-    or a tuple, of the shapes of `differentiated`. `features` are the optional keywords that it has, if not all, and
-    `conventions` those that bear on it, if not all.
+    or a tuple, of the shapes of `differentiated`; the gradients of weights are a record of their names. `features` are
+    the optional keywords that it has, if not all, and `conventions` those that bear on it, if not all.
     """
     required = [parameter for parameter in forward.parameters if parameter.requirement != "feature"]
     optional = forward.features if features is None else features
-    result = ", ".join(forward.parameter(name).shape for name in differentiated)
+    result = ", ".join(_shape(forward.parameter(name)) for name in differentiated)
     gradients = tuple(f"grad_{name}" for name in differentiated)
     return Operation(
         name=f"{forward.name}_backward",
@@ -48,3 +48,7 @@ def backward_of(
         differentiated=differentiated,
         place=forward.place,
     )
+
+
+def _shape(parameter: Parameter) -> str:
+    return f"a record of the gradients of its {parameter.name}" if parameter.kind == "weights" else parameter.shape

@@ -85,6 +85,12 @@ class Operation:
         return len([name for name in self.results if name != "cache"]) > 1
 
     @property
+    def trees(self) -> dict[str, str]:
+        """The results that are records like an argument, by name: the gradients of weights, and those weights."""
+        gradients = {f"grad_{name}": name for name in self.differentiated if self.parameter(name).kind == "weights"}
+        return {result: name for result, name in gradients.items() if result in self.results}
+
+    @property
     def signature(self) -> str:
         """The canonical signature, optional keywords after a semicolon as in the interface document."""
         required = ", ".join(p.name for p in self.parameters if p.requirement == "positional")

@@ -43,6 +43,7 @@ EXPECTED = {
     "inner_products",
     "online_softmax",
     "backward",
+    "matrices_backward",
     "lookup",
     "attention_backward",
     "residual",

@@ -72,7 +72,7 @@ _NETWORKS = ((2, 3, 4, 5), (1, 2, 3, 7), (3, 2, 5, 1), (2, 3, 2, 17))
 def feed_forward_cases(space: FeedForwardSpace, limits: Limits) -> choices.Choice[FeedForwardCase]:
     """Return cases of feed-forward networks; a gated one has no biases."""
     wishes: dict[How, tuple[bool, ...]] = {"never": (False,), "sometimes": (False, True), "always": (True,)}
-    biases = wishes[space.biases] if limits.operation == "feed_forward" else (False,)
+    biases = (False,) if limits.operation.startswith("gated") else wishes[space.biases]
     values = choices.sampled_from(tuple(product(space.palettes, space.amplitudes)))
     settings = tuple(product(space.activations, biases, limits.dtypes))
     any_setting = choices.sampled_from(settings)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 from veriformer.conformance_tests.drawing.region import Region, among
 
-_NETWORKS = ("feed_forward", "gated_feed_forward")
+# Their backward passes visit the same regions.
+_PLAIN = ("feed_forward", "feed_forward_backward")
+_GATED = ("gated_feed_forward", "gated_feed_forward_backward")
+_NETWORKS = (*_PLAIN, *_GATED)
 REGIONS = (
     *among(
         _NETWORKS,
@@ -20,14 +23,14 @@ REGIONS = (
         ("network with silu", "x σ(x).", lambda c: c.activation == "silu"),
     ),
     *among(
-        ("feed_forward",),
+        _PLAIN,
         ("network with biases", "Both matrices have a bias.", lambda c: c.biases),
         ("network without biases", "Neither matrix has a bias.", lambda c: not c.biases),
     ),
     Region(
         "branches that differ",
         "The gate has other weights than the branch that it gates.",
-        ("gated_feed_forward",),
+        _GATED,
         inputs=lambda given: not np.array_equal(given.weights.w_gate, given.weights.w_up),
     ),
 )

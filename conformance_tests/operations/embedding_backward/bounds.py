@@ -9,7 +9,7 @@ rounding and the product are 3u, before or after the sum:
 
 m′ ≤ m − 1 is the number of roundings that do not average out, as in `Precision.growth`. Products of (1 + u) are no more
 than e^u each. A row of one gradient is a copy, one of none is 0, and a product with one-hot rows adds zeros to it: all
-exact.
+exact, but that hardware may flush each subnormal gradient to zero.
 
 Derivation: lookup, of the formula; rounding_of_sums, of m′.
 """
@@ -30,8 +30,10 @@ def embedding_backward_bound(
     np.add.at(sizes, tokens, np.abs(grad_output))
     additions = np.maximum(np.bincount(tokens.ravel(), minlength=vocabulary) - 1, 0)
     exponent = np.array([_of_sum(int(count), precision) for count in additions])
+    flushed = np.zeros((vocabulary, width))
+    np.add.at(flushed, tokens, (grad_output != 0.0) & (np.abs(grad_output) < precision.underflow))
     if not scaled:
-        return np.asarray(np.expm1(exponent)[:, None] * sizes)
+        return np.asarray(np.expm1(exponent)[:, None] * sizes + precision.underflow * flushed)
     exponent = exponent + 3.0 * precision.stored + precision.output
     bound = np.expm1(exponent)[:, None] * sizes * np.sqrt(width)
     return np.where(sizes > 0, bound + precision.tiny * (additions[:, None] + 2.0), 0.0)

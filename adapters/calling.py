@@ -160,11 +160,11 @@ class PreparedCall:
         exchanged = self.layout == "blhd" and _obeys_layout(self.operation)
         if not self.operation.results:
             return [exchanged and "value" in self.framework_arguments]
-        trees = self.operation.trees
+        records = dict(self.operation.records)
         moved = [(name, exchanged and name in _RESULTS_WITH_LAYOUT) for name in self.operation.results]
-        plain = [exchanges for name, exchanges in moved if name not in OPAQUE and name not in trees]
+        plain = [exchanges for name, exchanges in moved if name not in OPAQUE and name not in records]
         # The arrays of records come last, and none of them has heads as an axis.
-        return plain + [False] * sum(self._arrays_of(argument) for argument in trees.values())
+        return plain + [False] * sum(self._arrays_of(argument) for argument in records.values())
 
     def _arrays_of(self, argument: str) -> int:
         is_array = self.implementation.framework.is_array

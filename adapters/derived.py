@@ -26,7 +26,7 @@ class DerivedBackward:
         self._framework = framework
         specification = OPERATIONS[operation]
         self._returns_several = specification.returns_several_arrays
-        self._has_records = bool(specification.trees)
+        self._has_records = bool(specification.records)
         places = {name: place for place, name in enumerate(specification.positional)}
         self._differentiated = tuple(places[name] for name in specification.differentiated)
         self.__signature__ = _signature(specification, keyword_names(forward))

@@ -82,7 +82,7 @@ def read_results(
         raise UnjudgeableResult(operation.name, _described(returned), f"a tuple of {len(names)}: {', '.join(names)}")
     parts = dict(zip(names, returned, strict=True))
     opaque = {name: parts.pop(name) for name in OPAQUE if name in parts}
-    for record, argument in operation.trees.items():
+    for record, argument in operation.records:
         parts |= _arrays_of(framework, operation.name, record, parts.pop(record), given[argument])
     shapes: Sequence[Shape | None] = expected or [None] * len(parts)
     read = [

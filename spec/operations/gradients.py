@@ -46,6 +46,7 @@ def backward_of(
         keeps_results=False,
         forward=forward.name,
         differentiated=differentiated,
+        records=tuple((f"grad_{name}", name) for name in differentiated if forward.parameter(name).kind == "weights"),
         place=forward.place,
     )
 

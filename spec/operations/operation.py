@@ -34,7 +34,8 @@ class Operation:
     `results` names what an operation returns as a tuple; it is empty if the result is one array.
     `keeps_results` says that a result may not change in later calls; it is False for chains of calls and for a derived
     backward pass, whose framework decides. A backward pass names the operation that it goes back through as `forward`,
-    and those of its parameters whose gradients it returns as `differentiated`. `place` orders listings; equal places
+    and those of its parameters whose gradients it returns as `differentiated`. `records` are the results that are records
+    like an argument, and that argument: the gradients of weights. `place` orders listings; equal places
     follow the order of their topics' names.
     """
 
@@ -50,6 +51,7 @@ class Operation:
     keeps_results: bool = True
     forward: str = ""
     differentiated: tuple[str, ...] = ()
+    records: tuple[tuple[str, str], ...] = ()
     place: int = _LAST
 
     def parameter(self, name: str) -> Parameter:
@@ -83,12 +85,6 @@ class Operation:
     def returns_several_arrays(self) -> bool:
         """Whether the result is a tuple of arrays; one array with a cache is judged like one alone."""
         return len([name for name in self.results if name != "cache"]) > 1
-
-    @property
-    def trees(self) -> dict[str, str]:
-        """The results that are records like an argument, by name: the gradients of weights, and those weights."""
-        gradients = {f"grad_{name}": name for name in self.differentiated if self.parameter(name).kind == "weights"}
-        return {result: name for result, name in gradients.items() if result in self.results}
 
     @property
     def signature(self) -> str:

@@ -39,6 +39,7 @@ from veriformer.reference.model_weights import (
     weight_tree,
 )
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
+from veriformer.reference.multi_head_backward import multi_head_attention_backward, single_head_attention_backward
 from veriformer.reference.normalisation import layer_norm, rms_norm
 from veriformer.reference.normalisation_backward import layer_norm_backward, rms_norm_backward
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
@@ -105,6 +106,7 @@ __all__ = [
     "merge_attention",
     "merge_heads",
     "multi_head_attention",
+    "multi_head_attention_backward",
     "padding_mask",
     "pair_places",
     "parameter_count",
@@ -120,6 +122,7 @@ __all__ = [
     "silu",
     "silu_backward",
     "single_head_attention",
+    "single_head_attention_backward",
     "sinusoidal_frequencies",
     "sinusoidal_positions",
     "soft_cap",

@@ -66,10 +66,7 @@ def multi_head_attention(
     Conventions: those of `grouped_query_attention`. torch.nn.MultiheadAttention has masks True at hidden keys.
     """
     num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    sizes: Sizes = {}
-    x = as_axes("x", x, "B L E", sizes)
-    context = as_axes("context", context, "B S E", sizes)
-    checked = _checked(weights, num_heads, num_kv_heads, sizes["E"])
+    x, context, checked = checked_multi_head(x, context, weights, num_heads, num_kv_heads)
     heads = grouped_query_attention(
         split_heads(_project(x, checked.w_q, checked.b_q), num_heads),
         split_heads(_project(context, checked.w_k, checked.b_k), num_kv_heads),
@@ -80,6 +77,25 @@ def multi_head_attention(
         empty_row=empty_row,
     )
     return _project(merge_heads(heads), checked.w_o, checked.b_o)
+
+
+def checked_multi_head(
+    x: Float[Array, "B L E"],
+    context: Float[Array, "B S E"],
+    weights: HasMultiHeadWeights,
+    num_heads: int,
+    num_kv_heads: int,
+) -> tuple[Float64[Array, "B L E"], Float64[Array, "B S E"], MultiHeadWeights]:
+    """Return the vectors, the context and the weights of multi-head attention in double precision.
+
+    Shapes: as in `multi_head_attention`, to the same.
+    Raises: ValueError when H is not a multiple of G, or an array does not fit.
+    Source: Vaswani et al. 2017, section 3.2.2.
+    """
+    sizes: Sizes = {}
+    x = as_axes("x", x, "B L E", sizes)
+    context = as_axes("context", context, "B S E", sizes)
+    return x, context, _checked(weights, num_heads, num_kv_heads, sizes["E"])
 
 
 def _checked(weights: HasMultiHeadWeights, num_heads: int, num_kv_heads: int, width: int) -> MultiHeadWeights:

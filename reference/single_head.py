@@ -60,6 +60,22 @@ def single_head_attention(
     Source: Vaswani et al. 2017, sections 3.2.1 and 3.2.2.
     Conventions: those of `scaled_dot_product_attention` that concern a mask.
     """
+    x, known, of_heads = checked_single_head(x, weights, mask)
+    query, key, value = ((x @ weight)[:, None] for weight in (known.w_q, known.w_k, known.w_v))
+    return scaled_dot_product_attention(query, key, value, mask=of_heads, empty_row=empty_row)[:, 0]
+
+
+def checked_single_head(
+    x: Float[Array, "B L E"],
+    weights: HasSingleHeadWeights,
+    mask: Bool[Array, "#B #L #L"] | Bool[Array, "#L #L"] | None,
+) -> tuple[Float64[Array, "B L E"], SingleHeadWeights, Bool[Array, "#B #H #L #L"] | Bool[Array, "#L #L"] | None]:
+    """Return the sequence and the projections of one head in double precision, and the mask with an axis of heads.
+
+    Shapes: as in `single_head_attention`; a mask of rank 3 gets a second axis.
+    Raises: ValueError when a shape does not fit.
+    Source: Vaswani et al. 2017, section 3.2.2.
+    """
     sizes: Sizes = {}
     x = as_axes("x", x, "B L E", sizes)
     w_q = as_axes("w_q", weights.w_q, "E D", sizes)
@@ -67,6 +83,4 @@ def single_head_attention(
     w_v = as_axes("w_v", weights.w_v, "E Dv", sizes)
     if mask is not None and mask.ndim not in (2, 3):
         raise ValueError(f"mask has shape {mask.shape}; give (L, L), or rank 3 that is broadcastable to (B, L, L)")
-    of_heads = mask if mask is None or mask.ndim == 2 else mask[:, None]
-    query, key, value = ((x @ weight)[:, None] for weight in (w_q, w_k, w_v))
-    return scaled_dot_product_attention(query, key, value, mask=of_heads, empty_row=empty_row)[:, 0]
+    return x, SingleHeadWeights(w_q, w_k, w_v), mask if mask is None or mask.ndim == 2 else mask[:, None]

@@ -9,6 +9,7 @@ from typing import Any
 from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.rarity import RareCase, Rarity
+from veriformer.conformance_tests.operations.attention.case import PROJECTED
 from veriformer.conformance_tests.operations.suites import suite_of
 
 __all__ = ["RareCase", "Rarity", "every_rare_case", "rare_cases"]
@@ -74,7 +75,7 @@ def _is_offered(rarity: Rarity, limits: Limits) -> bool:
 
 
 def _needs_kv_heads(limits: Limits) -> bool:
-    return limits.operation == "multi_head_attention" and "num_kv_heads" not in limits.features
+    return limits.operation in PROJECTED and "num_kv_heads" not in limits.features
 
 
 def _case(rarity: Rarity, number: int, random: Random, key: str, limits: Limits) -> RareCase | None:

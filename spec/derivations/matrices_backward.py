@@ -9,7 +9,7 @@ from veriformer.spec.derivations.evaluator import World
 from veriformer.spec.derivations.expressions import Partial, total
 from veriformer.spec.derivations.formulas import Entries, array, entry_of, index, positive, size, up_to
 
-rows, inputs, hidden, outputs, part = size("R"), size("E"), size("F"), size("M"), size("m")
+rows, inputs, hidden, outputs, part = size("R"), size("E"), size("F"), size("M"), size("k")
 ROWS, INPUTS, UNITS, OUTPUTS = up_to(rows), up_to(inputs), up_to(hidden), up_to(outputs)
 i, s, t, f = index("i"), index("s"), index("t"), index("f")
 x, matrix, gradient = array("x"), array("W"), array("G")
@@ -126,7 +126,7 @@ UNITS_STEPS = (
         back_through(UNIT_GRADIENT, WEIGHT),
         total(lambda unit: unit_gradient[unit] * matrix[s, unit], "f", up_to(part))
         + total(lambda unit: unit_gradient[unit] * matrix[s, unit], "f", (part + 1, hidden)),
-        "The sum over all units is the sum over the first m and the sum over the others.",
+        "The sum over all units is the sum over the first k and the sum over the others.",
         context=Context(ranges=RANGES, splits={UNITS: part}, parametrisation={hidden: part + size("n")}),
     ),
 )
@@ -171,7 +171,7 @@ DERIVATION = Derivation(
         Meaning((unit_gradient,), "the gradient of the loss by what comes out of the activation or of the gate"),
         Meaning((slope, start), "the slope of each activation at its argument, and the constant beside it"),
         Meaning((gate, branch), "the activated gate of a gated network, and its other branch"),
-        Meaning((part, size("n")), "F = m + n: the numbers of hidden units in two parts"),
+        Meaning((part, size("n")), "F = k + n: the numbers of hidden units in two parts"),
         Meaning((factor,), "a positive factor of the rows"),
         Meaning((order,), "a permutation of the hidden units"),
     ),

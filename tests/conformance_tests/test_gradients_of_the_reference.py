@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from veriformer.adapters.calling import plain_arguments
 from veriformer.adapters.loading import load
+from veriformer.adapters.weights import arrays_in, converted
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.subject import standard_conventions
 from veriformer.conformance_tests.drawing.limits import Limits
@@ -41,17 +44,34 @@ def loss(operation: str, arguments: Mapping[str, Any], grad_output: np.ndarray) 
     return float(np.sum(grad_output * load("numpy").operations[forward.name](*positional, **keywords)))
 
 
+def is_array(value: object) -> bool:
+    return isinstance(value, np.ndarray)
+
+
+def leaves(operation: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+    """Yield each array that gradients are by: its argument, its number among the argument's arrays, and its shape."""
+    for name in OPERATIONS[operation].differentiated:
+        for place, (_, array) in enumerate(arrays_in(name, arguments[name], is_array)):
+            yield name, place, array.shape
+
+
+def moved(argument: object, place: int, step: np.ndarray) -> Any:
+    """Return an argument, one array of which is moved by a step."""
+    places = count()
+    return converted(argument, is_array, lambda array: array + step if next(places) == place else array)
+
+
 @pytest.mark.parametrize("operation", BACKWARD)
 def test_a_gradient_is_the_slope_of_the_forward_pass(operation: str) -> None:
     generator = np.random.default_rng(0)
     for inputs in cases_of(operation):
-        arguments = dict(inputs.arguments())
+        arguments = plain_arguments(OPERATIONS[operation], inputs.arguments())
         grad_output = arguments.pop("grad_output")
         value = inputs.expected(standard_conventions()).value
-        for name, part in zip(OPERATIONS[operation].differentiated, parts_of(inputs).values(), strict=True):
-            direction = generator.standard_normal(arguments[name].shape)
+        for (name, place, shape), part in zip(leaves(operation, arguments), parts_of(inputs).values(), strict=True):
+            direction = generator.standard_normal(shape)
             ahead, behind = (
-                loss(operation, {**arguments, name: arguments[name] + step * direction}, grad_output)
+                loss(operation, {**arguments, name: moved(arguments[name], place, step * direction)}, grad_output)
                 for step in (STEP, -STEP)
             )
             slope = (ahead - behind) / (2.0 * STEP)

@@ -59,8 +59,11 @@ WRONG = {
     "parameter_count": (TREE,),
     "weight_tree": ("gpt", np.ones),
     "activate": ("relu", np.ones(3, dtype=int)),
+    "activate_backward": ("relu", X, X[..., :3]),
     "feed_forward": (X.astype(int), FEED_FORWARD),
+    "feed_forward_backward": (X, FEED_FORWARD, X[..., :3]),
     "gated_feed_forward": (X.astype(int), GATED),
+    "gated_feed_forward_backward": (X, GATED, X[..., :3]),
     "gelu": (np.ones(3, dtype=int),),
     "relu": (np.ones(3, dtype=int),),
     "rms_norm": (X, np.ones(5)),
@@ -95,6 +98,8 @@ WRONG = {
     "masked_softmax": (LOGITS, SEEN[..., :6]),
     "merge_heads": (X,),
     "multi_head_attention": (X, np.ones((2, 7, 5)), WEIGHTS),
+    "multi_head_attention_backward": (X, X, WEIGHTS, X[..., :3]),
+    "single_head_attention_backward": (X, reference.SingleHeadWeights(*[np.ones((6, 2))] * 3), X[:1]),
     "padding_mask": (np.ones((2, 1), dtype=int), 3),
     "pair_places": (4, "quarter"),
     "relative_position_bucket": (np.ones((2, 3)),),
@@ -121,6 +126,7 @@ KEYWORDS = {
     "rms_norm": {"eps": 0.1},
     "rms_norm_backward": {"eps": 0.1},
     "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2},
+    "multi_head_attention_backward": {"num_heads": 4, "num_kv_heads": 2},
 }
 KEYWORDS |= {"encoder_layer": LAYER, "decoder_layer": LAYER}
 KEYWORDS["configure"] = {
@@ -131,7 +137,8 @@ KEYWORDS["configure"] = {
     "vocabulary_size": 5,
     "max_length": 4,
 }
-KEYWORDS |= {name: {"activation": "relu"} for name in ("feed_forward", "gated_feed_forward")}
+NETWORKS = [f"{name}{backward}" for name in ("feed_forward", "gated_feed_forward") for backward in ("", "_backward")]
+KEYWORDS |= {name: {"activation": "relu"} for name in NETWORKS}
 
 
 def modules():

@@ -13,6 +13,8 @@ from veriformer.conformance_tests.drawing.space import EVERY_PALETTE, How, Space
 
 # Those whose query heads share given key/value heads.
 GROUPED = ("grouped_query_attention", "grouped_query_attention_backward")
+# Those between projections, which may have biases.
+PROJECTED = ("multi_head_attention", "multi_head_attention_backward")
 Window = tuple[int | None, int | None]
 MaskShape = Literal["full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only"]
 
@@ -180,6 +182,6 @@ def suited(case: AttentionCase, _: str, limits: Limits) -> AttentionCase:
     """Return a case with equal widths if the operation takes no others, and with the heads that it has."""
     if limits.equal_widths:
         case = replace(case, value_width=case.head_width)
-    if limits.operation not in (*GROUPED, "multi_head_attention"):
+    if limits.operation not in (*GROUPED, *PROJECTED):
         case = replace(case, kv_heads=case.heads)
     return case

@@ -11,6 +11,7 @@ from veriformer.conformance_tests.drawing.limits import LARGEST_AMPLITUDE, SEEDS
 from veriformer.conformance_tests.drawing.space import How
 from veriformer.conformance_tests.operations.attention.case import (
     GROUPED,
+    PROJECTED,
     AttentionCase,
     AttentionSpace,
     MaskShape,
@@ -139,7 +140,7 @@ def _wishes(space: AttentionSpace) -> dict[str, How]:
 
 
 def _may_have_biases(space: AttentionSpace, limits: Limits) -> bool:
-    return limits.operation == "multi_head_attention" and space.biases == "sometimes"
+    return limits.operation in PROJECTED and space.biases == "sometimes"
 
 
 def _settled(

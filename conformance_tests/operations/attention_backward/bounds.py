@@ -34,6 +34,10 @@ Where n query heads share a key and a value, their gradients are sums over n L t
 gathering and by kernels one after the other, each partial sum stored. Rounding n results and n − 1 sums changes them by
 n u Σ_h (|dk_h| + its error) at most, and by n tiny.
 
+Between projections queries, keys, values and the output's gradient are wrong already, by δq, δk, δv and δO. Logits and
+weights are then those of wrong queries and keys, dp is wrong by |dO| · δv + δO · (|v| + δv) more, and each product by
+what its other factor is wrong: s Σ (|ds| + e) δk, and Σ p̄ δO. What is rounded is as large as |v| + δv, and likewise.
+
 Of fused numerics only the logits are kept in float32 here: ε is smaller, and everything else is as above.
 
 Derivations: attention_backward of the formulas, attention_rounding of what wrong weights do to an average.
@@ -59,35 +63,55 @@ from veriformer.conformance_tests.rounding.precision import Precision
 
 
 def backward_bounds(
-    terms: AttentionTerms, grad_output: Array, precision: Precision, group_size: int = 1
+    terms: AttentionTerms,
+    grad_output: Array,
+    precision: Precision,
+    group_size: int = 1,
+    grad_error: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Return the largest rounding errors of the gradients of queries, keys and values, entry by entry.
 
-    The terms are those of the query heads; consecutive ones, `group_size` of them, share a key and a value.
+    The terms are those of the query heads; consecutive ones, `group_size` of them, share a key and a value. The
+    output's gradient may itself be wrong by `grad_error`.
     """
     weights = ComputedWeights(terms.all_logits, _all_weights(terms), logit_error(terms, precision), precision)
-    gradients = logit_gradients(weights, _grad_weights(terms, grad_output, precision), precision)
+    gradients = logit_gradients(weights, _grad_weights(terms, grad_output, grad_error, precision), precision)
     left = gradients.left_behind(weights, precision)
     ranks = Ranks(terms.all_logits, weights.logit_error)
-    to_query = ranks.moved_upwards(left, np.abs(terms.beside_sink(terms.key, axis=-2)))
+    to_query = ranks.moved_upwards(left, terms.beside_sink(_largest(terms.key, terms.key_error), axis=-2))
     keys = slice(terms.key.shape[-2])
     value, error = _through_cap(gradients.value[..., keys], gradients.error[..., keys], terms, precision)
-    grad_query = _product_bound(value, error, terms.key, to_query, terms.scale, precision)
+    grad_query = _product_bound(value, error, terms.key, terms.key_error, to_query, terms.scale, precision)
     group = Group(group_size, precision)
 
-    def of_keys(value: Array, error: Array, moved: Array, query: Array) -> tuple[Array, Array]:
+    def of_keys(
+        value: Array, error: Array, moved: Array, query: Array, query_error: Array | None = None
+    ) -> tuple[Array, Array]:
         turned, turned_error = value.swapaxes(-1, -2), error.swapaxes(-1, -2)
-        added = moved.swapaxes(-1, -2) @ np.abs(query)
+        added = moved.swapaxes(-1, -2) @ _largest(query, query_error)
         product = abs(terms.scale) * np.abs(turned @ query)
-        return product, _product_bound(turned, turned_error, query, added, terms.scale, precision)
+        return product, _product_bound(turned, turned_error, query, query_error, added, terms.scale, precision)
 
-    def of_values(exact: Array, error: Array, largest: Array, grad: Array) -> tuple[Array, Array]:
+    def of_values(
+        exact: Array, error: Array, largest: Array, grad: Array, wrong: Array | None = None
+    ) -> tuple[Array, Array]:
         factors = 1.0 if terms.sinks is None else 5.0
-        return np.abs(exact.swapaxes(-1, -2) @ grad), _value_bound(exact, error, largest, grad, factors, precision)
+        bound = _value_bound(exact, error, largest, grad, wrong, factors, precision)
+        return np.abs(exact.swapaxes(-1, -2) @ grad), bound
 
-    grad_key = group.shared(of_keys, value, error, ranks.sum_not_above(left)[..., keys], terms.query)
+    left_to_keys = ranks.sum_not_above(left)[..., keys]
+    grad_key = group.shared(of_keys, value, error, left_to_keys, terms.query, *_given(terms.query_error))
     of_weights = terms.weights, weights.error[..., keys], weights.largest[..., keys]
-    return grad_query, grad_key, group.shared(of_values, *of_weights, grad_output)
+    return grad_query, grad_key, group.shared(of_values, *of_weights, grad_output, *_given(grad_error))
+
+
+def _given(error: Array | None) -> tuple[Array, ...]:
+    return () if error is None else (error,)
+
+
+def _largest(values: Array, error: Array | None) -> Array:
+    """Return the largest magnitude that values may have."""
+    return np.asarray(np.abs(values) if error is None else np.abs(values) + error)
 
 
 def _all_weights(terms: AttentionTerms) -> Array:
@@ -136,21 +160,32 @@ class Group:
         return np.asarray(array.reshape(batch, heads // self.size, self.size, *rest).sum(axis=2))
 
 
-def _grad_weights(terms: AttentionTerms, grad_output: Array, precision: Precision) -> GradWeights:
+def _grad_weights(
+    terms: AttentionTerms, grad_output: Array, grad_error: Array | None, precision: Precision
+) -> GradWeights:
     turned = terms.all_values.swapaxes(-1, -2)
-    magnitude = np.abs(grad_output) @ np.abs(turned)
-    return GradWeights(
-        grad_output @ turned, magnitude, precision.growth(grad_output.shape[-1]), 3.0, terms.sinks is not None
-    )
+    value_error = None if terms.value_error is None else terms.beside_sink(terms.value_error, axis=-2)
+    plain = np.abs(grad_output) @ np.abs(turned)
+    magnitude = _largest(grad_output, grad_error) @ _largest(terms.all_values, value_error).swapaxes(-1, -2)
+    given = grad_output @ turned, magnitude, precision.growth(grad_output.shape[-1]), 3.0, terms.sinks is not None
+    wrong = grad_error is not None or value_error is not None
+    return GradWeights(*given, np.maximum(magnitude - plain, 0.0) if wrong else 0.0)
 
 
 def _product_bound(
-    grad_logits: Array, error: Array, factor: Array, added: Array, scale: float, precision: Precision
+    grad_logits: Array,
+    error: Array,
+    factor: Array,
+    factor_error: Array | None,
+    added: Array,
+    scale: float,
+    precision: Precision,
 ) -> Array:
     """Return the error of scale · grad_logits @ factor, when `added` may be added to the product."""
-    magnitude, size = np.abs(factor), np.abs(grad_logits)
+    magnitude, size = _largest(factor, factor_error), np.abs(grad_logits)
     rounding = precision.growth(grad_logits.shape[-1]) + 4.0 * precision.stored
-    bound = abs(scale) * (error @ magnitude + added + rounding * ((size + error) @ magnitude + added))
+    carried = error @ magnitude + (0.0 if factor_error is None else size @ factor_error)
+    bound = abs(scale) * (carried + added + rounding * ((size + error) @ magnitude + added))
     terms = np.sum(size + error, axis=-1, keepdims=True) + np.sum(magnitude, axis=-2, keepdims=True)
     bound += precision.underflow * max(1.0, math.sqrt(abs(scale))) * terms
     result = abs(scale) * np.abs(grad_logits @ factor)
@@ -158,15 +193,23 @@ def _product_bound(
 
 
 def _value_bound(
-    exact: Array, error: Array, largest: Array, grad_output: Array, factors: float, precision: Precision
+    exact: Array,
+    error: Array,
+    largest: Array,
+    grad_output: Array,
+    grad_error: Array | None,
+    factors: float,
+    precision: Precision,
 ) -> Array:
     """Return the error of weightsᵀ @ grad_output, of weights with errors and largest computed values.
 
     `factors` is how many roundings each product has besides that of the sum.
     """
-    magnitude = np.abs(grad_output)
+    magnitude = _largest(grad_output, grad_error)
     rounding = precision.growth(grad_output.shape[-2]) + factors * precision.stored
     computed = largest.swapaxes(-1, -2) @ magnitude
     bound = error.swapaxes(-1, -2) @ magnitude + rounding * computed
+    if grad_error is not None:
+        bound = bound + np.abs(exact).swapaxes(-1, -2) @ grad_error
     result = np.abs(exact.swapaxes(-1, -2) @ grad_output)
     return np.asarray(bound + precision.output * (result + bound) + precision.tiny)

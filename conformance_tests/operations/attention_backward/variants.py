@@ -79,6 +79,11 @@ GRADIENT_OF_LOGITS = Decision(
             _row_term(lambda weights, grad: -(weights * grad).sum(axis=-1, keepdims=True)),
             "the row term of softmax's Jacobian is added instead of subtracted",
         ),
+        mistake(
+            "softmax_backward_only_diagonal",
+            lambda passed: passed.weights * (1.0 - passed.weights) * _grad_weights(passed),
+        ),
+        mistake("softmax_backward_factor_two", lambda passed: 2.0 * _standard_logits(passed)),
         neighbour("softmax_left_out", _without_softmax, "the gradient passes softmax as if it were the identity"),
         neighbour("not_weighted", _without_weights, "dP − rowsum(P ∘ dP) is not multiplied by the weights"),
         mistake("custom_backward_layout", _values_laid_out_again, "values_laid_out_again"),

@@ -17,12 +17,6 @@ REGIONS = (
         ("a network wider than one component", "Biases and vectors of several entries.", lambda c: c.width > 1),
     ),
     Region(
-        "gradients other than one",
-        "Gradients that a factor of one does not replace.",
-        _NETWORKS,
-        inputs=lambda given: bool((given.grad_output != 1.0).any()),
-    ),
-    Region(
         "vectors and gradients of both signs",
         "The sign of one does not tell that of the other.",
         _NETWORKS,

@@ -76,7 +76,8 @@ def _of_square(matrix: Array) -> Array:
     return matrix
 
 
-def _transposed(slug: str) -> tuple[Any, ...]:
+def transposed(slug: str) -> tuple[Any, ...]:
+    """Return the options of a decision how a gradient passes a matrix; the slug names the mistake."""
     return (
         standard("transposed", lambda matrix: matrix.T),
         mistake(slug, _of_square),
@@ -84,8 +85,8 @@ def _transposed(slug: str) -> tuple[Any, ...]:
 
 
 _NOT_TRANSPOSED = "network_backward_matrix_not_transposed"
-SECOND_MATRIX = Decision("second_matrix", "How does the gradient pass the last matrix?", _transposed(_NOT_TRANSPOSED))
-FIRST_MATRIX = Decision("first_matrix", "How does the gradient pass the first matrix?", _transposed(_NOT_TRANSPOSED))
+SECOND_MATRIX = Decision("second_matrix", "How does the gradient pass the last matrix?", transposed(_NOT_TRANSPOSED))
+FIRST_MATRIX = Decision("first_matrix", "How does the gradient pass the first matrix?", transposed(_NOT_TRANSPOSED))
 
 # Of dz and dh: what the gradient by x starts from, that of the first matrix, and that of its bias.
 _SLOPE_MISSING = "slope_missing_in_one_gradient"
@@ -145,7 +146,8 @@ _OVER_ROWS = (
 )
 
 
-def _matrix_sum(matrix: str) -> Decision:
+def matrix_sum(matrix: str) -> Decision:
+    """Return the decision over which vectors the gradient of a matrix is summed."""
     question = f"Over which vectors is the gradient of {matrix} summed?"
     return Decision(f"sum_of_{matrix}", question, (standard("all", _of_matrix), *_OVER_ROWS))
 
@@ -162,14 +164,15 @@ _OVER_VECTORS = (
 )
 
 
-def _bias_sum(bias: str) -> Decision:
+def bias_sum(bias: str) -> Decision:
+    """Return the decision over which axes the gradient of a bias is summed."""
     question = f"Over which axes is the gradient of {bias} summed?"
     summed = standard("all_vectors", lambda gradient: _rows(gradient).sum(axis=0))
     return Decision(f"sum_of_{bias}", question, (summed, *_OVER_VECTORS))
 
 
-_PLAIN_SUMS = (*map(_matrix_sum, ("w_1", "w_2")), *map(_bias_sum, ("b_1", "b_2")))
-_GATED_SUMS = tuple(map(_matrix_sum, ("w_gate", "w_up", "w_down")))
+_PLAIN_SUMS = (*map(matrix_sum, ("w_1", "w_2")), *map(bias_sum, ("b_1", "b_2")))
+_GATED_SUMS = tuple(map(matrix_sum, ("w_gate", "w_up", "w_down")))
 
 RESIDUAL = Decision(
     "residual",

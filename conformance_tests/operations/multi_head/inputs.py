@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.core.inputs import SampledInputs
+from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, filled, is_exact, positive_fill, round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
@@ -102,10 +102,9 @@ class Projections:
 
 
 @dataclass(frozen=True, eq=False)
-class MultiHeadInputs(SampledInputs):
+class ProjectedInputs(Inputs):
     """The sources of queries (`x`) and of keys and values (`context`), and the projections."""
 
-    operation: ClassVar[str] = "multi_head_attention"
     dtype: str
     x: Array
     context: Array
@@ -117,14 +116,20 @@ class MultiHeadInputs(SampledInputs):
     name_kv_heads: bool = False
 
     @classmethod
-    def given(cls, dtype: str, arguments: Mapping[str, Any]) -> MultiHeadInputs:
+    def given(cls, dtype: str, arguments: Mapping[str, Any]) -> Self:
         """Return inputs made from given arguments; the weights are a mapping."""
         of_all_heads = {"num_kv_heads": arguments["num_heads"]}
-        return cls(dtype, **{**of_all_heads, **arguments, "weights": Projections(**arguments["weights"])})
+        return cls(dtype=dtype, **{**of_all_heads, **arguments, "weights": Projections(**arguments["weights"])})
 
     @classmethod
-    def draw(cls, operation: str, case: AttentionCase) -> MultiHeadInputs:
-        if operation != "multi_head_attention":
+    def draw(cls, operation: str, case: AttentionCase) -> Self:
+        """Return the inputs that a case describes."""
+        return cls(**cls._drawn(operation, case))
+
+    @classmethod
+    def _drawn(cls, operation: str, case: AttentionCase) -> dict[str, Any]:
+        """Return the members that a case describes, by name."""
+        if not operation.startswith("multi_head_attention"):
             raise ValueError(f"{operation} does not take projections")
         generator = np.random.default_rng(case.seed)
         width = case.heads * case.head_width
@@ -140,8 +145,17 @@ class MultiHeadInputs(SampledInputs):
         if case.dtype == "float16":
             weights = weights.with_logits_in_range(x, context, case.heads, case.kv_heads)
         mask = draw_mask(case, generator)
-        grouped = case.kv_heads != case.heads
-        return cls(case.dtype, x, context, weights, case.heads, case.kv_heads, mask, case.is_causal, grouped)
+        return {
+            "dtype": case.dtype,
+            "x": x,
+            "context": context,
+            "weights": weights,
+            "num_heads": case.heads,
+            "num_kv_heads": case.kv_heads,
+            "mask": mask,
+            "is_causal": case.is_causal,
+            "name_kv_heads": case.kv_heads != case.heads,
+        }
 
     def arguments(self) -> dict[str, Any]:
         arguments: dict[str, Any] = {"x": self.x, "context": self.context, "weights": self.weights}
@@ -173,7 +187,7 @@ class MultiHeadInputs(SampledInputs):
     def result_shape(self) -> tuple[int, ...]:
         return self.x.shape
 
-    def obeying(self, conventions: Conventions) -> MultiHeadInputs:
+    def obeying(self, conventions: Conventions) -> Self:
         """Return the inputs without the argument that a declared convention drops when mask and causal flag meet."""
         if not self.is_causal or self.mask is None:
             return self
@@ -199,33 +213,32 @@ class MultiHeadInputs(SampledInputs):
         """Return which queries may see no key in at least one head, (B, L)."""
         return np.asarray(np.any(~np.any(self.visible(conventions), axis=-1), axis=1))
 
-    def with_keys_replaced(
-        self, where: Array, content: float, *, keys: bool = True, values: bool = True
-    ) -> MultiHeadInputs:
+    def with_keys_replaced(self, where: Array, content: float, *, keys: bool = True, values: bool = True) -> Self:
         """Return inputs whose context holds `content` at `where` (B, S); it feeds both keys and values."""
         if not (keys and values):
             raise ValueError("the context feeds keys and values: they cannot be replaced apart")
         return replace(self, context=np.where(where[..., None], content, self.context))
 
     def take_samples(self, index: Array) -> Self:
+        """Return the samples at `index`."""
         x = self.x[index]
         # A context that is x itself stays that.
         context = x if self.context is self.x else self.context[index]
         return replace(self, x=x, context=context, mask=self._table(index, 0))
 
-    def take_heads(self, index: Array) -> MultiHeadInputs:
+    def take_heads(self, index: Array) -> Self:
         """Return inputs whose heads, with their weights, are in the order of `index`."""
         return replace(self, weights=self.weights.take_heads(index, self.num_heads), mask=self._table(index, 1))
 
-    def take_queries(self, index: Array) -> MultiHeadInputs:
+    def take_queries(self, index: Array) -> Self:
         """Return the queries at `index`."""
         return replace(self, x=self.x[:, index], mask=self._table(index, -2))
 
-    def take_keys(self, index: Array) -> MultiHeadInputs:
+    def take_keys(self, index: Array) -> Self:
         """Return the context positions at `index`."""
         return replace(self, context=self.context[:, index], mask=self._table(index, -1))
 
-    def take_tokens(self, index: Array) -> MultiHeadInputs:
+    def take_tokens(self, index: Array) -> Self:
         """Return the positions at `index` of a self-attention."""
         taken = self.take_queries(index).take_keys(index)
         return replace(taken, context=taken.x) if self.context is self.x else taken
@@ -239,6 +252,13 @@ class MultiHeadInputs(SampledInputs):
     def result_axis(self, name: str) -> int:
         """Return the axis of the result that stands for `batch` or `queries`."""
         return {"batch": 0, "queries": 1}[name]
+
+
+@dataclass(frozen=True, eq=False)
+class MultiHeadInputs(ProjectedInputs, SampledInputs):
+    """Inputs of multi-head attention."""
+
+    operation: ClassVar[str] = "multi_head_attention"
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact result under the conventions and its error bound, propagated through the projections."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.core.inputs import SampledInputs
+from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.case import Palette
 from veriformer.conformance_tests.drawing.values import fill, filled, is_exact, round_to_dtype
@@ -54,24 +54,28 @@ def model_width(case: AttentionCase) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class SingleHeadInputs(SampledInputs):
+class OneHeadInputs(Inputs):
     """A sequence (B, L, E), the projections of one head, and which positions each position may see."""
 
-    operation: ClassVar[str] = "single_head_attention"
     dtype: str
     x: Array
     weights: HeadProjections
     mask: Array | None = None
 
     @classmethod
-    def given(cls, dtype: str, arguments: Mapping[str, Any]) -> SingleHeadInputs:
+    def given(cls, dtype: str, arguments: Mapping[str, Any]) -> Self:
         """Return inputs made from given arguments; the weights are a mapping."""
-        return cls(dtype, **{**arguments, "weights": HeadProjections(**arguments["weights"])})
+        return cls(dtype=dtype, **{**arguments, "weights": HeadProjections(**arguments["weights"])})
 
     @classmethod
-    def draw(cls, operation: str, case: AttentionCase) -> SingleHeadInputs:
-        """Return the inputs that a case describes; its queries and keys are one sequence."""
-        if operation != "single_head_attention":
+    def draw(cls, operation: str, case: AttentionCase) -> Self:
+        """Return the inputs that a case describes."""
+        return cls(**cls._drawn(operation, case))
+
+    @classmethod
+    def _drawn(cls, operation: str, case: AttentionCase) -> dict[str, Any]:
+        """Return the members that a case describes, by name; its queries and keys are one sequence."""
+        if not operation.startswith("single_head_attention"):
             raise ValueError(f"{operation} has not the projections of one head alone")
         generator = np.random.default_rng(case.seed)
         width = model_width(case)
@@ -80,7 +84,8 @@ class SingleHeadInputs(SampledInputs):
         if case.dtype == "float16":
             weights = weights.with_logits_in_range(x)
         mask = draw_mask(replace(case, heads=1, kv_heads=1, key_length=case.query_length), generator)
-        return cls(case.dtype, x, weights, mask if mask is None or mask.ndim == 2 else mask[:, 0])
+        without_heads = mask if mask is None or mask.ndim == 2 else mask[:, 0]
+        return {"dtype": case.dtype, "x": x, "weights": weights, "mask": without_heads}
 
     @property
     def batch(self) -> int:
@@ -107,21 +112,22 @@ class SingleHeadInputs(SampledInputs):
         """Which positions no position may see, (B, L)."""
         return np.asarray(~self.visible.any(axis=1))
 
-    def with_tokens_replaced(self, where: Array, content: float) -> SingleHeadInputs:
+    def with_tokens_replaced(self, where: Array, content: float) -> Self:
         """Return a sequence with other content at `where` (B, L)."""
         return replace(self, x=np.where(where[..., None], content, self.x))
 
-    def with_weights(self, **weights: Array) -> SingleHeadInputs:
+    def with_weights(self, **weights: Array) -> Self:
         """Return the inputs with some projections replaced."""
         return replace(self, weights=replace(self.weights, **weights))
 
     def take_samples(self, index: Array) -> Self:
+        """Return the samples at `index`."""
         mask = self.mask
         if mask is not None and mask.ndim == 3 and mask.shape[0] > 1:
             mask = mask[index]
         return replace(self, x=self.x[index], mask=mask)
 
-    def take_tokens(self, index: Array) -> SingleHeadInputs:
+    def take_tokens(self, index: Array) -> Self:
         """Return the positions at `index`."""
         mask = self.mask
         for axis in (-2, -1):
@@ -132,6 +138,13 @@ class SingleHeadInputs(SampledInputs):
     def result_axis(self, name: str) -> int:
         """Return the axis of the result that stands for `batch` or `queries`."""
         return {"batch": 0, "queries": 1}[name]
+
+
+@dataclass(frozen=True, eq=False)
+class SingleHeadInputs(OneHeadInputs, SampledInputs):
+    """Inputs of attention of one head."""
+
+    operation: ClassVar[str] = "single_head_attention"
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact result and its error bound, that of attention between projections that have rounded."""

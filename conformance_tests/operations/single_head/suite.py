@@ -13,14 +13,15 @@ from veriformer.conformance_tests.operations.attention.suite import ORDINARY
 from veriformer.conformance_tests.operations.single_head.inputs import SingleHeadInputs
 
 
-def _space(how: How) -> AttentionSpace:
+def one_head_inputs(how: How) -> AttentionSpace:
+    """Return the space of ordinary cases of attention of one head."""
     return AttentionSpace(mask=how, lengths="equal", heads=1, biases="never", mask_shapes=MASK_SHAPES_OF_ONE_HEAD)
 
 
 SUITES = (
     Suite(
         "single_head_attention",
-        space=_space,
+        space=one_head_inputs,
         draw=attention_cases,
         inputs=SingleHeadInputs,
         weight=25,

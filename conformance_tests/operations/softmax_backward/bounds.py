@@ -80,7 +80,10 @@ class ComputedWeights:
 
 @dataclass(frozen=True)
 class GradWeights:
-    """The gradients dp of the weights, the magnitude M of their terms, and γ of the number of these: 0 if given."""
+    """The gradients dp of the weights, the magnitude M of their terms, and γ of the number of these: 0 if given.
+
+    `carried` is by how much each is wrong because of wrong factors.
+    """
 
     value: Array
     magnitude: Array
@@ -89,6 +92,7 @@ class GradWeights:
     roundings: float = 0.0
     # Whether the last weight is a sink's, whose gradient is 0.
     beside_sink: bool = False
+    carried: Array | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ def logit_gradients(weights: ComputedWeights, given: GradWeights, precision: Pre
     rounded = (2.0 * precision.growth(keys) + given.growth + 8.0 * unit) * average_magnitude
     rounded += precision.tiny * (1.0 + keys)
     own = (given.growth + given.roundings * unit) * given.magnitude + precision.tiny
-    own = own + unit * (np.abs(grad_weights) + np.abs(average))
+    own = own + unit * (np.abs(grad_weights) + np.abs(average)) + given.carried
     # A share that the weights are multiplied by is itself a quotient of a rounded exponential and sum.
     factors = 6.0 if given.beside_sink else 2.0
 
@@ -128,6 +132,8 @@ def logit_gradients(weights: ComputedWeights, given: GradWeights, precision: Pre
         return np.where(weights.visible, weights.largest * change + precision.tiny, 0.0)
 
     of_weights = weights.rounding * average_magnitude + _moved_by_weights(weights.error, spread)
+    if not isinstance(given.carried, float):
+        of_weights = of_weights + np.sum(weights.largest * given.carried, axis=-1, keepdims=True)
     error = weights.error * spread + multiplied(rounded + of_weights)
     rounding = multiplied(rounded + weights.rounding * np.abs(average))
     return LogitGradients(weights.exact * (grad_weights - average), error, rounding)

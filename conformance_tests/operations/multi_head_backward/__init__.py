@@ -1,0 +1,1 @@
+"""The gradients of attention between projections: of one head, and of several."""

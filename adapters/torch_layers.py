@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch.nn import functional
-from veriformer.adapters.torch_multi_head import attention_state, or_zeros
+from veriformer.adapters.torch_multi_head import attention_state, loaded, or_zeros
 
 Tensor = Any
 
@@ -81,8 +81,7 @@ def layer_module(
         device="meta",
         dtype=network.w_1.dtype,
     )
-    layer.load_state_dict(_state(weights, attentions), assign=True)
-    return layer.eval()
+    return loaded(layer, _state(weights, attentions))
 
 
 def _state(weights: Any, attentions: dict[str, Any]) -> dict[str, Tensor]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch.backends import mha
+from torch.func import functional_call
 
 Tensor = Any
 
@@ -27,8 +28,19 @@ def multi_head_layer(weights: Any, num_heads: int) -> Any:
         device="meta",
         dtype=weights.w_q.dtype,
     )
-    layer.load_state_dict(attention_state(weights, biased=has_bias), assign=True)
-    return layer.eval()
+    return loaded(layer, attention_state(weights, biased=has_bias))
+
+
+def loaded(layer: Any, state: dict[str, Tensor]) -> Any:
+    """Return a module that was made without memory, in evaluation mode and with these parameters.
+
+    Parameters are leaves: where gradients are to reach what they were made from, each call is given that instead.
+    """
+    layer = layer.eval()
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in state.values()):
+        return lambda *arguments, **keywords: functional_call(layer, state, arguments, keywords)
+    layer.load_state_dict(state, assign=True)
+    return layer
 
 
 @contextmanager

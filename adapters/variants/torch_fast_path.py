@@ -25,9 +25,9 @@ def multi_head_attention(
     x: Tensor, context: Tensor, weights: Any, *, num_heads: int, mask: Tensor | None = None
 ) -> Tensor:
     """Attend in several learned subspaces at once, in inference mode and with a layer that has biases."""
-    layer = multi_head_layer(_with_biases(weights), num_heads)
     attn_mask = mask_per_head(mask, num_heads, x, context)
     with inference_mode():
+        layer = multi_head_layer(_with_biases(weights), num_heads)
         output, _ = layer(x, context, context, need_weights=False, attn_mask=attn_mask)
     return output
 

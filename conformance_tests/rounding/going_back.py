@@ -10,10 +10,15 @@ total:
 
     |δ(xᵀ g)| ≤ |δx|ᵀ Ḡ + |x|ᵀ |δg| + (γ(R) + u) X̄ᵀ Ḡ + u′ (|xᵀ g| + …) + tiny,  X̄ = |x| + |δx|, Ḡ = |g| + |δg|
 
+The gradient of a bias is a sum without products. XLA's reductions on processors store each partial sum in the 16 bits
+of the numbers, as programs do that add row after row to an array: `Precision.stored_sums`.
+
 Derivation: rounding_of_sums.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -39,7 +44,9 @@ def of_matrix(x: Estimate, gradient: Estimate, precision: Precision) -> Estimate
     value = left.value.T @ right.value
     largest = (np.abs(left.value) + left.error).T @ (np.abs(right.value) + right.error)
     carried = largest - np.abs(left.value).T @ np.abs(right.value)
-    return _summed(value, largest, np.maximum(carried, 0.0), len(left.value), precision)
+    terms = len(left.value)
+    rounding = precision.growth(terms) + precision.stored
+    return _summed(value, largest, np.maximum(carried, 0.0), rounding, terms, precision)
 
 
 def of_bias(gradient: Estimate, precision: Precision) -> Estimate:
@@ -47,14 +54,19 @@ def of_bias(gradient: Estimate, precision: Precision) -> Estimate:
     rows = _rows(gradient)
     carried = rows.error.sum(axis=0)
     largest = np.abs(rows.value).sum(axis=0) + carried
-    return _summed(rows.value.sum(axis=0), largest, carried, len(rows.value), precision)
+    terms = len(rows.value)
+    return _summed(
+        rows.value.sum(axis=0), largest, carried, math.expm1(precision.stored_sums(terms - 1)), terms, precision
+    )
 
 
 def _rows(one: Estimate) -> Estimate:
     return one.mapped(lambda array: array.reshape(-1, array.shape[-1]))
 
 
-def _summed(value: Array, largest: Array, carried: Array, terms: int, precision: Precision) -> Estimate:
-    """Return a sum of products whose magnitudes add up to `largest`, and whose errors to `carried`."""
-    error = carried + (precision.growth(terms) + precision.stored) * largest + terms * precision.underflow
+def _summed(
+    value: Array, largest: Array, carried: Array, rounding: float, terms: int, precision: Precision
+) -> Estimate:
+    """Return a sum of terms whose magnitudes add up to `largest`, and whose errors to `carried`."""
+    error = carried + rounding * largest + terms * precision.underflow
     return Estimate(value, error + precision.output * (np.abs(value) + error) + precision.tiny)

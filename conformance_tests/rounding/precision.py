@@ -86,3 +86,16 @@ class Precision:
         count = max(terms, 1)
         error = min(count, max(_GROWTH * math.sqrt(count), _COHERENT * count)) * self.accumulation
         return error / (1.0 - error)
+
+    def stored_sums(self, additions: int) -> float:
+        """Return m u + u′, the exponent of the relative error e^x − 1 of a sum whose partial sums are stored.
+
+        m is that of `growth`, of the additions: products of (1 + u) are no more than e^u each. The bound holds for sums
+        that are accumulated more widely too, which are rounded once more, at the end. A single term is a copy: 0.
+        """
+        if additions == 0:
+            return 0.0
+        growth = self.growth(additions)
+        # m times the accumulation's roundoff, of which growth is γ.
+        roundings = growth / (1.0 + growth)
+        return roundings * self.stored / self.accumulation + self.output

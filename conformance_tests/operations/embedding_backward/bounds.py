@@ -29,7 +29,7 @@ def embedding_backward_bound(
     sizes = np.zeros((vocabulary, width))
     np.add.at(sizes, tokens, np.abs(grad_output))
     additions = np.maximum(np.bincount(tokens.ravel(), minlength=vocabulary) - 1, 0)
-    exponent = np.array([_of_sum(int(count), precision) for count in additions])
+    exponent = np.array([precision.stored_sums(int(count)) for count in additions])
     flushed = np.zeros((vocabulary, width))
     np.add.at(flushed, tokens, (grad_output != 0.0) & (np.abs(grad_output) < precision.underflow))
     if not scaled:
@@ -37,13 +37,3 @@ def embedding_backward_bound(
     exponent = exponent + 3.0 * precision.stored + precision.output
     bound = np.expm1(exponent)[:, None] * sizes * np.sqrt(width)
     return np.where(sizes > 0, bound + precision.tiny * (additions[:, None] + 2.0), 0.0)
-
-
-def _of_sum(additions: int, precision: Precision) -> float:
-    """Return m′ u + u′ for a number of additions: 0 for none."""
-    if additions == 0:
-        return 0.0
-    growth = precision.growth(additions)
-    # m′ times the accumulation's roundoff, of which growth is γ.
-    roundings = growth / (1.0 + growth)
-    return roundings * precision.stored / precision.accumulation + precision.output

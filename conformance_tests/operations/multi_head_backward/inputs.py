@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from veriformer import reference
@@ -11,6 +12,7 @@ from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.values import is_exact
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_grad_output
 from veriformer.conformance_tests.operations.multi_head.inputs import ProjectedInputs, Projections
@@ -18,6 +20,28 @@ from veriformer.conformance_tests.operations.multi_head_backward.bounds import m
 from veriformer.conformance_tests.operations.single_head.inputs import HeadProjections, OneHeadInputs
 from veriformer.conformance_tests.rounding.estimates import Estimate
 from veriformer.conformance_tests.rounding.precision import Precision
+
+WeightsT = TypeVar("WeightsT", Projections, HeadProjections)
+
+
+def in_range_of(case: AttentionCase) -> AttentionCase:
+    """Return a case whose gradients, products of many factors, float16 can hold: without large values."""
+    return replace(case, amplitude=1) if case.dtype == "float16" else case
+
+
+def damped(weights: WeightsT, case: AttentionCase) -> WeightsT:
+    """Return weights whose products with vectors are no larger than these, where float16 is to hold all gradients.
+
+    Those of whole numbers are not that small yet. Powers of two leave them exact.
+    """
+    if case.dtype != "float16" or not is_exact(case):
+        return weights
+    smaller = {
+        name: matrix * 2.0 ** -math.ceil(math.log2(len(matrix)))
+        for name, matrix in vars(weights).items()
+        if matrix is not None and matrix.ndim == 2
+    }
+    return replace(weights, **smaller)
 
 
 def weight_parts(weights: Projections | HeadProjections) -> dict[str, Shape]:
@@ -38,7 +62,9 @@ class MultiHeadBackwardInputs(SeveralResults, GradientInputs, ProjectedInputs):
     @classmethod
     def draw(cls, operation: str, case: AttentionCase) -> Self:
         """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
+        case = in_range_of(case)
         forward = cls._drawn(operation, case)
+        forward["weights"] = damped(forward["weights"], case)
         return cls(**forward, grad_output=drawn_grad_output(case, forward["x"].shape))
 
     def arguments(self) -> dict[str, Any]:
@@ -113,7 +139,9 @@ class SingleHeadBackwardInputs(SeveralResults, GradientInputs, OneHeadInputs):
     @classmethod
     def draw(cls, operation: str, case: AttentionCase) -> Self:
         """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
+        case = in_range_of(case)
         forward = cls._drawn(operation, case)
+        forward["weights"] = damped(forward["weights"], case)
         shape = (*forward["x"].shape[:2], forward["weights"].w_v.shape[1])
         return cls(**forward, grad_output=drawn_grad_output(case, shape))
 

@@ -26,6 +26,7 @@ from veriformer.reference.grouped_query import grouped_query_attention
 from veriformer.reference.grouped_query_backward import grouped_query_attention_backward
 from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayerWeights, NormWeights
 from veriformer.reference.layers import decoder_layer, encoder_layer
+from veriformer.reference.layers_backward import decoder_layer_backward, encoder_layer_backward
 from veriformer.reference.loss import cross_entropy
 from veriformer.reference.loss_backward import cross_entropy_backward
 from veriformer.reference.masks import causal_mask, padding_mask
@@ -86,9 +87,11 @@ __all__ = [
     "cross_entropy_backward",
     "decode_step",
     "decoder_layer",
+    "decoder_layer_backward",
     "encoder",
     "encoder_decoder",
     "encoder_layer",
+    "encoder_layer_backward",
     "feed_forward",
     "feed_forward_backward",
     "gated_feed_forward",

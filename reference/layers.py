@@ -58,7 +58,7 @@ def encoder_layer(
     """
     sizes: Sizes = {}
     x = as_axes("x", x, "B L E", sizes)
-    mask = _keys_only(padding_mask, "padding_mask", sizes["B"], sizes["L"])
+    mask = keys_only(padding_mask, "padding_mask", sizes["B"], sizes["L"])
 
     def attend(y: Float64[Array, "B L E"]) -> Float64[Array, "B L E"]:
         return multi_head_attention(y, y, weights.self_attention, num_heads=num_heads, mask=mask)
@@ -97,8 +97,8 @@ def decoder_layer(
     sizes: Sizes = {}
     x = as_axes("x", x, "B L E", sizes)
     memory = as_axes("memory", memory, "B S E", sizes)
-    mask = _keys_only(padding_mask, "padding_mask", sizes["B"], sizes["L"])
-    memory_mask = _keys_only(memory_padding_mask, "memory_padding_mask", sizes["B"], sizes["S"])
+    mask = keys_only(padding_mask, "padding_mask", sizes["B"], sizes["L"])
+    memory_mask = keys_only(memory_padding_mask, "memory_padding_mask", sizes["B"], sizes["S"])
 
     def attend(y: Float64[Array, "B L E"]) -> Float64[Array, "B L E"]:
         return multi_head_attention(y, y, weights.self_attention, num_heads=num_heads, mask=mask, is_causal=True)
@@ -118,10 +118,15 @@ def _norm(weights: HasNormWeights, eps: float, eps_placement: EpsPlacement) -> T
     return lambda x: layer_norm(x, weights.gamma, weights.beta, eps=eps, eps_placement=eps_placement)
 
 
-def _keys_only(
+def keys_only(
     padding_mask: Bool[Array, "B S"] | None, name: str, batch: int, length: int
 ) -> Bool[Array, "B 1 1 S"] | None:
-    """Return a padding mask as one that hides keys from every head and query; ValueError when it does not fit."""
+    """Return a padding mask as one that hides keys from every head and query.
+
+    Shapes: (B, S), True at real tokens, to (B, 1, 1, S); None to None.
+    Raises: ValueError when it is not boolean, or has another shape than (batch, length).
+    Source: Vaswani et al. 2017, section 3.2.3.
+    """
     if padding_mask is None:
         return None
     mask = np.asarray(padding_mask)

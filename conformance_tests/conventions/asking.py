@@ -19,7 +19,6 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.case import GROUPED, AttentionCase
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.layers.cases import LayerCase
-from veriformer.conformance_tests.operations.layers.inputs import LayerInputs
 from veriformer.conformance_tests.operations.merging.cases import MergeCase
 from veriformer.conformance_tests.refusals.choices import Fixed, fixed_choices
 from veriformer.spec.conventions import CONVENTIONS
@@ -27,7 +26,7 @@ from veriformer.spec.operations import Operation
 
 FORWARD = "scaled_dot_product_attention"
 ATTENTION = (FORWARD, "grouped_query_attention", "attention_weights", "single_head_attention", "multi_head_attention")
-LAYERS = ("encoder_layer", "decoder_layer")
+LAYERS = ("encoder_layer", "decoder_layer", "encoder_layer_backward", "decoder_layer_backward")
 WIDEST_FIRST = ("float64", "float32", "float16", "bfloat16")
 Examine = Callable[[Implementation, Operation], Profile]
 # A call; and a comparison of results with each other, which returns the values that they show, and this in words.
@@ -116,11 +115,11 @@ class Asking:
         )
         return draw_inputs(self.operation, self.fixed.choices.applied(case, None))
 
-    def layer(self, dtype: str, **settings: Any) -> LayerInputs:
-        """Return inputs of a layer."""
-        memory = 3 if self.operation == "decoder_layer" else 0
+    def layer(self, dtype: str, **settings: Any) -> Any:
+        """Return inputs of a layer, or of its backward pass."""
+        memory = 3 if self.operation.startswith("decoder_layer") else 0
         case = LayerCase(2, 2, 4, 4, 16, memory, True, dtype=dtype, palette="normal", seed=7, **settings)
-        return LayerInputs.draw(self.operation, self.fixed.choices.applied(case, None))
+        return draw_inputs(self.operation, self.fixed.choices.applied(case, None))
 
     def result(self, inputs: Inputs) -> Array | None:
         """Return what a call returns; None where it raises or returns another shape, whose message is kept."""

@@ -85,6 +85,25 @@ def equal(
     return worst(judge(name, *looser) for name in parts[0])
 
 
+def added_up(trial: Trial[GradientInputs], shares: Iterable[GradientInputs], names: Iterable[str]) -> Verdict:
+    """Judge whether some gradients of two shares of a case add up to those of the whole."""
+    whole = trial.inputs
+    found = [(parts_of(one), trial.output(one), trial.expected(one)) for one in (*shares, whole)]
+
+    def judge(name: str) -> Verdict:
+        (a, b, total), errors = (
+            [parts[name](array) for parts, array in chosen]
+            for chosen in (
+                [(parts, output) for parts, output, _ in found],
+                [(parts, expected.allowed) for parts, _, expected in found],
+            )
+        )
+        judged = np.logical_and.reduce([parts[name](expected.judged) for parts, _, expected in found])
+        return compare(a + b, total, np.add.reduce(errors), judged, name, may_be_nan=False)
+
+    return worst(map(judge, names))
+
+
 def within(trial: Trial[GradientInputs], inputs: Iterable[GradientInputs], judge: Callable[..., Verdict]) -> Verdict:
     """Return the verdict of `judge`, which gets the error bound of each input's gradients. If it fails, `judge` gets
     those of an implementation that sees every key, as in `Trial.equal`: a law that compares gradients with each other

@@ -89,7 +89,7 @@ def _case(rarity: Rarity, number: int, random: Random, key: str, limits: Limits)
     ordinary: Any = suite.ordinary
     known = {field.name for field in fields(ordinary)}
     given = {name: value for name, value in rarity.fields.items() if name in known}
-    if limits.operation == "encoder_layer":
+    if limits.operation.startswith("encoder_layer"):
         given.pop("memory", None)
     if limits.operation != "encoder_decoder":
         given.pop("source_length", None)

@@ -44,6 +44,8 @@ WRONG = {
     "NormWeights": (np.ones(6), np.ones(5)),
     "decoder_layer": (X, X[:1], DECODER_LAYER),
     "encoder_layer": (X.astype(int), TREE.layers[0]),
+    "encoder_layer_backward": (X, TREE.layers[0], X[:1]),
+    "decoder_layer_backward": (X, X, DECODER_LAYER, X[:1]),
     "EncoderDecoderWeights": (TOKENS, None, None, None, None, [], [], None, None, None),
     "GainWeights": (np.ones((2, 6)),),
     "GatedLayerWeights": (WEIGHTS, NORM, FEED_FORWARD, NORM),
@@ -128,7 +130,7 @@ KEYWORDS = {
     "multi_head_attention": {"num_heads": 4, "num_kv_heads": 2},
     "multi_head_attention_backward": {"num_heads": 4, "num_kv_heads": 2},
 }
-KEYWORDS |= {"encoder_layer": LAYER, "decoder_layer": LAYER}
+KEYWORDS |= {f"{kind}_layer{backward}": LAYER for kind in ("encoder", "decoder") for backward in ("", "_backward")}
 KEYWORDS["configure"] = {
     "num_layers": 1,
     "d_model": 6,

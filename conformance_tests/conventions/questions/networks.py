@@ -20,6 +20,7 @@ from veriformer.conformance_tests.operations.feed_forward.inputs import (
     FeedForwardMatrices,
     GatedMatrices,
 )
+from veriformer.conformance_tests.operations.feed_forward_backward.inputs import NetworkBackwardInputs
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.normalisation.inputs import LayerNormInputs, RmsNormInputs
 from veriformer.conformance_tests.operations.suites import suite_of
@@ -49,9 +50,12 @@ def gelu_form(asking: Asking) -> Answer:
         network = FeedForwardCase(2, 3, 6, 12, "gelu", dtype=asking.widest, palette="normal", seed=7)
         return asking.compared([draw_inputs(asking.operation, asking.fixed.choices.applied(network, None))])
     identity = np.eye(x.shape[-1])
-    gated = asking.operation == "gated_feed_forward"
+    gated = asking.operation.startswith("gated")
     weights = GatedMatrices(identity, identity, identity) if gated else FeedForwardMatrices(identity, identity)
-    return asking.compared([FeedForwardInputs(asking.operation, asking.widest, x, weights, "gelu")])
+    inputs = FeedForwardInputs(asking.operation, asking.widest, x, weights, "gelu")
+    if asking.operation.endswith("_backward"):
+        return asking.compared([NetworkBackwardInputs(**vars(inputs), grad_output=np.ones(x.shape))])
+    return asking.compared([inputs])
 
 
 def rms_norm_gain(asking: Asking) -> Answer:

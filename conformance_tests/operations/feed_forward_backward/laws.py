@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 from veriformer.conformance_tests.core.law import judges
@@ -17,7 +17,7 @@ from veriformer.conformance_tests.operations.feed_forward_backward.inputs import
     AnyNetworkBackward,
     NetworkBackwardInputs,
 )
-from veriformer.conformance_tests.operations.gradients import equal, linear, without_grad_output
+from veriformer.conformance_tests.operations.gradients import added_up, equal, linear, without_grad_output
 from veriformer.conformance_tests.operations.parts import agrees, agrees_in, worst
 from veriformer.conformance_tests.rounding.precision import UNIT_ROUNDOFF
 
@@ -127,7 +127,7 @@ def hidden_sum(trial: Trial[AnyNetworkBackward]) -> Verdict:
     """The gradients of x through the first half of the hidden units and through the second add up."""
     inputs = trial.inputs
     halves = [inputs.take_units(part) for part in np.array_split(np.arange(inputs.hidden), 2)]
-    return _added_up(trial, halves, ("grad_x",))
+    return added_up(trial, halves, ("grad_x",))
 
 
 @judges("batch.independence", space=FeedForwardSpace(least_rows=2), operations=_NETWORKS)
@@ -152,22 +152,7 @@ def additive(trial: Trial[AnyNetworkBackward]) -> Verdict:
     """The weights' gradients over the first row of each sample and over the others add up to those over all."""
     inputs = trial.inputs
     shares = [inputs.with_rows(lambda array, part=part: array[:, part]) for part in (slice(1), slice(1, None))]
-    return _added_up(trial, shares, tuple(name for name in inputs.parts if name != "grad_x"))
-
-
-def _added_up(
-    trial: Trial[AnyNetworkBackward], shares: Iterable[AnyNetworkBackward], names: tuple[str, ...]
-) -> Verdict:
-    """Judge whether some gradients of two shares of a network, or of its vectors, add up to those of all."""
-    inputs, (first, second) = trial.inputs, tuple(shares)
-    outputs = [(one, trial.output(one), trial.allowed(one)) for one in (first, second, inputs)]
-
-    def judge(name: str) -> Verdict:
-        parts = [(one.part(name)(output), one.part(name)(allowed)) for one, output, allowed in outputs]
-        (a, a_error), (b, b_error), (whole, error) = parts
-        return compare(a + b, whole, a_error + b_error + error, None, name)
-
-    return worst(map(judge, names))
+    return added_up(trial, shares, tuple(name for name in inputs.parts if name != "grad_x"))
 
 
 @judges("rows.permutation", space=FeedForwardSpace(least_rows=2), operations=_NETWORKS)

@@ -228,7 +228,7 @@ def _case(
         length=length,
         width=max(width, 2) if heads == 1 else width,
         hidden=hidden,
-        memory=memory if limits.operation == "decoder_layer" else 0,
+        memory=memory if limits.operation.startswith("decoder_layer") else 0,
         eps=eps,
         dtype=dtype,
         palette=palette,

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.core.inputs import SampledInputs
+from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled, round_to_dtype
 from veriformer.conformance_tests.operations.feed_forward.cases import Activation
@@ -30,7 +30,7 @@ from veriformer.conformance_tests.rounding.precision import Precision
 
 
 @dataclass(frozen=True, eq=False)
-class LayerInputs(SampledInputs):
+class AnyLayerInputs(Inputs):
     """The stream (B, L, E), the weights and settings of a layer, and for a decoder the memory (B, S, E)."""
 
     dtype: str
@@ -45,7 +45,13 @@ class LayerInputs(SampledInputs):
     memory_padding_mask: Array | None = None
 
     @classmethod
-    def draw(cls, operation: str, case: LayerCase) -> LayerInputs:
+    def draw(cls, operation: str, case: LayerCase) -> Self:
+        """Return the inputs that a case describes."""
+        return cls(**cls._drawn(case))
+
+    @classmethod
+    def _drawn(cls, case: LayerCase) -> dict[str, Any]:
+        """Return the members that a case describes, by name."""
         generator = np.random.default_rng(case.seed)
 
         def vectors(length: int) -> Array:
@@ -55,8 +61,18 @@ class LayerInputs(SampledInputs):
         weights = draw_parameters(case, generator)
         padding = _real(case.padding, case.batch, case.length, generator)
         memory_padding = _real(case.memory_padding, case.batch, case.memory, generator) if case.memory else None
-        settings = (case.heads, case.norm_first, case.activation, case.eps)
-        return cls(case.dtype, x, weights, *settings, memory, padding, memory_padding)
+        return {
+            "dtype": case.dtype,
+            "x": x,
+            "weights": weights,
+            "num_heads": case.heads,
+            "norm_first": case.norm_first,
+            "activation": case.activation,
+            "eps": case.eps,
+            "memory": memory,
+            "padding_mask": padding,
+            "memory_padding_mask": memory_padding,
+        }
 
     @property
     def operation(self) -> str:
@@ -122,23 +138,24 @@ class LayerInputs(SampledInputs):
         """The name of the norm of the last sublayer."""
         return f"norm_{len(self.sublayers)}"
 
-    def with_weights(self, **groups: Any) -> LayerInputs:
+    def with_weights(self, **groups: Any) -> Self:
         """Return inputs with some groups of weights replaced, by name."""
         return replace(self, weights=replace(self.weights, **groups))
 
-    def with_x(self, x: Array) -> LayerInputs:
+    def with_x(self, x: Array) -> Self:
         """Return inputs with another stream, rounded to the dtype."""
         return replace(self, x=round_to_dtype(x, self.dtype))
 
-    def without(self, *sublayers: str) -> LayerInputs:
+    def without(self, *sublayers: str) -> Self:
         """Return inputs in which the sublayers named give zero."""
         return self.with_weights(**{name: zeroed(getattr(self.weights, name)) for name in sublayers})
 
-    def with_plain_last_norm(self) -> LayerInputs:
+    def with_plain_last_norm(self) -> Self:
         """Return inputs whose last norm has unit gain and no shift."""
         return self.with_weights(**{self.last_norm: NormParameters.plain(self.width)})
 
     def take_samples(self, index: Array) -> Self:
+        """Return the samples at `index`."""
         return replace(
             self,
             x=self.x[index],
@@ -147,17 +164,49 @@ class LayerInputs(SampledInputs):
             memory_padding_mask=None if self.memory_padding_mask is None else self.memory_padding_mask[index],
         )
 
-    def take_tokens(self, index: Array) -> LayerInputs:
+    def take_tokens(self, index: Array) -> Self:
         """Return the positions at `index`, with their padding."""
         mask = None if self.padding_mask is None else self.padding_mask[:, index]
         return replace(self, x=self.x[:, index], padding_mask=mask)
 
-    def take_memory(self, index: Array) -> LayerInputs:
+    def take_memory(self, index: Array) -> Self:
         """Return the positions of the memory at `index`, with their padding."""
         if self.memory is None:
             raise TypeError("an encoder layer has no memory")
         mask = None if self.memory_padding_mask is None else self.memory_padding_mask[:, index]
         return replace(self, memory=self.memory[:, index], memory_padding_mask=mask)
+
+    def _settings(self, conventions: Conventions) -> dict[str, Any]:
+        """Return the keywords of the reference's functions."""
+        settings: dict[str, Any] = {
+            "num_heads": self.num_heads,
+            "norm_first": self.norm_first,
+            "activation": self.activation,
+            "eps": self.eps,
+            "padding_mask": self.padding_mask,
+            "gelu_form": conventions["gelu_form"],
+            "eps_placement": conventions["layer_norm_eps"],
+        }
+        if self.memory is not None:
+            settings["memory_padding_mask"] = self.memory_padding_mask
+        return settings
+
+    def _bearing(self, conventions: Conventions, precision: Precision) -> LayerSettings:
+        """Return the settings of the layer's error bound."""
+        return LayerSettings(
+            self.num_heads,
+            self.norm_first,
+            self.activation,
+            self.eps,
+            precision,
+            conventions["gelu_form"],
+            conventions["layer_norm_eps"],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LayerInputs(AnyLayerInputs, SampledInputs):
+    """Inputs of a layer."""
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact result and its error bound; rows at padded positions are not judged."""
@@ -171,30 +220,13 @@ class LayerInputs(SampledInputs):
         return replace(self, padding_mask=None, memory_padding_mask=None).expected(conventions).allowed
 
     def _reference(self, conventions: Conventions) -> Array:
-        settings: dict[str, Any] = {
-            "num_heads": self.num_heads,
-            "norm_first": self.norm_first,
-            "activation": self.activation,
-            "eps": self.eps,
-            "padding_mask": self.padding_mask,
-            "gelu_form": conventions["gelu_form"],
-            "eps_placement": conventions["layer_norm_eps"],
-        }
+        settings = self._settings(conventions)
         if self.memory is None:
             return np.asarray(reference.encoder_layer(self.x, self.weights, **settings))
-        settings["memory_padding_mask"] = self.memory_padding_mask
         return np.asarray(reference.decoder_layer(self.x, self.memory, self.decoder_weights, **settings))
 
     def _estimate(self, conventions: Conventions, precision: Precision) -> Estimate:
-        settings = LayerSettings(
-            self.num_heads,
-            self.norm_first,
-            self.activation,
-            self.eps,
-            precision,
-            conventions["gelu_form"],
-            conventions["layer_norm_eps"],
-        )
+        settings = self._bearing(conventions, precision)
         x = Estimate.exact(self.x)
         if self.memory is None:
             return encoder_layer_estimate(x, self.weights, settings, padding_mask=self.padding_mask)

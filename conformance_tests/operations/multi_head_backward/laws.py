@@ -13,7 +13,7 @@ from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.attention.case import MASK_SHAPES_OF_ONE_HEAD, AttentionSpace
-from veriformer.conformance_tests.operations.gradients import equal, linear, without_grad_output
+from veriformer.conformance_tests.operations.gradients import added_up, equal, linear, without_grad_output
 from veriformer.conformance_tests.operations.multi_head_backward.inputs import (
     MultiHeadBackwardInputs,
     SingleHeadBackwardInputs,
@@ -149,22 +149,8 @@ def _without_last_bias(trial: AnyTrial) -> Array:
 def additive(trial: AnyTrial) -> Verdict:
     """The weights' gradients over the first sample and over the others add up to those over all."""
     inputs = trial.inputs
-    batch = inputs.batch
-    shares = (inputs.take_samples(np.arange(1)), inputs.take_samples(np.arange(1, batch)), inputs)
-    found = [(one, trial.output(one), trial.expected(one)) for one in shares]
-
-    def judge(name: str) -> Verdict:
-        (a, b, whole), (a_error, b_error, error) = (
-            [one.part(name)(array) for one, array in pairs]
-            for pairs in (
-                [(one, output) for one, output, _ in found],
-                [(one, expected.allowed) for one, _, expected in found],
-            )
-        )
-        judged = found[2][0].part(name)(found[2][2].judged)
-        return compare(a + b, whole, a_error + b_error + error, judged, name, may_be_nan=False)
-
-    return worst(judge(name) for name in inputs.parts if name not in ("grad_x", "grad_context"))
+    shares = inputs.take_samples(np.arange(1)), inputs.take_samples(np.arange(1, inputs.batch))
+    return added_up(trial, shares, [name for name in inputs.parts if name not in ("grad_x", "grad_context")])
 
 
 @judges("batch.independence", space=replace(_ONE, least_batch=2), operations=_SINGLE)

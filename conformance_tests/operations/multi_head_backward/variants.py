@@ -16,14 +16,14 @@ from veriformer.conformance_tests.variants.family import Arguments, Family, Poin
 Three = tuple[Array, Array, Array]
 
 # Of the gradients of queries, keys and values: what x and the context get.
-_LOST = "projection_backward_one_path_lost"
+LOST = "projection_backward_one_path_lost"
 INTO_CONTEXT = Decision(
     "into_context",
     "Which gradients does the context get?",
     (
         standard("of_keys_and_values", lambda key, value: key + value),
-        mistake(_LOST, lambda key, value: value, "of_values_alone"),
-        mistake(_LOST, lambda key, value: key, "of_keys_alone"),
+        mistake(LOST, lambda key, value: value, "of_values_alone"),
+        mistake(LOST, lambda key, value: key, "of_keys_alone"),
         neighbour("none", lambda key, value: np.zeros_like(key), "the context gets no gradient"),
     ),
 )
@@ -32,10 +32,10 @@ INTO_SEQUENCE = Decision(
     "Which gradients does the sequence get?",
     (
         standard("of_all_three", lambda query, key, value: query + key + value),
-        mistake(_LOST, lambda query, key, value: query, "of_queries_alone"),
-        mistake(_LOST, lambda query, key, value: query + key, "without_values"),
-        mistake(_LOST, lambda query, key, value: query + value, "without_keys"),
-        mistake(_LOST, lambda query, key, value: key + value, "without_queries"),
+        mistake(LOST, lambda query, key, value: query, "of_queries_alone"),
+        mistake(LOST, lambda query, key, value: query + key, "without_values"),
+        mistake(LOST, lambda query, key, value: query + value, "without_keys"),
+        mistake(LOST, lambda query, key, value: key + value, "without_queries"),
     ),
 )
 CUT = Decision(

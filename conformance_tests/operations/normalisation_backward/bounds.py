@@ -30,6 +30,10 @@ order is left out. A component of c̃/σ̃ is never beyond √n (1 + γ(n) + 5u)
 where σ is near 0. Squares are taken in float32 at least, as in the forward pass, and so is 1/r³, which float16 cannot
 hold if eps is small.
 
+**Inside a layer** x is wrong already, by e, and so is dO, by d. A component of c is then wrong by e and mean e more, r
+by η = √mean e² at most (`rounding.carried`), so that 1/r has the part η/(r − η) more, and g is wrong by d |γ|. All
+that is rounded is as large as the largest that these allow.
+
 Underflow: g, G and the products g c and g y may each lose τ, which counts with 1/r in H, and so may r g, b, b c.
 
 Derivations: layer_norm and rms_norm of the formulas, normalisation_rounding of ρ and δ.
@@ -75,17 +79,25 @@ class Statistics:
         return np.asarray(moved + relative * np.abs(self.normalised) + precision.underflow)
 
 
-def of_layer_norm(x: Array, eps: float, precision: Precision, *, inside_root: bool = True) -> Statistics:
-    """Return the statistics of layer normalisation."""
+def of_layer_norm(
+    x: Array, eps: float, precision: Precision, *, inside_root: bool = True, x_error: Array | None = None
+) -> Statistics:
+    """Return the statistics of layer normalisation, whose vectors may be wrong by `x_error`."""
     unit, width = precision.stored, x.shape[-1]
     growth = precision.growth(width) + precision.accumulation
     mean = x.mean(axis=-1, keepdims=True)
     exact = Normalised.of(x - mean, eps, inside_root=inside_root)
-    shift = growth * np.mean(np.abs(x), axis=-1, keepdims=True) + unit * np.abs(mean)
-    centred_error = shift + unit * np.abs(exact.centred) + precision.underflow
-    largest = exact.largest(np.zeros(x.shape), centring=True)
+    wrong = np.zeros(x.shape) if x_error is None else x_error
+    largest = exact.largest(wrong, centring=True)
+    wrong_mean = wrong.mean(axis=-1, keepdims=True)
+    shift = growth * (np.mean(np.abs(x), axis=-1, keepdims=True) + wrong_mean) + unit * (np.abs(mean) + wrong_mean)
     root_error = largest.root_error(growth + 5.0 * unit, shift) + 5.0 * unit
+    centred_error = shift + unit * np.abs(exact.centred) + precision.underflow
     magnitude = np.abs(x) + np.abs(mean)
+    if x_error is not None:
+        magnitude = magnitude + wrong + wrong_mean
+        centred_error = centred_error + (1.0 + unit) * (wrong + wrong_mean)
+        root_error = (1.0 + root_error) * (exact.divisor / largest.divisor) - 1.0
     known = exact.centred, centred_error, magnitude, shift, exact.divisor, root_error
     if inside_root:
         moved = (1.0 + root_error) * centred_error / exact.divisor
@@ -94,6 +106,9 @@ def of_layer_norm(x: Array, eps: float, precision: Precision, *, inside_root: bo
     deviation = np.sqrt(np.mean(exact.centred**2, axis=-1, keepdims=True))
     direction = np.divide(exact.centred, deviation, out=np.zeros(x.shape), where=deviation > 0.0)
     floor = np.maximum(deviation - shift - growth * deviation, 0.5 * np.maximum(deviation, precision.tiny))
+    if x_error is not None:
+        least = np.maximum(deviation - np.sqrt(np.mean(wrong**2, axis=-1, keepdims=True)), 0.0)
+        floor = np.maximum(least - shift - growth * least, precision.tiny)
     error = centred_error / floor + np.abs(direction) * (shift / floor + growth + 5.0 * unit)
     error = np.minimum(error, np.abs(direction) + np.sqrt(width) * (1.0 + growth + 5.0 * unit))
     return Statistics(*known, direction, error, floor)
@@ -115,13 +130,20 @@ def of_rms_norm(x: Array, eps: float, precision: Precision) -> Statistics:
 
 
 def vector_bound(
-    statistics: Statistics, scaled: Array, gradient: Array, precision: Precision, *, centring: bool
+    statistics: Statistics,
+    scaled: Array,
+    gradient: Array,
+    precision: Precision,
+    *,
+    centring: bool,
+    carried: Array | None = None,
 ) -> Array:
-    """Return the error of dx, of the exact value `gradient`; `scaled` is g."""
+    """Return the error of dx, of the exact value `gradient`; `scaled` is g, which may be wrong by `carried`."""
     unit, lost, few = precision.stored, precision.underflow, precision.accumulation
     growth = precision.growth(scaled.shape[-1])
     larger = (1.0 + statistics.root_error) / statistics.divisor
-    scaled_error = 2.0 * unit * np.abs(scaled) + lost
+    wrong = np.zeros(scaled.shape) if carried is None else carried
+    scaled_error = 2.0 * unit * (np.abs(scaled) + wrong) + wrong + lost
     largest = np.abs(scaled) + scaled_error
     mean = _mean(scaled) * centring
     mean_error = (_mean(scaled_error) + (growth + 2.0 * unit) * _mean(largest) + lost) * centring
@@ -147,13 +169,25 @@ def vector_bound(
     return np.asarray(bound + precision.output * (np.abs(gradient) + bound) + precision.tiny)
 
 
-def gain_bound(statistics: Statistics, grad_output: Array, gradient: Array, precision: Precision) -> Array:
-    """Return the error of dγ, of the exact value `gradient`."""
-    given = np.abs(grad_output)
+def gain_bound(
+    statistics: Statistics,
+    grad_output: Array,
+    gradient: Array,
+    precision: Precision,
+    grad_error: Array | None = None,
+) -> Array:
+    """Return the error of dγ, of the exact value `gradient`, where the output's gradient may be wrong already."""
+    given = np.abs(grad_output) if grad_error is None else np.abs(grad_output) + grad_error
     error = statistics.normalised_error(precision)
     largest = np.abs(statistics.normalised) + error
     rounded = precision.growth(given[..., 0].size) + 3.0 * precision.stored
-    bound = _sum(given * error) + rounded * _sum(given * largest) + _sum(np.ones(given.shape)) * precision.underflow
+    carried = 0.0 if grad_error is None else _sum(grad_error * np.abs(statistics.normalised))
+    bound = (
+        carried
+        + _sum(given * error)
+        + rounded * _sum(given * largest)
+        + _sum(np.ones(given.shape)) * precision.underflow
+    )
     return np.asarray(bound + precision.output * (np.abs(gradient) + bound) + precision.tiny)
 
 

@@ -36,7 +36,8 @@ class DerivedBackward:
         *inputs, cotangent = arguments
         forward = partial(self._forward, **keywords)
         if self._has_records:
-            return self._by_records(forward, tuple(inputs), cotangent)
+            found = self._by_records(forward, tuple(inputs), cotangent)
+            return found if len(found) > 1 else found[0]
         gradients = self._framework.vector_jacobian_product(forward, tuple(inputs), cotangent, self._differentiated)
         return gradients if self._returns_several else gradients[0]
 

@@ -78,6 +78,9 @@ def read_results(
     if not operation.results:
         return [read_result(framework, operation.name, returned, expected[0] if expected else None)], {}
     names = operation.results
+    if len(names) == 1 and operation.records and not (type(returned) is tuple and len(returned) == 1):
+        # A record alone, which may be a named tuple itself.
+        returned = (returned,)
     if not isinstance(returned, tuple | list) or len(returned) != len(names):
         raise UnjudgeableResult(operation.name, _described(returned), f"a tuple of {len(names)}: {', '.join(names)}")
     parts = dict(zip(names, returned, strict=True))

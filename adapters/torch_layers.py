@@ -66,6 +66,13 @@ def layer_module(
     kind: Any, weights: Any, attentions: dict[str, Any], num_heads: int, norm_first: bool, activation: str, eps: float
 ) -> Any:
     """Return torch's layer of the given kind with the given weights, in evaluation mode."""
+    return loaded(*layer_and_state(kind, weights, attentions, num_heads, norm_first, activation, eps))
+
+
+def layer_and_state(
+    kind: Any, weights: Any, attentions: dict[str, Any], num_heads: int, norm_first: bool, activation: str, eps: float
+) -> tuple[Any, dict[str, Tensor]]:
+    """Return torch's layer of the given kind, without memory, and its parameters by their names."""
     network = weights.feed_forward
     # Without biases torch's norms would have no shift, which the interface always gives them.
     # Made without memory, so that no random initial weights are drawn from the caller's generator.
@@ -81,7 +88,7 @@ def layer_module(
         device="meta",
         dtype=network.w_1.dtype,
     )
-    return loaded(layer, _state(weights, attentions))
+    return layer, _state(weights, attentions)
 
 
 def _state(weights: Any, attentions: dict[str, Any]) -> dict[str, Tensor]:

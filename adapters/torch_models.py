@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 from torch.nn import functional
-from veriformer.adapters.torch_layers import layer_module, torch_padding
+from veriformer.adapters.torch_layers import layer_and_state, torch_padding
+from veriformer.adapters.torch_multi_head import loaded
 
 Tensor = Any
 
@@ -69,37 +70,37 @@ def _embedded(tokens: Tensor, table: Tensor, positions: Tensor, norm: Any, confi
     return x if norm is None else functional.layer_norm(x, x.shape[-1:], norm.gamma, norm.beta, config.eps)
 
 
+# A module without memory, and its parameters by their names.
+Made = tuple[Any, dict[str, Tensor]]
+
+
 def _encoder(layers: Any, norm: Any, config: Any) -> Any:
-    modules = [_module(torch.nn.TransformerEncoderLayer, layer, config, "self_attention") for layer in layers]
-    stack = torch.nn.TransformerEncoder(modules[0], 0, norm=_norm(norm, config), enable_nested_tensor=False)
-    return _filled(stack, modules)
+    made = [_layer(torch.nn.TransformerEncoderLayer, layer, config, "self_attention") for layer in layers]
+    return _filled(torch.nn.TransformerEncoder(made[0][0], 0, enable_nested_tensor=False), made, norm, config)
 
 
 def _decoder(layers: Any, norm: Any, config: Any) -> Any:
     names = ("self_attention", "cross_attention")
-    modules = [_module(torch.nn.TransformerDecoderLayer, layer, config, *names) for layer in layers]
-    return _filled(torch.nn.TransformerDecoder(modules[0], 0, norm=_norm(norm, config)), modules)
+    made = [_layer(torch.nn.TransformerDecoderLayer, layer, config, *names) for layer in layers]
+    return _filled(torch.nn.TransformerDecoder(made[0][0], 0), made, norm, config)
 
 
-def _module(kind: Any, weights: Any, config: Any, *attentions: str) -> Any:
+def _layer(kind: Any, weights: Any, config: Any, *attentions: str) -> Made:
     torch_names = ("self_attn", "multihead_attn")
     sublayers = {torch_name: getattr(weights, name) for torch_name, name in zip(torch_names, attentions, strict=False)}
-    return layer_module(kind, weights, sublayers, config.num_heads, config.norm_first, config.activation, config.eps)
+    settings = config.num_heads, config.norm_first, config.activation, config.eps
+    return layer_and_state(kind, weights, sublayers, *settings)
 
 
-def _filled(stack: Any, modules: list[Any]) -> Any:
-    """Return the stack with its own layers, where torch would copy one layer many times."""
-    stack.layers = torch.nn.ModuleList(modules)
-    stack.num_layers = len(modules)
-    return stack.eval()
-
-
-def _norm(weights: Any, config: Any) -> Any:
-    if weights is None:
-        return None
-    norm = torch.nn.LayerNorm(weights.gamma.shape[0], eps=config.eps, device="meta", dtype=weights.gamma.dtype)
-    norm.load_state_dict({"weight": weights.gamma, "bias": weights.beta}, assign=True)
-    return norm
+def _filled(stack: Any, made: list[Made], norm: Any, config: Any) -> Any:
+    """Return the stack with its own layers, where torch would copy one layer many times, and with its final norm."""
+    stack.layers = torch.nn.ModuleList(layer for layer, _ in made)
+    stack.num_layers = len(made)
+    state = {f"layers.{place}.{name}": tensor for place, (_, own) in enumerate(made) for name, tensor in own.items()}
+    if norm is not None:
+        stack.norm = torch.nn.LayerNorm(norm.gamma.shape[0], eps=config.eps, device="meta", dtype=norm.gamma.dtype)
+        state |= {"norm.weight": norm.gamma, "norm.bias": norm.beta}
+    return loaded(stack, state)
 
 
 def _later(length: int) -> Tensor:

@@ -53,6 +53,11 @@ from veriformer.reference.softcap import soft_cap, soft_cap_slope
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
 from veriformer.reference.softmax_backward import softmax_backward
 from veriformer.reference.transformer import decode_step, encoder, encoder_decoder, language_model
+from veriformer.reference.transformer_backward import (
+    encoder_backward,
+    encoder_decoder_backward,
+    language_model_backward,
+)
 from veriformer.reference.weights import FeedForwardWeights, GatedFeedForwardWeights, MultiHeadWeights
 from veriformer.reference.windows import window_mask, within_window
 
@@ -89,7 +94,9 @@ __all__ = [
     "decoder_layer",
     "decoder_layer_backward",
     "encoder",
+    "encoder_backward",
     "encoder_decoder",
+    "encoder_decoder_backward",
     "encoder_layer",
     "encoder_layer_backward",
     "feed_forward",
@@ -102,6 +109,7 @@ __all__ = [
     "grouped_query_attention",
     "grouped_query_attention_backward",
     "language_model",
+    "language_model_backward",
     "layer_norm",
     "layer_norm_backward",
     "log_sum_exp",

@@ -40,7 +40,7 @@ def encoder(
     model = Model(config, conventions)
     tokens = as_tokens("tokens", tokens)
     x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm)
-    mask = _keys(padding_mask, "padding_mask", tokens)
+    mask = keys_of_tokens(padding_mask, "padding_mask", tokens)
     for layer in weights.layers:
         x, _ = _layer(x, layer, model, mask)
     return model.normalise(x, weights.final_norm)
@@ -69,16 +69,16 @@ def encoder_decoder(
     """
     model = Model(config, conventions)
     source, target = as_tokens("source", source, "B S"), as_tokens("target", target)
-    source_mask = _keys(source_padding_mask, "source_padding_mask", source)
+    source_mask = keys_of_tokens(source_padding_mask, "source_padding_mask", source)
     x = model.embed(source, weights.embedding, weights.encoder_positions, weights.encoder_embedding_norm)
     for layer in weights.encoder_layers:
         x, _ = _layer(x, layer, model, source_mask)
     memory = model.normalise(x, weights.encoder_final_norm)
 
     y = model.embed(target, weights.embedding, weights.decoder_positions, weights.decoder_embedding_norm)
-    mask = _causal(target.shape[1], 0) & _visible(target_padding_mask, "target_padding_mask", target)
+    mask = causal_and(target_padding_mask, "target_padding_mask", target)
     for layer in weights.decoder_layers:
-        y = _decoder_layer(y, memory, layer, model, mask, source_mask)
+        y = one_decoder_layer(y, memory, layer, model, mask, source_mask)
     y = model.normalise(y, weights.decoder_final_norm)
     return model.unembed(y, weights.embedding, weights.unembedding)
 
@@ -196,9 +196,15 @@ def _layer(
     return x, known[0]
 
 
-def _decoder_layer(
+def one_decoder_layer(
     x: Vectors, memory: Float64[Array, "B S E"], weights: Any, model: Model, mask: Any, memory_mask: Any
 ) -> Vectors:
+    """Return the result of a decoder's layer on x and the memory.
+
+    Shapes: x (B, L, E), memory (B, S, E), masks broadcastable to (B, 1, L, L) and (B, 1, L, S), to (B, L, E).
+    Raises: ValueError when an array does not fit.
+    Source: Phuong & Hutter 2022, algorithm 8.
+    """
     first = model.config.norm_first
     sublayers = (
         (weights.norm_1, lambda y: model.attend(y, y, weights.self_attention, mask)[0]),
@@ -210,17 +216,42 @@ def _decoder_layer(
     return x
 
 
+def one_layer(x: Vectors, weights: Any, model: Model, mask: Any) -> Vectors:
+    """Return the result of an encoder's layer on x, or of a language model's, whose mask is causal.
+
+    Shapes: x (B, L, E), mask broadcastable to (B, 1, L, L), to (B, L, E).
+    Raises: ValueError when an array does not fit.
+    Source: Phuong & Hutter 2022, algorithms 9 and 10.
+    """
+    return _layer(x, weights, model, mask)[0]
+
+
+def causal_and(padding_mask: Any, name: str, tokens: Int[Array, "B L"]) -> Bool[Array, "#B 1 L L"]:
+    """Return a causal mask that hides padding too.
+
+    Shapes: padding_mask (B, L), True at real tokens, or None, to (B, 1, L, L) or (1, 1, L, L).
+    Raises: ValueError when it is not boolean, or has not the shape of the tokens.
+    Source: Vaswani et al. 2017, section 3.2.3.
+    """
+    return np.asarray(_causal(tokens.shape[1], 0) & _visible(padding_mask, name, tokens))
+
+
 def _causal(length: int, start: int) -> Bool[Array, "1 1 L S"]:
     return causal_mask(length, start + length, "bottom_right")[None, None]
 
 
 def _visible(padding_mask: Any, name: str, tokens: Int[Array, "B L"]) -> Bool[Array, "#B 1 #L #S"]:
-    mask = _keys(padding_mask, name, tokens)
+    mask = keys_of_tokens(padding_mask, name, tokens)
     return np.ones((1, 1, 1, 1), dtype=bool) if mask is None else mask
 
 
-def _keys(padding_mask: Any, name: str, tokens: Int[Array, "B L"]) -> Bool[Array, "B 1 1 L"] | None:
-    """Return a padding mask as one that hides keys from every head and query; ValueError when it does not fit."""
+def keys_of_tokens(padding_mask: Any, name: str, tokens: Int[Array, "B L"]) -> Bool[Array, "B 1 1 L"] | None:
+    """Return a padding mask as one that hides keys from every head and query.
+
+    Shapes: (B, L), True at real tokens, to (B, 1, 1, L); None to None.
+    Raises: ValueError when it is not boolean, or has not the shape of the tokens.
+    Source: Vaswani et al. 2017, section 3.2.3.
+    """
     if padding_mask is None:
         return None
     mask = np.asarray(padding_mask)

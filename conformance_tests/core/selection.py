@@ -17,8 +17,13 @@ EXAMPLES: dict[Effort, int] = {"quick": 8, "standard": 20, "thorough": 120}
 BATCHES: dict[Effort, int] = {"quick": 5, "standard": 12, "thorough": 72}
 # Compilations for each law, where a framework compiles for each shape.
 COMPILATIONS: dict[Effort, int] = {"quick": 2, "standard": 2, "thorough": 6}
-# One case of these is a dozen calls of other operations, and as many bounds.
+# One case of these is a dozen calls of other operations, and as many bounds: of so many cases each law has one.
 WHOLE_MODELS = ("encoder", "encoder_decoder", "language_model", "decode_step")
+_SHARES = {
+    **dict.fromkeys(WHOLE_MODELS, 2),
+    **dict.fromkeys((f"{name}_backward" for name in WHOLE_MODELS), 4),
+    **dict.fromkeys(("encoder_layer_backward", "decoder_layer_backward", "multi_head_attention_backward"), 2),
+}
 
 
 class UnknownName(ValueError):
@@ -63,8 +68,8 @@ class Selection:
         return min(BATCHES[self.effort], self.cases or BATCHES[self.effort])
 
     def examples_of(self, operation: str) -> int:
-        """Return how many cases each law of an operation is tried on: a whole model has half as many."""
-        return self.examples // 2 if operation in WHOLE_MODELS else self.examples
+        """Return how many cases each law of an operation is tried on: a whole model has half as many, or fewer."""
+        return max(self.examples // _SHARES.get(operation, 1), 2)
 
     @property
     def reach(self) -> int:

@@ -28,6 +28,7 @@ def backward_of(
     optional = forward.features if features is None else features
     result = ", ".join(_shape(forward.parameter(name)) for name in differentiated)
     gradients = tuple(f"grad_{name}" for name in differentiated)
+    records = tuple((f"grad_{name}", name) for name in differentiated if forward.parameter(name).kind == "weights")
     return Operation(
         name=f"{forward.name}_backward",
         prefix=prefix or f"{forward.prefix}_backward",
@@ -42,11 +43,11 @@ def backward_of(
         formula=formula,
         source=source,
         conventions=forward.conventions if conventions is None else conventions,
-        results=gradients if len(gradients) > 1 else (),
+        results=gradients if len(gradients) > 1 or records else (),
         keeps_results=False,
         forward=forward.name,
         differentiated=differentiated,
-        records=tuple((f"grad_{name}", name) for name in differentiated if forward.parameter(name).kind == "weights"),
+        records=records,
         place=forward.place,
     )
 

@@ -84,7 +84,7 @@ class Operation:
     @property
     def returns_several_arrays(self) -> bool:
         """Whether the result is a tuple of arrays; one array with a cache is judged like one alone."""
-        return len([name for name in self.results if name != "cache"]) > 1
+        return len([name for name in self.results if name != "cache"]) > 1 or bool(self.records)
 
     @property
     def signature(self) -> str:

@@ -74,14 +74,14 @@ class ModelEstimates:
 
     def layer(self, x: Estimate, weights: Any, visible: Array, places: Array | None = None) -> Estimate:
         """Return an encoder's layer, or a language model's, whose mask is causal."""
-        x = self._sublayer(x, weights.norm_1, lambda y: self._attended(y, y, weights.self_attention, visible, places))
-        return self._sublayer(x, weights.norm_2, lambda y: self._transformed(y, weights.feed_forward))
+        x = self._sublayer(x, weights.norm_1, lambda y: self.attended(y, y, weights.self_attention, visible, places))
+        return self._sublayer(x, weights.norm_2, lambda y: self.transformed(y, weights.feed_forward))
 
     def decoder_layer(self, x: Estimate, memory: Estimate, weights: Any, visible: Array, seen: Array) -> Estimate:
         """Return a decoder's layer, which sees `seen` of the memory."""
-        x = self._sublayer(x, weights.norm_1, lambda y: self._attended(y, y, weights.self_attention, visible))
-        x = self._sublayer(x, weights.norm_2, lambda y: self._attended(y, memory, weights.cross_attention, seen))
-        return self._sublayer(x, weights.norm_3, lambda y: self._transformed(y, weights.feed_forward))
+        x = self._sublayer(x, weights.norm_1, lambda y: self.attended(y, y, weights.self_attention, visible))
+        x = self._sublayer(x, weights.norm_2, lambda y: self.attended(y, memory, weights.cross_attention, seen))
+        return self._sublayer(x, weights.norm_3, lambda y: self.transformed(y, weights.feed_forward))
 
     def logits(self, x: Estimate, weights: Stack | EncoderAndDecoder) -> Estimate:
         """Return products with the rows of the table where tied, with the unembedding otherwise."""
@@ -94,9 +94,10 @@ class ModelEstimates:
             return added(x, function(self.normed(x, norm)), self.precision)
         return self.normed(added(x, function(x), self.precision), norm)
 
-    def _attended(
+    def attended(
         self, x: Estimate, context: Estimate, weights: Any, visible: Array, places: Array | None = None
     ) -> Estimate:
+        """Return attention of x to the context, whose keys are `visible`."""
         config = self.config
 
         def turn(heads: Estimate) -> Estimate:
@@ -116,7 +117,8 @@ class ModelEstimates:
             turn=turn if config.positions == "rotary" else None,
         )
 
-    def _transformed(self, x: Estimate, weights: Any) -> Estimate:
+    def transformed(self, x: Estimate, weights: Any) -> Estimate:
+        """Return the architecture's feed-forward network on x."""
         form = self.conventions.gelu_form
         if self.config.gated:
             return gated_fed_forward(x, weights, self.config.activation, self.precision, gelu_form=form)

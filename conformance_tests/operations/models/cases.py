@@ -135,7 +135,7 @@ def _pooled(space: ModelSpace, limits: Limits, settings: tuple[Settings, ...]) -
 
 
 def _paddings(space: ModelSpace, limits: Limits) -> list[tuple[Side, Side]]:
-    encoder_decoder = limits.operation == "encoder_decoder"
+    encoder_decoder = limits.operation.startswith("encoder_decoder")
     own = "target_padding_mask" if encoder_decoder else "padding_mask"
     # Left of a target's padding a decoder's queries see nothing; a source has none.
     allowed = tuple(side for side in space.sides if side == "right" or limits.left_padding)
@@ -158,7 +158,7 @@ def _case(
     seed: int,
 ) -> ModelCase:
     sizes, (architecture, (padding, source_padding), dtype) = compiled
-    has_source = limits.operation == "encoder_decoder"
+    has_source = limits.operation.startswith("encoder_decoder")
     # Padding needs a place next to a real token.
     length = max(sizes.length, 2) if padding != "none" else sizes.length
     source = max(sizes.source_length, 2) if source_padding != "none" else sizes.source_length

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
-from veriformer.conformance_tests.core.inputs import SampledInputs
+from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs
 from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.operations.models.bounds import (
     ModelEstimates,
@@ -31,7 +31,7 @@ from veriformer.reference import ModelConventions
 
 
 @dataclass(frozen=True, eq=False)
-class ModelInputs(SampledInputs):
+class ModelInputs(Inputs):
     """The common parts of all of them: weights and a configuration. The expected result is computed once and kept."""
 
     operation: str
@@ -99,7 +99,7 @@ class ModelInputs(SampledInputs):
 
 
 @dataclass(frozen=True, eq=False)
-class TokenInputs(ModelInputs):
+class AnyTokenInputs(ModelInputs):
     """Tokens (B, L) of an encoder or a language model, and which of them are real."""
 
     weights: reference.TransformerWeights
@@ -107,11 +107,15 @@ class TokenInputs(ModelInputs):
     padding_mask: Array | None = field(default=None, kw_only=True)
 
     @classmethod
-    def draw(cls, operation: str, case: ModelCase) -> TokenInputs:
+    def draw(cls, operation: str, case: ModelCase) -> Self:
         generator = np.random.default_rng(case.seed)
         config = drawn_configuration(case)
         weights = drawn_weights(
-            reference.TransformerWeights, config, case, generator, encoder_only=operation == "encoder"
+            reference.TransformerWeights,
+            config,
+            case,
+            generator,
+            encoder_only=operation in ("encoder", "encoder_backward"),
         )
         tokens = generator.integers(0, case.vocabulary, (case.batch, case.length))
         mask = drawn_padding(case.padding, tokens, generator)
@@ -120,6 +124,10 @@ class TokenInputs(ModelInputs):
     def arguments(self) -> dict[str, Any]:
         arguments = {"tokens": self.tokens, "weights": self.weights, "config": self.config}
         return arguments if self.padding_mask is None else {**arguments, "padding_mask": self.padding_mask}
+
+    @property
+    def _is_encoder(self) -> bool:
+        return self.operation in ("encoder", "encoder_backward")
 
     @property
     def batch(self) -> int:
@@ -133,44 +141,45 @@ class TokenInputs(ModelInputs):
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        width = self.config.d_model if self.operation == "encoder" else self.config.vocabulary_size
+        width = self.config.d_model if self._is_encoder else self.config.vocabulary_size
         return (*self.tokens.shape, width)
 
-    def with_tokens(self, tokens: Array) -> TokenInputs:
+    def with_tokens(self, tokens: Array) -> Self:
         """Return inputs with other tokens, which are as many."""
         return replace(self, tokens=tokens)
 
     def take_samples(self, index: Array) -> Self:
+        """Return the samples at `index`."""
         mask = None if self.padding_mask is None else self.padding_mask[index]
         return replace(self, tokens=self.tokens[index], padding_mask=mask)
 
-    def take_tokens(self, index: Array) -> TokenInputs:
+    def take_tokens(self, index: Array) -> Self:
         """Return the tokens at `index`."""
         mask = None if self.padding_mask is None else self.padding_mask[:, index]
         return replace(self, tokens=self.tokens[:, index], padding_mask=mask)
 
-    def with_equal_positions(self) -> TokenInputs:
+    def with_equal_positions(self) -> Self:
         """Return inputs in which every position has the vector of the first."""
         table = present(self.weights.positions)
         return replace(self, weights=replace(self.weights, positions=np.repeat(table[:1], len(table), axis=0)))
 
-    def with_numbers(self, order: Array) -> TokenInputs:
+    def with_numbers(self, order: Array) -> Self:
         """Return inputs in which the token numbered order[i] is numbered i."""
         renamed = self.with_weights(**self.renumbered(order))
         return renamed.with_tokens(np.argsort(order)[self.tokens])
 
-    def with_spare_token(self) -> TokenInputs:
+    def with_spare_token(self) -> Self:
         """Return inputs in which the last token of the vocabulary does not occur."""
         return self.with_tokens(self.tokens % (self.vocabulary - 1))
 
     def _visible(self, loose: bool) -> Array:
         real = np.ones(self.tokens.shape, dtype=bool) if self.padding_mask is None or loose else self.padding_mask
-        causal = self.operation != "encoder" and not loose
+        causal = not self._is_encoder and not loose
         visible: Array = real[:, None, None, :] & below(self.length, causal)
         return visible
 
     def _estimate(self, model: ModelEstimates, loose: bool) -> Estimate:
-        compute = encoder_estimate if self.operation == "encoder" else language_model_estimate
+        compute = encoder_estimate if self._is_encoder else language_model_estimate
         return compute(model, self.tokens, self.weights, self._visible(loose))
 
     def _judged(self) -> Array:
@@ -178,7 +187,12 @@ class TokenInputs(ModelInputs):
 
 
 @dataclass(frozen=True, eq=False)
-class TranslationInputs(ModelInputs):
+class TokenInputs(AnyTokenInputs, SampledInputs):
+    """Inputs of an encoder or a language model."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnyTranslationInputs(ModelInputs):
     """Source (B, S) and target (B, L) of an encoder-decoder, and which of their tokens are real."""
 
     weights: reference.EncoderDecoderWeights
@@ -188,7 +202,7 @@ class TranslationInputs(ModelInputs):
     target_padding_mask: Array | None = field(default=None, kw_only=True)
 
     @classmethod
-    def draw(cls, operation: str, case: ModelCase) -> TranslationInputs:
+    def draw(cls, operation: str, case: ModelCase) -> Self:
         generator = np.random.default_rng(case.seed)
         config = drawn_configuration(case)
         weights = drawn_weights(reference.EncoderDecoderWeights, config, case, generator)
@@ -226,6 +240,7 @@ class TranslationInputs(ModelInputs):
         return (*self.target.shape, self.config.vocabulary_size)
 
     def take_samples(self, index: Array) -> Self:
+        """Return the samples at `index`."""
         masks = (self.source_padding_mask, self.target_padding_mask)
         source_mask, target_mask = (None if mask is None else mask[index] for mask in masks)
         return replace(
@@ -236,28 +251,28 @@ class TranslationInputs(ModelInputs):
             target_padding_mask=target_mask,
         )
 
-    def take_tokens(self, index: Array) -> TranslationInputs:
+    def take_tokens(self, index: Array) -> Self:
         """Return the target's tokens at `index`."""
         mask = None if self.target_padding_mask is None else self.target_padding_mask[:, index]
         return replace(self, target=self.target[:, index], target_padding_mask=mask)
 
-    def take_source(self, index: Array) -> TranslationInputs:
+    def take_source(self, index: Array) -> Self:
         """Return the source's tokens at `index`."""
         mask = None if self.source_padding_mask is None else self.source_padding_mask[:, index]
         return replace(self, source=self.source[:, index], source_padding_mask=mask)
 
-    def with_equal_source_positions(self) -> TranslationInputs:
+    def with_equal_source_positions(self) -> Self:
         """Return inputs in which every position of the source has the vector of the first."""
         table = present(self.weights.encoder_positions)
         return self.with_weights(encoder_positions=np.repeat(table[:1], len(table), axis=0))
 
-    def with_numbers(self, order: Array) -> TranslationInputs:
+    def with_numbers(self, order: Array) -> Self:
         """Return inputs in which the token numbered order[i] is numbered i."""
         numbers = np.argsort(order)
         renamed = self.with_weights(**self.renumbered(order))
         return replace(renamed, source=numbers[self.source], target=numbers[self.target])
 
-    def with_spare_token(self) -> TranslationInputs:
+    def with_spare_token(self) -> Self:
         """Return inputs in which the last token of the vocabulary does not occur."""
         last = self.vocabulary - 1
         return replace(self, source=self.source % last, target=self.target % last)
@@ -274,3 +289,8 @@ class TranslationInputs(ModelInputs):
     def _judged(self) -> Array:
         mask = self.target_padding_mask
         return np.ones(self.target.shape, dtype=bool) if mask is None else mask
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationInputs(AnyTranslationInputs, SampledInputs):
+    """Inputs of an encoder-decoder."""

@@ -10,7 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.estimates import attended
 from veriformer.conformance_tests.operations.attention_backward.estimates import attended_back
-from veriformer.conformance_tests.rounding.estimates import Estimate, added, projected
+from veriformer.conformance_tests.rounding.estimates import Estimate, Turn, added, projected
 from veriformer.conformance_tests.rounding.going_back import of_bias, of_matrix, through_matrix
 from veriformer.conformance_tests.rounding.precision import Precision
 from veriformer.reference.single_head import HasSingleHeadWeights
@@ -29,16 +29,25 @@ def multi_head_back(
     *,
     num_heads: int,
     num_kv_heads: int,
+    turn: Turn | None = None,
+    turn_back: Turn | None = None,
 ) -> tuple[Estimate, Estimate, Gradients]:
-    """Return the gradients of x, of the context and of each weight, biases where there are any."""
+    """Return the gradients of x, of the context and of each weight, biases where there are any.
+
+    A model with rotary positions turns the heads of queries and keys, and their gradients back.
+    """
     sources = {"q": (x, num_heads), "k": (context, num_kv_heads), "v": (context, num_kv_heads)}
     query, key, value = (
         _heads(projected(source, getattr(weights, f"w_{name}"), getattr(weights, f"b_{name}"), precision), count)
         for name, (source, count) in sources.items()
     )
+    if turn is not None:
+        query, key = turn(query), turn(key)
     merged = attended(query, key, value, visible, precision).mapped(reference.merge_heads)
     above = _heads(through_matrix(gradient, weights.w_o, precision), num_heads)
     of_heads = attended_back(query, key, value, above, visible, precision)
+    if turn_back is not None:
+        of_heads = turn_back(of_heads[0]), turn_back(of_heads[1]), of_heads[2]
     given = dict(zip("qkv", (one.mapped(reference.merge_heads) for one in of_heads), strict=True))
     gradients = {f"w_{name}": of_matrix(source, given[name], precision) for name, (source, _) in sources.items()}
     gradients["w_o"] = of_matrix(merged, gradient, precision)

@@ -114,19 +114,22 @@ def of_layer_norm(
     return Statistics(*known, direction, error, floor)
 
 
-def of_rms_norm(x: Array, eps: float, precision: Precision) -> Statistics:
-    """Return the statistics of root-mean-square normalisation."""
+def of_rms_norm(x: Array, eps: float, precision: Precision, x_error: Array | None = None) -> Statistics:
+    """Return the statistics of root-mean-square normalisation, whose vectors may be wrong by `x_error`."""
     unit = precision.stored
     exact = Normalised.of(x, eps)
     squared = precision.growth(x.shape[-1]) + 5.0 * unit
     root_error = np.full(exact.divisor.shape, 1.0 / np.sqrt(1.0 - squared) - 1.0 + 5.0 * unit)
     nothing, result = np.zeros(x.shape), exact.result
     none = np.zeros(exact.divisor.shape)
-    moved = (1.0 + root_error) * precision.underflow / exact.divisor
+    wrong = nothing + precision.underflow
+    if x_error is not None:
+        wrong = wrong + x_error
+        largest = exact.largest(x_error, centring=False)
+        root_error = (1.0 + root_error) * (exact.divisor / largest.divisor) - 1.0
+    moved = (1.0 + root_error) * wrong / exact.divisor
     error = moved + (root_error + 2.0 * unit) * np.abs(result)
-    return Statistics(
-        x, nothing + precision.underflow, nothing, none, exact.divisor, root_error, result, error, exact.divisor
-    )
+    return Statistics(x, wrong, nothing, none, exact.divisor, root_error, result, error, exact.divisor)
 
 
 def vector_bound(

@@ -31,3 +31,19 @@ def rotated(
     error = x.error.copy()
     error[..., first] = error[..., second] = bound
     return Estimate(value, error)
+
+
+def rotated_back(
+    gradient: Estimate,
+    positions: Array,
+    precision: Precision,
+    *,
+    base: float = 10000.0,
+    pairing: RotaryPairing = "interleaved",
+) -> Estimate:
+    """Return the gradients of heads before they were turned: pairs turn back as mirrored pairs turn forward."""
+    mirror = np.ones(gradient.value.shape[-1])
+    mirror[reference.pair_places(len(mirror), pairing)[1]] = -1.0
+    mirrored = Estimate(mirror * gradient.value, gradient.error)
+    turned = rotated(mirrored, positions, precision, base=base, pairing=pairing)
+    return Estimate(mirror * turned.value, turned.error)

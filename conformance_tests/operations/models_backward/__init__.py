@@ -1,0 +1,1 @@
+"""The gradients of whole Transformers by all their weights."""

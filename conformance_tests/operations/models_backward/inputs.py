@@ -1,0 +1,169 @@
+"""The inputs of the backward passes of whole Transformers, and the gradients that they return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.inputs import Shape
+from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
+from veriformer.conformance_tests.operations.gradients import GradientInputs
+from veriformer.conformance_tests.operations.models.bounds import ModelEstimates
+from veriformer.conformance_tests.operations.models.cases import ModelCase
+from veriformer.conformance_tests.operations.models.drawing import below
+from veriformer.conformance_tests.operations.models.inputs import AnyTokenInputs, AnyTranslationInputs
+from veriformer.conformance_tests.operations.models_backward.bounds import (
+    ModelGradients,
+    encoder_decoder_back,
+    stack_back,
+)
+from veriformer.conformance_tests.rounding.estimates import Estimate
+from veriformer.conformance_tests.rounding.precision import Precision
+from veriformer.conformance_tests.rounding.sublayers_back import Gradients
+from veriformer.reference import ModelConventions
+
+_CONVENTIONS = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
+
+
+def shapes_in(tree: Any, path: str = "") -> dict[str, Shape]:
+    """Return the shape of each array of a tree of records and lists, by its dotted path."""
+    if isinstance(tree, np.ndarray):
+        return {path: tree.shape}
+    if is_dataclass(tree):
+        members = [(member.name, getattr(tree, member.name)) for member in fields(tree)]
+    elif isinstance(tree, list | tuple):
+        members = [(str(number), one) for number, one in enumerate(tree)]
+    else:
+        return {}
+    return {
+        found: shape
+        for name, one in members
+        for found, shape in shapes_in(one, f"{path}.{name}" if path else name).items()
+    }
+
+
+def _drawn(case: ModelCase, shape: Shape) -> Array:
+    """Return gradients of a result, of the case's palette and from a generator of their own."""
+    generator = np.random.default_rng([case.seed, 2])
+    return round_to_dtype(fill(generator, shape, case.palette), case.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelBackwardInputs(SeveralResults, GradientInputs):
+    """What the backward passes of models have in common: the gradients of the results, 0 at padded tokens.
+
+    A weight's gradient is a sum over all tokens of all samples, so that no sample is a case of its own.
+    """
+
+    def _gradients(self, conventions: Conventions) -> Gradients:
+        raise NotImplementedError
+
+    def _parts_of(self, conventions: Conventions) -> ModelGradients:
+        chosen = ModelConventions(**{name: conventions[name] for name in _CONVENTIONS})
+        model: Any = self
+        return ModelGradients(ModelEstimates(model.config, chosen, Precision.of(self.dtype)))
+
+    @property
+    def parts(self) -> dict[str, Shape]:
+        """The gradients, each with the shape of its weight."""
+        model: Any = self
+        return {f"grad_{path}": shape for path, shape in shapes_in(model.weights).items()}
+
+    def expected(self, conventions: Conventions) -> Expected:
+        """Return the exact gradients and their error bounds, one after the other.
+
+        With eps outside the root the deviation of a vector of equal components has no derivative, and little is known
+        of one nearby: nothing is judged then.
+        """
+        found, precision = self._gradients(conventions), Precision.of(self.dtype)
+        judged = conventions["layer_norm_eps"] == "inside_root"
+        estimates = (found[name.removeprefix("grad_")] for name in self.parts)
+        return self.joined(
+            *(
+                Expected(one.value, one.error * precision.with_reference, np.full(one.value.shape, judged))
+                for one in estimates
+            )
+        )
+
+    def loosest_error(self, conventions: Conventions) -> Array:
+        """Return the error bound of an implementation that sees every token: see `Trial.equal`."""
+        unmasked: Any = {
+            name: None for name in ("padding_mask", "source_padding_mask", "target_padding_mask") if hasattr(self, name)
+        }
+        return replace(self, **unmasked).expected(conventions).allowed
+
+
+@dataclass(frozen=True, eq=False)
+class TokenBackwardInputs(ModelBackwardInputs, AnyTokenInputs):
+    """Inputs of an encoder or a language model, and the gradients of its results."""
+
+    grad_output: Array = field(kw_only=True)
+
+    @classmethod
+    def draw(cls, operation: str, case: ModelCase) -> Self:
+        """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
+        forward = AnyTokenInputs.draw(operation, case)
+        shape = AnyTokenInputs.result_shape.fget(forward)  # type: ignore[attr-defined]
+        given = {name: value for name, value in vars(forward).items() if not name.startswith("_")}
+        return cls(**given, grad_output=np.zeros(shape)).with_grad_output(_drawn(case, shape))
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the call, by the interface's names."""
+        return {**super().arguments(), "grad_output": self.grad_output}
+
+    def with_grad_output(self, grad_output: Array) -> Self:
+        """Return inputs with another gradient of the result, 0 at padded tokens."""
+        meaningful = np.where(self._judged()[..., None], grad_output, 0.0)
+        return replace(self, grad_output=round_to_dtype(meaningful, self.dtype))
+
+    def take_samples(self, index: Array) -> Self:
+        """Return the samples at `index`, with the gradients of their results."""
+        return replace(super().take_samples(index), grad_output=self.grad_output[index])
+
+    def _gradients(self, conventions: Conventions) -> Gradients:
+        gradient = Estimate.exact(self.grad_output)
+        parts = self._parts_of(conventions)
+        logits = not self._is_encoder
+        return stack_back(parts, self.tokens, self.weights, self._visible(False), gradient, with_logits=logits)
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationBackwardInputs(ModelBackwardInputs, AnyTranslationInputs):
+    """Inputs of an encoder-decoder, and the gradients of its logits."""
+
+    grad_output: Array = field(kw_only=True)
+
+    @classmethod
+    def draw(cls, operation: str, case: ModelCase) -> Self:
+        """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
+        forward = AnyTranslationInputs.draw(operation, case)
+        shape = (*forward.target.shape, forward.config.vocabulary_size)
+        given = {name: value for name, value in vars(forward).items() if not name.startswith("_")}
+        return cls(**given, grad_output=np.zeros(shape)).with_grad_output(_drawn(case, shape))
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the call, by the interface's names."""
+        return {**super().arguments(), "grad_output": self.grad_output}
+
+    def with_grad_output(self, grad_output: Array) -> Self:
+        """Return inputs with another gradient of the logits, 0 at padded tokens."""
+        meaningful = np.where(self._judged()[..., None], grad_output, 0.0)
+        return replace(self, grad_output=round_to_dtype(meaningful, self.dtype))
+
+    def take_samples(self, index: Array) -> Self:
+        """Return the samples at `index`, with the gradients of their logits."""
+        return replace(super().take_samples(index), grad_output=self.grad_output[index])
+
+    def _gradients(self, conventions: Conventions) -> Gradients:
+        real, source_real = (
+            np.ones(tokens.shape, dtype=bool) if mask is None else mask
+            for tokens, mask in ((self.target, self.target_padding_mask), (self.source, self.source_padding_mask))
+        )
+        visible = real[:, None, None, :] & below(self.length, True)
+        seen = source_real[:, None, None, :]
+        gradient, parts = Estimate.exact(self.grad_output), self._parts_of(conventions)
+        return encoder_decoder_back(parts, self.source, self.target, self.weights, visible, seen, gradient)

@@ -1,0 +1,195 @@
+"""The backward passes of the parts of which whole Transformers are composed, by configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from veriformer.reference.array_types import Array, Bool, Float, Float64, Int
+from veriformer.reference.blocks import Model
+from veriformer.reference.embedding_backward import token_embedding_backward
+from veriformer.reference.feed_forward_backward import (
+    bias_gradient,
+    feed_forward_backward,
+    gated_feed_forward_backward,
+    matrix_gradient,
+)
+from veriformer.reference.grouped_query import grouped_query_attention
+from veriformer.reference.grouped_query_backward import grouped_query_attention_backward
+from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayerWeights, NormWeights
+from veriformer.reference.model_weights import GainWeights, GatedLayerWeights
+from veriformer.reference.multi_head import merge_heads, split_heads
+from veriformer.reference.normalisation_backward import layer_norm_backward, rms_norm_backward
+from veriformer.reference.rotary import rotary_embedding
+from veriformer.reference.rotary_backward import rotary_embedding_backward
+from veriformer.reference.sublayers_backward import Differentiable, Stream, Sublayer, through_sublayers
+from veriformer.reference.weights import MultiHeadWeights
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The gradients of a table of tokens, of one of positions, and of the norm after both; None where there is none.
+
+    Shapes: table (N, E), positions (max_length, E).
+    Raises: nothing.
+    Source: Phuong & Hutter 2022, algorithms 1 and 2, differentiated.
+    """
+
+    table: Float64[Array, "N E"]
+    positions: Float64[Array, "max_length E"] | None
+    norm: Any
+
+
+@dataclass(frozen=True)
+class ModelBackward:
+    """The parts of a model with a configuration and conventions, backwards: each as its forward pass in `Model`.
+
+    Shapes: those of each method.
+    Raises: ValueError when an array does not fit.
+    Source: Phuong & Hutter 2022, algorithms 1 to 10, differentiated.
+    """
+
+    model: Model
+
+    def norm(self, weights: Any) -> Differentiable:
+        """Return the architecture's norm; where it has none, the identity, whose weights have no gradient."""
+        return Differentiable(lambda y: self.model.normalise(y, weights), lambda y, g: self._norm_back(y, weights, g))
+
+    def _norm_back(self, y: Stream, weights: Any, gradient: Stream) -> tuple[Stream, Any]:
+        if weights is None:
+            return gradient, None
+        config, conventions = self.model.config, self.model.conventions
+        if config.norm == "rms_norm":
+            of_y, gain = rms_norm_backward(y, weights.gamma, gradient, eps=config.eps, gain=conventions.rms_norm_gain)
+            return of_y, GainWeights(gain)
+        of_y, gain, shift = layer_norm_backward(
+            y, weights.gamma, weights.beta, gradient, eps=config.eps, eps_placement=conventions.layer_norm_eps
+        )
+        return of_y, NormWeights(gain, shift)
+
+    def network(self, weights: Any) -> Differentiable:
+        """Return the architecture's feed-forward network."""
+        settings: dict[str, Any] = {
+            "activation": self.model.config.activation,
+            "gelu_form": self.model.conventions.gelu_form,
+        }
+        network_back: Any = gated_feed_forward_backward if self.model.config.gated else feed_forward_backward
+        return Differentiable(
+            lambda y: self.model.transform(y, weights), lambda y, g: network_back(y, weights, g, **settings)
+        )
+
+    def attention(
+        self,
+        weights: Any,
+        mask: Bool[Array, "#B 1 #L #S"] | None,
+        memory: Float64[Array, "B S E"] | None = None,
+    ) -> Differentiable:
+        """Return attention of a stream to itself, or to a memory, whose gradient then comes with the weights'."""
+
+        def context(y: Stream) -> Stream:
+            return y if memory is None else memory
+
+        def backward(y: Stream, gradient: Stream) -> tuple[Stream, Any]:
+            of_queries, of_context, found = self._attend_back(y, context(y), weights, mask, gradient)
+            if memory is None:
+                return np.asarray(of_queries + of_context), found
+            return of_queries, (found, of_context)
+
+        return Differentiable(
+            lambda y: self.model.attend(y, context(y), weights, mask, places=self._places(y))[0], backward
+        )
+
+    def _places(self, y: Stream) -> Int[Array, " L"] | None:
+        return np.arange(y.shape[1]) if self.model.config.positions == "rotary" else None
+
+    def _attend_back(
+        self, x: Stream, context: Stream, weights: Any, mask: Any, gradient: Stream
+    ) -> tuple[Stream, Stream, MultiHeadWeights]:
+        config = self.model.config
+        query = split_heads(_projected(x, weights.w_q, weights.b_q), config.num_heads)
+        key = split_heads(_projected(context, weights.w_k, weights.b_k), config.num_kv_heads)
+        value = split_heads(_projected(context, weights.w_v, weights.b_v), config.num_kv_heads)
+        places = self._places(x)
+        turning: dict[str, Any] = {"base": config.rotary_base, "pairing": self.model.conventions.rotary_pairing}
+        turned_query, turned_key = query, key
+        if places is not None:
+            turned_query, turned_key = (rotary_embedding(one, places, **turning) for one in (query, key))
+        heads = merge_heads(grouped_query_attention(turned_query, turned_key, value, mask=mask))
+        above = split_heads(np.asarray(gradient @ weights.w_o.T), config.num_heads)
+        of_query, of_key, of_value = grouped_query_attention_backward(turned_query, turned_key, value, above, mask=mask)
+        if places is not None:
+            of_query = rotary_embedding_backward(query, places, of_query, **turning)
+            of_key = rotary_embedding_backward(key, places, of_key, **turning)
+        of_heads = dict(zip("qkv", map(merge_heads, (of_query, of_key, of_value)), strict=True))
+        sources = {"q": x, "k": context, "v": context, "o": heads}
+        given = {**of_heads, "o": gradient}
+        matrices = {f"w_{name}": matrix_gradient(source, given[name]) for name, source in sources.items()}
+        biases: dict[str, Any] = {
+            f"b_{name}": None if getattr(weights, f"b_{name}") is None else bias_gradient(one)
+            for name, one in given.items()
+        }
+        back = {name: one @ getattr(weights, f"w_{name}").T for name, one in of_heads.items()}
+        return np.asarray(back["q"]), np.asarray(back["k"] + back["v"]), MultiHeadWeights(**matrices, **biases)
+
+    def layer(self, x: Stream, weights: Any, mask: Any, gradient: Stream) -> tuple[Stream, Any]:
+        """Return the gradients of the stream and of the weights of an encoder's layer, or a language model's."""
+        sublayers = (
+            Sublayer(self.norm(weights.norm_1), self.attention(weights.self_attention, mask)),
+            Sublayer(self.norm(weights.norm_2), self.network(weights.feed_forward)),
+        )
+        first = self.model.config.norm_first
+        of_x, ((attention, norm_1), (network, norm_2)) = through_sublayers(x, sublayers, gradient, norm_first=first)
+        kind: Any = GatedLayerWeights if self.model.config.gated else EncoderLayerWeights
+        return of_x, kind(attention, norm_1, network, norm_2)
+
+    def decoder_layer(
+        self, x: Stream, memory: Stream, weights: Any, masks: tuple[Any, Any], gradient: Stream
+    ) -> tuple[Stream, Stream, DecoderLayerWeights]:
+        """Return the gradients of the stream, of the memory and of the weights of a decoder's layer."""
+        functions = (
+            self.attention(weights.self_attention, masks[0]),
+            self.attention(weights.cross_attention, masks[1], memory),
+            self.network(weights.feed_forward),
+        )
+        norms = map(self.norm, (weights.norm_1, weights.norm_2, weights.norm_3))
+        sublayers = [Sublayer(norm, function) for norm, function in zip(norms, functions, strict=True)]
+        first = self.model.config.norm_first
+        of_x, found = through_sublayers(x, sublayers, gradient, norm_first=first)
+        (attention, norm_1), ((cross, of_memory), norm_2), (network, norm_3) = found
+        return of_x, of_memory, DecoderLayerWeights(attention, norm_1, cross, norm_2, network, norm_3)
+
+    def embed(
+        self,
+        tokens: Int[Array, "B L"],
+        table: Float[Array, "N E"],
+        positions: Float[Array, "max_length E"] | None,
+        norm: Any,
+        gradient: Stream,
+    ) -> Embedded:
+        """Return the gradients of the tables; each row of the positions gets the sum over the samples."""
+        before = self.model.embed(tokens, table, positions, None)
+        gradient, of_norm = self._norm_back(before, norm, gradient)
+        scaled = self.model.config.scale_embedding
+        of_table = token_embedding_backward(tokens, table, gradient, scale_by_sqrt_d_model=scaled)
+        of_positions = None
+        if positions is not None:
+            of_positions = np.zeros_like(positions, dtype=np.float64)
+            of_positions[: tokens.shape[1]] = gradient.sum(axis=0)
+        return Embedded(of_table, of_positions, of_norm)
+
+    def unembed(
+        self,
+        x: Stream,
+        table: Float[Array, "N E"],
+        unembedding: Float[Array, "E N"] | None,
+        gradient: Float64[Array, "B L N"],
+    ) -> tuple[Stream, Float64[Array, "N E"] | None, Float64[Array, "E N"] | None]:
+        """Return the gradients of the stream, of the table where it is tied, and of the unembedding where not."""
+        if unembedding is None:
+            return np.asarray(gradient @ np.asarray(table)), matrix_gradient(gradient, x), None
+        return np.asarray(gradient @ np.asarray(unembedding).T), None, matrix_gradient(x, gradient)
+
+
+def _projected(x: Stream, weight: Any, bias: Any) -> Stream:
+    return np.asarray(x @ weight if bias is None else x @ weight + bias)

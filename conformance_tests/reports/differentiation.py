@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from veriformer.spec.operations import Operation
+
+# A record of weights as JAX sees it: the arrays in it, and their names.
+_TREE = (
+    "jax.tree_util.register_pytree_node(",
+    "    SimpleNamespace,",
+    "    lambda node: (tuple(vars(node).values()), tuple(vars(node))),",
+    "    lambda names, values: SimpleNamespace(**dict(zip(names, values))),",
+    ")",
+)
 
 
 def derived_call(
-    framework: str, forward: str, positional: Sequence[str], keywords: Sequence[str], result: str
+    framework: str,
+    operation: Operation,
+    handed: Mapping[str, str],
+    keywords: Sequence[str],
+    result: str,
+    arrays: Mapping[str, Sequence[str]],
 ) -> list[str]:
-    """Return the lines that call a forward pass and differentiate its result.
+    """Return the lines that call a forward pass and differentiate its result by the arguments of a backward pass.
 
-    The last positional argument is the gradient of the result; `result` is the name of the gradients.
+    `handed` are the expressions of its positional arguments, `keywords` those of the others; `arrays` are the
+    expressions of all arrays of each argument that is a record, by the argument's name. `result` is the name of what
+    the backward pass returns: a gradient, or the list of all, record by record.
     """
-    *inputs, cotangent = positional
+    remark = f"# The backward pass is {framework}'s own, by automatic differentiation of {operation.forward}."
+    inputs = {name: text for name, text in handed.items() if name != "grad_output"}
     given = "".join(f", {keyword}" for keyword in keywords)
-    remark = f"# The backward pass is {framework}'s own, by automatic differentiation of {forward}."
+    call = f"implementation.{operation.forward}({', '.join(inputs)}{given})"
+    several = operation.returns_several_arrays
+    lines = [f"{name} = {text}" for name, text in inputs.items() if text != name]
     if framework == "torch":
+        leaves = [leaf for name in operation.differentiated for leaf in arrays.get(name, (name,))]
+        gradients = f"torch.autograd.grad(output, leaves, {handed['grad_output']}, materialize_grads=True)"
         return [
             remark,
-            f"leaves = [array.detach().requires_grad_() for array in ({', '.join(inputs)})]",
-            f"output = implementation.{forward}(*leaves{given})",
-            f"{result} = torch.autograd.grad(output, leaves, {cotangent}, materialize_grads=True)",
+            *lines,
+            f"leaves = [{', '.join(leaves)}]",
+            "for leaf in leaves:",
+            "    leaf.requires_grad_()",
+            f"output = {call}",
+            f"{result} = {gradients if several else f'{gradients}[0]'}",
         ]
+    by = ", ".join(operation.differentiated)
+    flat = f"jax.tree.leaves(backward({handed['grad_output']}))"
     return [
         remark,
-        f"output, backward = jax.vjp(lambda *leaves: implementation.{forward}(*leaves{given}), {', '.join(inputs)})",
-        f"{result} = backward({cotangent})",
+        *(_TREE if arrays else ()),
+        *lines,
+        f"output, backward = jax.vjp(lambda {by}: {call}, {by})",
+        f"{result} = {flat if several else f'{flat}[0]'}",
     ]

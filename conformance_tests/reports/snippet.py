@@ -115,9 +115,12 @@ class _Script:
         lines += self._remarks(operation, number, record)
         returned = f"{result}, {_cache_name(number)}" if "cache" in operation.results else result
         if record.derived_from:
-            lines += derived_call(self.framework, record.derived_from, positional, keywords, result)
+            given = {name: handed[name] for name in operation.positional if name in handed}
+            records = {name: _arrays_in(names[name], record.arguments[name]) for _, name in operation.records}
+            lines += derived_call(self.framework, operation, given, keywords, result, records)
         else:
             lines.append(f"{returned} = implementation.{operation.name}({', '.join([*positional, *keywords])})")
+            lines += _taken_apart(operation, result, record)
         return lines + self._turned_back(operation, result, record)
 
     def _variable(self, name: str, value: Any, dtype: str, lines: list[str]) -> str:
@@ -250,6 +253,46 @@ class _Script:
     def _expected_text(self) -> str:
         expected = self.counterexample.verdict.expected
         return expected if isinstance(expected, str) else nested(expected, digits=_DIGITS)
+
+
+def _arrays_in(name: str, value: Any) -> list[str]:
+    """Return the expressions of all arrays of an argument: `weights.layers[0].w_1`."""
+    if isinstance(value, np.ndarray):
+        return [name]
+    if isinstance(value, list | tuple):
+        return [found for place, part in enumerate(value) for found in _arrays_in(f"{name}[{place}]", part)]
+    if value is None or isinstance(value, bool | int | float | str):
+        return []
+    return [found for member, part in members(value) for found in _arrays_in(f"{name}.{member}", part)]
+
+
+def _taken_apart(operation: Operation, result: str, record: CallRecord) -> list[str]:
+    """Return the lines that put the arrays of a record that was returned behind each other, as they are judged."""
+    if not operation.records:
+        return []
+    arrays = [
+        path.removeprefix(f"{name}.").replace("[", ".").replace("]", "")
+        for _, name in operation.records
+        for path in _arrays_in(name, record.arguments[name])
+    ]
+    plain = len(operation.results) - len(operation.records)
+    found = result if len(operation.results) > 1 else f"[{result}]"
+    return [
+        "",
+        "",
+        "def at(tree, path):",
+        '    for name in path.split("."):',
+        "        if isinstance(tree, (list, tuple)) and name.isdecimal():",
+        "            tree = tree[int(name)]",
+        "        else:",
+        "            tree = tree[name] if isinstance(tree, dict) else getattr(tree, name)",
+        "    return tree",
+        "",
+        "",
+        f"returned = {found}",
+        f"paths = {arrays!r}",
+        f"{result} = [*returned[:{plain}], *(at(returned[{plain}], path) for path in paths)]",
+    ]
 
 
 def _cache_name(number: int) -> str:

@@ -12,6 +12,7 @@ from veriformer.conformance_tests import check
 from veriformer.conformance_tests.core.counterexample import Counterexample
 from veriformer.conformance_tests.core.subject import CallRecord
 from veriformer.conformance_tests.core.verdict import compare
+from veriformer.conformance_tests.mistakes import planted
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.reports.literals import NOTATIONS, nested, scalar
@@ -220,3 +221,36 @@ def test_a_tiling_implementation_gets_its_heads_reordered() -> None:
     script = reproduce("m", "numpy", counterexample, conventions={"kv_grouping": "tile"})
     assert "query[:, [0, 2, 1, 3]]" in script
     assert "result = result[:, [0, 2, 1, 3]]" in script
+
+
+# A source of mistakes, and the law whose counterexample is written out: with integer arguments, records of weights,
+# records that are dictionaries, and lists of layers.
+SCRIPTS = (
+    ("gradients_of_activations_jax", "gelu_backward.grad_x"),
+    ("gradients_of_activations_torch", "silu_backward.grad_x"),
+    ("gradients_of_embeddings_jax", "embedding_backward.grad_table"),
+    ("gradients_of_losses_torch", "cross_entropy_backward.grad_logits"),
+    ("gradients_of_rotary_torch", "rotary_backward.grad_x"),
+    ("gradients_of_normalisation_torch", "layer_norm_backward.grad_x"),
+    ("gradients_of_networks_numpy", "feed_forward_backward.grad_w_1"),
+    ("gradients_of_networks_numpy", "gated_feed_forward_backward.grad_w_up"),
+    ("gradients_of_networks_torch", "feed_forward_backward.grad_w_1"),
+    ("gradients_of_networks_jax", "gated_feed_forward_backward.grad_w_gate"),
+    ("gradients_of_multi_head_numpy", "multi_head_backward.grad_w_o"),
+    ("gradients_of_multi_head_torch", "single_head_backward.grad_x"),
+    ("gradients_of_layers_torch", "decoder_layer_backward.grad_memory"),
+)
+
+
+@pytest.mark.parametrize(("source", "law"), SCRIPTS)
+def test_a_script_prints_the_wrong_gradient(source: str, law: str, tmp_path: Path) -> None:
+    mistake = next(one for one in planted() if one.source == source and law in one.laws)
+    pytest.importorskip(mistake.framework)
+    file = tmp_path / "mistaken.py"
+    file.write_text(mistake.source_text(), encoding="utf-8")
+    report = check(str(file), laws=(law,))
+    (result,) = (one for one in report.results if one.law.id == law)
+    assert result.counterexample is not None
+    shown = printed(script_of(report, law), tmp_path)
+    verdict = result.counterexample.verdict
+    np.testing.assert_allclose(np.asarray(shown["got"]), np.asarray(verdict.actual), rtol=1e-5, atol=1e-6)

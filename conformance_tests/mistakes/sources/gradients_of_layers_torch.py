@@ -15,7 +15,11 @@ def attend(x, context, weights, num_heads, visible):
     query = split(functional.linear(x, weights.w_q.T, weights.b_q), num_heads)
     key = split(functional.linear(context, weights.w_k.T, weights.b_k), num_heads)
     value = split(functional.linear(context, weights.w_v.T, weights.b_v), num_heads)
-    heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=visible)
+    logits = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
+    if visible is None:
+        visible = torch.ones_like(logits, dtype=torch.bool)
+    weights_of_keys = torch.softmax(logits.masked_fill(~visible, torch.finfo(logits.dtype).min), dim=-1)
+    heads = weights_of_keys.masked_fill(~visible, 0.0) @ value
     return functional.linear(heads.transpose(1, 2).flatten(-2), weights.w_o.T, weights.b_o)
 
 

@@ -8,6 +8,16 @@ from torch.nn import functional
 framework = "torch"
 
 
+def slope_of(activation, z):
+    if activation == "relu":
+        return (z > 0).to(z.dtype)
+    if activation == "silu":
+        gate = torch.sigmoid(z)
+        return gate * (1 + z * (1 - gate))
+    gate = 0.5 * (1 + torch.erf(z / math.sqrt(2)))
+    return gate + z * torch.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+
+
 class Linear(torch.autograd.Function):
     @staticmethod
     def forward(context, x, weight, bias):
@@ -25,43 +35,40 @@ class Linear(torch.autograd.Function):
         return grad_x, rows.T @ grad_rows, grad_bias
 
 
-class GatedUnits(torch.autograd.Function):
+class Units(torch.autograd.Function):
     @staticmethod
-    def forward(context, gate, up):
-        context.save_for_backward(gate, up)
-        return functional.silu(gate) * up
-
-    @staticmethod
-    def backward(context, grad_hidden):
-        gate, up = context.saved_tensors
-        share = torch.sigmoid(gate)
-        active = gate * share
-        grad_gate = grad_hidden * up * share * (1 + gate * (1 - share))
-        grad_up = grad_hidden * active
-        return grad_gate, grad_up
-
-
-class GeluUnits(torch.autograd.Function):
-    @staticmethod
-    def forward(context, z):
+    def forward(context, z, activation):
         context.save_for_backward(z)
-        return functional.gelu(z)
+        context.activation = activation
+        return getattr(functional, activation)(z)
 
     @staticmethod
     def backward(context, grad_output):
         (z,) = context.saved_tensors
-        share = 0.5 * (1 + torch.erf(z / math.sqrt(2)))
-        density = torch.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-        return grad_output * (share + z * density)
+        return grad_output * slope_of(context.activation, z), None
+
+
+class GatedUnits(torch.autograd.Function):
+    @staticmethod
+    def forward(context, gate, up, activation):
+        context.save_for_backward(gate, up)
+        context.activation = activation
+        return getattr(functional, activation)(gate) * up
+
+    @staticmethod
+    def backward(context, grad_hidden):
+        gate, up = context.saved_tensors
+        active = getattr(functional, context.activation)(gate)
+        grad_gate = grad_hidden * up * slope_of(context.activation, gate)
+        grad_up = grad_hidden * active
+        return grad_gate, grad_up, None
 
 
 def feed_forward(x, weights, *, activation):
     z = Linear.apply(x, weights.w_1, weights.b_1)
-    hidden = GeluUnits.apply(z) if activation == "gelu" else getattr(functional, activation)(z)
-    return Linear.apply(hidden, weights.w_2, weights.b_2)
+    return Linear.apply(Units.apply(z, activation), weights.w_2, weights.b_2)
 
 
 def gated_feed_forward(x, weights, *, activation):
     gate, up = Linear.apply(x, weights.w_gate, None), Linear.apply(x, weights.w_up, None)
-    hidden = GatedUnits.apply(gate, up) if activation == "silu" else getattr(functional, activation)(gate) * up
-    return Linear.apply(hidden, weights.w_down, None)
+    return Linear.apply(GatedUnits.apply(gate, up, activation), weights.w_down, None)

@@ -169,8 +169,8 @@ PARTS_RETURNED = Decision(
     (
         standard("all", lambda parts: parts),
         mistake("key_detached", lambda parts: (parts[0], _left_out(parts[1]), parts[2])),
-        neighbour("no_query", lambda parts: (_left_out(parts[0]), *parts[1:]), "nothing flows back to the queries"),
-        neighbour("no_value", lambda parts: (*parts[:2], _left_out(parts[2])), "nothing flows back to the values"),
+        mistake("gradient_cut_off", lambda parts: (_left_out(parts[0]), *parts[1:]), "no_query"),
+        mistake("gradient_cut_off", lambda parts: (*parts[:2], _left_out(parts[2])), "no_value"),
         neighbour(
             "query_and_key_exchanged", lambda parts: _exchanged(parts, 0, 1), "queries and keys get each other's"
         ),

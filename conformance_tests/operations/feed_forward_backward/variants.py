@@ -11,7 +11,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.activations_backward.variants import GELU_BACKWARD, SILU_BACKWARD
 from veriformer.conformance_tests.operations.feed_forward.variants import WHICH_ACTIVATION
 from veriformer.conformance_tests.variants.decision import Decision, mistake, neighbour, standard
-from veriformer.conformance_tests.variants.family import Arguments, Family, NotDefined, Point
+from veriformer.conformance_tests.variants.family import Arguments, Family, Point
 
 # What only a kernel of their own gets wrong is no decision of a network, nor what a cut-off gradient of it is.
 _KEPT = ("grid", "written", "place", "passed")
@@ -31,10 +31,8 @@ def _activated(activation: str, z: Array, point: Point) -> Array:
     return reference.activate(activation, z, gelu_form=known)  # type: ignore[arg-type]
 
 
-def _at_input(back: Callable[[Array, Array], Array], gradient: Array, x: Array) -> Array:
-    if x.shape != gradient.shape:
-        raise NotDefined
-    return back(x, gradient)
+def _at_input(back: Callable[[Array, Array], Array], gradient: Array, z: Array, x: Array) -> Array:
+    return back(x if x.shape == z.shape else z, gradient)
 
 
 # Of the function that returns dz for a z and what it is multiplied by; dh; z; activated hidden units; b_1; and x.
@@ -60,7 +58,7 @@ SLOPE = Decision(
         mistake("network_backward_activated_again", lambda back, gradient, z, h, bias, x: gradient * h),
         mistake(
             "activation_backward_at_wrong_tensor",
-            lambda back, gradient, z, h, bias, x: _at_input(back, gradient, x),
+            lambda back, gradient, z, h, bias, x: _at_input(back, gradient, z, x),
         ),
         neighbour(
             "twice", lambda back, gradient, z, h, bias, x: back(z, back(z, gradient)), "the slope is applied twice"
@@ -70,17 +68,12 @@ SLOPE = Decision(
 )
 
 
-def _of_square(matrix: Array) -> Array:
-    if matrix.shape[0] != matrix.shape[1]:
-        raise NotDefined
-    return matrix
-
-
 def transposed(slug: str) -> tuple[Any, ...]:
     """Return the options of a decision how a gradient passes a matrix; the slug names the mistake."""
     return (
         standard("transposed", lambda matrix: matrix.T),
-        mistake(slug, _of_square),
+        # Elsewhere the product is not defined, and the program does something about it.
+        mistake(slug, lambda matrix: matrix if matrix.shape[0] == matrix.shape[1] else matrix.T),
     )
 
 

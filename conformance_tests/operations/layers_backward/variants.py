@@ -11,25 +11,50 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.feed_forward_backward.variants import FEED_FORWARD_BACKWARD
+from veriformer.conformance_tests.operations.layers.variants.masks import (
+    CAUSALITY,
+    ENCODER_MASK,
+    MASKS_TOGETHER,
+    MEMORY_MASK,
+    MEMORY_PADDING,
+    PADDING,
+    memory_visible,
+    own_visible,
+)
 from veriformer.conformance_tests.operations.multi_head_backward.variants import LOST, MULTI_HEAD_BACKWARD
 from veriformer.conformance_tests.operations.normalisation_backward.variants import LAYER_NORM_BACKWARD
-from veriformer.conformance_tests.variants.decision import Decision, mistake, neighbour, standard
+from veriformer.conformance_tests.variants.decision import Decision, Option, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.family import Arguments, Family, Point
+
+Choose = Callable[..., Any]
+
+
+def _placed(slug: str, right: Choose, wrong: Choose) -> tuple[Option, ...]:
+    """Return a mistake in layers of both kinds, and in those of one kind, whose branch of a program has it."""
+    return (
+        mistake(slug, lambda norm_first, *given: wrong(*given)),
+        mistake(slug, lambda norm_first, *given: (wrong if norm_first else right)(*given), f"{slug}_in_pre_norm"),
+        mistake(slug, lambda norm_first, *given: (right if norm_first else wrong)(*given), f"{slug}_in_post_norm"),
+    )
+
+
+def _sum(above: Array, through: Array) -> Array:
+    return np.asarray(above + through)
+
 
 # Of the gradient that comes from above and of that through the sublayer: what the stream gets.
 RESIDUAL = Decision(
     "residual",
     "Which gradients does the stream get?",
     (
-        standard("both", lambda above, through: above + through),
-        mistake("residual_gradient_forgotten", lambda above, through: through),
-        mistake("sublayer_gradient_forgotten", lambda above, through: above),
-        neighbour("twice", lambda above, through: 2.0 * above + through, "the residual path counts twice"),
-        neighbour("halved", lambda above, through: 0.5 * (above + through), "the two gradients are averaged"),
+        standard("both", lambda norm_first, above, through: above + through),
+        *_placed("residual_gradient_forgotten", _sum, lambda above, through: through),
+        *_placed("sublayer_gradient_forgotten", _sum, lambda above, through: above),
+        neighbour("twice", lambda norm_first, above, through: 2.0 * above + through, "the residual path counts twice"),
+        neighbour("halved", lambda norm_first, above, through: 0.5 * (above + through), "the gradients are averaged"),
     ),
 )
-# Of the gradient before and behind a norm, what passes the residual path of a post-norm layer; and, in a pre-norm
-# layer, what passes the norm.
+# Of the gradient before and behind a norm: what passes the residual path of a post-norm layer.
 AROUND = Decision(
     "around_norm",
     "Which gradient passes the residual path?",
@@ -38,13 +63,27 @@ AROUND = Decision(
         mistake("residual_gradient_around_norm", lambda norm_first, above, behind: above),
     ),
 )
+INTO_SUBLAYER = Decision(
+    "into_sublayer",
+    "Does a sublayer get a gradient?",
+    (
+        standard("yes", lambda norm_first, gradient: gradient),
+        *_placed("gradient_cut_off", lambda gradient: gradient, np.zeros_like),
+    ),
+)
+
+
+def _by_jacobian(back: Array, gradient: Array, gamma: Array) -> Array:
+    return back
+
+
 THROUGH_NORM = Decision(
     "through_norm",
     "How does the gradient pass a norm?",
     (
-        standard("by_its_jacobian", lambda back, gradient, gamma: back),
-        mistake("norm_backward_skipped", lambda back, gradient, gamma: gradient),
-        mistake("norm_backward_skipped", lambda back, gradient, gamma: gradient * gamma, "by_its_gain_alone"),
+        standard("by_its_jacobian", lambda norm_first, back, gradient, gamma: back),
+        *_placed("norm_backward_skipped", _by_jacobian, lambda back, gradient, gamma: gradient),
+        mistake("norm_backward_skipped", lambda norm_first, back, gradient, gamma: gradient * gamma, "by_its_gain"),
     ),
 )
 PATHS = Decision(
@@ -88,10 +127,10 @@ def _shapes(weights: Any) -> list[tuple[int, ...]]:
 
 
 def _attention(
-    arguments: Arguments, role: str, norm: Any, context: Array | None, mask: Array | None, point: Point, *, causal: bool
+    arguments: Arguments, role: str, norm: Any, context: Array | None, mask: Array | None, point: Point
 ) -> _Sublayer:
     weights = getattr(arguments["weights"], role)
-    settings = {"num_heads": arguments["num_heads"], "mask": mask, "is_causal": causal}
+    settings = {"num_heads": arguments["num_heads"], "mask": mask}
 
     def backward(y: Array, gradient: Array) -> tuple[Array, list[Array]]:
         given = y if context is None else context
@@ -136,12 +175,13 @@ def _normalised(x: Array, norm: Any, eps: float, point: Point) -> Array:
     return reference.layer_norm(x, norm.gamma, norm.beta, eps=eps, eps_placement=_placement(point))
 
 
-def _norm_back(x: Array, norm: Any, eps: float, gradient: Array, point: Point) -> tuple[Array, list[Array]]:
+def _norm_back(x: Array, norm: Any, arguments: Arguments, gradient: Array, point: Point) -> tuple[Array, list[Array]]:
+    eps, first = arguments["eps"], arguments["norm_first"]
     joined = point.part("norms").result(
         {"x": x, "gamma": norm.gamma, "beta": norm.beta, "grad_output": gradient, "eps": eps}
     )
     of_x, gain, shift = _split(joined, [x.shape, norm.gamma.shape, norm.beta.shape])
-    return np.asarray(point["through_norm"](of_x, gradient, norm.gamma)), [gain, shift]
+    return np.asarray(point["through_norm"](first, of_x, gradient, norm.gamma)), [gain, shift]
 
 
 def _through(arguments: Arguments, sublayers: Sequence[_Sublayer], point: Point) -> tuple[Array, list[list[Array]]]:
@@ -157,26 +197,24 @@ def _through(arguments: Arguments, sublayers: Sequence[_Sublayer], point: Point)
     found: list[list[Array]] = []
     for sublayer, y in zip(reversed(sublayers), reversed(streams), strict=True):
         if first:
-            behind, of_weights = sublayer.backward(_normalised(y, sublayer.norm, eps, point), gradient)
-            through, of_norm = _norm_back(y, sublayer.norm, eps, behind, point)
-            gradient = point["residual"](point["around_norm"](first, gradient, gradient), through)
+            read, given = _normalised(y, sublayer.norm, eps, point), point["into_sublayer"](first, gradient)
+            behind, of_weights = sublayer.backward(read, given)
+            through, of_norm = _norm_back(y, sublayer.norm, arguments, behind, point)
+            gradient = point["residual"](first, point["around_norm"](first, gradient, gradient), through)
         else:
-            behind, of_norm = _norm_back(y + sublayer.forward(y), sublayer.norm, eps, gradient, point)
-            through, of_weights = sublayer.backward(y, behind)
-            gradient = point["residual"](point["around_norm"](first, gradient, behind), through)
+            behind, of_norm = _norm_back(y + sublayer.forward(y), sublayer.norm, arguments, gradient, point)
+            through, of_weights = sublayer.backward(y, point["into_sublayer"](first, behind))
+            gradient = point["residual"](first, point["around_norm"](first, gradient, behind), through)
         found.append([*of_weights, *of_norm])
     return np.asarray(gradient), found[::-1]
 
 
-def _keys(real: Array | None) -> Array | None:
-    return None if real is None else real[:, None, None, :]
-
-
 def encoder_layer_backward(arguments: Arguments, point: Point) -> Array:
     """Return the gradients of an encoder layer at a point of its family, one after the other."""
-    weights, mask = arguments["weights"], _keys(arguments.get("padding_mask"))
+    weights, padding, queries = arguments["weights"], arguments.get("padding_mask"), arguments["x"].shape[1]
+    mask = point["encoder_mask"](point["padding"](padding, queries), padding, queries)
     sublayers = (
-        _attention(arguments, "self_attention", weights.norm_1, None, mask, point, causal=False),
+        _attention(arguments, "self_attention", weights.norm_1, None, mask, point),
         _network(arguments, weights.norm_2, point),
     )
     gradient, found = _through(arguments, sublayers, point)
@@ -186,10 +224,12 @@ def encoder_layer_backward(arguments: Arguments, point: Point) -> Array:
 def decoder_layer_backward(arguments: Arguments, point: Point) -> Array:
     """Return the gradients of a decoder layer at a point of its family, one after the other."""
     weights, memory = arguments["weights"], arguments["memory"]
-    mask, memory_mask = _keys(arguments.get("padding_mask")), _keys(arguments.get("memory_padding_mask"))
+    padding, queries = arguments.get("padding_mask"), arguments["x"].shape[1]
+    mask = own_visible(point, padding, queries)
+    seen = memory_visible(point, arguments.get("memory_padding_mask"), padding, queries, memory.shape[1])
     sublayers = (
-        _attention(arguments, "self_attention", weights.norm_1, None, mask, point, causal=True),
-        _attention(arguments, "cross_attention", weights.norm_2, memory, memory_mask, point, causal=False),
+        _attention(arguments, "self_attention", weights.norm_1, None, mask, point),
+        _attention(arguments, "cross_attention", weights.norm_2, memory, seen, point),
         _network(arguments, weights.norm_3, point),
     )
     gradient, (of_self, (of_memory, *of_cross), of_network) = _through(arguments, sublayers, point)
@@ -199,16 +239,16 @@ def decoder_layer_backward(arguments: Arguments, point: Point) -> Array:
 # What shows in attention alone, and what decides about masks that a layer makes itself.
 _WITHIN = MULTI_HEAD_BACKWARD.without("into_context", "shared_heads")
 _NETWORK = FEED_FORWARD_BACKWARD.without("residual")
-_OWN = (RESIDUAL, AROUND, THROUGH_NORM, PATHS)
+_OWN = (RESIDUAL, AROUND, INTO_SUBLAYER, THROUGH_NORM, PATHS)
 ENCODER_LAYER_BACKWARD = Family(
     "encoder_layer_backward",
-    _OWN,
+    (*_OWN, PADDING, ENCODER_MASK),
     encoder_layer_backward,
     {"self_attention": _WITHIN, "norms": LAYER_NORM_BACKWARD, "feed_forward": _NETWORK},
 )
 DECODER_LAYER_BACKWARD = Family(
     "decoder_layer_backward",
-    (*_OWN, MEMORY),
+    (*_OWN, MEMORY, PADDING, CAUSALITY, MASKS_TOGETHER, MEMORY_PADDING, MEMORY_MASK),
     decoder_layer_backward,
     {
         "self_attention": _WITHIN,

@@ -106,11 +106,20 @@ WITHIN = ATTENTION_BACKWARD.without(
     "softcap_slope",
     "blocks",
     "block_places",
-    "parts_returned",
+    "parts_returned=query_and_key_exchanged",
+    "parts_returned=key_and_value_exchanged",
     "keys=mean_of_samples",
     "keys=sum_of_samples",
     "queries=mean_of_samples",
     "queries=sum_of_samples",
+)
+
+
+# The gradient of the keys' bias is 0: what is summed wrongly is 0 too, but for sums that are no sums.
+_SUM = bias_sum("b_k")
+_OF_ONE = ("bias_gradient_not_summed_over_rows", "of_last_vector", "bias_gradient_only_first_axis_summed")
+_KEY_BIAS = Decision(
+    _SUM.name, _SUM.question, (_SUM.standard, *(option for option in _SUM.options if option.name in _OF_ONE))
 )
 
 
@@ -128,10 +137,11 @@ def _attended(arguments: Arguments, heads: list[Array], gradient: Array, point: 
     group = heads[0].shape[1] // heads[1].shape[1]
     query, key, value = heads[0], *(np.repeat(one, group, axis=1) for one in heads[1:])
     given = {"query": query, "key": key, "value": value, "grad_output": gradient, **optional}
+    obeyed = point.part("attention")["causal_beside_mask"](given)
     visible = reference.visible_keys(
         (*query.shape[:3], key.shape[2]),
-        mask=optional.get("mask"),
-        is_causal=bool(optional.get("is_causal")),
+        mask=obeyed.get("mask"),
+        is_causal=bool(obeyed.get("is_causal")),
         causal_alignment=_alignment(point),
     )
     merged = reference.merge_heads(reference.scaled_dot_product_attention(query, key, value, mask=visible))
@@ -186,7 +196,8 @@ MULTI_HEAD_BACKWARD = Family(
         LAST_INPUT,
         HEADS_GRADIENT,
         *(matrix_sum(f"w_{name}") for name in "qkvo"),
-        *(bias_sum(f"b_{name}") for name in "qkvo"),
+        *(bias_sum(f"b_{name}") for name in "qvo"),
+        _KEY_BIAS,
     ),
     multi_head_backward,
     {"attention": WITHIN},

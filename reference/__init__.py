@@ -39,6 +39,7 @@ from veriformer.reference.model_weights import (
     weight_tree,
 )
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
+from veriformer.reference.next_token import next_token_loss, next_token_loss_backward
 from veriformer.reference.normalisation import layer_norm, rms_norm
 from veriformer.reference.normalisation_backward import layer_norm_backward, rms_norm_backward
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
@@ -105,6 +106,8 @@ __all__ = [
     "merge_attention",
     "merge_heads",
     "multi_head_attention",
+    "next_token_loss",
+    "next_token_loss_backward",
     "padding_mask",
     "pair_places",
     "parameter_count",

@@ -95,6 +95,8 @@ WRONG = {
     "masked_softmax": (LOGITS, SEEN[..., :6]),
     "merge_heads": (X,),
     "multi_head_attention": (X, np.ones((2, 7, 5)), WEIGHTS),
+    "next_token_loss": (X, np.ones((2, 4), dtype=int)),
+    "next_token_loss_backward": (X, np.ones((2, 3), dtype=int), np.ones(2)),
     "padding_mask": (np.ones((2, 1), dtype=int), 3),
     "pair_places": (4, "quarter"),
     "relative_position_bucket": (np.ones((2, 3)),),

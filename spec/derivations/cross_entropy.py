@@ -270,8 +270,10 @@ AVERAGE = (
     Step(
         "A mean is that of its parts, weighted by their numbers of targets",
         written(
-            lambda: (first_count * (first_sum / first_count) + second_count * (second_sum / second_count))
-            / (first_count + second_count)
+            lambda: (
+                (first_count * (first_sum / first_count) + second_count * (second_sum / second_count))
+                / (first_count + second_count)
+            )
         ),
         (first_sum + second_sum) / (first_count + second_count),
         "A part's mean, times its number of kept targets, is the sum of its losses. Equal parts have the same mean.",

@@ -94,6 +94,16 @@ def next_token_loss(logits, tokens, *, ignore_index=-100):
 """,
 }
 
+BACKWARD = """
+def next_token_loss_backward(logits, tokens, grad_output, *, ignore_index=-100):
+    targets = tokens[:, 1:]
+    use = targets != ignore_index
+    p = torch.softmax(logits, -1)
+    hit = F.one_hot(targets.where(use, 0), logits.shape[-1])
+    judged = (p[:, :-1] - hit) * use[..., None]
+    return torch.cat([judged, p[:, -1:]], 1) * (grad_output / use.sum())
+"""
+
 
 def written(tmp_path: Path, text: str) -> str:
     path = tmp_path / "program.py"
@@ -118,3 +128,9 @@ def test_a_wrong_program_is_caught_and_named(slug: str, tmp_path: Path) -> None:
     named = {one for found in report.diagnoses for suspect in found.suspects for one in suspect.mistakes}
     assert any(one.status == "failed" for one in report.results)
     assert slug in named
+
+
+def test_probabilities_left_at_the_last_tokens_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    report = check(written(tmp_path, BACKWARD))
+    assert [one.suspects[0].mistakes for one in report.diagnoses] == [("next_token_gradient_at_last",)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.loss_backward.variants import DIFFERENCE, PROBABILITIES, ROWS
 from veriformer.conformance_tests.operations.next_token.variants import IGNORED
@@ -93,6 +94,19 @@ COUNT = Decision(
     ),
 )
 
+# Of the gradients, the probabilities at the last tokens (B, 1, N), and by what gradients are multiplied.
+LAST = Decision(
+    "last_rows",
+    "What gradient have the logits of the last tokens?",
+    (
+        standard("as_the_shift_leaves_them", lambda result, weights, factor: result),
+        mistake(
+            "next_token_gradient_at_last",
+            lambda result, weights, factor: np.concatenate([result[:, :-1], factor * weights], axis=1),
+        ),
+    ),
+)
+
 OWN = Decision(
     "own_gradient",
     "By what are the gradients multiplied?",
@@ -115,13 +129,14 @@ def compute(arguments: Arguments, point: Point) -> Array:
     weights = point["probabilities"](logits, arguments.get("dtype", "float64"))
     rows = point["ignored_rows"](point["difference"](weights, one_hot, one_hot), kept)
     before = np.ones(tokens.shape, dtype=bool) if ignored is None else tokens != ignored
-    count = point["count"](kept, before)
-    return np.asarray(point["written"](back(point["own_gradient"](gradient) / count * rows), given))
+    factor = point["own_gradient"](gradient) / point["count"](kept, before)
+    last = reference.softmax(given[:, -1:])
+    return np.asarray(point["written"](point["last_rows"](back(factor * rows), last, factor), given))
 
 
 NEXT_TOKEN_LOSS_BACKWARD = Family(
     "next_token_loss_backward",
-    (SHIFT, PROBABILITIES, IGNORED, DIFFERENCE, COUNT, OWN, ROWS, WRITTEN),
+    (SHIFT, PROBABILITIES, IGNORED, DIFFERENCE, COUNT, OWN, ROWS, LAST, WRITTEN),
     compute,
     needs_dtype=True,
 )

@@ -41,6 +41,7 @@ from veriformer.reference.model_weights import (
 )
 from veriformer.reference.multi_head import merge_heads, multi_head_attention, split_heads
 from veriformer.reference.multi_head_backward import multi_head_attention_backward, single_head_attention_backward
+from veriformer.reference.next_token import next_token_loss, next_token_loss_backward
 from veriformer.reference.normalisation import layer_norm, rms_norm
 from veriformer.reference.normalisation_backward import layer_norm_backward, rms_norm_backward
 from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_positions
@@ -118,6 +119,8 @@ __all__ = [
     "merge_heads",
     "multi_head_attention",
     "multi_head_attention_backward",
+    "next_token_loss",
+    "next_token_loss_backward",
     "padding_mask",
     "pair_places",
     "parameter_count",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Function, Integer, KroneckerDelta, exp, log, oo
 from veriformer.spec.derivations.context import Context
-from veriformer.spec.derivations.definitions import Definition
+from veriformer.spec.derivations.definitions import Definition, written
 from veriformer.spec.derivations.derivation import (
     Derivation,
     Difference,
@@ -234,6 +234,9 @@ keep, loss = array("w"), array("ell")
 order = Function("sigma", integer=True)
 MEAN = Context(ranges={i: POSITIONS, j: POSITIONS}, bijections={order: POSITIONS})
 IGNORED = Context(ranges={i: POSITIONS}, facts={keep[i]: Integer(0)})
+# The sums of the losses of two parts, and their numbers of kept targets.
+first_sum, second_sum = real("A"), real("B")
+first_count, second_count = positive("a"), positive("b")
 
 
 def mean(indicator: Entries, losses: Entries) -> Expr:
@@ -264,6 +267,17 @@ AVERAGE = (
         "Both sums run over the same terms in another order.",
         context=MEAN,
     ),
+    Step(
+        "A mean is that of its parts, weighted by their numbers of targets",
+        written(
+            lambda: (
+                (first_count * (first_sum / first_count) + second_count * (second_sum / second_count))
+                / (first_count + second_count)
+            )
+        ),
+        (first_sum + second_sum) / (first_count + second_count),
+        "A part's mean, times its number of kept targets, is the sum of its losses. Equal parts have the same mean.",
+    ),
 )
 
 DERIVATION = Derivation(
@@ -293,6 +307,8 @@ DERIVATION = Derivation(
         Meaning((i,), "the number of a position"),
         Meaning((keep,), "the weight of a position: 1 where its target is kept, 0 where it is ignored"),
         Meaning((order,), "a permutation of the positions"),
+        Meaning((first_sum, second_sum), "the sums of the losses of two parts of the positions"),
+        Meaning((first_count, second_count), "how many targets of these parts are kept"),
         Meaning((real("S"),), "the sum of the exponentials of the logits"),
     ),
     scope=Scope.SYMBOLIC,

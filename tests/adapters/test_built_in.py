@@ -378,6 +378,8 @@ def test_torch_declares_only_what_it_has():
         "feed_forward",
         "gated_feed_forward",
         "merge_attention",
+        "next_token_loss",
+        "next_token_loss_backward",
         "decode_step",
         "model",
     }

@@ -102,6 +102,8 @@ WRONG = {
     "multi_head_attention": (X, np.ones((2, 7, 5)), WEIGHTS),
     "multi_head_attention_backward": (X, X, WEIGHTS, X[..., :3]),
     "single_head_attention_backward": (X, reference.SingleHeadWeights(*[np.ones((6, 2))] * 3), X[:1]),
+    "next_token_loss": (X, np.ones((2, 4), dtype=int)),
+    "next_token_loss_backward": (X, np.ones((2, 3), dtype=int), np.ones(2)),
     "padding_mask": (np.ones((2, 1), dtype=int), 3),
     "pair_places": (4, "quarter"),
     "relative_position_bucket": (np.ones((2, 3)),),

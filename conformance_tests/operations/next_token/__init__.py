@@ -1,0 +1,1 @@
+"""The loss of next tokens."""

@@ -1,0 +1,1 @@
+"""The gradient of the loss of next tokens."""

@@ -164,6 +164,12 @@ def _loss(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
     return changes | several | {"length": max(changes.get("length", case.length), 2)}
 
 
+def _next_token(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    # A row has one token more than targets.
+    fitted = _loss(case, changes)
+    return fitted | {"length": max(fitted.get("length", case.length), 2 if case.ignore == "none" else 3)}
+
+
 def _model(case: Any, changes: dict[str, Any]) -> dict[str, Any]:
     # Heads, widths and padding of a whole model depend on each other: only sizes that do not are changed.
     return {name: value for name, value in changes.items() if name in ("batch", "hidden")}
@@ -187,6 +193,7 @@ _FITTED = {
     "VectorCase": _vector,
     "PaddingMaskCase": _padding,
     "LossCase": _loss,
+    "NextTokenCase": _next_token,
     "ModelCase": _model,
     "BoxCase": lambda case, changes: {},
     "MergeCase": _merge,

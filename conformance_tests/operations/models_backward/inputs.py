@@ -107,7 +107,7 @@ class TokenBackwardInputs(ModelBackwardInputs, AnyTokenInputs):
     def draw(cls, operation: str, case: ModelCase) -> Self:
         """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
         forward = AnyTokenInputs.draw(operation, case)
-        shape = AnyTokenInputs.result_shape.fget(forward)  # type: ignore[attr-defined]
+        shape = forward.result_shape
         given = {name: value for name, value in vars(forward).items() if not name.startswith("_")}
         return cls(**given, grad_output=np.zeros(shape)).with_grad_output(_drawn(case, shape))
 

@@ -71,6 +71,12 @@ def _of_targets(apply: OfTargets) -> OfTokens:
     return lambda targets, ignored, classes, tokens: apply(targets, ignored, classes)
 
 
+def _not_a_number(targets: Array, ignored: int | None, classes: int) -> Targets:
+    """Return targets of which no class of that number has no number as its loss, as JAX fills what is not there."""
+    valid = (targets >= -classes) & (targets < classes)
+    return np.ones(targets.shape, dtype=bool), np.where(valid, targets % classes, 0), np.where(valid, 1.0, np.nan)
+
+
 def _by_own_token(apply: OfTargets) -> OfTokens:
     """Return what counts where the token itself must not be ignored, instead of the next one.
 
@@ -97,6 +103,7 @@ IGNORED = Decision(
             mistake("ignored_mask_not_shifted", _by_own_token(_way(name)), f"mask_not_shifted_{name}")
             for name in ("counted_without_class", "counted_as_first_class", "counted_from_the_end")
         ),
+        mistake("ignored_mask_not_shifted", _by_own_token(_not_a_number), "mask_not_shifted_not_a_number"),
         *(mistake(option.slug, _of_targets(option.apply), option.name) for option in OF_TARGETS.options[1:]),
     ),
 )

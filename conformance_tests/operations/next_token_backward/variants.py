@@ -11,7 +11,7 @@ from veriformer.conformance_tests.operations.loss_backward.variants import DIFFE
 from veriformer.conformance_tests.operations.next_token.variants import IGNORED
 from veriformer.conformance_tests.variants.decision import Decision, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.elementwise import WRITTEN
-from veriformer.conformance_tests.variants.family import Arguments, Family, Point
+from veriformer.conformance_tests.variants.family import Arguments, Family, NotDefined, Point
 
 # Which logits are judged, the targets of these, and the rows of gradients put back in their places.
 Shift = tuple[Array, Array, Callable[[Array], Array]]
@@ -94,16 +94,28 @@ COUNT = Decision(
     ),
 )
 
-# Of the gradients, the probabilities at the last tokens (B, 1, N), and by what gradients are multiplied.
+
+
+def _at_padded_labels(result: Array, weights: Array, factor: Array, kept: Array) -> Array:
+    """Return gradients that ignored targets have too, and the last tokens, whose label is padding: class 0 for both."""
+    if kept.shape[1] + 1 != result.shape[1]:
+        raise NotDefined("labels that are padded are as many as the tokens")
+    counted = np.pad(kept, ((0, 0), (0, 1)))[..., None]
+    first = np.arange(weights.shape[-1]) == 0
+    return np.where(counted, result, factor * (weights - first))
+
+
+# Of the gradients, the probabilities (B, L, N), by what gradients are multiplied, and which targets count.
 LAST = Decision(
     "last_rows",
     "What gradient have the logits of the last tokens?",
     (
-        standard("as_the_shift_leaves_them", lambda result, weights, factor: result),
+        standard("as_the_shift_leaves_them", lambda result, weights, factor, kept: result),
         mistake(
             "next_token_gradient_at_last",
-            lambda result, weights, factor: np.concatenate([result[:, :-1], factor * weights], axis=1),
+            lambda result, weights, factor, kept: np.concatenate([result[:, :-1], factor * weights[:, -1:]], axis=1),
         ),
+        mistake("cross_entropy_gradient_at_ignored", _at_padded_labels, "at_padded_labels"),
     ),
 )
 
@@ -130,8 +142,8 @@ def compute(arguments: Arguments, point: Point) -> Array:
     rows = point["ignored_rows"](point["difference"](weights, one_hot, one_hot), kept)
     before = np.ones(tokens.shape, dtype=bool) if ignored is None else tokens != ignored
     factor = point["own_gradient"](gradient) / point["count"](kept, before)
-    last = reference.softmax(given[:, -1:])
-    return np.asarray(point["written"](point["last_rows"](back(factor * rows), last, factor), given))
+    result = point["last_rows"](back(factor * rows), reference.softmax(given), factor, kept)
+    return np.asarray(point["written"](result, given))
 
 
 NEXT_TOKEN_LOSS_BACKWARD = Family(

@@ -77,6 +77,11 @@ class Observation:
         return np.asarray(self._errors(self.right, self.output) > self.allowed + slack)
 
     @property
+    def deviates_within_noise(self) -> bool:
+        """Whether each wrong entry is wrong by less than others may be: a wrong path may bring their rounding there."""
+        return self.deviates and self._deviation <= _largest(self.allowed)
+
+    @property
     def says_much(self) -> bool:
         """Whether rounding disturbs the result little, compared with its size or with its deviation."""
         size = _MOST_ROUNDINGS * self.unit * max(_largest(self.right), _largest(self.output))
@@ -193,12 +198,12 @@ def observed(subject: Subject, inputs: Inputs, base: Point, *, strided: bool = F
 
 
 def calm(observations: Sequence[Observation]) -> list[Observation]:
-    """Leave out what overflowed, then what is wrong only instead of NaN, each unless nothing else deviates.
+    """Leave out what overflowed, is wrong only instead of NaN, or by noise, each unless nothing else deviates.
 
     A family computes in double precision, and nothing of it is compiled.
     """
     calmer = list(observations)
-    for unfit in (attrgetter("overflowed"), attrgetter("deviates_from_nan_alone")):
+    for unfit in (attrgetter(name) for name in ("overflowed", "deviates_from_nan_alone", "deviates_within_noise")):
         kept = [one for one in calmer if not unfit(one)]
         if any(one.deviates for one in kept):
             calmer = kept

@@ -26,6 +26,9 @@ from veriformer.reference.rotary_backward import rotary_embedding_backward
 from veriformer.reference.sublayers_backward import Differentiable, Stream, Sublayer, through_sublayers
 from veriformer.reference.weights import MultiHeadWeights
 
+# What keys and values are made of: the stream itself, or a memory.
+Context = Float64[Array, "B S E"]
+
 
 @dataclass(frozen=True)
 class Embedded:
@@ -83,11 +86,11 @@ class ModelBackward:
         self,
         weights: Any,
         mask: Bool[Array, "#B 1 #L #S"] | None,
-        memory: Float64[Array, "B S E"] | None = None,
+        memory: Context | None = None,
     ) -> Differentiable:
         """Return attention of a stream to itself, or to a memory, whose gradient then comes with the weights'."""
 
-        def context(y: Stream) -> Stream:
+        def context(y: Stream) -> Context:
             return y if memory is None else memory
 
         def backward(y: Stream, gradient: Stream) -> tuple[Stream, Any]:
@@ -104,8 +107,8 @@ class ModelBackward:
         return np.arange(y.shape[1]) if self.model.config.positions == "rotary" else None
 
     def _attend_back(
-        self, x: Stream, context: Stream, weights: Any, mask: Any, gradient: Stream
-    ) -> tuple[Stream, Stream, MultiHeadWeights]:
+        self, x: Stream, context: Context, weights: Any, mask: Any, gradient: Stream
+    ) -> tuple[Stream, Context, MultiHeadWeights]:
         config = self.model.config
         query = split_heads(_projected(x, weights.w_q, weights.b_q), config.num_heads)
         key = split_heads(_projected(context, weights.w_k, weights.b_k), config.num_kv_heads)
@@ -144,8 +147,8 @@ class ModelBackward:
         return of_x, kind(attention, norm_1, network, norm_2)
 
     def decoder_layer(
-        self, x: Stream, memory: Stream, weights: Any, masks: tuple[Any, Any], gradient: Stream
-    ) -> tuple[Stream, Stream, DecoderLayerWeights]:
+        self, x: Stream, memory: Context, weights: Any, masks: tuple[Any, Any], gradient: Stream
+    ) -> tuple[Stream, Context, DecoderLayerWeights]:
         """Return the gradients of the stream, of the memory and of the weights of a decoder's layer."""
         functions = (
             self.attention(weights.self_attention, masks[0]),

@@ -146,7 +146,6 @@ PRE_NORM = (
         "The derivative of the step before: (I + J N) 1 = 1, since N 1 = 0. In this direction nothing explodes or "
         "vanishes, at any depth.",
         context=ENTRIES,
-        optional=True,
     ),
 )
 
@@ -240,7 +239,6 @@ POST_NORM = (
         "Whatever J is, the columns of N (I + J) sum to 0: no identity term lets the gradient through.",
         context=ENTRIES,
         where=(NORM_JACOBIAN,),
-        optional=True,
     ),
 )
 

@@ -37,7 +37,7 @@ def test_listings_are_complete(what: str, names: list[str]) -> None:
 
 
 def test_the_default_listing_ends_in_totals() -> None:
-    assert f"{len(OPERATIONS)} operations, {len(LAWS)} laws" in shown("list").splitlines()[-1]
+    assert f"{len(OPERATIONS)} operations, {len(LAWS):,} laws" in shown("list").splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", [*OPERATIONS, *CONVENTIONS])

@@ -210,7 +210,7 @@ def test_every_convention_that_bears_on_an_operation_is_named_by_a_law_or_settle
 
 
 def test_ids_are_words_and_operations_have_prefixes_of_their_own() -> None:
-    assert all(re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", identifier) for identifier in LAWS)
+    assert all(re.fullmatch(r"[a-z_]+(\.[a-z_]+(_\d)?[a-z_]*)+", identifier) for identifier in LAWS)
     prefixes = [operation.prefix for operation in OPERATIONS.values()]
     assert len(set(prefixes)) == len(prefixes)
 

@@ -240,7 +240,7 @@ def test_what_is_not_declared_is_one_line_of_the_whole_run() -> None:
     absent = [LawResult(law, "not_declared", reason=f"no operation {law.operation.name}") for law in LAWS.values()]
     short, long = (report_text(report(*absent), Options(verbose=verbose)) for verbose in (False, True))
     assert short.count("declared") == 2
-    assert f"Not declared        {len(LAWS)} laws" in short
+    assert f"Not declared        {len(LAWS):,} laws" in short
     assert "layer_norm (17)" in long
 
 

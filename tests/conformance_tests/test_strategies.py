@@ -240,7 +240,7 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
         assert (case.empty, case.dtype in limits.dtypes) == (space.empty, True)
     elif isinstance(space, LayerSpace):
         assert isinstance(case, LayerCase)
-        assert (case.memory >= space.least_memory) if limits.operation == "decoder_layer" else not case.memory
+        assert (case.memory >= space.least_memory) if limits.operation.startswith("decoder_layer") else not case.memory
     elif isinstance(space, ModelSpace):
         assert isinstance(case, ModelCase)
         check_model(case, space, limits)
@@ -260,7 +260,7 @@ def check_model(case: ModelCase, space: ModelSpace, limits: Limits) -> None:
     assert case.architecture in (space.architectures or limits.architectures)
     assert case.width % case.heads == 0 and case.width // case.heads % 2 == 0
     assert case.kv_heads == case.heads or case.architecture == "llama"
-    translates = limits.operation == "encoder_decoder"
+    translates = limits.operation.startswith("encoder_decoder")
     assert (case.source_length >= space.least_source) if translates else not case.source_length
     own = "target_padding_mask" if translates else "padding_mask"
     given = ((case.padding, space.padding, own), (case.source_padding, space.source_padding, "source_padding_mask"))
@@ -316,7 +316,7 @@ def check_feed_forward(case: FeedForwardCase, space: FeedForwardSpace, limits: L
     assert case.palette in space.palettes
     assert case.activation in space.activations
     assert case.dtype != "float16" or case.amplitude <= 2
-    if limits.operation == "feed_forward":
+    if limits.operation in ("feed_forward", "feed_forward_backward"):
         assert space.biases == "sometimes" or case.biases == (space.biases == "always")
     else:
         assert not case.biases

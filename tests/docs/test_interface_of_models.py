@@ -67,9 +67,11 @@ def test_the_configuration_has_the_attributes_of_the_page() -> None:
 
 def test_architectures_of_the_page_are_those_of_the_code() -> None:
     shown = {names(cell)[0]: names(cells(cell)[1]) for cell in table("| architecture | operation | what it is |")}
+    # Where an architecture has an operation, it has its gradients.
+    forward = {name: kinds for name, kinds in ARCHITECTURES.items() if not name.endswith("_backward")}
     assert shown == {
-        kind: [operation for operation, kinds in ARCHITECTURES.items() if kind in kinds]
-        for kind in dict.fromkeys(kind for kinds in ARCHITECTURES.values() for kind in kinds)
+        kind: [operation for operation, kinds in forward.items() if kind in kinds]
+        for kind in dict.fromkeys(kind for kinds in forward.values() for kind in kinds)
     }
 
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 HOW_IT_WORKS = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
 _PREFIXES = "|".join(operation.prefix for operation in OPERATIONS.values())
-_LAW = re.compile(rf"(?<![\w./-])(?:{_PREFIXES})\.[a-z_*][a-z_.*]*(?<!\.)")
+_LAW = re.compile(rf"(?<![\w./-])(?:{_PREFIXES})\.[a-z_*][a-z_.*]*(?:\d[a-z_.*]*)?(?<!\.)")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 # Files, and what commands print, are held to be current by docs/check_pages.py; a model has its names in them, as a
 # changed program has in a diff.

@@ -20,8 +20,7 @@ QUESTIONS: Mapping[str, Callable[[Asking], Answer]] = {
 
 def answer(convention: str, asking: Asking) -> Answer:
     """Ask an operation which value of a convention it follows."""
-    question = (
-        models.of_models if asking.operation in WHOLE_MODELS else QUESTIONS.get(convention, lambda _: Answer(None))
-    )
+    of_model = asking.operation.removesuffix("_backward") in WHOLE_MODELS
+    question = models.of_models if of_model else QUESTIONS.get(convention, lambda _: Answer(None))
     about = replace(asking, convention=convention, errors=[])
     return replace(question(about), errors=tuple(about.errors))

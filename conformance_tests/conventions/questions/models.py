@@ -51,11 +51,14 @@ def of_models(asking: Asking) -> Answer:
     asked = next((name for name in architectures if name in _ARCHITECTURES.get(asking.convention, ())), None)
     if asked is None:
         return Answer(None, reason="none of its architectures depends on it")
-    source = 4 if asking.operation == "encoder_decoder" else 0
+    source = 4 if asking.operation.startswith("encoder_decoder") else 0
     # Heads of four components have two pairs, and no two pairings agree on them.
     length, eps = _LENGTHS.get(asking.convention, 5), _EPS.get(asking.convention, 1e-3)
     settings: dict[str, Any] = {"eps": eps, "dtype": asking.widest, "palette": "normal", "seed": 7}
     inputs = draw_inputs(asking.operation, ModelCase(asked, 2, length, 8, 2, 2, 7, 1, 9, source, **settings))
+    if asking.operation.endswith("_backward"):
+        # Weights that silence a part silence its gradients too.
+        return asking.until_told([inputs])
     telling = _TELLING.get(asking.convention)
     return asking.until_told([telling(inputs), inputs] if telling else [inputs], _SHOWN.get(asking.convention))
 

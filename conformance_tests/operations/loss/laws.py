@@ -11,6 +11,10 @@ from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.loss.cases import LossSpace
 from veriformer.conformance_tests.operations.loss.inputs import CrossEntropyInputs
+from veriformer.conformance_tests.operations.next_token.inputs import NextTokenInputs
+
+# Of targets, or of tokens that are targets of those before them.
+Losses = CrossEntropyInputs | NextTokenInputs
 
 _LOSS = ("cross_entropy",)
 _OPTIONS = LossSpace(ignore="sometimes", smoothing="sometimes")
@@ -46,7 +50,7 @@ def mean_is_the_default(trial: Trial[CrossEntropyInputs]) -> Verdict:
 
 
 @judges("shift", space=replace(_OPTIONS, palettes=EXACT_PALETTES), operations=_LOSS)
-def shift(trial: Trial[CrossEntropyInputs]) -> Verdict:
+def shift(trial: Trial[Losses]) -> Verdict:
     """Adding one number to all logits of a position changes nothing."""
     logits = trial.inputs.logits
     added = trial.generator.integers(1, 9, (*logits.shape[:-1], 1)).astype(float)
@@ -54,7 +58,7 @@ def shift(trial: Trial[CrossEntropyInputs]) -> Verdict:
 
 
 @judges("uniform", space=_OPTIONS, operations=_LOSS)
-def uniform(trial: Trial[CrossEntropyInputs]) -> Verdict:
+def uniform(trial: Trial[Losses]) -> Verdict:
     """With equal logits at each position the loss is ln N for any target."""
     inputs = trial.inputs
     level = inputs.with_logits(np.broadcast_to(inputs.logits[..., :1], inputs.logits.shape).copy())
@@ -82,7 +86,7 @@ def nonnegative(trial: Trial[CrossEntropyInputs]) -> Verdict:
 
 
 @judges("ignore.no_influence", space=LossSpace(ignore="always", smoothing="sometimes"), operations=_LOSS)
-def ignored_logits(trial: Trial[CrossEntropyInputs]) -> Verdict:
+def ignored_logits(trial: Trial[Losses]) -> Verdict:
     """Other logits at the ignored targets give the same loss."""
     inputs = trial.inputs
     added = trial.generator.integers(1, 9, inputs.logits.shape).astype(float) * ~inputs.kept[..., None]
@@ -92,7 +96,7 @@ def ignored_logits(trial: Trial[CrossEntropyInputs]) -> Verdict:
 
 
 @judges("batch.permutation", space=replace(_OPTIONS, least_batch=2), operations=_LOSS)
-def samples(trial: Trial[CrossEntropyInputs]) -> Verdict:
+def samples(trial: Trial[Losses]) -> Verdict:
     """The samples in another order give the same loss."""
     inputs = trial.inputs
     return trial.equal(inputs, inputs.take_samples(trial.permutation(len(inputs.targets))))
@@ -106,7 +110,7 @@ def positions(trial: Trial[CrossEntropyInputs]) -> Verdict:
 
 
 @judges("classes.permutation", space=replace(_OPTIONS, least_classes=2), operations=_LOSS)
-def classes(trial: Trial[CrossEntropyInputs]) -> Verdict:
+def classes(trial: Trial[Losses]) -> Verdict:
     """The classes under other numbers give the same loss."""
     inputs = trial.inputs
     return trial.equal(inputs, inputs.renumber_classes(trial.permutation(inputs.classes)))

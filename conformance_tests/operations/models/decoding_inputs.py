@@ -97,6 +97,7 @@ class DecodingInputs(ModelInputs):
         return (*self.tokens.shape, self.config.vocabulary_size)
 
     def take_samples(self, index: Array) -> Self:
+        """Return the inputs of the given samples, in every step."""
         return replace(self, steps=tuple(_taken(step, index) for step in self.steps))
 
     def with_tokens(self, tokens: Array) -> DecodingInputs:

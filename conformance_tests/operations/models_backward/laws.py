@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.core.law import judges
@@ -13,8 +12,14 @@ from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.gradients import added_up, equal, linear, without_grad_output
 from veriformer.conformance_tests.operations.models.cases import ModelSpace
-from veriformer.conformance_tests.operations.models_backward.inputs import TokenBackwardInputs
+from veriformer.conformance_tests.operations.models_backward.inputs import (
+    TokenBackwardInputs,
+    TranslationBackwardInputs,
+)
 from veriformer.conformance_tests.operations.parts import agrees
+
+# Of one stack of layers, or of two.
+EitherInputs = TokenBackwardInputs | TranslationBackwardInputs
 
 _ENCODER = ("encoder_backward",)
 _LANGUAGE = ("language_model_backward",)
@@ -37,10 +42,10 @@ def _is_at_an_end(name: str) -> bool:
     return not _is_of_layer(name) and not _is_table(name)
 
 
-def _agrees_where(wanted: Callable[[str], bool]) -> Callable[[Trial[Any]], Verdict]:
+def _agrees_where(wanted: Callable[[str], bool]) -> Callable[[Trial[EitherInputs]], Verdict]:
     """Return the check that the gradients of the weights whose names are wanted are the formula's."""
 
-    def check(trial: Trial[Any]) -> Verdict:
+    def check(trial: Trial[EitherInputs]) -> Verdict:
         names = [name for name in trial.inputs.parts if wanted(name)]
         # An architecture without such weights has no such gradients.
         return agrees(trial, trial.inputs, *names or [next(iter(trial.inputs.parts))])
@@ -56,7 +61,7 @@ judges("grad_output.zero", space=_ANY, operations=_ALL)(without_grad_output)
 
 
 @judges("grad_output.linear", space=_ANY, operations=_ALL)
-def linear_in_grad_output(trial: Trial[Any]) -> Verdict:
+def linear_in_grad_output(trial: Trial[EitherInputs]) -> Verdict:
     """Twice one gradient of the result plus another gives twice the gradients plus the others."""
     # Whole numbers, so that combinations are exact.
     whole = trial.inputs.with_grad_output(np.rint(2.0 * trial.inputs.grad_output))
@@ -64,7 +69,7 @@ def linear_in_grad_output(trial: Trial[Any]) -> Verdict:
 
 
 @judges("samples.additive", space=_SEVERAL, operations=_ALL)
-def additive(trial: Trial[Any]) -> Verdict:
+def additive(trial: Trial[EitherInputs]) -> Verdict:
     """The gradients over the first sample and over the others add up to those over all."""
     inputs = trial.inputs
     shares = inputs.take_samples(np.arange(1)), inputs.take_samples(np.arange(1, inputs.batch))

@@ -95,7 +95,6 @@ COUNT = Decision(
 )
 
 
-
 def _at_padded_labels(result: Array, weights: Array, factor: Array, kept: Array) -> Array:
     """Return gradients that ignored targets have too, and the last tokens, whose label is padding: class 0 for both."""
     if kept.shape[1] + 1 != result.shape[1]:
@@ -146,9 +145,11 @@ def compute(arguments: Arguments, point: Point) -> Array:
     return np.asarray(point["written"](result, given))
 
 
+# The last logits have no gradient: what is not written behind blocks of the whole array is zero anyway.
+_WRITTEN = WRITTEN.without("array_in_blocks_of_2").without("array_in_blocks_of_4")
 NEXT_TOKEN_LOSS_BACKWARD = Family(
     "next_token_loss_backward",
-    (SHIFT, PROBABILITIES, IGNORED, DIFFERENCE, COUNT, OWN, ROWS, LAST, WRITTEN),
+    (SHIFT, PROBABILITIES, IGNORED, DIFFERENCE, COUNT, OWN, ROWS, LAST, _WRITTEN),
     compute,
     needs_dtype=True,
 )

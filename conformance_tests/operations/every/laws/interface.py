@@ -140,14 +140,16 @@ def _repeats(trial: Trial[Inputs], first: np.ndarray, second: np.ndarray) -> Ver
     if np.array_equal(first, second):
         # Equal to the last bit: how much they might have differed need not be known.
         return compare(first, second, np.zeros(first.shape))
-    expected = trial.expected(trial.inputs)
+    # NaN or ∞ has no bound: a warning about it would be taken for something that the program printed.
+    with np.errstate(all="ignore"):
+        expected = trial.expected(trial.inputs)
+        allowed = expected.allowed + trial.inputs.loosest_error(trial.conventions)
     if first.shape != second.shape:
         return words(f"shape {first.shape}", f"shape {second.shape}", holds=False)
     if first.shape != expected.value.shape:
         alike = np.array_equal(first, second, equal_nan=True)
         return words("the same answer", "the same answer" if alike else "another answer", holds=alike)
     # Whatever is wrong with the values is not this law's business: see `Trial.equal`.
-    allowed = expected.allowed + trial.inputs.loosest_error(trial.conventions)
     # Without a bound on rounding, as behind a NaN, the result is unknown.
     return compare(first, second, np.where(np.isnan(allowed), np.inf, 2.0 * allowed), expected.judged)
 

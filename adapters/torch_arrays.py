@@ -120,13 +120,21 @@ class TorchArrays:
             received, expected = tuple(result.shape), tuple(cotangent.shape)
             raise NotDifferentiable(f"the forward pass returned shape {received}, and its gradient has {expected}")
         try:
-            return tuple(torch.autograd.grad(result, leaves, cotangent.to(result.dtype), materialize_grads=True))
+            found = torch.autograd.grad(result, leaves, cotangent.to(result.dtype), allow_unused=True)
         except RuntimeError as error:
             if "modified by an inplace operation" not in str(error):
                 raise
             raise DifferentiationRefused(
                 "torch does not differentiate the forward pass, which writes over what gradients need"
             ) from error
+        if any(gradient is None for gradient in found) and _has_other_leaves(result, leaves):
+            raise DifferentiationRefused(
+                "the forward pass copies its weights into parameters of its own: gradients reach the copies alone"
+            )
+        return tuple(
+            torch.zeros_like(leaf) if gradient is None else gradient
+            for leaf, gradient in zip(leaves, found, strict=True)
+        )
 
     def use_one_thread(self) -> None:
         """Set torch to one thread, for the whole process.
@@ -156,6 +164,21 @@ def _recorded(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
             raise DifferentiationRefused(
                 f"the forward pass is made for inference: torch records no gradients through it ({describe(error)})"
             ) from error
+
+
+def _has_other_leaves(result: torch.Tensor, leaves: tuple[torch.Tensor, ...]) -> bool:
+    """Return whether gradients of a result reach leaves besides the given ones, such as a module's parameters."""
+    own = {id(leaf) for leaf in leaves}
+    seen, waiting = set(), [result.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable") and id(node.variable) not in own:
+            return True
+        waiting.extend(following for following, _ in node.next_functions)
+    return False
 
 
 class _Recording(TorchFunctionMode):  # type: ignore[misc]

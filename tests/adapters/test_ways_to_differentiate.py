@@ -182,3 +182,29 @@ def test_a_derivative_that_is_twice_too_large_does_not(way: str) -> None:
     statuses = {result.law.id: result.status for result in report_on(way, 2.0).results}
     assert statuses["softmax_backward.grad_x"] == "failed"
     assert statuses["softmax_backward.grad_output.linear"] == "passed"
+
+
+def copied(x: Any, gamma: Any, beta: Any, *, eps: float) -> Any:
+    module = torch.nn.LayerNorm(gamma.shape[0], eps=eps, dtype=gamma.dtype)
+    module.load_state_dict({"weight": gamma, "bias": beta})
+    return module(x)
+
+
+def given_to_the_module(x: Any, gamma: Any, beta: Any, *, eps: float) -> Any:
+    module = torch.nn.LayerNorm(gamma.shape[0], eps=eps, dtype=gamma.dtype)
+    return torch.func.functional_call(module, {"weight": gamma, "bias": beta}, (x,))
+
+
+def one_left_out(x: Any, gamma: Any, beta: Any, *, eps: float) -> Any:
+    return torch.nn.functional.layer_norm(x, gamma.shape, gamma.detach(), beta, eps)
+
+
+@pytest.mark.parametrize(
+    ("layer_norm", "status"), [(copied, "not_declared"), (given_to_the_module, "passed"), (one_left_out, "failed")]
+)
+def test_weights_that_a_module_copies_are_held_against_nobody(layer_norm: Any, status: str) -> None:
+    """No gradient reaches a weight that was copied, nor one that was cut off: only copies are parameters themselves."""
+    found = SimpleNamespace(framework="torch", dtypes=("float32",), layer_norm=layer_norm)
+    law = "layer_norm_backward.grad_gamma"
+    (result,) = check(found, laws=(law,), tier="quick", shrink=False, diagnosis=False).results
+    assert result.status == status

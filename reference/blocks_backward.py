@@ -10,24 +10,27 @@ from veriformer.reference.array_types import Array, Bool, Float, Float64, Int
 from veriformer.reference.blocks import Model
 from veriformer.reference.embedding_backward import token_embedding_backward
 from veriformer.reference.feed_forward_backward import (
-    bias_gradient,
     feed_forward_backward,
     gated_feed_forward_backward,
     matrix_gradient,
 )
 from veriformer.reference.grouped_query import grouped_query_attention
 from veriformer.reference.grouped_query_backward import grouped_query_attention_backward
-from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayerWeights, NormWeights
+from veriformer.reference.layer_weights import EncoderLayerWeights, NormWeights
 from veriformer.reference.model_weights import GainWeights, GatedLayerWeights
-from veriformer.reference.multi_head import merge_heads, split_heads
+from veriformer.reference.multi_head_backward import (
+    Attended,
+    Heads,
+    Keys,
+    Queries,
+    Values,
+    between_projections_backward,
+)
 from veriformer.reference.normalisation_backward import layer_norm_backward, rms_norm_backward
 from veriformer.reference.rotary import rotary_embedding
 from veriformer.reference.rotary_backward import rotary_embedding_backward
-from veriformer.reference.sublayers_backward import Differentiable, Stream, Sublayer, through_sublayers
+from veriformer.reference.sublayers_backward import Differentiable, Memory, Stream, by_context, through_encoder_layer
 from veriformer.reference.weights import MultiHeadWeights
-
-# What keys and values are made of: the stream itself, or a memory.
-Context = Float64[Array, "B S E"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,11 @@ class ModelBackward:
     """
 
     model: Model
+
+    @property
+    def norm_first(self) -> bool:
+        """Whether norms come before the sublayers, and not after the sums."""
+        return self.model.config.norm_first
 
     def norm(self, weights: Any) -> Differentiable:
         """Return the architecture's norm; where it has none, the identity, whose weights have no gradient."""
@@ -86,81 +94,47 @@ class ModelBackward:
         self,
         weights: Any,
         mask: Bool[Array, "#B 1 #L #S"] | None,
-        memory: Context | None = None,
+        memory: Memory | None = None,
     ) -> Differentiable:
         """Return attention of a stream to itself, or to a memory, whose gradient then comes with the weights'."""
 
-        def context(y: Stream) -> Context:
-            return y if memory is None else memory
+        def forward(y: Stream) -> Stream:
+            return self.model.attend(y, y if memory is None else memory, weights, mask, places=self._places(y))[0]
 
         def backward(y: Stream, gradient: Stream) -> tuple[Stream, Any]:
-            of_queries, of_context, found = self._attend_back(y, context(y), weights, mask, gradient)
-            if memory is None:
-                return np.asarray(of_queries + of_context), found
-            return of_queries, (found, of_context)
+            context = y if memory is None else memory
+            return by_context(memory, self._attend_back(y, context, weights, mask, gradient))
 
-        return Differentiable(
-            lambda y: self.model.attend(y, context(y), weights, mask, places=self._places(y))[0], backward
-        )
+        return Differentiable(forward, backward)
 
     def _places(self, y: Stream) -> Int[Array, " L"] | None:
         return np.arange(y.shape[1]) if self.model.config.positions == "rotary" else None
 
     def _attend_back(
-        self, x: Stream, context: Context, weights: Any, mask: Any, gradient: Stream
-    ) -> tuple[Stream, Context, MultiHeadWeights]:
-        config = self.model.config
-        query = split_heads(_projected(x, weights.w_q, weights.b_q), config.num_heads)
-        key = split_heads(_projected(context, weights.w_k, weights.b_k), config.num_kv_heads)
-        value = split_heads(_projected(context, weights.w_v, weights.b_v), config.num_kv_heads)
-        places = self._places(x)
+        self, x: Stream, context: Memory, weights: Any, mask: Any, gradient: Stream
+    ) -> tuple[Stream, Memory, MultiHeadWeights]:
+        config, places = self.model.config, self._places(x)
         turning: dict[str, Any] = {"base": config.rotary_base, "pairing": self.model.conventions.rotary_pairing}
-        turned_query, turned_key = query, key
-        if places is not None:
-            turned_query, turned_key = (rotary_embedding(one, places, **turning) for one in (query, key))
-        heads = merge_heads(grouped_query_attention(turned_query, turned_key, value, mask=mask))
-        above = split_heads(np.asarray(gradient @ weights.w_o.T), config.num_heads)
-        of_query, of_key, of_value = grouped_query_attention_backward(turned_query, turned_key, value, above, mask=mask)
-        if places is not None:
-            of_query = rotary_embedding_backward(query, places, of_query, **turning)
-            of_key = rotary_embedding_backward(key, places, of_key, **turning)
-        of_heads = dict(zip("qkv", map(merge_heads, (of_query, of_key, of_value)), strict=True))
-        sources = {"q": x, "k": context, "v": context, "o": heads}
-        given = {**of_heads, "o": gradient}
-        matrices = {f"w_{name}": matrix_gradient(source, given[name]) for name, source in sources.items()}
-        biases: dict[str, Any] = {
-            f"b_{name}": None if getattr(weights, f"b_{name}") is None else bias_gradient(one)
-            for name, one in given.items()
-        }
-        back = {name: one @ getattr(weights, f"w_{name}").T for name, one in of_heads.items()}
-        return np.asarray(back["q"]), np.asarray(back["k"] + back["v"]), MultiHeadWeights(**matrices, **biases)
+
+        def attend(query: Queries, key: Keys, value: Values, grad_heads: Heads) -> Attended:
+            if places is None:
+                turned = query, key
+            else:
+                turned = rotary_embedding(query, places, **turning), rotary_embedding(key, places, **turning)
+            heads = grouped_query_attention(*turned, value, mask=mask)
+            of_query, of_key, of_value = grouped_query_attention_backward(*turned, value, grad_heads, mask=mask)
+            if places is not None:
+                of_query = rotary_embedding_backward(query, places, of_query, **turning)
+                of_key = rotary_embedding_backward(key, places, of_key, **turning)
+            return heads, (of_query, of_key, of_value)
+
+        sizes = config.num_heads, config.num_kv_heads
+        return between_projections_backward(x, context, weights, gradient, attend, *sizes)
 
     def layer(self, x: Stream, weights: Any, mask: Any, gradient: Stream) -> tuple[Stream, Any]:
         """Return the gradients of the stream and of the weights of an encoder's layer, or a language model's."""
-        sublayers = (
-            Sublayer(self.norm(weights.norm_1), self.attention(weights.self_attention, mask)),
-            Sublayer(self.norm(weights.norm_2), self.network(weights.feed_forward)),
-        )
-        first = self.model.config.norm_first
-        of_x, ((attention, norm_1), (network, norm_2)) = through_sublayers(x, sublayers, gradient, norm_first=first)
-        kind: Any = GatedLayerWeights if self.model.config.gated else EncoderLayerWeights
-        return of_x, kind(attention, norm_1, network, norm_2)
-
-    def decoder_layer(
-        self, x: Stream, memory: Context, weights: Any, masks: tuple[Any, Any], gradient: Stream
-    ) -> tuple[Stream, Context, DecoderLayerWeights]:
-        """Return the gradients of the stream, of the memory and of the weights of a decoder's layer."""
-        functions = (
-            self.attention(weights.self_attention, masks[0]),
-            self.attention(weights.cross_attention, masks[1], memory),
-            self.network(weights.feed_forward),
-        )
-        norms = map(self.norm, (weights.norm_1, weights.norm_2, weights.norm_3))
-        sublayers = [Sublayer(norm, function) for norm, function in zip(norms, functions, strict=True)]
-        first = self.model.config.norm_first
-        of_x, found = through_sublayers(x, sublayers, gradient, norm_first=first)
-        (attention, norm_1), ((cross, of_memory), norm_2), (network, norm_3) = found
-        return of_x, of_memory, DecoderLayerWeights(attention, norm_1, cross, norm_2, network, norm_3)
+        of_x, found = through_encoder_layer(self, x, weights, mask, gradient)
+        return of_x, GatedLayerWeights(*found) if self.model.config.gated else EncoderLayerWeights(*found)
 
     def embed(
         self,
@@ -192,7 +166,3 @@ class ModelBackward:
         if unembedding is None:
             return np.asarray(gradient @ np.asarray(table)), matrix_gradient(gradient, x), None
         return np.asarray(gradient @ np.asarray(unembedding).T), None, matrix_gradient(x, gradient)
-
-
-def _projected(x: Stream, weight: Any, bias: Any) -> Stream:
-    return np.asarray(x @ weight if bias is None else x @ weight + bias)

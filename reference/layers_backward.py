@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from veriformer.reference.array_types import Array, Bool, Float, Float64
 from veriformer.reference.checks import Sizes, as_axes, as_grad_output
 from veriformer.reference.conventions import Activation, EpsPlacement, GeluForm
@@ -19,12 +19,20 @@ from veriformer.reference.layer_weights import (
     NormWeights,
 )
 from veriformer.reference.layers import keys_only
+from veriformer.reference.masks import causal_mask
 from veriformer.reference.multi_head import multi_head_attention
 from veriformer.reference.multi_head_backward import multi_head_attention_backward
 from veriformer.reference.normalisation import layer_norm
 from veriformer.reference.normalisation_backward import layer_norm_backward
-from veriformer.reference.sublayers_backward import Differentiable, Stream, Sublayer, through_sublayers
-from veriformer.reference.weights import HasMultiHeadWeights
+from veriformer.reference.sublayers_backward import (
+    Differentiable,
+    Memory,
+    Stream,
+    by_context,
+    through_decoder_layer,
+    through_encoder_layer,
+)
+from veriformer.reference.weights import HasFeedForwardWeights, HasMultiHeadWeights
 
 
 def encoder_layer_backward(
@@ -56,17 +64,10 @@ def encoder_layer_backward(
     sizes: Sizes = {}
     x = as_axes("x", x, "B L E", sizes)
     mask = keys_only(padding_mask, "padding_mask", sizes["B"], sizes["L"])
-    sublayers = (
-        Sublayer(
-            _norm(weights.norm_1, eps, eps_placement),
-            _self_attention(weights.self_attention, num_heads, mask, causal=False),
-        ),
-        Sublayer(_norm(weights.norm_2, eps, eps_placement), _network(weights.feed_forward, activation, gelu_form)),
-    )
+    parts = _Parts(num_heads, norm_first, activation, eps, gelu_form, eps_placement)
     gradient = as_grad_output(grad_output, x.shape)
-    grad_x, found = through_sublayers(x, sublayers, gradient, norm_first=norm_first)
-    (attention, norm_1), (network, norm_2) = found
-    return grad_x, EncoderLayerWeights(attention, norm_1, network, norm_2)
+    grad_x, found = through_encoder_layer(parts, x, weights, mask, gradient)
+    return grad_x, EncoderLayerWeights(*found)
 
 
 def decoder_layer_backward(
@@ -98,65 +99,47 @@ def decoder_layer_backward(
     sizes: Sizes = {}
     x = as_axes("x", x, "B L E", sizes)
     memory = as_axes("memory", memory, "B S E", sizes)
-    mask = keys_only(padding_mask, "padding_mask", sizes["B"], sizes["L"])
-    memory_mask = keys_only(memory_padding_mask, "memory_padding_mask", sizes["B"], sizes["S"])
-    functions = (
-        _self_attention(weights.self_attention, num_heads, mask, causal=True),
-        _cross_attention(weights.cross_attention, memory, num_heads, memory_mask),
-        _network(weights.feed_forward, activation, gelu_form),
-    )
-    norms = (_norm(one, eps, eps_placement) for one in (weights.norm_1, weights.norm_2, weights.norm_3))
-    sublayers = [Sublayer(norm, function) for norm, function in zip(norms, functions, strict=True)]
-    gradient = as_grad_output(grad_output, x.shape)
-    grad_x, found = through_sublayers(x, sublayers, gradient, norm_first=norm_first)
-    (attention, norm_1), ((cross, grad_memory), norm_2), (network, norm_3) = found
-    return grad_x, grad_memory, DecoderLayerWeights(attention, norm_1, cross, norm_2, network, norm_3)
+    keys = keys_only(padding_mask, "padding_mask", sizes["B"], sizes["L"])
+    causal = causal_mask(sizes["L"], sizes["L"])
+    own = causal if keys is None else causal & keys
+    read = keys_only(memory_padding_mask, "memory_padding_mask", sizes["B"], sizes["S"])
+    parts = _Parts(num_heads, norm_first, activation, eps, gelu_form, eps_placement)
+    return through_decoder_layer(parts, x, memory, weights, (own, read), as_grad_output(grad_output, x.shape))
 
 
-def _norm(weights: HasNormWeights, eps: float, eps_placement: EpsPlacement) -> Differentiable:
-    settings: dict[str, Any] = {"eps": eps, "eps_placement": eps_placement}
+@dataclass(frozen=True)
+class _Parts:
+    num_heads: int
+    norm_first: bool
+    activation: Activation
+    eps: float
+    gelu_form: GeluForm
+    eps_placement: EpsPlacement
 
-    def backward(y: Stream, gradient: Stream) -> tuple[Stream, NormWeights]:
-        of_y, gain, shift = layer_norm_backward(y, weights.gamma, weights.beta, gradient, **settings)
-        return of_y, NormWeights(gain, shift)
+    def norm(self, weights: HasNormWeights) -> Differentiable:
+        settings: dict[str, Any] = {"eps": self.eps, "eps_placement": self.eps_placement}
 
-    return Differentiable(lambda y: layer_norm(y, weights.gamma, weights.beta, **settings), backward)
+        def backward(y: Stream, gradient: Stream) -> tuple[Stream, NormWeights]:
+            of_y, gain, shift = layer_norm_backward(y, weights.gamma, weights.beta, gradient, **settings)
+            return of_y, NormWeights(gain, shift)
 
+        return Differentiable(lambda y: layer_norm(y, weights.gamma, weights.beta, **settings), backward)
 
-def _self_attention(
-    weights: HasMultiHeadWeights,
-    num_heads: int,
-    mask: Bool[Array, "B 1 1 L"] | None,
-    *,
-    causal: bool,
-) -> Differentiable:
-    settings: dict[str, Any] = {"num_heads": num_heads, "mask": mask, "is_causal": causal}
+    def network(self, weights: HasFeedForwardWeights) -> Differentiable:
+        settings: dict[str, Any] = {"activation": self.activation, "gelu_form": self.gelu_form}
+        return Differentiable(
+            lambda y: feed_forward(y, weights, **settings),
+            lambda y, gradient: feed_forward_backward(y, weights, gradient, **settings),
+        )
 
-    def backward(y: Stream, gradient: Stream) -> tuple[Stream, Any]:
-        of_queries, of_context, of_weights = multi_head_attention_backward(y, y, weights, gradient, **settings)
-        return np.asarray(of_queries + of_context), of_weights
+    def attention(self, weights: HasMultiHeadWeights, mask: Any, memory: Memory | None = None) -> Differentiable:
+        settings: dict[str, Any] = {"num_heads": self.num_heads, "mask": mask}
 
-    return Differentiable(lambda y: multi_head_attention(y, y, weights, **settings), backward)
+        def forward(y: Stream) -> Stream:
+            return multi_head_attention(y, y if memory is None else memory, weights, **settings)
 
+        def backward(y: Stream, gradient: Stream) -> tuple[Stream, Any]:
+            context = y if memory is None else memory
+            return by_context(memory, multi_head_attention_backward(y, context, weights, gradient, **settings))
 
-def _cross_attention(
-    weights: HasMultiHeadWeights,
-    memory: Float64[Array, "B S E"],
-    num_heads: int,
-    mask: Bool[Array, "B 1 1 S"] | None,
-) -> Differentiable:
-    settings: dict[str, Any] = {"num_heads": num_heads, "mask": mask}
-
-    def backward(y: Stream, gradient: Stream) -> tuple[Stream, Any]:
-        of_queries, of_memory, of_weights = multi_head_attention_backward(y, memory, weights, gradient, **settings)
-        return of_queries, (of_weights, of_memory)
-
-    return Differentiable(lambda y: multi_head_attention(y, memory, weights, **settings), backward)
-
-
-def _network(weights: Any, activation: Activation, gelu_form: GeluForm) -> Differentiable:
-    settings: dict[str, Any] = {"activation": activation, "gelu_form": gelu_form}
-    return Differentiable(
-        lambda y: feed_forward(y, weights, **settings),
-        lambda y, gradient: feed_forward_backward(y, weights, gradient, **settings),
-    )
+        return Differentiable(forward, backward)

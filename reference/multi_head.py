@@ -68,15 +68,15 @@ def multi_head_attention(
     num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     x, context, checked = checked_multi_head(x, context, weights, num_heads, num_kv_heads)
     heads = grouped_query_attention(
-        split_heads(_project(x, checked.w_q, checked.b_q), num_heads),
-        split_heads(_project(context, checked.w_k, checked.b_k), num_kv_heads),
-        split_heads(_project(context, checked.w_v, checked.b_v), num_kv_heads),
+        split_heads(project(x, checked.w_q, checked.b_q), num_heads),
+        split_heads(project(context, checked.w_k, checked.b_k), num_kv_heads),
+        split_heads(project(context, checked.w_v, checked.b_v), num_kv_heads),
         mask=mask,
         is_causal=is_causal,
         causal_alignment=causal_alignment,
         empty_row=empty_row,
     )
-    return _project(merge_heads(heads), checked.w_o, checked.b_o)
+    return project(merge_heads(heads), checked.w_o, checked.b_o)
 
 
 def checked_multi_head(
@@ -124,9 +124,15 @@ def _checked(weights: HasMultiHeadWeights, num_heads: int, num_kv_heads: int, wi
     return MultiHeadWeights(w_q, w_k, w_v, w_o, **biases)
 
 
-def _project(
+def project(
     x: Float[Array, "B L n"], weight: Float[Array, "n m"], bias: Float[Array, " m"] | None
 ) -> Float64[Array, "B L m"]:
+    """Multiply every vector by a matrix, and add a bias where there is one.
+
+    Shapes: x (B, L, n), weight (n, m), bias (m,), to (B, L, m).
+    Raises: nothing; NumPy refuses what does not fit.
+    Source: Vaswani et al. 2017, section 3.2.2.
+    """
     # A padded position may hold infinity; the mask will hide the result.
     with np.errstate(invalid="ignore", over="ignore"):
         projected = x @ weight

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from veriformer.reference.array_types import Array, Bool, Float, Float64
 from veriformer.reference.checks import as_grad_output
@@ -9,9 +12,17 @@ from veriformer.reference.conventions import CausalAlignment
 from veriformer.reference.feed_forward_backward import bias_gradient, matrix_gradient
 from veriformer.reference.grouped_query import grouped_query_attention
 from veriformer.reference.grouped_query_backward import grouped_query_attention_backward
-from veriformer.reference.multi_head import checked_multi_head, merge_heads, split_heads
+from veriformer.reference.multi_head import checked_multi_head, merge_heads, project, split_heads
 from veriformer.reference.single_head import HasSingleHeadWeights, SingleHeadWeights, checked_single_head
 from veriformer.reference.weights import HasMultiHeadWeights, MultiHeadWeights
+
+Queries = Float64[Array, "B H L D"]
+Keys = Float64[Array, "B G S D"]
+Values = Float64[Array, "B G S Dv"]
+Heads = Float64[Array, "B H L Dv"]
+# The results of the heads, and the gradients of queries, keys and values, given those of the results.
+Attended = tuple[Heads, tuple[Queries, Keys, Values]]
+Attend = Callable[[Queries, Keys, Values, Heads], Attended]
 
 
 def multi_head_attention_backward(
@@ -44,27 +55,47 @@ def multi_head_attention_backward(
     """
     num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     x, context, known = checked_multi_head(x, context, weights, num_heads, num_kv_heads)
+    seen: dict[str, Any] = {"mask": mask, "is_causal": is_causal, "causal_alignment": causal_alignment}
+
+    def attend(query: Queries, key: Keys, value: Values, grad_heads: Heads) -> Attended:
+        gradients = grouped_query_attention_backward(query, key, value, grad_heads, **seen)
+        return grouped_query_attention(query, key, value, **seen), gradients
+
     gradient = as_grad_output(grad_output, x.shape)
-    query = split_heads(_projected(x, known.w_q, known.b_q), num_heads)
-    key = split_heads(_projected(context, known.w_k, known.b_k), num_kv_heads)
-    value = split_heads(_projected(context, known.w_v, known.b_v), num_kv_heads)
-    seen = {"mask": mask, "is_causal": is_causal, "causal_alignment": causal_alignment}
-    heads = merge_heads(grouped_query_attention(query, key, value, **seen))  # type: ignore[arg-type]
-    grad_heads = split_heads(np.asarray(gradient @ known.w_o.T), num_heads)
-    grad_query, grad_key, grad_value = (
-        merge_heads(one)
-        for one in grouped_query_attention_backward(query, key, value, grad_heads, **seen)  # type: ignore[arg-type]
-    )
-    of_biases = {"b_q": grad_query, "b_k": grad_key, "b_v": grad_value, "b_o": gradient}
-    grad_weights = MultiHeadWeights(
-        w_q=matrix_gradient(x, grad_query),
-        w_k=matrix_gradient(context, grad_key),
-        w_v=matrix_gradient(context, grad_value),
-        w_o=matrix_gradient(heads, gradient),
-        **{name: None if getattr(known, name) is None else bias_gradient(one) for name, one in of_biases.items()},
-    )
-    grad_context = np.asarray(grad_key @ known.w_k.T + grad_value @ known.w_v.T)
-    return np.asarray(grad_query @ known.w_q.T), grad_context, grad_weights
+    return between_projections_backward(x, context, known, gradient, attend, num_heads, num_kv_heads)
+
+
+def between_projections_backward(
+    x: Float64[Array, "B L E"],
+    context: Float64[Array, "B S E"],
+    weights: HasMultiHeadWeights,
+    gradient: Float64[Array, "B L E"],
+    attend: Attend,
+    num_heads: int,
+    num_kv_heads: int,
+) -> tuple[Float64[Array, "B L E"], Float64[Array, "B S E"], MultiHeadWeights]:
+    """Trace a gradient back through projections, given what goes on in the heads between them.
+
+    The formulas are those of `multi_head_attention_backward`. `attend` takes queries, keys, values and the gradient of
+    the heads' results; it returns these results, and the gradients of the three.
+
+    Shapes: as in `multi_head_attention_backward`.
+    Raises: ValueError when a width is not a multiple of its number of heads.
+    Source: Vaswani et al. 2017, section 3.2.2, differentiated.
+    """
+    query = split_heads(project(x, weights.w_q, weights.b_q), num_heads)
+    key = split_heads(project(context, weights.w_k, weights.b_k), num_kv_heads)
+    value = split_heads(project(context, weights.w_v, weights.b_v), num_kv_heads)
+    heads, found = attend(query, key, value, split_heads(np.asarray(gradient @ np.asarray(weights.w_o).T), num_heads))
+    above = dict(zip("qkvo", (*map(merge_heads, found), gradient), strict=True))
+    below = {"q": x, "k": context, "v": context, "o": merge_heads(heads)}
+    matrices = {f"w_{name}": matrix_gradient(below[name], above[name]) for name in below}
+    biases: dict[str, Any] = {
+        f"b_{name}": None if getattr(weights, f"b_{name}") is None else bias_gradient(one)
+        for name, one in above.items()
+    }
+    back = {name: above[name] @ np.asarray(getattr(weights, f"w_{name}")).T for name in "qkv"}
+    return np.asarray(back["q"]), np.asarray(back["k"] + back["v"]), MultiHeadWeights(**matrices, **biases)
 
 
 def single_head_attention_backward(
@@ -95,9 +126,3 @@ def single_head_attention_backward(
     grad_x = grad_query @ known.w_q.T + grad_key @ known.w_k.T + grad_value @ known.w_v.T
     grad_weights = SingleHeadWeights(*(matrix_gradient(x, one) for one in (grad_query, grad_key, grad_value)))
     return np.asarray(grad_x), grad_weights
-
-
-def _projected(
-    x: Float64[Array, "B L n"], weight: Float64[Array, "n m"], bias: Float64[Array, " m"] | None
-) -> Float64[Array, "B L m"]:
-    return np.asarray(x @ weight if bias is None else x @ weight + bias)

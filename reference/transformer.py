@@ -11,7 +11,7 @@ from veriformer.reference.blocks import STANDARD, KeysAndValues, Model, ModelCon
 from veriformer.reference.caches import DecodingCache, require_fitting_cache
 from veriformer.reference.checks import as_positions, as_tokens
 from veriformer.reference.configuration import TransformerConfiguration
-from veriformer.reference.layers import residual
+from veriformer.reference.layers import keys_only, residual
 from veriformer.reference.masks import causal_mask
 from veriformer.reference.model_weights import HasTransformerWeights
 
@@ -40,7 +40,7 @@ def encoder(
     model = Model(config, conventions)
     tokens = as_tokens("tokens", tokens)
     x = model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm)
-    mask = keys_of_tokens(padding_mask, "padding_mask", tokens)
+    mask = keys_only(padding_mask, "padding_mask", *tokens.shape)
     for layer in weights.layers:
         x, _ = _layer(x, layer, model, mask)
     return model.normalise(x, weights.final_norm)
@@ -69,7 +69,7 @@ def encoder_decoder(
     """
     model = Model(config, conventions)
     source, target = as_tokens("source", source, "B S"), as_tokens("target", target)
-    source_mask = keys_of_tokens(source_padding_mask, "source_padding_mask", source)
+    source_mask = keys_only(source_padding_mask, "source_padding_mask", *source.shape)
     x = model.embed(source, weights.embedding, weights.encoder_positions, weights.encoder_embedding_norm)
     for layer in weights.encoder_layers:
         x, _ = _layer(x, layer, model, source_mask)
@@ -241,23 +241,5 @@ def _causal(length: int, start: int) -> Bool[Array, "1 1 L S"]:
 
 
 def _visible(padding_mask: Any, name: str, tokens: Int[Array, "B L"]) -> Bool[Array, "#B 1 #L #S"]:
-    mask = keys_of_tokens(padding_mask, name, tokens)
+    mask = keys_only(padding_mask, name, *tokens.shape)
     return np.ones((1, 1, 1, 1), dtype=bool) if mask is None else mask
-
-
-def keys_of_tokens(padding_mask: Any, name: str, tokens: Int[Array, "B L"]) -> Bool[Array, "B 1 1 L"] | None:
-    """Return a padding mask as one that hides keys from every head and query.
-
-    Shapes: (B, L), True at real tokens, to (B, 1, 1, L); None to None.
-    Raises: ValueError when it is not boolean, or has not the shape of the tokens.
-    Source: Vaswani et al. 2017, section 3.2.3.
-    """
-    if padding_mask is None:
-        return None
-    mask = np.asarray(padding_mask)
-    if mask.dtype != np.bool_ or mask.shape != tokens.shape:
-        raise ValueError(
-            f"{name} must be boolean of shape {tokens.shape}, True at real tokens; got dtype {mask.dtype} and shape "
-            f"{mask.shape}; pass padding_mask(lengths, max_length)"
-        )
-    return mask[:, None, None, :]

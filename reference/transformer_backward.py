@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from veriformer.reference.array_types import Array, Bool, Float, Float64, Int
+from veriformer.reference.array_types import Array, Bool, Float, Int
 from veriformer.reference.blocks import STANDARD, Model, ModelConventions
 from veriformer.reference.blocks_backward import ModelBackward
 from veriformer.reference.checks import as_grad_output, as_tokens
 from veriformer.reference.configuration import TransformerConfiguration
+from veriformer.reference.layers import keys_only
 from veriformer.reference.model_weights import EncoderDecoderWeights, HasTransformerWeights, TransformerWeights
-from veriformer.reference.sublayers_backward import Stream
-from veriformer.reference.transformer import causal_and, keys_of_tokens, one_decoder_layer, one_layer
+from veriformer.reference.sublayers_backward import Memory, Stream, through_decoder_layer
+from veriformer.reference.transformer import causal_and, one_decoder_layer, one_layer
+
+_OF_A_HALF = ("positions", "embedding_norm", "layers", "final_norm")
 
 
 def encoder_backward(
@@ -39,9 +43,9 @@ def encoder_backward(
     """
     parts = ModelBackward(Model(config, conventions))
     tokens = as_tokens("tokens", tokens)
-    streams = _streams(parts, tokens, weights, keys_of_tokens(padding_mask, "padding_mask", tokens))
+    mask = keys_only(padding_mask, "padding_mask", *tokens.shape)
+    streams = _streams(parts, tokens, weights, mask)
     gradient = as_grad_output(grad_output, streams[-1].shape)
-    mask = keys_of_tokens(padding_mask, "padding_mask", tokens)
     return _stack_backward(parts, tokens, weights, mask, streams, gradient)
 
 
@@ -102,53 +106,71 @@ def encoder_decoder_backward(
     Conventions: those of `encoder_decoder`.
     """
     parts = ModelBackward(Model(config, conventions))
-    model = parts.model
     source, target = as_tokens("source", source, "B S"), as_tokens("target", target)
-    seen = keys_of_tokens(source_padding_mask, "source_padding_mask", source)
+    seen = keys_only(source_padding_mask, "source_padding_mask", *source.shape)
     own = causal_and(target_padding_mask, "target_padding_mask", target)
-    read = [model.embed(source, weights.embedding, weights.encoder_positions, weights.encoder_embedding_norm)]
-    for layer in weights.encoder_layers:
-        read.append(one_layer(read[-1], layer, model, seen))
-    memory = model.normalise(read[-1], weights.encoder_final_norm)
-    written = [model.embed(target, weights.embedding, weights.decoder_positions, weights.decoder_embedding_norm)]
-    for layer in weights.decoder_layers:
-        written.append(one_decoder_layer(written[-1], memory, layer, model, own, seen))
-
+    encoding, decoding = _half(weights, "encoder"), _half(weights, "decoder")
+    read = _streams(parts, source, encoding, seen)
+    memory = parts.model.normalise(read[-1], encoding.final_norm)
+    written = _streams(parts, target, decoding, own, (memory, seen))
+    last = parts.model.normalise(written[-1], decoding.final_norm)
     gradient = as_grad_output(grad_output, (*target.shape, config.vocabulary_size))
-    last = model.normalise(written[-1], weights.decoder_final_norm)
     of_last, of_tied, of_unembedding = parts.unembed(last, weights.embedding, weights.unembedding, gradient)
-    of_y, decoder_final_norm = parts.norm(weights.decoder_final_norm).backward(written[-1], of_last)
+    of_memory, of_decoder = _decoder_backward(parts, target, decoding, memory, (own, seen), written, of_last)
+    of_encoder = _stack_backward(parts, source, encoding, seen, read, of_memory)
+    table = of_encoder.embedding + of_decoder.embedding + (0.0 if of_tied is None else of_tied)
+    halves: dict[str, Any] = {
+        f"{which}_{name}": getattr(found, name)
+        for which, found in (("encoder", of_encoder), ("decoder", of_decoder))
+        for name in _OF_A_HALF
+    }
+    return EncoderDecoderWeights(embedding=np.asarray(table), unembedding=of_unembedding, **halves)
+
+
+def _half(weights: Any, which: str) -> HasTransformerWeights:
+    """Return the weights of the encoder or of the decoder as those of a stack by itself."""
+    own = {name: getattr(weights, f"{which}_{name}") for name in _OF_A_HALF}
+    return SimpleNamespace(embedding=weights.embedding, unembedding=None, **own)
+
+
+def _decoder_backward(
+    parts: ModelBackward,
+    tokens: Int[Array, "B L"],
+    weights: HasTransformerWeights,
+    memory: Memory,
+    masks: tuple[Any, Any],
+    streams: Sequence[Stream],
+    gradient: Stream,
+) -> tuple[Memory, TransformerWeights]:
+    """Return the gradients of the memory and of a decoder's weights, given that of what its final norm returns."""
+    of_y, final_norm = parts.norm(weights.final_norm).backward(streams[-1], gradient)
     of_memory = np.zeros_like(memory)
-    decoder_layers = []
-    for layer, y in zip(reversed(weights.decoder_layers), reversed(written[:-1]), strict=True):
-        of_y, through, of_layer = parts.decoder_layer(y, memory, layer, (own, seen), of_y)
+    layers = []
+    for layer, y in zip(reversed(weights.layers), reversed(streams[:-1]), strict=True):
+        of_y, through, of_layer = through_decoder_layer(parts, y, memory, layer, masks, of_y)
         of_memory = of_memory + through
-        decoder_layers.append(of_layer)
-    of_target = parts.embed(target, weights.embedding, weights.decoder_positions, weights.decoder_embedding_norm, of_y)
-    of_x, encoder_final_norm = parts.norm(weights.encoder_final_norm).backward(read[-1], of_memory)
-    of_x, encoder_layers = _layers_backward(parts, weights.encoder_layers, read, seen, of_x)
-    of_source = parts.embed(source, weights.embedding, weights.encoder_positions, weights.encoder_embedding_norm, of_x)
-    table = of_source.table + of_target.table + (0.0 if of_tied is None else of_tied)
-    return EncoderDecoderWeights(
-        embedding=np.asarray(table),
-        encoder_positions=of_source.positions,
-        decoder_positions=of_target.positions,
-        encoder_embedding_norm=of_source.norm,
-        decoder_embedding_norm=of_target.norm,
-        encoder_layers=encoder_layers,
-        decoder_layers=decoder_layers[::-1],
-        encoder_final_norm=encoder_final_norm,
-        decoder_final_norm=decoder_final_norm,
-        unembedding=of_unembedding,
-    )
+        layers.append(of_layer)
+    of_tables = parts.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm, of_y)
+    found = TransformerWeights(of_tables.table, of_tables.positions, of_tables.norm, layers[::-1], final_norm, None)
+    return of_memory, found
 
 
-def _streams(parts: ModelBackward, tokens: Int[Array, "B L"], weights: Any, mask: Any) -> list[Stream]:
+def _streams(
+    parts: ModelBackward,
+    tokens: Int[Array, "B L"],
+    weights: Any,
+    mask: Any,
+    memory_and_mask: tuple[Memory, Any] | None = None,
+) -> list[Stream]:
     """Return what each layer reads, and last what the final norm does."""
     model = parts.model
     streams = [model.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm)]
     for layer in weights.layers:
-        streams.append(one_layer(streams[-1], layer, model, mask))
+        if memory_and_mask is None:
+            streams.append(one_layer(streams[-1], layer, model, mask))
+        else:
+            memory, seen = memory_and_mask
+            streams.append(one_decoder_layer(streams[-1], memory, layer, model, mask, seen))
     return streams
 
 
@@ -162,16 +184,9 @@ def _stack_backward(
 ) -> TransformerWeights:
     """Return the gradients of a stack's weights, given that of what its final norm returns; none of the logits'."""
     of_x, final_norm = parts.norm(weights.final_norm).backward(streams[-1], gradient)
-    of_x, layers = _layers_backward(parts, weights.layers, streams, mask, of_x)
+    layers = []
+    for layer, x in zip(reversed(weights.layers), reversed(streams[:-1]), strict=True):
+        of_x, of_layer = parts.layer(x, layer, mask, of_x)
+        layers.append(of_layer)
     of_tables = parts.embed(tokens, weights.embedding, weights.positions, weights.embedding_norm, of_x)
-    return TransformerWeights(of_tables.table, of_tables.positions, of_tables.norm, layers, final_norm, None)
-
-
-def _layers_backward(
-    parts: ModelBackward, layers: Sequence[Any], streams: Sequence[Stream], mask: Any, gradient: Stream
-) -> tuple[Float64[Array, "B L E"], list[Any]]:
-    found = []
-    for layer, x in zip(reversed(layers), reversed(streams[:-1]), strict=True):
-        gradient, of_layer = parts.layer(x, layer, mask, gradient)
-        found.append(of_layer)
-    return gradient, found[::-1]
+    return TransformerWeights(of_tables.table, of_tables.positions, of_tables.norm, layers[::-1], final_norm, None)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
@@ -15,7 +16,7 @@ from veriformer.conformance_tests.operations.gradients import GradientInputs
 from veriformer.conformance_tests.operations.models.bounds import ModelEstimates
 from veriformer.conformance_tests.operations.models.cases import ModelCase
 from veriformer.conformance_tests.operations.models.drawing import below
-from veriformer.conformance_tests.operations.models.inputs import AnyTokenInputs, AnyTranslationInputs
+from veriformer.conformance_tests.operations.models.inputs import AnyTokenInputs, AnyTranslationInputs, ModelInputs
 from veriformer.conformance_tests.operations.models_backward.bounds import (
     ModelGradients,
     encoder_decoder_back,
@@ -26,6 +27,7 @@ from veriformer.conformance_tests.rounding.precision import Precision
 from veriformer.conformance_tests.rounding.sublayers_back import Gradients
 from veriformer.reference import ModelConventions
 
+Forward = AnyTokenInputs | AnyTranslationInputs
 _CONVENTIONS = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
 
 
@@ -53,25 +55,42 @@ def _drawn(case: ModelCase, shape: Shape) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelBackwardInputs(SeveralResults, GradientInputs):
+class ModelBackwardInputs(SeveralResults, GradientInputs, ModelInputs):
     """What the backward passes of models have in common: the gradients of the results, 0 at padded tokens.
 
     A weight's gradient is a sum over all tokens of all samples, so that no sample is a case of its own.
     """
+
+    forward: ClassVar[type[Forward]]
+    grad_output: Array = field(kw_only=True)
+
+    @classmethod
+    def draw(cls, operation: str, case: ModelCase) -> Self:
+        """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
+        forward = cls.forward.draw(operation, case)
+        given = {name: value for name, value in vars(forward).items() if not name.startswith("_")}
+        nothing = np.zeros(forward.result_shape)
+        return cls(**given, grad_output=nothing).with_grad_output(_drawn(case, nothing.shape))
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the call, by the interface's names."""
+        return {**super().arguments(), "grad_output": self.grad_output}
+
+    def with_grad_output(self, grad_output: Array) -> Self:
+        """Return inputs with another gradient of the result, 0 at padded tokens."""
+        return super().with_grad_output(np.where(self._judged()[..., None], grad_output, 0.0))
 
     def _gradients(self, conventions: Conventions) -> Gradients:
         raise NotImplementedError
 
     def _parts_of(self, conventions: Conventions) -> ModelGradients:
         chosen = ModelConventions(**{name: conventions[name] for name in _CONVENTIONS})
-        model: Any = self
-        return ModelGradients(ModelEstimates(model.config, chosen, Precision.of(self.dtype)))
+        return ModelGradients(ModelEstimates(self.config, chosen, Precision.of(self.dtype)))
 
     @property
     def parts(self) -> dict[str, Shape]:
         """The gradients, each with the shape of its weight."""
-        model: Any = self
-        return {f"grad_{path}": shape for path, shape in shapes_in(model.weights).items()}
+        return {f"grad_{path}": shape for path, shape in shapes_in(self.weights).items()}
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact gradients and their error bounds, one after the other.
@@ -101,24 +120,8 @@ class ModelBackwardInputs(SeveralResults, GradientInputs):
 class TokenBackwardInputs(ModelBackwardInputs, AnyTokenInputs):
     """Inputs of an encoder or a language model, and the gradients of its results."""
 
-    grad_output: Array = field(kw_only=True)
-
-    @classmethod
-    def draw(cls, operation: str, case: ModelCase) -> Self:
-        """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
-        forward = AnyTokenInputs.draw(operation, case)
-        shape = forward.result_shape
-        given = {name: value for name, value in vars(forward).items() if not name.startswith("_")}
-        return cls(**given, grad_output=np.zeros(shape)).with_grad_output(_drawn(case, shape))
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the call, by the interface's names."""
-        return {**super().arguments(), "grad_output": self.grad_output}
-
-    def with_grad_output(self, grad_output: Array) -> Self:
-        """Return inputs with another gradient of the result, 0 at padded tokens."""
-        meaningful = np.where(self._judged()[..., None], grad_output, 0.0)
-        return replace(self, grad_output=round_to_dtype(meaningful, self.dtype))
+    forward: ClassVar[type[Forward]] = AnyTokenInputs
+    weights: reference.TransformerWeights
 
     def take_samples(self, index: Array) -> Self:
         """Return the samples at `index`, with the gradients of their results."""
@@ -135,27 +138,11 @@ class TokenBackwardInputs(ModelBackwardInputs, AnyTokenInputs):
 class TranslationBackwardInputs(ModelBackwardInputs, AnyTranslationInputs):
     """Inputs of an encoder-decoder, and the gradients of its logits."""
 
-    grad_output: Array = field(kw_only=True)
-
-    @classmethod
-    def draw(cls, operation: str, case: ModelCase) -> Self:
-        """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
-        forward = AnyTranslationInputs.draw(operation, case)
-        shape = (*forward.target.shape, forward.config.vocabulary_size)
-        given = {name: value for name, value in vars(forward).items() if not name.startswith("_")}
-        return cls(**given, grad_output=np.zeros(shape)).with_grad_output(_drawn(case, shape))
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the call, by the interface's names."""
-        return {**super().arguments(), "grad_output": self.grad_output}
-
-    def with_grad_output(self, grad_output: Array) -> Self:
-        """Return inputs with another gradient of the logits, 0 at padded tokens."""
-        meaningful = np.where(self._judged()[..., None], grad_output, 0.0)
-        return replace(self, grad_output=round_to_dtype(meaningful, self.dtype))
+    forward: ClassVar[type[Forward]] = AnyTranslationInputs
+    weights: reference.EncoderDecoderWeights
 
     def take_samples(self, index: Array) -> Self:
-        """Return the samples at `index`, with the gradients of their logits."""
+        """Return the samples at `index`, with the gradients of their results."""
         return replace(super().take_samples(index), grad_output=self.grad_output[index])
 
     def _gradients(self, conventions: Conventions) -> Gradients:

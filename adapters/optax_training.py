@@ -2,7 +2,7 @@
 
 Optax is imported at the first call, so that what needs no optimizer does not wait for it.
 
-Source: optax.adamw, in Optax's documentation.
+Source: optax.adamw and optax.clip_by_global_norm, in Optax's documentation.
 """
 
 from __future__ import annotations
@@ -40,3 +40,15 @@ def _adamw_step(
 
 
 adamw_step: Callable[..., Any] = jax.jit(_adamw_step)
+
+
+def _clip_by_global_norm(gradients: list[Array], *, max_norm: float) -> list[Array]:
+    """Clip with optax.clip_by_global_norm, which has no state."""
+    import optax
+
+    clipping = optax.clip_by_global_norm(max_norm)
+    clipped, _ = clipping.update(gradients, clipping.init(gradients))
+    return clipped
+
+
+clip_by_global_norm: Callable[..., Any] = jax.jit(_clip_by_global_norm)

@@ -17,6 +17,7 @@ from veriformer.reference.attention_backward import gradient_of_logits, scaled_d
 from veriformer.reference.blocked import blocked_attention
 from veriformer.reference.blocks import KeysAndValues, ModelConventions
 from veriformer.reference.caches import DecodingCache
+from veriformer.reference.clipping import clip_by_global_norm
 from veriformer.reference.configuration import TransformerConfiguration, configure
 from veriformer.reference.embedding import token_embedding
 from veriformer.reference.embedding_backward import token_embedding_backward
@@ -88,6 +89,7 @@ __all__ = [
     "attention_weights",
     "blocked_attention",
     "causal_mask",
+    "clip_by_global_norm",
     "configure",
     "cross_entropy",
     "cross_entropy_backward",

@@ -206,6 +206,20 @@ _CATALOGUE = (
         ),
     ),
     Convention(
+        "clip_norm_eps",
+        "What is added to the norm of all gradients before max_norm is divided by it?",
+        (
+            ConventionValue(
+                "none", "nothing", "Pascanu et al. 2013, optax.clip_by_global_norm, tf.clip_by_global_norm"
+            ),
+            ConventionValue(
+                "1e-6",
+                "1e-6, so that the factor is min(1, max_norm/(‖g‖ + 1e-6))",
+                "torch.nn.utils.clip_grad_norm_, Megatron-LM",
+            ),
+        ),
+    ),
+    Convention(
         "softmax_dtype",
         "In which precision is the softmax computed?",
         (

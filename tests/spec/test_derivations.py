@@ -32,6 +32,7 @@ EXPECTED = {
     "layer_norm",
     "cross_entropy",
     "adamw",
+    "clipping",
     "rotary",
     "alibi",
     "rms_norm",

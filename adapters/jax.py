@@ -23,6 +23,7 @@ if find_spec("optax") is not None:
     from veriformer.adapters.optax_training import (  # noqa: F401  (found here by their names)
         adamw_step,
         clip_by_global_norm,
+        warmup_cosine_learning_rate,
     )
 
 Array = Any
@@ -40,6 +41,7 @@ conventions = {
     "adamw_eps": "after_correction",
     "adamw_decay": "times_learning_rate",
     "clip_norm_eps": "none",
+    "warmup_start": "zero",
 }
 limitations = ("value_width",)
 

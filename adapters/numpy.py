@@ -20,9 +20,19 @@ from veriformer.reference import (
     padding_mask,
     relative_position_bucket,
     sinusoidal_positions,
+    warmup_cosine_learning_rate,
+    warmup_inverse_root_learning_rate,
 )
 
-__all__ = ["alibi_bias", "causal_mask", "padding_mask", "relative_position_bucket", "sinusoidal_positions"]
+__all__ = [
+    "alibi_bias",
+    "causal_mask",
+    "padding_mask",
+    "relative_position_bucket",
+    "sinusoidal_positions",
+    "warmup_cosine_learning_rate",
+    "warmup_inverse_root_learning_rate",
+]
 
 framework = "numpy"
 dtypes = ("float32", "float64")
@@ -44,6 +54,7 @@ conventions = {
     "adamw_eps": "after_correction",
     "adamw_decay": "times_learning_rate",
     "clip_norm_eps": "none",
+    "warmup_start": "zero",
     "softmax_dtype": "at_least_float32",
     "numerics": "fused",
 }

@@ -72,9 +72,12 @@ def read_results(
     """Return the arrays of what an operation returned, and its opaque parts by name.
 
     `given` are the arguments of the call: a result that is a record has an array for each of those in its argument.
+    Where the result is a number made of numbers, one of Python's or NumPy's does too.
     UnjudgeableResult when it is no tuple of as many parts as the operation has, a record lacks an array, or as
     `read_result` says.
     """
+    if operation.returns_number and _is_number(returned):
+        return [Result.of(np.asarray(returned, dtype=np.float64), type(returned).__name__)], {}
     if not operation.results:
         return [read_result(framework, operation.name, returned, expected[0] if expected else None)], {}
     names = operation.results
@@ -93,6 +96,10 @@ def read_results(
         for (name, part), shape in zip(parts.items(), shapes, strict=True)
     ]
     return read, opaque
+
+
+def _is_number(returned: object) -> bool:
+    return isinstance(returned, int | float | np.floating) and not isinstance(returned, bool)
 
 
 def _holds_one_record(framework: ArrayFramework, returned: object) -> bool:

@@ -220,6 +220,18 @@ _CATALOGUE = (
         ),
     ),
     Convention(
+        "warmup_start",
+        "At which share of the peak does a warm-up of W steps start?",
+        (
+            ConventionValue(
+                "zero",
+                "peak · t/W at step t: 0 at step 0",
+                "optax.warmup_cosine_decay_schedule, transformers' get_cosine_schedule_with_warmup, torchtune",
+            ),
+            ConventionValue("first_share", "peak · (t + 1)/(W + 1) at step t", "nanoGPT since December 2024"),
+        ),
+    ),
+    Convention(
         "softmax_dtype",
         "In which precision is the softmax computed?",
         (

@@ -32,6 +32,7 @@ READING_ORDER = {
         "attention_backward",
         "clipping",
         "adamw",
+        "schedules",
     ),
     "Long inputs and decoding": ("online_softmax", "decoding_cache", "cost"),
     "Rounding": ("rounding_of_sums", "attention_rounding", "normalisation_rounding"),

@@ -33,6 +33,7 @@ EXPECTED = {
     "cross_entropy",
     "adamw",
     "clipping",
+    "schedules",
     "rotary",
     "alibi",
     "rms_norm",

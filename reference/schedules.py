@@ -41,7 +41,7 @@ def warmup_cosine_learning_rate(
     if step < warmup_steps:
         before = 1 if warmup_start == "first_share" else 0
         return peak * ((step + before) / (warmup_steps + before))
-    if step >= total_steps:
+    if step > total_steps:
         return float(least)
     progress = (step - warmup_steps) / (total_steps - warmup_steps)
     return least + (peak - least) * (0.5 * (1.0 + math.cos(math.pi * progress)))

@@ -11,15 +11,22 @@ from veriformer.conformance_tests.variants.family import Arguments, Family, Poin
 
 LENGTH = Decision(
     "length",
-    "How long is the warm-up?",
+    "At which steps do the warm-up and the cosine end?",
     (
-        standard("warmup_steps", lambda warmup: warmup),
-        mistake("schedule_warmup_missing", lambda warmup: 0),
-        mistake("schedule_warmup_in_other_units", lambda warmup: warmup // 2),
-        neighbour("twice", lambda warmup: 2 * warmup, "the warm-up has twice as many steps"),
-        neighbour("one_more", lambda warmup: warmup + 1, "the warm-up has one step more"),
-        neighbour("one_fewer", lambda warmup: max(warmup - 1, 0), "the warm-up has one step fewer"),
+        standard("as_given", lambda warmup, total: (warmup, total)),
+        mistake("schedule_warmup_missing", lambda warmup, total: (0, total - warmup)),
+        mistake("schedule_warmup_in_other_units", lambda warmup, total: (warmup // 2, total)),
+        neighbour("no_warmup", lambda warmup, total: (0, total), "the cosine fills the run, without a warm-up"),
+        neighbour("warmup_not_counted", lambda warmup, total: (warmup, total + warmup), "the cosine has T steps"),
+        neighbour("twice", lambda warmup, total: (2 * warmup, total), "the warm-up has twice as many steps"),
+        neighbour("one_more", lambda warmup, total: (warmup + 1, total), "the warm-up has one step more"),
+        neighbour("one_fewer", lambda warmup, total: (max(warmup - 1, 0), total), "the warm-up has one step fewer"),
     ),
+)
+LEAST = Decision(
+    "least",
+    "Which least rate is meant?",
+    (standard("as_given", lambda least: least), mistake("schedule_least_ignored", lambda least: 0.0)),
 )
 RISE = Decision(
     "rise",
@@ -99,18 +106,38 @@ FLOOR = Decision(
     "How does the least rate enter?",
     (
         standard("added_to_the_rest", lambda share, peak, least: least + (peak - least) * share),
-        mistake("schedule_least_ignored", lambda share, peak, least: peak * share),
+        neighbour("only_after", lambda share, peak, least: peak * share, "the least rate holds after the end alone"),
         mistake("schedule_least_clamps", lambda share, peak, least: max(peak * share, least)),
         mistake("schedule_least_added_to_peak", lambda share, peak, least: least + peak * share),
         mistake("schedule_least_not_added", lambda share, peak, least: (peak - least) * share),
         mistake("schedule_rates_exchanged", lambda share, peak, least: peak + (least - peak) * share),
     ),
 )
+HANDOVER = Decision(
+    "handover",
+    "What is the share of the peak where the warm-up ends?",
+    (
+        standard("that_of_the_cosine", lambda share, step, warmup, total: share),
+        mistake(
+            "schedule_overshoots_peak",
+            lambda share, step, warmup, total: (
+                2.0 / (1.0 + math.cos(math.pi / (total - warmup)))
+                if step == warmup > 0 and total - warmup > 1
+                else share
+            ),
+        ),
+        neighbour(
+            "last_of_the_rise",
+            lambda share, step, warmup, total: (step - 1) / warmup if step == warmup > 0 else share,
+            "the last rate of the warm-up is taken once more",
+        ),
+    ),
+)
 AFTER = Decision(
     "after",
     "What follows the end?",
     (
-        standard("least", lambda rate, least, step, total: float(least) if step >= total else rate),
+        standard("least", lambda rate, least, step, total: float(least) if step > total else rate),
         mistake("schedule_rises_again", lambda rate, least, step, total: rate),
         neighbour("zero", lambda rate, least, step, total: 0.0 if step > total else rate, "the rate is 0 after the end"),
     ),
@@ -119,19 +146,19 @@ AFTER = Decision(
 
 def _cosine(arguments: Arguments, point: Point) -> Array:
     """Return the rate of a schedule with a cosine at a point of the family."""
-    step, total = arguments["step"], arguments["total_steps"]
-    peak, least = arguments["peak"], arguments["least"]
-    warmup = point["length"](arguments["warmup_steps"])
+    step, peak, least = arguments["step"], arguments["peak"], point["least"](arguments["least"])
+    warmup, total = point["length"](arguments["warmup_steps"], arguments["total_steps"])
     if step < warmup:
         return np.array(float(point["start"](point["rise"](step, warmup), peak, least)))
     if total <= warmup:
         return np.array(float(least))
     share = point["decay"](point["progress"](step, warmup, total))
-    return np.array(float(point["after"](point["floor"](share, peak, least), least, step, total)))
+    rate = point["floor"](point["handover"](share, step, warmup, total), peak, least)
+    return np.array(float(point["after"](rate, least, step, total)))
 
 
 COSINE = Family(
-    "warmup_cosine_learning_rate", (LENGTH, RISE, START, PROGRESS, DECAY, FLOOR, AFTER), _cosine
+    "warmup_cosine_learning_rate", (LENGTH, LEAST, RISE, START, PROGRESS, DECAY, HANDOVER, FLOOR, AFTER), _cosine
 )
 
 COUNT = Decision(

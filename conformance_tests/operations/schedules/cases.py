@@ -40,7 +40,7 @@ class CosineSpace(Space):
     """Cases of `warmup_cosine_learning_rate`: a stage before the end of the warm-up needs at least one step of it."""
 
     stages: tuple[Stage, ...] = EVERY_STAGE
-    least_warmup: int = 0
+    least_warmup_steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def cosine_cases(space: CosineSpace, limits: Limits) -> choices.Choice[CosineCas
 def _cosine_case(
     space: CosineSpace, stage: Stage, warmup: int, decay: int, rates: tuple[float, float], dtype: str, seed: int
 ) -> CosineCase:
-    warmup = max(warmup, space.least_warmup, 1 if stage == "warmup" else 0)
+    warmup = max(warmup, space.least_warmup_steps, 1 if stage == "warmup" else 0)
     # A cosine of one step has no step between its ends.
     decay = max(decay, 2 if stage == "decay" else 1)
     total = warmup + decay

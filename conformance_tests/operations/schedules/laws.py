@@ -37,7 +37,7 @@ def _at_most(trial: Trial[Any], rate: ScheduleInputs, largest: ScheduleInputs) -
     return compare(np.minimum(found, most), found, trial.allowed(rate, largest), may_be_nan=False)
 
 
-@judges("warmup.straight", space=CosineSpace(stages=("warmup",), least_warmup=2), operations=_COSINE)
+@judges("warmup.straight", space=CosineSpace(stages=("warmup",), least_warmup_steps=2), operations=_COSINE)
 def straight_to_the_cosine(trial: Trial[CosineInputs]) -> Verdict:
     """The rise up to a step is its share of the rise up to the cosine's first step."""
     inputs = trial.inputs
@@ -94,7 +94,7 @@ def linear_in_the_rates(trial: Trial[CosineInputs]) -> Verdict:
     return compare(total, trial.output(both), trial.allowed(inputs, other, both), may_be_nan=False)
 
 
-@judges("decay.after_warmup", space=CosineSpace(stages=AFTER_WARMUP, least_warmup=1), operations=_COSINE)
+@judges("decay.after_warmup", space=CosineSpace(stages=AFTER_WARMUP, least_warmup_steps=1), operations=_COSINE)
 def like_a_run_without_warmup(trial: Trial[CosineInputs]) -> Verdict:
     """A run without the warm-up has the same rate as many steps after its start."""
     inputs = trial.inputs

@@ -31,6 +31,6 @@ REGIONS = (
         ("step before the root", "The rate still rises.", lambda c: c.step < c.warmup_steps),
         ("step after the rise", "The rate falls.", lambda c: c.step > c.warmup_steps),
         ("where rise and root meet", "The rate is largest.", lambda c: c.step == c.warmup_steps),
-        ("width above one", "The root of the width matters.", lambda c: c.d_model > 1),
+        ("model wider than one", "The root of the width matters.", lambda c: c.d_model > 1),
     ),
 )

@@ -13,8 +13,8 @@ _EPS = {"none": 0.0, "1e-6": 1e-6}
 
 
 def clip_by_global_norm(
-    gradients: Sequence[Float[Array, "*shape"]], *, max_norm: float, norm_eps: ClipNormEps = "none"
-) -> list[Float64[Array, "*shape"]]:
+    gradients: Sequence[Float[Array, "..."]], *, max_norm: float, norm_eps: ClipNormEps = "none"
+) -> list[Float64[Array, "..."]]:
     """Shrink all gradients by one factor where the norm of all of them together exceeds a bound.
 
     gᵢ · min(1, max_norm / (‖g‖ + ε)),  ‖g‖ = √(Σᵢ Σ gᵢ²),  ε = 0
@@ -34,4 +34,4 @@ def clip_by_global_norm(
         raise ValueError(f"max_norm must be positive; got {max_norm}; pass a bound such as 1.0")
     norm = float(np.sqrt(sum(np.sum(array * array) for array in arrays))) + _EPS[norm_eps]
     # As a quotient by the larger of the two it needs no exception for gradients that are all zero.
-    return [array * (max_norm / max(norm, max_norm)) for array in arrays]
+    return [np.asarray(array * (max_norm / max(norm, max_norm))) for array in arrays]

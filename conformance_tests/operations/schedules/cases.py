@@ -122,8 +122,10 @@ def root_cases(space: RootSpace, limits: Limits) -> choices.Choice[RootCase]:
 
 
 def _root_case(stage: Stage, d_model: int, warmup: int, dtype: str, seed: int) -> RootCase:
+    # A warm-up of one step has none before its end.
+    warmup = max(warmup, 2 if stage == "warmup" else 1)
     steps: dict[Stage, int] = {
-        "warmup": 1 + seed % warmup,
+        "warmup": 1 + seed % max(warmup - 1, 1),
         "top": warmup,
         "decay": warmup + 1 + seed % (4 * warmup),
     }

@@ -47,6 +47,7 @@ def _clip_by_global_norm(gradients: list[Array], *, max_norm: float) -> list[Arr
     import optax
 
     clipping = optax.clip_by_global_norm(max_norm)
+    clipped: list[Array]
     clipped, _ = clipping.update(gradients, clipping.init(gradients))
     return clipped
 
@@ -54,9 +55,7 @@ def _clip_by_global_norm(gradients: list[Array], *, max_norm: float) -> list[Arr
 clip_by_global_norm: Callable[..., Any] = jax.jit(_clip_by_global_norm)
 
 
-def warmup_cosine_learning_rate(
-    step: int, *, peak: float, least: float, warmup_steps: int, total_steps: int
-) -> Array:
+def warmup_cosine_learning_rate(step: int, *, peak: float, least: float, warmup_steps: int, total_steps: int) -> Array:
     """Return the rate of optax.warmup_cosine_decay_schedule, which counts the warm-up among its steps of decay."""
     import optax
 

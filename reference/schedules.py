@@ -61,4 +61,4 @@ def warmup_inverse_root_learning_rate(step: int, *, d_model: int, warmup_steps: 
     require_count("step", step, 1)
     require_count("d_model", d_model, 1)
     require_count("warmup_steps", warmup_steps, 1)
-    return float(d_model) ** -0.5 * min(float(step) ** -0.5, step * float(warmup_steps) ** -1.5)
+    return float(d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5))

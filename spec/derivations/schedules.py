@@ -18,7 +18,7 @@ warmup, root = positive("W"), positive("s")
 
 
 def decay(along: Expr, low: Expr = least, high: Expr = height) -> Expr:
-    """l + h (1 + cos πx)/2."""
+    """L + h (1 + cos πx)/2."""
     return low + high * (1 + cos(pi * along)) / 2
 
 
@@ -116,8 +116,8 @@ DERIVATION = Derivation(
     id="schedules",
     title="Schedules of learning rates: a rise that meets a cosine or a root at the peak",
     opening=(
-        "Does the end of a warm-up meet the beginning of what follows? A schedule that jumps there, or that rises again "
-        "at the end, trains without an error."
+        "Does the end of a warm-up meet the beginning of what follows? A schedule that jumps there, or that rises "
+        "again at the end, trains without an error."
     ),
     symbols=(
         Meaning((least, height), "the least rate, and how far the peak is above it"),

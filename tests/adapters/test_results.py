@@ -46,7 +46,9 @@ def test_a_part_that_is_no_array_is_named():
         read_results(NUMPY, operation("output", "lse"), (np.ones(2), "two"), [(2,), (1,)])
 
 
-LISTED = Operation("list", "list", "Return a list.", (), "arrays", "f", "none", results=("out",), records=(("out", "x"),))
+LISTED = Operation(
+    "list", "list", "Return a list.", (), "arrays", "f", "none", results=("out",), records=(("out", "x"),)
+)
 GIVEN = {"x": [np.ones(2), np.ones((1, 3))]}
 
 
@@ -86,5 +88,5 @@ def test_what_is_no_number_is_refused(returned):
 
 
 def test_a_number_is_no_array_where_arrays_are_expected():
-    with pytest.raises(UnjudgeableResult, match="the Python number 0.5"):
+    with pytest.raises(UnjudgeableResult, match=r"the Python number 0\.5"):
         read_results(NUMPY, operation(), 0.5, None)

@@ -208,6 +208,23 @@ def stage_of(case: CosineCase | RootCase) -> str:
     return "decay" if case.step < end else "end" if case.step == end else "beyond"
 
 
+def check_training(case: Any, space: Space, limits: Limits) -> None:
+    assert case.dtype in limits.dtypes
+    if isinstance(space, StepSpace):
+        assert isinstance(case, StepCase)
+        assert case.step in space.steps
+    elif isinstance(space, ClipSpace):
+        assert isinstance(case, ClipCase)
+        assert case.bound in space.bounds
+    elif isinstance(space, CosineSpace):
+        assert isinstance(case, CosineCase)
+        assert stage_of(case) in space.stages and case.total_steps > case.warmup_steps
+    else:
+        assert isinstance(space, RootSpace)
+        assert isinstance(case, RootCase)
+        assert stage_of(case) in space.stages and case.step >= 1
+
+
 def check_case(case: Any, space: Space, limits: Limits) -> None:
     check_least(case, space)
     if isinstance(space, AttentionSpace):
@@ -254,18 +271,8 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
     elif isinstance(space, ModelSpace):
         assert isinstance(case, ModelCase)
         check_model(case, space, limits)
-    elif isinstance(space, StepSpace):
-        assert isinstance(case, StepCase)
-        assert (case.step in space.steps, case.dtype in limits.dtypes) == (True, True)
-    elif isinstance(space, ClipSpace):
-        assert isinstance(case, ClipCase)
-        assert (case.bound in space.bounds, case.dtype in limits.dtypes) == (True, True)
-    elif isinstance(space, CosineSpace):
-        assert isinstance(case, CosineCase)
-        assert stage_of(case) in space.stages and case.total_steps > case.warmup_steps
-    elif isinstance(space, RootSpace):
-        assert isinstance(case, RootCase)
-        assert stage_of(case) in space.stages and case.step >= 1
+    elif isinstance(space, StepSpace | ClipSpace | CosineSpace | RootSpace):
+        check_training(case, space, limits)
     elif isinstance(space, BoxSpace):
         assert isinstance(case, BoxCase)
         check_black_box(case, space, limits)

@@ -9,7 +9,4 @@ def clip_by_global_norm(gradients, *, max_norm):
         total = total + np.sum(gradient**2)
     norm = np.sqrt(total)
     factor = max_norm / norm if norm > max_norm else 1.0
-    clipped = []
-    for gradient in gradients:
-        clipped.append(gradient * factor)
-    return clipped
+    return [gradient * factor for gradient in gradients]

@@ -18,5 +18,9 @@ REGIONS = among(
         lambda c: c.arrays > 1 and c.bound in BEYOND,
     ),
     ("arrays of different scale", "One of them has nearly all of the norm.", lambda c: c.spread > 0 and c.arrays > 1),
-    ("norm that 1e-6 adds to", "The gradients are so small that 1e-6 is a share of the norm.", lambda c: c.exponent < 0),
+    (
+        "norm that 1e-6 adds to",
+        "The gradients are so small that 1e-6 is a share of the norm.",
+        lambda c: c.exponent < 0,
+    ),
 )

@@ -42,7 +42,8 @@ NORM = Decision(
             lambda arrays: [_norm(arrays[: place + 1]) for place in range(len(arrays))],
         ),
         mistake(
-            "clip_root_mean_square", _shared(lambda arrays: _norm(arrays) / np.sqrt(sum(array.size for array in arrays)))
+            "clip_root_mean_square",
+            _shared(lambda arrays: _norm(arrays) / np.sqrt(sum(array.size for array in arrays))),
         ),
         mistake("clip_sum_of_magnitudes", _shared(lambda arrays: sum(float(np.abs(array).sum()) for array in arrays))),
         mistake("clip_largest_entry", _shared(lambda arrays: max(float(np.abs(array).max()) for array in arrays))),
@@ -113,9 +114,7 @@ APPLIED = Decision(
         mistake(
             "clip_only_last_array", lambda array, factor, norm, bound, is_last: array * factor if is_last else array
         ),
-        mistake(
-            "clip_sign_lost", lambda array, factor, norm, bound, is_last: np.abs(array) * factor
-        ),
+        mistake("clip_sign_lost", lambda array, factor, norm, bound, is_last: np.abs(array) * factor),
         neighbour(
             "all_but_last",
             lambda array, factor, norm, bound, is_last: array if is_last else array * factor,

@@ -9,10 +9,10 @@ step is exact in it, up to 2²⁴.
                                     4uπx, and its cosine by no more and 2u; half of it, which the height P − l below P
                                     multiplies; the sum with 1, the height, the product, its factor and the sum with l
 
-    root       2u (3 e + 6) η       a power of a number is exp(e), e its exponent times its logarithm, of which logarithm,
-                                    exponent and product err by 2u each, since a library's logarithm and exponential
-                                    may be two units off: 6u e and 2u; e is the sum over all powers; the products and
-                                    the roundings of the integers are the rest, and min has the slope 1
+    root       2u (3 e + 6) η       a power of a number is exp(e), e its exponent times its logarithm, of which
+                                    logarithm, exponent and product err by 2u each, since a library's logarithm and
+                                    exponential may be two units off: 6u e and 2u; e is the sum over all powers; the
+                                    products and the roundings of the integers are the rest, and min has the slope 1
 
 The result is rounded once more, which is counted.
 """

@@ -75,9 +75,7 @@ _SMALL = 4
 
 def cosine_cases(space: CosineSpace, limits: Limits) -> choices.Choice[CosineCase]:
     """Return cases of `warmup_cosine_learning_rate`."""
-    warmups, decays = (
-        [size for size in sizes if size <= _SMALL or not limits.small] for sizes in (_WARMUPS, _DECAYS)
-    )
+    warmups, decays = ([size for size in sizes if size <= _SMALL or not limits.small] for sizes in (_WARMUPS, _DECAYS))
     return choices.builds(
         lambda *drawn: _cosine_case(space, *drawn),
         choices.sampled_from(space.stages),

@@ -139,7 +139,9 @@ AFTER = Decision(
     (
         standard("least", lambda rate, least, step, total: float(least) if step > total else rate),
         mistake("schedule_rises_again", lambda rate, least, step, total: rate),
-        neighbour("zero", lambda rate, least, step, total: 0.0 if step > total else rate, "the rate is 0 after the end"),
+        neighbour(
+            "zero", lambda rate, least, step, total: 0.0 if step > total else rate, "the rate is 0 after the end"
+        ),
     ),
 )
 

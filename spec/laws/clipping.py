@@ -41,6 +41,7 @@ WITHIN = Property(
     source=f"{ALGORITHM}: clipping is done if the norm reaches the threshold",
     derivation="clipping",
     steps=("Within the bound nothing changes",),
+    conventions=_EPS,
 )
 ONE_FACTOR = Property(
     key="one_factor",

@@ -49,9 +49,11 @@ def bounded(trial: Trial[ClipInputs]) -> Verdict:
 @judges("within", space=ClipSpace(bounds=("within",)), operations=_CLIP)
 @judges("zeros", space=ClipSpace(bounds=("zero",)), operations=_CLIP)
 def unchanged(trial: Trial[ClipInputs]) -> Verdict:
-    """The gradients come back as they were given."""
-    given = trial.inputs.joined_gradients
-    return compare(given, trial.output(trial.inputs), trial.allowed(trial.inputs))
+    """The gradients come back as they were given, unless what is added to their norm leads beyond the bound."""
+    inputs, expected = trial.inputs, trial.expected(trial.inputs)
+    within = inputs.norm + EPS[trial.conventions["clip_norm_eps"]] <= inputs.max_norm
+    claimed = inputs.joined_gradients if within else expected.value
+    return compare(claimed, trial.output(inputs), expected.allowed)
 
 
 @judges("one_factor", space=_ANY, operations=_CLIP)
@@ -84,11 +86,11 @@ def order(trial: Trial[ClipInputs]) -> Verdict:
 
 
 def _alike_but_for_eps(trial: Trial[ClipInputs], other: ClipInputs, factor: float) -> Verdict:
-    """Judge whether the results are `factor` times those of the case, up to what is added to the norm."""
+    """Judge whether the results are `factor` times those of the case, but for what is added to the norm."""
     inputs = trial.inputs
     one, two = trial.expected(inputs), trial.expected(other)
-    allowed = abs(factor) * one.allowed + two.allowed + np.abs(factor * one.value - two.value)
-    return compare(factor * trial.output(inputs), trial.output(other), allowed, may_be_nan=False)
+    claimed = factor * trial.output(inputs) + (two.value - factor * one.value)
+    return compare(claimed, trial.output(other), abs(factor) * one.allowed + two.allowed, may_be_nan=False)
 
 
 @judges("scale", space=_BEYOND, operations=_CLIP)

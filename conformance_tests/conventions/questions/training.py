@@ -18,5 +18,5 @@ def clip_norm_eps(asking: Asking) -> Answer:
 
 
 def warmup_start(asking: Asking) -> Answer:
-    """Ask at the first steps of a short warm-up."""
-    return asking.compared([CosineInputs(step, 1.0, 0.5, 4, 10, asking.widest) for step in (0, 1, 3)])
+    """Ask at the first steps of a short warm-up, without a least rate, which might have a part in it by mistake."""
+    return asking.compared([CosineInputs(step, 1.0, 0.0, 4, 10, asking.widest) for step in (0, 1, 3)])

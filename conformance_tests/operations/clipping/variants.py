@@ -72,7 +72,7 @@ EPS = Decision(
     "What is added to the norm?",
     (
         standard("none", lambda norm: norm + 0.0),
-        convention("1e-6", lambda norm: norm + 1e-6, "clip_eps_added_to_norm"),
+        convention("1e-6", lambda norm: norm + 1e-6),
         neighbour("1e-3", lambda norm: norm + 1e-3, "0.001 is added to the norm"),
         neighbour("one", lambda norm: norm + 1.0, "1 is added to the norm"),
     ),

@@ -88,7 +88,7 @@ def symmetric(trial: Trial[CosineInputs]) -> Verdict:
 def linear_in_the_rates(trial: Trial[CosineInputs]) -> Verdict:
     """The rates of two schedules sum to that of the summed peaks and least rates."""
     inputs = trial.inputs
-    other = _at(inputs, peak=2.0 * inputs.peak, least=0.5 * inputs.peak)
+    other = _at(inputs, peak=2.0 * inputs.peak, least=1.5 * inputs.peak)
     both = _at(inputs, peak=inputs.peak + other.peak, least=inputs.least + other.least)
     total = trial.output(inputs) + trial.output(other)
     return compare(total, trial.output(both), trial.allowed(inputs, other, both), may_be_nan=False)

@@ -33,7 +33,7 @@ RISE = Decision(
     "Which share of the peak has a step of the warm-up?",
     (
         standard("zero", lambda step, warmup: (step + 0) / (warmup + 0)),
-        convention("first_share", lambda step, warmup: (step + 1) / (warmup + 1), "schedule_warmup_one_step_early"),
+        convention("first_share", lambda step, warmup: (step + 1) / (warmup + 1)),
         mistake("schedule_warmup_ends_one_step_early", lambda step, warmup: (step + 1) / warmup),
         mistake("schedule_first_step_repeated", lambda step, warmup: max(step, 1) / warmup),
         mistake("schedule_integer_division", lambda step, warmup: step // warmup),

@@ -20,7 +20,11 @@ from typing import Any
 import jax
 
 if find_spec("optax") is not None:
-    from veriformer.adapters.optax_training import adamw_step  # noqa: F401  (found here by its name)
+    from veriformer.adapters.optax_training import (  # noqa: F401  (found here by their names)
+        adamw_step,
+        clip_by_global_norm,
+        warmup_cosine_learning_rate,
+    )
 
 Array = Any
 
@@ -36,6 +40,8 @@ conventions = {
     "gelu_form": "tanh",
     "adamw_eps": "after_correction",
     "adamw_decay": "times_learning_rate",
+    "clip_norm_eps": "none",
+    "warmup_start": "zero",
 }
 limitations = ("value_width",)
 

@@ -20,9 +20,19 @@ from veriformer.reference import (
     padding_mask,
     relative_position_bucket,
     sinusoidal_positions,
+    warmup_cosine_learning_rate,
+    warmup_inverse_root_learning_rate,
 )
 
-__all__ = ["alibi_bias", "causal_mask", "padding_mask", "relative_position_bucket", "sinusoidal_positions"]
+__all__ = [
+    "alibi_bias",
+    "causal_mask",
+    "padding_mask",
+    "relative_position_bucket",
+    "sinusoidal_positions",
+    "warmup_cosine_learning_rate",
+    "warmup_inverse_root_learning_rate",
+]
 
 framework = "numpy"
 dtypes = ("float32", "float64")
@@ -43,6 +53,8 @@ conventions = {
     "gelu_form": "erf",
     "adamw_eps": "after_correction",
     "adamw_decay": "times_learning_rate",
+    "clip_norm_eps": "none",
+    "warmup_start": "zero",
     "softmax_dtype": "at_least_float32",
     "numerics": "fused",
 }
@@ -121,3 +133,9 @@ encoder_backward = _in_dtype_of(1, reference.encoder_backward)
 encoder_decoder_backward = _in_dtype_of(2, reference.encoder_decoder_backward)
 language_model_backward = _in_dtype_of(1, reference.language_model_backward)
 adamw_step = _in_dtype_of(0, reference.adamw_step)
+
+
+def clip_by_global_norm(gradients: list[np.ndarray], *, max_norm: float) -> list[np.ndarray]:
+    """Shrink all gradients by one factor where the norm of all of them together exceeds a bound."""
+    clipped = reference.clip_by_global_norm(gradients, max_norm=max_norm)
+    return [_as(given.dtype, array) for given, array in zip(gradients, clipped, strict=True)]

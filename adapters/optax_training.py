@@ -2,7 +2,7 @@
 
 Optax is imported at the first call, so that what needs no optimizer does not wait for it.
 
-Source: optax.adamw, in Optax's documentation.
+Source: optax.adamw, optax.clip_by_global_norm and optax.warmup_cosine_decay_schedule, in Optax's documentation.
 """
 
 from __future__ import annotations
@@ -40,3 +40,24 @@ def _adamw_step(
 
 
 adamw_step: Callable[..., Any] = jax.jit(_adamw_step)
+
+
+def _clip_by_global_norm(gradients: list[Array], *, max_norm: float) -> list[Array]:
+    """Clip with optax.clip_by_global_norm, which has no state."""
+    import optax
+
+    clipping = optax.clip_by_global_norm(max_norm)
+    clipped: list[Array]
+    clipped, _ = clipping.update(gradients, clipping.init(gradients))
+    return clipped
+
+
+clip_by_global_norm: Callable[..., Any] = jax.jit(_clip_by_global_norm)
+
+
+def warmup_cosine_learning_rate(step: int, *, peak: float, least: float, warmup_steps: int, total_steps: int) -> Array:
+    """Return the rate of optax.warmup_cosine_decay_schedule, which counts the warm-up among its steps of decay."""
+    import optax
+
+    schedule = optax.warmup_cosine_decay_schedule(0.0, peak, warmup_steps, total_steps, least)
+    return schedule(step)

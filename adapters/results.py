@@ -72,14 +72,17 @@ def read_results(
     """Return the arrays of what an operation returned, and its opaque parts by name.
 
     `given` are the arguments of the call: a result that is a record has an array for each of those in its argument.
+    Where the result is a number made of numbers, one of Python's or NumPy's does too.
     UnjudgeableResult when it is no tuple of as many parts as the operation has, a record lacks an array, or as
     `read_result` says.
     """
+    if operation.returns_number and _is_number(returned):
+        return [Result.of(np.asarray(returned, dtype=np.float64), type(returned).__name__)], {}
     if not operation.results:
         return [read_result(framework, operation.name, returned, expected[0] if expected else None)], {}
     names = operation.results
-    if len(names) == 1 and operation.records and not (type(returned) is tuple and len(returned) == 1):
-        # A record alone, which may be a named tuple itself.
+    if len(names) == 1 and operation.records and not _holds_one_record(framework, returned):
+        # A record alone, which may be a named tuple itself, or a tuple of arrays.
         returned = (returned,)
     if not isinstance(returned, tuple | list) or len(returned) != len(names):
         raise UnjudgeableResult(operation.name, _described(returned), f"a tuple of {len(names)}: {', '.join(names)}")
@@ -95,11 +98,22 @@ def read_results(
     return read, opaque
 
 
+def _is_number(returned: object) -> bool:
+    return isinstance(returned, int | float | np.floating) and not isinstance(returned, bool)
+
+
+def _holds_one_record(framework: ArrayFramework, returned: object) -> bool:
+    """Return whether a result is a tuple of results that holds one record, which is no array itself."""
+    return type(returned) is tuple and len(returned) == 1 and not framework.is_array(returned[0])
+
+
 def _arrays_of(
     framework: ArrayFramework, operation: str, name: str, record: object, argument: object
 ) -> dict[str, object]:
     """Return the arrays of a record by their dotted names: one for each array of an argument, in its order."""
     names = [path for path, _ in arrays_in(name, argument, framework.is_array)]
+    if isinstance(argument, list) and not (isinstance(record, list | tuple) and len(record) == len(argument)):
+        raise UnjudgeableResult(f"{operation}, its {name},", _described(record), f"a list of {len(argument)} arrays")
     found = {path: member_at(record, path.removeprefix(f"{name}.")) for path in names}
     missing = [path.removeprefix(f"{name}.") for path, array in found.items() if array is None]
     if missing:

@@ -17,9 +17,17 @@ from torch.nn import functional
 from veriformer.adapters.torch_layers import decoder_layer, encoder_layer
 from veriformer.adapters.torch_models import ARCHITECTURES, encoder, encoder_decoder, language_model
 from veriformer.adapters.torch_multi_head import mask_per_head, multi_head_layer, without_fast_path
-from veriformer.adapters.torch_training import adamw_step
+from veriformer.adapters.torch_training import adamw_step, clip_by_global_norm
 
-__all__ = ["adamw_step", "decoder_layer", "encoder", "encoder_decoder", "encoder_layer", "language_model"]
+__all__ = [
+    "adamw_step",
+    "clip_by_global_norm",
+    "decoder_layer",
+    "encoder",
+    "encoder_decoder",
+    "encoder_layer",
+    "language_model",
+]
 
 Tensor = Any
 
@@ -37,6 +45,7 @@ conventions = {
     "gelu_form": "erf",
     "adamw_eps": "after_correction",
     "adamw_decay": "times_learning_rate",
+    "clip_norm_eps": "1e-6",
 }
 # Padding on the left leaves the first queries of a causal mask without a key: they become NaN, and in the next layer
 # NaN times a weight of 0 reaches every query.

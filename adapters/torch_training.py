@@ -1,6 +1,6 @@
 """What PyTorch has for training, as operations.
 
-Source: torch.optim.AdamW, in PyTorch's documentation.
+Source: torch.optim.AdamW and torch.nn.utils.clip_grad_norm_, in PyTorch's documentation.
 """
 
 from __future__ import annotations
@@ -33,3 +33,12 @@ def adamw_step(
     optimizer.state[moved] = {"step": torch.tensor(float(step - 1)), **state}
     optimizer.step()
     return moved.detach(), state["exp_avg"], state["exp_avg_sq"]
+
+
+def clip_by_global_norm(gradients: list[Tensor], *, max_norm: float) -> list[Tensor]:
+    """Clip with torch.nn.utils.clip_grad_norm_, which writes over the gradients of parameters: of copies here."""
+    parameters = [torch.nn.Parameter(torch.empty_like(gradient)) for gradient in gradients]
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient.detach().clone()
+    torch.nn.utils.clip_grad_norm_(parameters, max_norm)
+    return [parameter.grad for parameter in parameters]

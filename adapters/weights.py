@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 
 
-def convert_weights(weights: object, convert: Callable[[np.ndarray], Any]) -> SimpleNamespace:
+def convert_weights(weights: object, convert: Callable[[np.ndarray], Any]) -> Any:
     """Return an object with the same attributes, each array converted; None, numbers and names stay.
 
-    Groups of weights inside (an object or a mapping) are converted likewise, and so are lists of them: layers.
+    Groups of weights inside (an object or a mapping) are converted likewise, and so are lists of them: layers. A list
+    of arrays becomes a list.
     """
+    if isinstance(weights, list):
+        return _converted(weights, convert)
     return SimpleNamespace(**{name: _converted(value, convert) for name, value in _members(weights)})
 
 
-def plain_weights(weights: object) -> SimpleNamespace:
-    """Return a plain object with the same attributes and the same arrays."""
+def plain_weights(weights: object) -> Any:
+    """Return a plain object with the same attributes and the same arrays; a list of arrays stays one."""
     return convert_weights(weights, lambda array: array)
 
 

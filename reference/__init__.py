@@ -17,6 +17,7 @@ from veriformer.reference.attention_backward import gradient_of_logits, scaled_d
 from veriformer.reference.blocked import blocked_attention
 from veriformer.reference.blocks import KeysAndValues, ModelConventions
 from veriformer.reference.caches import DecodingCache
+from veriformer.reference.clipping import clip_by_global_norm
 from veriformer.reference.configuration import TransformerConfiguration, configure
 from veriformer.reference.embedding import token_embedding
 from veriformer.reference.embedding_backward import token_embedding_backward
@@ -48,6 +49,7 @@ from veriformer.reference.positions import sinusoidal_frequencies, sinusoidal_po
 from veriformer.reference.relative_positions import alibi_bias, alibi_slopes, relative_position_bucket
 from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_frequencies
 from veriformer.reference.rotary_backward import rotary_embedding_backward
+from veriformer.reference.schedules import warmup_cosine_learning_rate, warmup_inverse_root_learning_rate
 from veriformer.reference.single_head import SingleHeadWeights, single_head_attention
 from veriformer.reference.sinks import softmax_beside_sinks
 from veriformer.reference.softcap import soft_cap, soft_cap_slope
@@ -88,6 +90,7 @@ __all__ = [
     "attention_weights",
     "blocked_attention",
     "causal_mask",
+    "clip_by_global_norm",
     "configure",
     "cross_entropy",
     "cross_entropy_backward",
@@ -148,6 +151,8 @@ __all__ = [
     "token_embedding",
     "token_embedding_backward",
     "visible_keys",
+    "warmup_cosine_learning_rate",
+    "warmup_inverse_root_learning_rate",
     "weight_tree",
     "weighted_sum",
     "window_mask",

@@ -206,6 +206,32 @@ _CATALOGUE = (
         ),
     ),
     Convention(
+        "clip_norm_eps",
+        "What is added to the norm of all gradients before max_norm is divided by it?",
+        (
+            ConventionValue(
+                "none", "nothing", "Pascanu et al. 2013, optax.clip_by_global_norm, tf.clip_by_global_norm"
+            ),
+            ConventionValue(
+                "1e-6",
+                "1e-6, so that the factor is min(1, max_norm/(‖g‖ + 1e-6))",
+                "torch.nn.utils.clip_grad_norm_, Megatron-LM",
+            ),
+        ),
+    ),
+    Convention(
+        "warmup_start",
+        "At which share of the peak does a warm-up of W steps start?",
+        (
+            ConventionValue(
+                "zero",
+                "peak · t/W at step t: 0 at step 0",
+                "optax.warmup_cosine_decay_schedule, transformers' get_cosine_schedule_with_warmup, torchtune",
+            ),
+            ConventionValue("first_share", "peak · (t + 1)/(W + 1) at step t", "nanoGPT since December 2024"),
+        ),
+    ),
+    Convention(
         "softmax_dtype",
         "In which precision is the softmax computed?",
         (

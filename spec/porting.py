@@ -133,6 +133,14 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
             "do not multiply the weight decay by the learning rate", "does not multiply the decay by the learning rate"
         ),
     },
+    "clip_norm_eps": {
+        "none": Porting("divide max_norm by the norm itself", "adds nothing to the norm of the gradients"),
+        "1e-6": Porting("add 1e-6 to the norm before max_norm is divided by it", "adds 1e-6 to the norm"),
+    },
+    "warmup_start": {
+        "zero": Porting("begin the warm-up at 0", "begins its warm-up at 0"),
+        "first_share": Porting("begin the warm-up at peak/(W + 1)", "begins its warm-up at peak/(W + 1)"),
+    },
     "softmax_dtype": {
         "input": Porting("compute the softmax in its input's precision", "computes it in its input's precision"),
         "float32": Porting("compute the softmax in float32", "computes it in float32, of float64 input too"),

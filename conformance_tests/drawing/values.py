@@ -90,10 +90,13 @@ def positive_fill(generator: np.random.Generator, shape: tuple[int, ...]) -> Arr
 
 
 def stored(value: Any, dtype: str) -> Any:
-    """Return a list of numbers, or several in one, as an array of values that a dtype holds; all else as it is."""
+    """Return a list of numbers, or several in one, as an array of values that a dtype holds; all else as it is.
+
+    A list of arrays stays a list.
+    """
     if isinstance(value, Mapping):
         return {name: stored(item, dtype) for name, item in value.items()}
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, list | tuple) or any(isinstance(item, np.ndarray) for item in value):
         return value
     array = np.asarray(value)
     return round_to_dtype(array, dtype) if array.dtype.kind == "f" else array

@@ -45,7 +45,7 @@ def _changed(inputs: Any, path: str, kind: str | float, generator: np.random.Gen
 
 def _found(inputs: Any, path: str) -> Array:
     for member in path.split("."):
-        inputs = getattr(inputs, member)
+        inputs = inputs[int(member)] if isinstance(inputs, tuple) else getattr(inputs, member)
     return np.asarray(inputs)
 
 
@@ -53,6 +53,9 @@ def _replaced(whole: Any, path: list[str], value: Any) -> Any:
     if path == ["tokens"] and hasattr(whole, "with_tokens"):
         return whole.with_tokens(np.asarray(value))
     first, *rest = path
+    if isinstance(whole, tuple):
+        place = int(first)
+        return (*whole[:place], value, *whole[place + 1 :])
     if not is_dataclass(whole) or first not in {field.name for field in fields(whole)}:
         raise KeyError(f"{type(whole).__name__} has no {first}")
     return replace(whole, **{first: _replaced(getattr(whole, first), rest, value) if rest else value})  # type: ignore[type-var]

@@ -46,13 +46,19 @@ def shape_of_result(operation: Operation, part: str) -> str:
 def arguments_by_name(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield every argument that is not None with its name.
 
-    The arrays of weights have names such as "w_q", or "self_attention.w_q" in a group.
+    The arrays of weights have names such as "w_q", or "self_attention.w_q" in a group, those of a short list numbers.
     """
     for name, value in arguments.items():
         if is_dataclass(value) and number_of_arrays(value):
             yield from _members(value)
+        elif _is_list_of_arrays(value) and len(value) <= _MOST_BLOCKS:
+            yield from ((f"{name}[{place}]", array) for place, array in enumerate(value))
         elif value is not None:
             yield name, value
+
+
+def _is_list_of_arrays(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, np.ndarray) for part in value)
 
 
 def _members(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -68,7 +74,8 @@ def drawn(operation: Operation, name: str, value: Any, width: int) -> list[str]:
     """Return an argument as rows of text: its value, or its shape and its matrices."""
     if isinstance(value, list):
         # All matrices would fill screens; the script that reproduces the case has them.
-        return [f"{len(value)}, with {number_of_arrays(value)} arrays"]
+        of_arrays = _is_list_of_arrays(value)
+        return [f"{len(value)} arrays" if of_arrays else f"{len(value)}, with {number_of_arrays(value)} arrays"]
     if not isinstance(value, np.ndarray):
         return [str(value)]
     shape = " × ".join(map(str, value.shape)) or "one number"

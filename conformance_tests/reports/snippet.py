@@ -211,7 +211,7 @@ class _Script:
             return self._ending_in_words(str(verdict.expected), str(verdict.actual))
         received = self._computed(verdict.actual, range(len(calls)))
         # One call is judged by a formula; of several, one may be the expected value of the other.
-        others = [number for number in range(len(calls)) if not received.startswith(self._result_name(number))]
+        others = [number for number in range(len(calls)) if self._result_name(number) not in received]
         expected = self._computed(verdict.expected, others) if len(calls) > 1 else ""
         expected = expected or nested(verdict.expected, digits=_DIGITS)
         if received:
@@ -228,8 +228,15 @@ class _Script:
             for index, part in parts(self.counterexample.calls[number]):
                 selection = selected(part, array)
                 if selection is not None:
-                    return f"{self._result_name(number)}{index}{selection}.tolist()"
+                    return self._listed(number, f"{index}{selection}")
         return ""
+
+    def _listed(self, number: int, selection: str = "") -> str:
+        """Return the expression of a call's result, or a part of it, as Python's numbers."""
+        name = self._result_name(number)
+        if OPERATIONS[self.counterexample.calls[number].operation].returns_number:
+            return f"float({name})"
+        return f"{name}{selection}.tolist()"
 
     def _ending_in_words(self, expected: str, received: str) -> list[str]:
         results = [self._result_name(number) for number in range(len(self.counterexample.calls))]
@@ -240,13 +247,15 @@ class _Script:
         if any(OPERATIONS[call.operation].returns_several_arrays for call in self.counterexample.calls):
             shown = "(tuple(part.shape), part.dtype, part.tolist())"
             return [*lines, *(f"print([{shown} for part in {name}])" for name in results)]
+        if any(OPERATIONS[call.operation].returns_number for call in self.counterexample.calls):
+            return [*lines, *(f"print(repr({name}))" for name in results)]
         return [*lines, *(f"print(tuple({name}.shape), {name}.dtype, {name}.tolist())" for name in results)]
 
     def _all_results(self) -> list[str]:
         lines = []
         for number, call in enumerate(self.counterexample.calls):
             name, several = self._result_name(number), OPERATIONS[call.operation].returns_several_arrays
-            shown = f"[part.tolist() for part in {name}]" if several else f"{name}.tolist()"
+            shown = f"[part.tolist() for part in {name}]" if several else self._listed(number)
             lines.append(f'print("{_ordinal(number)} call", {shown})')
         return lines
 
@@ -271,7 +280,7 @@ def _taken_apart(operation: Operation, result: str, record: CallRecord) -> list[
     if not operation.records:
         return []
     arrays = [
-        path.removeprefix(f"{name}.").replace("[", ".").replace("]", "")
+        path.removeprefix(name).replace("[", ".").replace("]", "").removeprefix(".")
         for _, name in operation.records
         for path in _arrays_in(name, record.arguments[name])
     ]

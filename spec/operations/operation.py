@@ -77,6 +77,11 @@ class Operation:
         return any(p.kind in ("float", "weights") for p in self.parameters)
 
     @property
+    def returns_number(self) -> bool:
+        """Whether its result is a number made of numbers, for which no argument says what kind of array it would be."""
+        return self.result == "scalar" and not self.takes_floats
+
+    @property
     def is_black_box(self) -> bool:
         """Whether its formula is unknown."""
         return self.formula == UNKNOWN

@@ -380,6 +380,8 @@ def test_torch_declares_only_what_it_has():
         "merge_attention",
         "next_token_loss",
         "next_token_loss_backward",
+        "warmup_cosine_learning_rate",
+        "warmup_inverse_root_learning_rate",
         "decode_step",
         "model",
     }
@@ -391,7 +393,8 @@ def test_jax_declares_only_what_it_has():
     pytest.importorskip("jax")
     pytest.importorskip("optax")
     forward = {"softmax", "gelu", "silu", "scaled_dot_product_attention", "grouped_query_attention"}
-    assert set(load("jax").operations) == forward | {f"{name}_backward" for name in forward} | {"adamw_step"}
+    training = {"adamw_step", "clip_by_global_norm", "warmup_cosine_learning_rate"}
+    assert set(load("jax").operations) == forward | {f"{name}_backward" for name in forward} | training
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -44,3 +44,49 @@ def test_anything_but_a_tuple_of_the_right_length_is_refused(returned):
 def test_a_part_that_is_no_array_is_named():
     with pytest.raises(UnjudgeableResult, match="its lse"):
         read_results(NUMPY, operation("output", "lse"), (np.ones(2), "two"), [(2,), (1,)])
+
+
+LISTED = Operation(
+    "list", "list", "Return a list.", (), "arrays", "f", "none", results=("out",), records=(("out", "x"),)
+)
+GIVEN = {"x": [np.ones(2), np.ones((1, 3))]}
+
+
+@pytest.mark.parametrize("kind", [list, tuple, lambda arrays: ([*arrays],), lambda arrays: (tuple(arrays),)])
+def test_a_list_of_arrays_may_come_as_a_list_or_a_tuple_and_alone_in_a_tuple(kind):
+    parts, _ = read_results(NUMPY, LISTED, kind([np.zeros(2), np.ones((1, 3))]), None, GIVEN)
+    assert [part.shape for part in parts] == [(2,), (1, 3)]
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_list_of_one_array_is_no_array_alone(kind):
+    parts, _ = read_results(NUMPY, LISTED, kind([np.zeros(2)]), None, {"x": [np.ones(2)]})
+    assert [part.shape for part in parts] == [(2,)]
+
+
+@pytest.mark.parametrize("returned", [[np.ones(2)], [np.ones(2)] * 3, np.ones(2), None, ([np.ones(2)] * 2, 1.0)])
+def test_a_list_of_another_length_is_refused(returned):
+    with pytest.raises(UnjudgeableResult, match=r"its out, .*expected a list of 2 arrays|its out\.0"):
+        read_results(NUMPY, LISTED, returned, None, GIVEN)
+
+
+RATE = Operation("rate", "rate", "Return a number.", (), "scalar", "f", "none")
+
+
+@pytest.mark.parametrize(
+    ("returned", "dtype"), [(0.5, "float"), (1, "int"), (np.float32(0.5), "float32"), (np.array(0.5), "float64")]
+)
+def test_a_number_made_of_numbers_may_be_one_of_pythons(returned, dtype):
+    (part,), _ = read_results(NUMPY, RATE, returned, None)
+    assert (part.value, part.shape, part.dtype) == (float(returned), (), dtype)
+
+
+@pytest.mark.parametrize("returned", [True, None, "0.5", 0.5j])
+def test_what_is_no_number_is_refused(returned):
+    with pytest.raises(UnjudgeableResult):
+        read_results(NUMPY, RATE, returned, None)
+
+
+def test_a_number_is_no_array_where_arrays_are_expected():
+    with pytest.raises(UnjudgeableResult, match=r"the Python number 0\.5"):
+        read_results(NUMPY, operation(), 0.5, None)

@@ -224,7 +224,7 @@ def test_a_tiling_implementation_gets_its_heads_reordered() -> None:
 
 
 # A source of mistakes, and the law whose counterexample is written out: with integer arguments, records of weights,
-# records that are dictionaries, and lists of layers.
+# records that are dictionaries, lists of layers, lists of arrays, and results that are numbers of Python's.
 SCRIPTS = (
     ("gradients_of_activations_jax", "gelu_backward.grad_x"),
     ("gradients_of_activations_torch", "silu_backward.grad_x"),
@@ -239,11 +239,15 @@ SCRIPTS = (
     ("gradients_of_multi_head_numpy", "multi_head_backward.grad_w_o"),
     ("gradients_of_multi_head_torch", "single_head_backward.grad_x"),
     ("gradients_of_layers_torch", "decoder_layer_backward.grad_memory"),
+    ("clipping_numpy", "clip.value"),
+    ("clipping_torch", "clip.grouping"),
+    ("schedules_numpy", "warmup_cosine.value"),
+    ("schedules_torch", "inverse_root.value"),
 )
 
 
 @pytest.mark.parametrize(("source", "law"), SCRIPTS)
-def test_a_script_prints_the_wrong_gradient(source: str, law: str, tmp_path: Path) -> None:
+def test_a_script_prints_the_wrong_result(source: str, law: str, tmp_path: Path) -> None:
     mistake = next(one for one in planted() if one.source == source and law in one.laws)
     pytest.importorskip(mistake.framework)
     file = tmp_path / "mistaken.py"

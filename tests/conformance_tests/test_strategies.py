@@ -18,6 +18,7 @@ from veriformer.conformance_tests.operations.adamw.cases import StepCase, StepSp
 from veriformer.conformance_tests.operations.attention.case import AttentionCase, AttentionSpace
 from veriformer.conformance_tests.operations.black_box.cases import BoxCase, BoxSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space
+from veriformer.conformance_tests.operations.clipping.cases import ClipCase, ClipSpace
 from veriformer.conformance_tests.operations.embedding.cases import EmbeddingCase, EmbeddingSpace
 from veriformer.conformance_tests.operations.feed_forward.cases import FeedForwardCase, FeedForwardSpace
 from veriformer.conformance_tests.operations.laws import laws
@@ -39,6 +40,7 @@ from veriformer.conformance_tests.operations.relative_positions.cases import (
     BucketSpace,
 )
 from veriformer.conformance_tests.operations.rotary.cases import RotaryCase, RotarySpace
+from veriformer.conformance_tests.operations.schedules.cases import CosineCase, CosineSpace, RootCase, RootSpace
 from veriformer.conformance_tests.operations.sinusoids.cases import PositionCase, PositionSpace
 from veriformer.spec.operations import OPERATIONS
 
@@ -199,6 +201,30 @@ def check_least(case: Any, space: Space) -> None:
             assert getattr(case, name) >= getattr(space, field.name), f"{name} of {case} in {space}"
 
 
+def stage_of(case: CosineCase | RootCase) -> str:
+    if case.step <= case.warmup_steps:
+        return "top" if case.step == case.warmup_steps else "warmup"
+    end = case.total_steps if isinstance(case, CosineCase) else case.step + 1
+    return "decay" if case.step < end else "end" if case.step == end else "beyond"
+
+
+def check_training(case: Any, space: Space, limits: Limits) -> None:
+    assert case.dtype in limits.dtypes
+    if isinstance(space, StepSpace):
+        assert isinstance(case, StepCase)
+        assert case.step in space.steps
+    elif isinstance(space, ClipSpace):
+        assert isinstance(case, ClipCase)
+        assert case.bound in space.bounds
+    elif isinstance(space, CosineSpace):
+        assert isinstance(case, CosineCase)
+        assert stage_of(case) in space.stages and case.total_steps > case.warmup_steps
+    else:
+        assert isinstance(space, RootSpace)
+        assert isinstance(case, RootCase)
+        assert stage_of(case) in space.stages and case.step >= 1
+
+
 def check_case(case: Any, space: Space, limits: Limits) -> None:
     check_least(case, space)
     if isinstance(space, AttentionSpace):
@@ -245,9 +271,8 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
     elif isinstance(space, ModelSpace):
         assert isinstance(case, ModelCase)
         check_model(case, space, limits)
-    elif isinstance(space, StepSpace):
-        assert isinstance(case, StepCase)
-        assert (case.step in space.steps, case.dtype in limits.dtypes) == (True, True)
+    elif isinstance(space, StepSpace | ClipSpace | CosineSpace | RootSpace):
+        check_training(case, space, limits)
     elif isinstance(space, BoxSpace):
         assert isinstance(case, BoxCase)
         check_black_box(case, space, limits)

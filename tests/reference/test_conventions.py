@@ -17,6 +17,8 @@ from veriformer.spec.conventions import CONVENTIONS
         ("layer_norm_eps", conventions.EpsPlacement),
         ("rms_norm_gain", conventions.RmsNormGain),
         ("gelu_form", conventions.GeluForm),
+        ("clip_norm_eps", conventions.ClipNormEps),
+        ("warmup_start", conventions.WarmupStart),
     ],
 )
 def test_the_reference_can_follow_every_value_that_the_specification_names(name, choices):

@@ -79,6 +79,9 @@ WRONG = {
     "SingleHeadWeights": (np.ones((6, 8)), np.ones((5, 8)), np.ones((6, 6))),
     "single_head_attention": (X.astype(int), reference.SingleHeadWeights(*[np.ones((6, 2))] * 3)),
     "adamw_step": (X, X[..., :3], X, X),
+    "clip_by_global_norm": ([X.astype(int)],),
+    "warmup_cosine_learning_rate": (1.5,),
+    "warmup_inverse_root_learning_rate": (1.5,),
     "alibi_bias": (2.0, 3, 3),
     "alibi_slopes": (2.0,),
     "attention_over_part": (LOGITS, SEEN, V[:, :, :6]),
@@ -128,6 +131,9 @@ WRONG = {
 }
 KEYWORDS = {
     "adamw_step": {"step": 1, "learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.0},
+    "clip_by_global_norm": {"max_norm": 1.0},
+    "warmup_cosine_learning_rate": {"peak": 1.0, "least": 0.0, "warmup_steps": 1, "total_steps": 2},
+    "warmup_inverse_root_learning_rate": {"d_model": 4, "warmup_steps": 1},
     "layer_norm": {"eps": 0.1},
     "layer_norm_backward": {"eps": 0.1},
     "rms_norm": {"eps": 0.1},

@@ -32,6 +32,8 @@ EXPECTED = {
     "layer_norm",
     "cross_entropy",
     "adamw",
+    "clipping",
+    "schedules",
     "rotary",
     "alibi",
     "rms_norm",

@@ -92,6 +92,24 @@ def adamw_step(parameter: list[float], gradient: list[float], **settings: Any) -
     return [moved, first, [g * g - settings["beta2"] * g * g for g in gradient]]
 
 
+def clip_by_global_norm(gradients: list[list[float]], max_norm: float) -> Any:
+    norm = math.hypot(*(entry for array in gradients for entry in array))
+    return [[entry / norm * min(norm, max_norm) for entry in array] for array in gradients]
+
+
+def warmup_cosine(step: int, peak: float, least: float, warmup_steps: int, total_steps: int) -> float:
+    """The cosine as a square: (1 + cos 2a)/2 = cos² a."""
+    if step < warmup_steps:
+        return peak / warmup_steps * step
+    half = math.pi / 2 * (min(step, total_steps) - warmup_steps) / (total_steps - warmup_steps)
+    return peak * math.cos(half) ** 2 + least * math.sin(half) ** 2
+
+
+def warmup_inverse_root(step: int, d_model: int, warmup_steps: int) -> float:
+    rate = 1 / math.sqrt(d_model * max(step, warmup_steps))
+    return rate * min(step / warmup_steps, 1.0)
+
+
 def sinusoids(length: int, d_model: int) -> Any:
     turn = (math.sin, math.cos)
     return [[turn[j % 2](p * 10000 ** (-(j - j % 2) / d_model)) for j in range(d_model)] for p in range(length)]
@@ -106,6 +124,9 @@ OPERATIONS: dict[str, Any] = {
     "layer_norm": layer_norm,
     "layer_norm_backward": layer_norm_backward,
     "adamw_step": adamw_step,
+    "clip_by_global_norm": clip_by_global_norm,
+    "warmup_cosine_learning_rate": warmup_cosine,
+    "warmup_inverse_root_learning_rate": warmup_inverse_root,
     "sinusoidal_positions": sinusoids,
     "causal_mask": lambda query_length, key_length: [[j <= i for j in range(key_length)] for i in range(query_length)],
     "padding_mask": lambda lengths, max_length: [[j < n for j in range(max_length)] for n in lengths],

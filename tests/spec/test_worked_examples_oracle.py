@@ -244,6 +244,13 @@ ORACLES["training.adamw_of_two"] = lambda: [
     [Fraction(9, 100), Fraction(1, 400)],
 ]
 
+# By hand: the norm is 5; 1/5 + 4/5 · 3/4; half of 1/8 and of 1/4.
+ORACLES["training.clipping_of_two_arrays"] = lambda: [[Fraction(3, 5)], [Fraction(4, 5)]]
+ORACLES["training.warmup_of_four_steps"] = lambda: Fraction(1, 4)
+ORACLES["training.cosine_of_six_steps"] = lambda: Fraction(4, 5)
+ORACLES["training.inverse_root_rising"] = lambda: Fraction(1, 16)
+ORACLES["training.inverse_root_falling"] = lambda: Fraction(1, 8)
+
 OTHERWISE: dict[str, Callable[[], Any]] = {
     "seed_000.large_negative_mask": lambda: softmax([0, -10])[1],
     "seed_001.mask_inside_scale": lambda: softmax([0, Fraction(-10, 8)])[1] - softmax([0, -10])[1],

@@ -6,13 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from veriformer.conformance_tests.conventions.asking import Answer, Asking
-from veriformer.conformance_tests.conventions.questions import attention, models, networks, positions, precision
+from veriformer.conformance_tests.conventions.questions import (
+    attention,
+    models,
+    networks,
+    positions,
+    precision,
+    training,
+)
 from veriformer.conformance_tests.core.selection import WHOLE_MODELS
 from veriformer.spec.conventions import CONVENTIONS
 
 QUESTIONS: Mapping[str, Callable[[Asking], Answer]] = {
     name: getattr(module, name)
-    for module in (attention, positions, networks, precision)
+    for module in (attention, positions, networks, precision, training)
     for name in CONVENTIONS
     if hasattr(module, name)
 }

@@ -1,0 +1,1 @@
+"""Clipping of gradients by the norm of all of them."""

@@ -13,7 +13,7 @@ from veriformer.reference.blocks import STANDARD, ModelConventions
 from veriformer.reference.checks import as_tokens, require_count, require_multiple
 from veriformer.reference.configuration import TransformerConfiguration
 from veriformer.reference.conventions import AdamWDecay, AdamWEps
-from veriformer.reference.model_weights import HasTransformerWeights, TransformerWeights, map_weights
+from veriformer.reference.model_weights import HasTransformerWeights, TransformerWeights, arrays_of, map_weights
 from veriformer.reference.next_token import next_token_loss, next_token_loss_backward
 from veriformer.reference.transformer import language_model
 from veriformer.reference.transformer_backward import language_model_backward
@@ -58,6 +58,8 @@ def training_steps(
         loss, gradients = _whole_batch(np.split(batch, micro_batches), now, config, ignore_index, conventions)
         losses.append(loss)
         if number == 1:
+            # Any object has the weights; from here on they are a record as the gradients are.
+            now = map_weights(lambda _, array: np.asarray(array, dtype=np.float64), gradients, now)
             first = second = map_weights(np.zeros_like, gradients)
         step = partial(
             adamw_step,
@@ -76,9 +78,16 @@ def training_steps(
 
 def _moved(step: Callable[..., Any], gradients: Any, weights: Any, first: Any, second: Any) -> tuple[Any, Any, Any]:
     """Return the weights and their two moments after a step, which moves array by array."""
-    moved: list[Any] = []
-    map_weights(lambda g, w, m, v: moved.append(step(w, g, m, v)) or g, gradients, weights, first, second)
-    return tuple(map_weights(lambda _, found=iter(part): next(found), gradients) for part in zip(*moved, strict=True))
+    trees = (weights, gradients, first, second)
+    moved = [step(*arrays) for arrays in zip(*map(arrays_of, trees), strict=True)]
+    new, mean, square = (_like(gradients, [results[place] for results in moved]) for place in range(3))
+    return new, mean, square
+
+
+def _like(tree: Any, arrays: list[Array]) -> Any:
+    """Return a tree with other arrays, in the order of its own."""
+    following = iter(arrays)
+    return map_weights(lambda _: next(following), tree)
 
 
 def _whole_batch(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
-
-TreeT = TypeVar("TreeT")
 
 
 def arrays_by_path(tree: Any, path: str = "") -> dict[str, Array]:
@@ -23,19 +21,16 @@ def arrays_by_path(tree: Any, path: str = "") -> dict[str, Array]:
     }
 
 
-def with_arrays(tree: TreeT, arrays: Mapping[str, Array], path: str = "") -> TreeT:
+def with_arrays_at(tree: Any, arrays: Mapping[str, Array], path: str = "") -> Any:
     """Return a tree with the arrays at these paths; KeyError where the tree has one that the mapping lacks."""
-    changed: Any = {
-        name: with_arrays(member, arrays, f"{path}.{name}" if path else name) for name, member in _members(tree)
-    }
-    found: Any = tree
     if isinstance(tree, np.ndarray):
-        found = arrays[path]
-    elif isinstance(tree, list | tuple):
-        found = list(changed.values())
-    elif is_dataclass(tree) and not isinstance(tree, type):
-        found = replace(tree, **changed)
-    return found
+        return arrays[path]
+    changed: Any = {
+        name: with_arrays_at(member, arrays, f"{path}.{name}" if path else name) for name, member in _members(tree)
+    }
+    if is_dataclass(tree) and not isinstance(tree, type):
+        return replace(tree, **changed)
+    return list(changed.values()) if isinstance(tree, list | tuple) else tree
 
 
 def _members(tree: Any) -> list[tuple[str, Any]]:

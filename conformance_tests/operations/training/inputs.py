@@ -14,7 +14,7 @@ from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.models.bounds import ModelEstimates
 from veriformer.conformance_tests.operations.models.drawing import drawn_configuration, drawn_weights
-from veriformer.conformance_tests.operations.models.trees import arrays_by_path, with_arrays
+from veriformer.conformance_tests.operations.models.trees import arrays_by_path, with_arrays_at
 from veriformer.conformance_tests.operations.models_backward.bounds import ModelGradients
 from veriformer.conformance_tests.operations.training.bounds import Optimizer, batch_back, no_moments
 from veriformer.conformance_tests.operations.training.cases import TrainingCase
@@ -88,7 +88,8 @@ class TrainingInputs(SeveralResults):
     def trained(self, joined: Array) -> reference.TransformerWeights:
         """Return the weights in a result of these inputs."""
         found = {path: self.part(f"weights.{path}")(joined) for path in arrays_by_path(self.weights)}
-        return with_arrays(self.weights, found)
+        trained: reference.TransformerWeights = with_arrays_at(self.weights, found)
+        return trained
 
     def follower(self, conventions: Conventions) -> Follower:
         """Return what follows the steps from the first."""

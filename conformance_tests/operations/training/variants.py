@@ -10,7 +10,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.adamw.variants import ADAMW
-from veriformer.conformance_tests.operations.models.trees import arrays_by_path, with_arrays
+from veriformer.conformance_tests.operations.models.trees import arrays_by_path, with_arrays_at
 from veriformer.conformance_tests.operations.next_token.variants import NEXT_TOKEN_LOSS
 from veriformer.conformance_tests.operations.next_token_backward.variants import NEXT_TOKEN_LOSS_BACKWARD
 from veriformer.conformance_tests.variants.decision import Decision, convention, mistake, neighbour, standard
@@ -169,7 +169,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
     losses, before = [], None
     for place in range(len(batches)):
         batch = np.split(point["batch"](batches, place), arguments.get("micro_batches") or 1)
-        model = with_arrays(weights, now)
+        model = with_arrays_at(weights, now)
         own = _gradients(arguments, point, batch, model)
         gradients = {path: point["gradients"](own[path], None if before is None else before[path]) for path in own}
         moved = {
@@ -180,7 +180,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
         losses.append(
             point["reported"](
                 lambda batch=batch, model=model: _loss(arguments, point, batch, model),
-                lambda batch=batch, after=after: _loss(arguments, point, batch, with_arrays(weights, after)),
+                lambda batch=batch, after=after: _loss(arguments, point, batch, with_arrays_at(weights, after)),
             )
         )
         moments = {path: point["moments"](*new[1:]) for path, new in moved.items()}

@@ -75,7 +75,10 @@ def step_bounds(
     mean_error = mean_error + settings.beta1 * of_first + (1.0 - settings.beta1) * of_gradient
     square_error = square_error + settings.beta2 * of_second
     square_error = square_error + (1.0 - settings.beta2) * (2.0 * size + of_gradient) * of_gradient
-    update = settings.learning_rate * _update_error((mean, mean_error), (square, square_error), settings, precision)
+    update = np.zeros(size.shape)
+    # A step of rate 0 adds 0, however little is known of the update.
+    if settings.learning_rate > 0.0:
+        update = settings.learning_rate * _update_error((mean, mean_error), (square, square_error), settings, precision)
     old = np.abs(parameter)
     moved = (3.0 * unit + scalar) * old + 4.0 * unit * settings.decay * old + 2.0 * tiny
     moved += update

@@ -123,11 +123,13 @@ WRONG = {
     "split_heads": (Q, 2),
     "token_embedding": (np.ones((2, 3), dtype=int), X),
     "token_embedding_backward": (np.ones((2, 3), dtype=int), X[0], X[:, :, :2]),
+    "training_steps": (X, TREE, CONFIGURATION),
     "visible_keys": ((2, 4, 3),),
     "weighted_sum": (LOGITS, V, SEEN[:, :, :2]),
 }
 KEYWORDS = {
     "adamw_step": {"step": 1, "learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.0},
+    "training_steps": {"learning_rates": (0.1,), "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.0},
     "layer_norm": {"eps": 0.1},
     "layer_norm_backward": {"eps": 0.1},
     "rms_norm": {"eps": 0.1},

@@ -380,6 +380,7 @@ def test_torch_declares_only_what_it_has():
         "merge_attention",
         "next_token_loss",
         "next_token_loss_backward",
+        "training_steps",
         "decode_step",
         "model",
     }

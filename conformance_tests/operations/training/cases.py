@@ -54,15 +54,15 @@ class TrainingSpace(ModelSpace):
     least_length: int = 2
     least_vocabulary: int = 3
     rates: tuple[Rates, ...] = ("one", "last", "all")
-    ignoring: How = "sometimes"
-    in_parts: How = "sometimes"
+    ignore_index: How = "sometimes"
+    micro_batches: How = "sometimes"
 
 
 def training_cases(space: TrainingSpace, limits: Limits) -> choices.Choice[TrainingCase]:
     """Return cases of `training_steps`: a model's, with the settings of the steps."""
     small = limits.small or limits.compiles_per_shape
-    ignoring = _allowed(space.ignoring, "ignore_index" in limits.features)
-    in_parts = _allowed(space.in_parts, "micro_batches" in limits.features)
+    ignoring = _allowed(space.ignore_index, "ignore_index" in limits.features)
+    in_parts = _allowed(space.micro_batches, "micro_batches" in limits.features)
     return choices.builds(
         _training_case,
         model_cases(space, limits),

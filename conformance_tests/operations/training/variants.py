@@ -59,7 +59,9 @@ NUMBER = Decision(
     "Which number has a step?",
     (
         standard("counted", lambda number: number),
-        mistake("adam_step_never_counted", lambda number: 1),
+        mistake("adam_step_counted_twice", lambda number: 2 * number - 1),
+        mistake("adam_step_counted_twice", lambda number: 2 * number, "twice_from_the_first"),
+        neighbour("never", lambda number: 1, "every step has the number 1"),
     ),
 )
 
@@ -105,10 +107,10 @@ PARTS = Decision(
         standard("targets", lambda counts: counts / max(counts.sum(), 1)),
         mistake("mean_of_means_over_microbatches", lambda counts: np.full(counts.shape, 1.0 / len(counts))),
         mistake("microbatch_gradients_not_divided", lambda counts: np.ones(counts.shape)),
-        mistake("microbatch_gradients_overwritten", lambda counts: _only(counts, -1), "last_part_alone"),
+        mistake("gradients_zeroed_in_every_part", lambda counts: _only(counts, -1), "last_part_alone"),
         neighbour("first_part_alone", lambda counts: _only(counts, 0), "only the first part counts"),
         mistake(
-            "microbatch_gradients_overwritten",
+            "gradients_zeroed_in_every_part",
             lambda counts: _only(counts, -1) * counts / max(counts.sum(), 1),
             "last_part_by_its_share",
         ),

@@ -23,7 +23,7 @@ _STEPS = 20
 _SHIFTED = "labels_not_shifted"
 _IN_TRAINING = (
     ("gradients never set to zero", ("gradients", "gradients_not_zeroed")),
-    ("moments lost after every step", ("moments", "optimizer_made_anew")),
+    ("moments lost after every step", ("state", "optimizer_made_anew")),
     ("labels not shifted", ("loss.shift", _SHIFTED), ("slope.shift", _SHIFTED)),
 )
 

@@ -49,9 +49,9 @@ class TrainingCase(ModelCase):
 
 @dataclass(frozen=True)
 class TrainingSpace(ModelSpace):
-    """Cases of `training_steps`; a target needs a second token, and one token is ignored of three at least."""
+    """Cases of `training_steps`; the first two tokens of a row are never ignored, and one of three is."""
 
-    least_length: int = 2
+    least_length: int = 3
     least_vocabulary: int = 3
     rates: tuple[Rates, ...] = ("one", "last", "all")
     ignore_index: How = "sometimes"

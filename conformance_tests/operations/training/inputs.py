@@ -45,13 +45,16 @@ class TrainingInputs(SeveralResults):
 
     @classmethod
     def draw(cls, operation: str, case: TrainingCase) -> Self:
-        """Return the inputs that a case describes; the second token of every row is a target."""
+        """Return the inputs that a case describes.
+
+        No row begins with two ignored tokens, so that each has a target, even where labels are not shifted.
+        """
         generator = np.random.default_rng(case.seed)
         config = drawn_configuration(case)
         weights = drawn_weights(reference.TransformerWeights, config, case, generator)
         tokens = generator.integers(0, case.vocabulary, (len(case.learning_rates), case.batch, case.length))
         if case.ignoring:
-            tokens[..., 1] = np.where(tokens[..., 1] == _IGNORED, case.vocabulary - 1, tokens[..., 1])
+            tokens[..., :2] = np.where(tokens[..., :2] == _IGNORED, case.vocabulary - 1, tokens[..., :2])
         return cls(
             case.dtype,
             tokens,

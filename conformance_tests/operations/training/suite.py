@@ -10,7 +10,7 @@ from veriformer.conformance_tests.operations.training.rarities import TRAINING
 SUITES = (
     Suite(
         "training_steps",
-        space=lambda how: TrainingSpace(rates=("one",), ignore_index=how, micro_batches=how),
+        space=lambda how: TrainingSpace(ignore_index=how, micro_batches=how),
         draw=training_cases,
         inputs=TrainingInputs,
         weight=200,

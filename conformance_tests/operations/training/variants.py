@@ -19,6 +19,8 @@ from veriformer.spec.conventions import CONVENTIONS
 
 # The arrays of a tree by their paths.
 Arrays = dict[str, Array]
+# The two moments of a weight, and the number of the step that is to come.
+State = tuple[Array, Array, int]
 
 
 def _of_model(name: str) -> Decision:
@@ -43,25 +45,22 @@ GRADIENTS = Decision(
     ),
 )
 
-MOMENTS = Decision(
-    "moments",
-    "What becomes of the moments after a step?",
+# Of a weight's moments and the number of the step that is to come.
+STATE = Decision(
+    "state",
+    "What becomes of the optimizer's state after a step?",
     (
-        standard("kept", lambda first, second: (first, second)),
-        mistake("optimizer_made_anew", lambda first, second: (0.0 * first, 0.0 * second)),
-        neighbour("first_anew", lambda first, second: (0.0 * first, second), "the first moment starts anew"),
-        neighbour("second_anew", lambda first, second: (first, 0.0 * second), "the second moment starts anew"),
-    ),
-)
-
-NUMBER = Decision(
-    "number",
-    "Which number has a step?",
-    (
-        standard("counted", lambda number: number),
-        mistake("adam_step_counted_twice", lambda number: 2 * number - 1),
-        mistake("adam_step_counted_twice", lambda number: 2 * number, "twice_from_the_first"),
-        neighbour("never", lambda number: 1, "every step has the number 1"),
+        standard("kept", lambda first, second, number: (first, second, number)),
+        mistake("optimizer_made_anew", lambda first, second, number: (0.0 * first, 0.0 * second, 1)),
+        mistake("optimizer_made_anew", lambda first, second, number: (0.0 * first, 0.0 * second, number), "lost"),
+        mistake("adam_step_counted_twice", lambda first, second, number: (first, second, number + 1)),
+        neighbour(
+            "first_anew", lambda first, second, number: (0.0 * first, second, number), "the first moment starts anew"
+        ),
+        neighbour(
+            "second_anew", lambda first, second, number: (first, 0.0 * second, number), "the second moment starts anew"
+        ),
+        neighbour("never_counted", lambda first, second, number: (first, second, 1), "every step has the number 1"),
     ),
 )
 
@@ -92,10 +91,10 @@ BATCH = Decision(
 
 REPORTED = Decision(
     "reported",
-    "Which loss is reported?",
+    "Of which weights is the loss that is reported?",
     (
-        standard("before_the_step", lambda before, after: before()),
-        mistake("loss_after_update", lambda before, after: after()),
+        standard("before_the_step", lambda before, after: before),
+        mistake("loss_after_update", lambda before, after: after),
     ),
 )
 
@@ -167,27 +166,20 @@ def compute(arguments: Arguments, point: Point) -> Array:
     """Return losses and trained weights, one after the other, at a point of the family."""
     weights, batches, rates = arguments["weights"], arguments["tokens"], arguments["learning_rates"]
     now = arrays_by_path(weights)
-    moments = {path: (np.zeros(array.shape), np.zeros(array.shape)) for path, array in now.items()}
-    losses, before = [], None
+    state: dict[str, State] = {path: (np.zeros(array.shape), np.zeros(array.shape), 1) for path, array in now.items()}
+    losses: list[float] = []
+    gradients: Arrays = {}
     for place in range(len(batches)):
         batch = np.split(point["batch"](batches, place), arguments.get("micro_batches") or 1)
-        model = with_arrays_at(weights, now)
-        own = _gradients(arguments, point, batch, model)
-        gradients = {path: point["gradients"](own[path], None if before is None else before[path]) for path in own}
-        moved = {
-            path: _moved(arguments, point, path, now[path], gradients[path], moments[path], place, rates)
-            for path in now
-        }
-        after = {path: new[0] if point["trained"](path) else now[path] for path, new in moved.items()}
-        losses.append(
-            point["reported"](
-                lambda batch=batch, model=model: _loss(arguments, point, batch, model),
-                lambda batch=batch, after=after: _loss(arguments, point, batch, with_arrays_at(weights, after)),
-            )
-        )
-        moments = {path: point["moments"](*new[1:]) for path, new in moved.items()}
-        now, before = after, gradients
-    return np.concatenate([np.array(losses, dtype=np.float64), *(array.ravel() for array in now.values())])
+        before = with_arrays_at(weights, now)
+        own = _gradients(arguments, point, batch, before)
+        gradients = {path: point["gradients"](array, gradients.get(path)) for path, array in own.items()}
+        rate = point["learning_rate"](rates, place)
+        moved = {path: _moved(arguments, point, path, now[path], gradients[path], state[path], rate) for path in now}
+        now = {path: weight if point["trained"](path) else now[path] for path, (weight, _, _) in moved.items()}
+        state = {path: point["state"](*moments, state[path][2] + 1) for path, (_, *moments) in moved.items()}
+        losses.append(_loss(arguments, point, batch, point["reported"](before, with_arrays_at(weights, now))))
+    return np.concatenate([np.array(losses), *(array.ravel() for array in now.values())])
 
 
 def _logits(arguments: Arguments, point: Point, tokens: Array, weights: Any) -> Array:
@@ -251,27 +243,20 @@ def _back(arguments: Arguments, point: Point, part: Array, weights: Any, slope: 
 
 
 def _moved(
-    arguments: Arguments,
-    point: Point,
-    path: str,
-    array: Array,
-    gradient: Array,
-    moments: tuple[Array, Array],
-    place: int,
-    rates: tuple[float, ...],
+    arguments: Arguments, point: Point, path: str, array: Array, gradient: Array, state: State, rate: float
 ) -> list[Array]:
     """Return a weight and its moments after a step."""
-    decay = arguments["weight_decay"] if point["decayed"](path, array) else 0.0
+    first, second, number = state
     joined = point.part("adamw").result(
         {
             "parameter": array,
             "gradient": gradient,
-            "first_moment": moments[0],
-            "second_moment": moments[1],
-            "step": point["number"](place + 1),
-            "learning_rate": point["learning_rate"](rates, place),
+            "first_moment": first,
+            "second_moment": second,
+            "step": number,
+            "learning_rate": rate,
             **{name: arguments[name] for name in ("beta1", "beta2", "eps")},
-            "weight_decay": decay,
+            "weight_decay": arguments["weight_decay"] if point["decayed"](path, array) else 0.0,
         }
     )
     return [part.reshape(array.shape) for part in np.split(joined, 3)]
@@ -282,8 +267,7 @@ TRAINING_STEPS = Family(
     (
         *map(_of_model, _CONVENTIONS),
         GRADIENTS,
-        MOMENTS,
-        NUMBER,
+        STATE,
         LEARNING_RATE,
         BATCH,
         REPORTED,

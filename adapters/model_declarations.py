@@ -18,10 +18,13 @@ _FORWARD: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "decode_step": ("gpt", "llama"),
     }
 )
-# A backward pass has the architectures of its forward pass.
-_BACKWARD = {f"{name}_backward": name for name in ("encoder", "encoder_decoder", "language_model")}
+# A backward pass has the architectures of its forward pass, and so has training.
+_FOLLOWING = {
+    **{f"{name}_backward": name for name in ("encoder", "encoder_decoder", "language_model")},
+    "training_steps": "language_model",
+}
 ARCHITECTURES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {**_FORWARD, **{name: _FORWARD[forward] for name, forward in _BACKWARD.items()}}
+    {**_FORWARD, **{name: _FORWARD[forward] for name, forward in _FOLLOWING.items()}}
 )
 PROPERTIES = ("causal", "permutation_equivariant", "ignored_labels")
 # The sizes that a black box has: the inputs that it takes, and what they cost.
@@ -64,7 +67,7 @@ def read_architectures(received: object, name: str) -> Mapping[str, tuple[str, .
         if operation not in ARCHITECTURES:
             raise _unknown(name, f"architectures has {operation!r}", str(operation), tuple(ARCHITECTURES))
         declared[operation] = _names(architectures, ARCHITECTURES[operation], f"{name}: architectures[{operation!r}]")
-    declared |= {backward: declared[forward] for backward, forward in _BACKWARD.items() if backward not in received}
+    declared |= {name: declared[forward] for name, forward in _FOLLOWING.items() if name not in received}
     return MappingProxyType(declared)
 
 

@@ -133,6 +133,7 @@ encoder_backward = _in_dtype_of(1, reference.encoder_backward)
 encoder_decoder_backward = _in_dtype_of(2, reference.encoder_decoder_backward)
 language_model_backward = _in_dtype_of(1, reference.language_model_backward)
 adamw_step = _in_dtype_of(0, reference.adamw_step)
+training_steps = _in_dtype_of(1, reference.training_steps)
 
 
 def clip_by_global_norm(gradients: list[np.ndarray], *, max_norm: float) -> list[np.ndarray]:

@@ -55,6 +55,7 @@ from veriformer.reference.sinks import softmax_beside_sinks
 from veriformer.reference.softcap import soft_cap, soft_cap_slope
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
 from veriformer.reference.softmax_backward import softmax_backward
+from veriformer.reference.training import training_steps
 from veriformer.reference.transformer import decode_step, encoder, encoder_decoder, language_model
 from veriformer.reference.transformer_backward import (
     encoder_backward,
@@ -150,6 +151,7 @@ __all__ = [
     "split_heads",
     "token_embedding",
     "token_embedding_backward",
+    "training_steps",
     "visible_keys",
     "warmup_cosine_learning_rate",
     "warmup_inverse_root_learning_rate",

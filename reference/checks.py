@@ -118,8 +118,8 @@ def as_integers(name: str, numbers: Any) -> Int[Array, "*shape"]:
     return array.astype(np.int64, copy=False)
 
 
-def as_tokens(name: str, tokens: Any, axes: str = "B L") -> Int[Array, "B L"]:
-    """Return `tokens` as an array of integers with two axes; ValueError when they are of another kind or shape."""
+def as_tokens(name: str, tokens: Any, axes: str = "B L") -> Int[Array, "*shape"]:
+    """Return `tokens` as an array of integers with these axes; ValueError when they are of another kind or shape."""
     shape = f"({', '.join(axes.split())})"
     try:
         array = np.asarray(tokens)
@@ -128,7 +128,7 @@ def as_tokens(name: str, tokens: Any, axes: str = "B L") -> Int[Array, "B L"]:
             f"{name} must be integers of shape {shape}; got rows of unequal lengths; pad them to one length, and pass "
             "padding_mask where the operation takes one"
         ) from error
-    if array.dtype.kind not in "iu" or array.ndim != 2:
+    if array.dtype.kind not in "iu" or array.ndim != len(axes.split()):
         raise ValueError(
             f"{name} must be integers of shape {shape}; got {array.dtype} of shape {array.shape}; "
             "pass the numbers of the tokens, one row for each sequence"

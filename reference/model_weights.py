@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -144,6 +144,24 @@ def arrays_of(weights: Any) -> Iterator[Float[Array, "*shape"]]:
     elif isinstance(weights, list | tuple):
         for part in weights:
             yield from arrays_of(part)
+
+
+def map_weights(function: Callable[..., Any], weights: Any, *others: Any) -> Any:
+    """Return a tree of records and lists whose arrays are a function's results on those in the same place of several.
+
+    Shapes: those of the results.
+    Raises: what the function raises; AttributeError where another tree lacks a member of the first.
+    Source: none; the first tree's records, lists and arrays are walked in their order, None stays.
+    """
+    if weights is None:
+        return None
+    if isinstance(weights, list | tuple):
+        return [map_weights(function, *parts) for parts in zip(weights, *others, strict=True)]
+    if not is_dataclass(weights) or isinstance(weights, type):
+        return function(weights, *others)
+    names = [field.name for field in fields(weights)]
+    trees = (weights, *others)
+    return replace(weights, **{name: map_weights(function, *(getattr(tree, name) for tree in trees)) for name in names})
 
 
 def parameter_count(config: TransformerConfiguration) -> int:

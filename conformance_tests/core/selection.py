@@ -22,6 +22,7 @@ WHOLE_MODELS = ("encoder", "encoder_decoder", "language_model", "decode_step")
 _SHARES = {
     **dict.fromkeys(WHOLE_MODELS, 2),
     **dict.fromkeys((f"{name}_backward" for name in WHOLE_MODELS), 4),
+    "training_steps": 4,
     **dict.fromkeys(("encoder_layer_backward", "decoder_layer_backward", "multi_head_attention_backward"), 2),
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from veriformer import reference
+from veriformer.conformance_tests.operations.training.variants import TRAINING_STEPS
 from veriformer.pictures.from_arrays import inner_products, mask, turned, weights
 from veriformer.pictures.model import Chart, ErrorBar, Line, Picture, Row
 
@@ -17,6 +18,14 @@ _WIDTHS = (1, 4, 16, 64, 256, 1024)
 _KEYS, _DRAWS = 8, 200
 _LENGTH, _WIDTH, _CLOCKS = 8, 8, 6
 _TERMS = 1000
+_STEPS = 20
+# Of which both the loss and its gradient are wrong.
+_SHIFTED = "labels_not_shifted"
+_IN_TRAINING = (
+    ("gradients never set to zero", ("gradients", "gradients_not_zeroed")),
+    ("moments lost after every step", ("state", "optimizer_made_anew")),
+    ("labels not shifted", ("loss.shift", _SHIFTED), ("slope.shift", _SHIFTED)),
+)
 
 
 def of_topic(topic: str) -> list[Picture]:
@@ -105,6 +114,33 @@ def rounding() -> Row:
     return Row("A rounding error and a mistake, beside what rounding explains", bars)
 
 
+def training_curves() -> Chart:
+    """Return the losses of twenty steps of the reference, beside those of programs with a mistake each.
+
+    The task is to count: each token is the one before plus 1. All start from the same weights and see the same batches.
+    """
+    generator = np.random.default_rng(0)
+    sizes = {"num_layers": 1, "d_model": 8, "num_heads": 2, "num_kv_heads": 2, "d_ff": 16, "vocabulary_size": 5}
+    config = reference.configure("gpt", **sizes, max_length=6, eps=1e-5)
+    weights = reference.weight_tree(
+        config, lambda name, shape: np.ones(shape) if name == "gamma" else 0.3 * generator.normal(size=shape)
+    )
+    tokens = (generator.integers(0, 5, (_STEPS, 4, 1)) + np.arange(6)) % 5
+    settings = {"beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "weight_decay": 0.01}
+    arguments = {"tokens": tokens, "weights": weights, "config": config, "learning_rates": (0.05,) * _STEPS, **settings}
+    right, _ = reference.training_steps(**arguments)
+    lines = [Line("as the reference", _points(right))]
+    for label, *changes in _IN_TRAINING:
+        wrong = TRAINING_STEPS.standard.changed(*changes).compute(arguments)
+        lines.append(Line(label, _points(wrong[:_STEPS])))
+    title = "The loss of a model that learns to count, and of programs with a mistake each"
+    return Chart(title, tuple(lines), "step", "loss of next tokens")
+
+
+def _points(losses: Array) -> tuple[tuple[float, float], ...]:
+    return tuple((float(step), float(loss)) for step, loss in enumerate(losses, start=1))
+
+
 def _against_width(title: str, y_axis: str, logarithmic: Any, of: Callable[[Array], Array]) -> Chart:
     def line(label: str, *, scaled: bool) -> Line:
         return Line(label, tuple((float(d), float(of(_largest_weights(d, scaled)).mean())) for d in _WIDTHS))
@@ -128,6 +164,7 @@ _OF_TOPICS: dict[str, tuple[Callable[[], Picture], ...]] = {
     "sinusoids": (sinusoidal_clocks, sinusoidal_products),
     "rotary": (rotary_clocks, rotary_products),
     "normalisation": (rounding,),
+    "training": (training_curves,),
 }
 _OF_DERIVATIONS: dict[str, tuple[Callable[[], Picture], ...]] = {
     "variance_scaling": (saturation, vanishing_gradient),

@@ -382,6 +382,7 @@ def test_torch_declares_only_what_it_has():
         "next_token_loss_backward",
         "warmup_cosine_learning_rate",
         "warmup_inverse_root_learning_rate",
+        "training_steps",
         "decode_step",
         "model",
     }

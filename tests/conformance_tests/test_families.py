@@ -29,6 +29,7 @@ from veriformer.conformance_tests.operations.suites import family_of
 from veriformer.conformance_tests.variants import Family
 from veriformer.conformance_tests.variants.decision import Decision, mistake, standard
 from veriformer.conformance_tests.variants.family import Change
+from veriformer.reference.model_weights import arrays_of
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS
 
@@ -72,13 +73,14 @@ def convention_sets(operation: str) -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize("operation", WITH_FAMILY)
 def test_the_standard_point_is_the_reference_to_the_last_bit(operation: str) -> None:
-    count = CASES_OF_A_MODEL if operation in WHOLE_MODELS else CASES
+    of_model = (*WHOLE_MODELS, "training_steps")
+    count = CASES_OF_A_MODEL if operation in of_model else CASES
     for conventions in convention_sets(operation):
         point = family(operation).under(conventions)
         for inputs in drawn_inputs(operation, count):
             with np.errstate(all="ignore"):
                 expected = inputs.expected(conventions)
-                right = of_reference(operation, inputs, conventions) if operation in WHOLE_MODELS else expected.value
+                right = of_reference(operation, inputs, conventions) if operation in of_model else expected.value
             result = point.compute(arguments_of(inputs))
             assert result.shape == right.shape == expected.value.shape
             np.testing.assert_array_equal(result[expected.judged], right[expected.judged])
@@ -89,6 +91,10 @@ def of_reference(operation: str, inputs: Any, conventions: Mapping[str, str]) ->
     compute = getattr(reference, operation)
     names = [field.name for field in fields(reference.ModelConventions)]
     chosen = reference.ModelConventions(**{name: conventions[name] for name in names})
+    if operation == "training_steps":
+        of_step = {"eps_placement": conventions["adamw_eps"], "decay": conventions["adamw_decay"]}
+        losses, weights = compute(**inputs.arguments(), conventions=chosen, **of_step)
+        return np.concatenate([losses, *(array.ravel() for array in arrays_of(weights))])
     if not inputs.steps:
         return compute(**inputs.arguments(), conventions=chosen)
     caches: list[Any] = []

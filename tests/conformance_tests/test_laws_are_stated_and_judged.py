@@ -25,6 +25,7 @@ from veriformer.conformance_tests.operations.relative_positions.cases import Buc
 from veriformer.conformance_tests.operations.rotary.cases import RotarySpace
 from veriformer.conformance_tests.operations.softmax.inputs import SoftmaxInputs
 from veriformer.conformance_tests.operations.suites import suite_of
+from veriformer.conformance_tests.operations.training.cases import TrainingSpace
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.derivations import derivation_ids, load_derivation
 from veriformer.spec.laws import LAWS, LawStatement, Property
@@ -131,6 +132,8 @@ def always_given(law: Law) -> set[str]:
         asked = {"scale_by_sqrt_d_model": space.scaled}
     elif isinstance(space, RotarySpace):
         asked = {"base": space.base, "rotary_dim": space.rotary_dim}
+    elif isinstance(space, TrainingSpace):
+        asked = {"ignore_index": space.ignore_index, "micro_batches": space.micro_batches}
     elif isinstance(space, LayerSpace):
         asked = {"padding_mask": space.padding, "memory_padding_mask": space.memory_padding}
     elif isinstance(space, ModelSpace):

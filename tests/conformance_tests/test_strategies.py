@@ -42,6 +42,7 @@ from veriformer.conformance_tests.operations.relative_positions.cases import (
 from veriformer.conformance_tests.operations.rotary.cases import RotaryCase, RotarySpace
 from veriformer.conformance_tests.operations.schedules.cases import CosineCase, CosineSpace, RootCase, RootSpace
 from veriformer.conformance_tests.operations.sinusoids.cases import PositionCase, PositionSpace
+from veriformer.conformance_tests.operations.training.cases import TrainingCase, TrainingSpace
 from veriformer.spec.operations import OPERATIONS
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -119,6 +120,7 @@ NAMES_OF_SIZES = {
     EmbeddingCase: {"positions": ""},
     LayerCase: {"memory": ""},
     ModelCase: {"source": ""},
+    TrainingCase: {"source": ""},
 }
 
 
@@ -225,6 +227,19 @@ def check_training(case: Any, space: Space, limits: Limits) -> None:
         assert stage_of(case) in space.stages and case.step >= 1
 
 
+def check_training_steps(case: ModelCase, space: TrainingSpace, limits: Limits) -> None:
+    assert isinstance(case, TrainingCase)
+    kinds = {"zero": not any(case.learning_rates), "one": len(case.learning_rates) == 1}
+    kinds |= {"last": not any(case.learning_rates[:-1]) and case.learning_rates[-1] > 0.0}
+    kinds |= {"all": min(case.learning_rates) > 0.0}
+    assert any(kinds[kind] for kind in space.rates)
+    for given, wish, name in (
+        (case.ignoring, space.ignore_index, "ignore_index"),
+        (case.in_parts, space.micro_batches, "micro_batches"),
+    ):
+        assert not given or (wish != "never" and name in limits.features)
+
+
 def check_case(case: Any, space: Space, limits: Limits) -> None:
     check_least(case, space)
     if isinstance(space, AttentionSpace):
@@ -271,6 +286,8 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
     elif isinstance(space, ModelSpace):
         assert isinstance(case, ModelCase)
         check_model(case, space, limits)
+        if isinstance(space, TrainingSpace):
+            check_training_steps(case, space, limits)
     elif isinstance(space, StepSpace | ClipSpace | CosineSpace | RootSpace):
         check_training(case, space, limits)
     elif isinstance(space, BoxSpace):

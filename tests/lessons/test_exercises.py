@@ -20,6 +20,7 @@ NOT_IN_THE_COURSE = {
     "model",
     "adamw_step",
     "next_token_loss",
+    "training_steps",
     "clip_by_global_norm",
     "warmup_cosine_learning_rate",
     "warmup_inverse_root_learning_rate",

@@ -126,6 +126,7 @@ WRONG = {
     "split_heads": (Q, 2),
     "token_embedding": (np.ones((2, 3), dtype=int), X),
     "token_embedding_backward": (np.ones((2, 3), dtype=int), X[0], X[:, :, :2]),
+    "training_steps": (X, TREE, CONFIGURATION),
     "visible_keys": ((2, 4, 3),),
     "weighted_sum": (LOGITS, V, SEEN[:, :, :2]),
 }
@@ -134,6 +135,7 @@ KEYWORDS = {
     "clip_by_global_norm": {"max_norm": 1.0},
     "warmup_cosine_learning_rate": {"peak": 1.0, "least": 0.0, "warmup_steps": 1, "total_steps": 2},
     "warmup_inverse_root_learning_rate": {"d_model": 4, "warmup_steps": 1},
+    "training_steps": {"learning_rates": (0.1,), "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.0},
     "layer_norm": {"eps": 0.1},
     "layer_norm_backward": {"eps": 0.1},
     "rms_norm": {"eps": 0.1},

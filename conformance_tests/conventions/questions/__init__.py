@@ -27,7 +27,7 @@ QUESTIONS: Mapping[str, Callable[[Asking], Answer]] = {
 
 def answer(convention: str, asking: Asking) -> Answer:
     """Ask an operation which value of a convention it follows."""
-    of_model = asking.operation.removesuffix("_backward") in WHOLE_MODELS
+    of_model = asking.operation.removesuffix("_backward") in (*WHOLE_MODELS, "training_steps")
     question = models.of_models if of_model else QUESTIONS.get(convention, lambda _: Answer(None))
     about = replace(asking, convention=convention, errors=[])
     return replace(question(about), errors=tuple(about.errors))

@@ -24,6 +24,7 @@ from veriformer.conformance_tests.conventions.questions.networks import (
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.models.cases import ModelCase
+from veriformer.conformance_tests.operations.training.cases import TrainingCase
 from veriformer.spec.conventions import CONVENTIONS
 
 # The architectures that depend on a convention. Llama depends on two: a single token stands at position 0, where no
@@ -55,8 +56,11 @@ def of_models(asking: Asking) -> Answer:
     # Heads of four components have two pairs, and no two pairings agree on them.
     length, eps = _LENGTHS.get(asking.convention, 5), _EPS.get(asking.convention, 1e-3)
     settings: dict[str, Any] = {"eps": eps, "dtype": asking.widest, "palette": "normal", "seed": 7}
-    inputs = draw_inputs(asking.operation, ModelCase(asked, 2, length, 8, 2, 2, 7, 1, 9, source, **settings))
-    if asking.operation.endswith("_backward"):
+    if asking.operation == "training_steps":
+        length = max(length, 2)
+    kind = TrainingCase if asking.operation == "training_steps" else ModelCase
+    inputs = draw_inputs(asking.operation, kind(asked, 2, length, 8, 2, 2, 7, 1, 9, source, **settings))
+    if asking.operation.endswith("_backward") or asking.operation == "training_steps":
         # Weights that silence a part silence its gradients too.
         return asking.until_told([inputs])
     telling = _TELLING.get(asking.convention)

@@ -7,12 +7,13 @@ or 2 + 2 t |ln β| where it is an exponential. A complement errs by s whatever i
     1 − β        s + u (1 − β)                                the rounding of β, the difference; as an array's factor u
     c = 1 − βᵗ   relative b = s (1 + κ βᵗ / c) + u             ditto
 
-    m   3 u (β₁ |m₀| + (1 − β₁) |g|) + s (|m₀| + |g|) + u |m| + 3 t
-    v   5 u v + s (v₀ + g²) + (3 + |g|) t
+    m   3 u (β₁ |m₀| + (1 − β₁) |g|) + s (|m₀| + |g|) + u |m| + 3 t + β₁ e_m₀ + (1 − β₁) e_g
+    v   5 u v + s (v₀ + g²) + (3 + |g|) t + β₂ e_v₀ + (1 − β₂) (2 |g| + e_g) e_g
 
-where t is the error of an underflow. Written as β m₀ + (1 − β) g each product rounds its factor and itself; written as
-m₀ + (1 − β) (g − m₀), or from the other end where β is below a half, the difference too, and the smaller of β and 1 − β
-multiplies it: 3 u of the sum in either case. The square of g is one rounding more.
+where t is the error of an underflow, and e are the errors with which moments and gradient come. Written as
+β m₀ + (1 − β) g each product rounds its factor and itself; written as m₀ + (1 − β) (g − m₀), or from the other end
+where β is below a half, the difference too, and the smaller of β and 1 − β multiplies it: 3 u of the sum in either
+case. The square of g is one rounding more.
 
     √v    √v − √(v − e_v), or √(v + e_v) where v is smaller than its error; of both the larger
     r     = √(v/c₂): (e + 4u √v)/√c₂ (1 + b₂) + r b₂/2         the root, that of c₂, the quotient, in any order
@@ -57,8 +58,12 @@ def step_bounds(
     exact: Parts,
     settings: Settings,
     precision: Precision,
+    errors: tuple[Array | float, Array | float, Array | float] = (0.0, 0.0, 0.0),
 ) -> Parts:
-    """Return the largest rounding errors of the new parameter and of its moments, entry by entry."""
+    """Return the largest errors of the new parameter and of its moments, entry by entry.
+
+    `errors` are those of the gradient and of the two moments, which are exact unless given.
+    """
     unit, scalar, tiny = precision.stored, _scalar(precision), precision.underflow
     result, mean, square = exact
     first, second = moments
@@ -66,7 +71,14 @@ def step_bounds(
     weighed = settings.beta1 * np.abs(first) + (1.0 - settings.beta1) * size
     mean_error = 3.0 * unit * weighed + scalar * (np.abs(first) + size) + unit * np.abs(mean) + 3.0 * tiny
     square_error = 5.0 * unit * square + scalar * (second + gradient**2) + (3.0 + size) * tiny
-    update = settings.learning_rate * _update_error((mean, mean_error), (square, square_error), settings, precision)
+    of_gradient, of_first, of_second = errors
+    mean_error = mean_error + settings.beta1 * of_first + (1.0 - settings.beta1) * of_gradient
+    square_error = square_error + settings.beta2 * of_second
+    square_error = square_error + (1.0 - settings.beta2) * (2.0 * size + of_gradient) * of_gradient
+    update = np.zeros(size.shape)
+    # A step of rate 0 adds 0, however little is known of the update.
+    if settings.learning_rate > 0.0:
+        update = settings.learning_rate * _update_error((mean, mean_error), (square, square_error), settings, precision)
     old = np.abs(parameter)
     moved = (3.0 * unit + scalar) * old + 4.0 * unit * settings.decay * old + 2.0 * tiny
     moved += update

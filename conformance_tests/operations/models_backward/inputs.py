@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from veriformer.conformance_tests.operations.models.bounds import ModelEstimates
 from veriformer.conformance_tests.operations.models.cases import ModelCase
 from veriformer.conformance_tests.operations.models.drawing import below
 from veriformer.conformance_tests.operations.models.inputs import AnyTokenInputs, AnyTranslationInputs, ModelInputs
+from veriformer.conformance_tests.operations.models.trees import arrays_by_path
 from veriformer.conformance_tests.operations.models_backward.bounds import (
     ModelGradients,
     encoder_decoder_back,
@@ -29,23 +30,6 @@ from veriformer.reference import ModelConventions
 
 Forward = AnyTokenInputs | AnyTranslationInputs
 _CONVENTIONS = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
-
-
-def shapes_in(tree: Any, path: str = "") -> dict[str, Shape]:
-    """Return the shape of each array of a tree of records and lists, by its dotted path."""
-    if isinstance(tree, np.ndarray):
-        return {path: tree.shape}
-    if is_dataclass(tree):
-        members = [(member.name, getattr(tree, member.name)) for member in fields(tree)]
-    elif isinstance(tree, list | tuple):
-        members = [(str(number), one) for number, one in enumerate(tree)]
-    else:
-        return {}
-    return {
-        found: shape
-        for name, one in members
-        for found, shape in shapes_in(one, f"{path}.{name}" if path else name).items()
-    }
 
 
 def _drawn(case: ModelCase, shape: Shape) -> Array:
@@ -90,7 +74,7 @@ class ModelBackwardInputs(SeveralResults, GradientInputs, ModelInputs):
     @property
     def parts(self) -> dict[str, Shape]:
         """The gradients, each with the shape of its weight."""
-        return {f"grad_{path}": shape for path, shape in shapes_in(self.weights).items()}
+        return {f"grad_{path}": array.shape for path, array in arrays_by_path(self.weights).items()}
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact gradients and their error bounds, one after the other.

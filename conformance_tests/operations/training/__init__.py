@@ -1,0 +1,1 @@
+"""Training: steps of AdamW on the loss of next tokens."""

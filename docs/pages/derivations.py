@@ -24,7 +24,7 @@ READING_ORDER = {
     "Positions": ("sinusoid_relative_position", "rotary", "alibi"),
     "Layers": ("layer_norm", "rms_norm", "feed_forward", "gated_activations", "residual"),
     "Changed logits": ("softcap", "sinks"),
-    "Training": ("cross_entropy", "backward", "matrices_backward", "lookup", "attention_backward", "adamw"),
+    "Training": ("cross_entropy", "backward", "matrices_backward", "lookup", "attention_backward", "dropout", "adamw"),
     "Long inputs and decoding": ("online_softmax", "decoding_cache", "cost"),
     "Rounding": ("rounding_of_sums", "attention_rounding", "normalisation_rounding"),
 }

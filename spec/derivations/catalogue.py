@@ -26,6 +26,7 @@ _TITLES = {
     "layer_norm": "What layer normalisation keeps and what it removes",
     "cross_entropy": "Cross entropy: its gradient, its symmetries, and what smoothing and ignoring do",
     "adamw": "AdamW: equal gradients give equal steps, their scale cancels, and decay stays apart",
+    "dropout": "Dropout with the factor 1/(1 − p) changes no average, and its gradient passes through the same mask",
     "rms_norm": "What root-mean-square normalisation keeps and what it removes",
     "gated_activations": "GELU and SiLU are the input times a gate, and the gates of x and −x sum to one",
     "feed_forward": "Feed-forward networks are sums over hidden units, at each position alone",

@@ -16,7 +16,7 @@ from veriformer.spec.operations import OPERATIONS
 
 PROGRAMS = [exercise for exercise in exercises().values() if exercise.kind == "operation"]
 # With weights of its own, and of training, which the lessons do not teach yet.
-NOT_IN_THE_COURSE = {"model", "adamw_step", "next_token_loss"}
+NOT_IN_THE_COURSE = {"model", "adamw_step", "next_token_loss", "dropout"}
 
 
 def before(exercise: Exercise, weak: str, strong: str) -> bool:

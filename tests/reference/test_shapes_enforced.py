@@ -107,6 +107,10 @@ WRONG = {
     "single_head_attention_backward": (X, reference.SingleHeadWeights(*[np.ones((6, 2))] * 3), X[:1]),
     "next_token_loss": (X, np.ones((2, 4), dtype=int)),
     "next_token_loss_backward": (X, np.ones((2, 3), dtype=int), np.ones(2)),
+    "dropout": (np.ones(3, dtype=int),),
+    "dropout_backward": (X, X[..., :3]),
+    "dropout_mask": ((3,),),
+    "kept_entries": (X, X[..., :3] > 0, 0.5),
     "padding_mask": (np.ones((2, 1), dtype=int), 3),
     "pair_places": (4, "quarter"),
     "relative_position_bucket": (np.ones((2, 3)),),
@@ -128,6 +132,9 @@ WRONG = {
 }
 KEYWORDS = {
     "adamw_step": {"step": 1, "learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.0},
+    "dropout": {"rate": 0.5, "seed": 0},
+    "dropout_backward": {"rate": 0.5, "seed": 0},
+    "dropout_mask": {"rate": 0.5, "seed": 0.5},
     "layer_norm": {"eps": 0.1},
     "layer_norm_backward": {"eps": 0.1},
     "rms_norm": {"eps": 0.1},

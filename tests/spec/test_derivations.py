@@ -32,6 +32,7 @@ EXPECTED = {
     "layer_norm",
     "cross_entropy",
     "adamw",
+    "dropout",
     "rotary",
     "alibi",
     "rms_norm",

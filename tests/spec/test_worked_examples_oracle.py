@@ -244,6 +244,9 @@ ORACLES["training.adamw_of_two"] = lambda: [
     [Fraction(9, 100), Fraction(1, 400)],
 ]
 
+# By hand: the mean is the entry, and the variance its square times p/(1 − p).
+ORACLES["training.dropout_of_three"] = lambda: [[1, -2, 3], [Fraction(x * x, 3) for x in (1, -2, 3)]]
+
 OTHERWISE: dict[str, Callable[[], Any]] = {
     "seed_000.large_negative_mask": lambda: softmax([0, -10])[1],
     "seed_001.mask_inside_scale": lambda: softmax([0, Fraction(-10, 8)])[1] - softmax([0, -10])[1],

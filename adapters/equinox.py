@@ -24,3 +24,5 @@ layer_norm = compiled(equinox_layers.layer_norm, static=("eps",))
 rms_norm = compiled(equinox_layers.rms_norm, static=("eps",))
 token_embedding = compiled(equinox_layers.token_embedding)
 rotary_embedding = compiled(equinox_layers.rotary_embedding)
+# Not compiled: it would be anew for each rate and each seed.
+dropout = equinox_layers.dropout

@@ -4,8 +4,8 @@ Equinox's layers take one sample without a batch axis, and its norms and embeddi
 its documentation asks, brings the other axes. Its matrices are (out, in), the transpose of the interface's. Its
 attention on heads alone is not public, and it has neither a causal flag nor grouped heads.
 
-Source: equinox.nn.MultiheadAttention, LayerNorm, RMSNorm, Embedding and RotaryPositionalEmbedding in Equinox's
-documentation.
+Source: equinox.nn.MultiheadAttention, LayerNorm, RMSNorm, Embedding, RotaryPositionalEmbedding and Dropout in
+Equinox's documentation.
 """
 
 from __future__ import annotations
@@ -63,6 +63,11 @@ def rotary_embedding(x: Array, positions: Array) -> Array:
 
     rows = jnp.broadcast_to(positions if positions.ndim == 1 else positions[:, None], x.shape[:-1])
     return jax.vmap(jax.vmap(jax.vmap(turned)))(x, rows)
+
+
+def dropout(x: Array, *, rate: float, seed: int, training: bool = True) -> Array:
+    """Replace entries by zero at random and scale the others up."""
+    return nn.Dropout(rate, inference=not training)(x, key=jax.random.key(seed))
 
 
 def multi_head_layer(weights: Any, num_heads: int) -> nn.MultiheadAttention:

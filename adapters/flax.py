@@ -29,3 +29,5 @@ multi_head_attention = compiled(flax_layers.multi_head_attention)
 layer_norm = compiled(flax_layers.layer_norm)
 rms_norm = compiled(flax_layers.rms_norm)
 token_embedding = compiled(flax_layers.token_embedding)
+# Not compiled: it would be anew for each rate and each seed.
+dropout = flax_layers.dropout

@@ -3,7 +3,8 @@
 What Flax only passes on from jax.nn (softmax, gelu, silu) is not here: it is checked as jax's. Flax has no parameter
 for the scale of the logits.
 
-Source: flax.nnx.MultiHeadAttention, dot_product_attention, LayerNorm, RMSNorm and Embed in Flax's documentation.
+Source: flax.nnx.MultiHeadAttention, dot_product_attention, LayerNorm, RMSNorm, Embed and Dropout in Flax's
+documentation.
 """
 
 from __future__ import annotations
@@ -85,6 +86,11 @@ def token_embedding(tokens: Array, table: Array) -> Array:
     layer = nnx.Embed(*table.shape, param_dtype=table.dtype, embedding_init=_ZEROS, rngs=nnx.Rngs(0))
     layer.embedding = nnx.Param(table)
     return layer(tokens)
+
+
+def dropout(x: Array, *, rate: float, seed: int, training: bool = True) -> Array:
+    """Replace entries by zero at random and scale the others up."""
+    return nnx.Dropout(rate, deterministic=not training, rngs=nnx.Rngs(dropout=seed))(x)
 
 
 def multi_head_layer(weights: Any, num_heads: int, num_kv_heads: int | None) -> nnx.MultiHeadAttention:

@@ -30,3 +30,5 @@ token_embedding = compiled(keras_layers.token_embedding)
 cross_entropy = compiled(keras_layers.cross_entropy)
 gelu = compiled(keras_layers.gelu)
 silu = compiled(keras_layers.silu)
+# Not compiled: the seed is kept in a variable of the layer, which compiled code cannot change.
+dropout = keras_layers.dropout

@@ -4,7 +4,7 @@ What differs between the backends is in the modules that hand these on. Keras ha
 several heads: MultiHeadAttention, and GroupQueryAttention where heads share keys and values.
 
 Source: keras.ops.nn, keras.activations, keras.losses, keras.layers.MultiHeadAttention, GroupQueryAttention,
-LayerNormalization, RMSNormalization and Embedding in Keras's documentation.
+LayerNormalization, RMSNormalization, Embedding and Dropout in Keras's documentation.
 """
 
 from __future__ import annotations
@@ -135,6 +135,11 @@ def gelu(x: Array) -> Array:
 def silu(x: Array) -> Array:
     """Weigh each entry by its own logistic function."""
     return ops.silu(x)
+
+
+def dropout(x: Array, *, rate: float, seed: int, training: bool = True) -> Array:
+    """Replace entries by zero at random and scale the others up."""
+    return layers.Dropout(rate, seed=seed, dtype=_dtype(x))(x, training=training)
 
 
 def multi_head_layer(x: Array, context: Array, weights: Any, num_heads: int, num_kv_heads: int | None) -> Any:

@@ -4,8 +4,8 @@ What a query without a visible key gets, and what NaN behind a mask does, depend
 is left to be found out.
 
 Source: torch.nn.MultiheadAttention, TransformerEncoderLayer and TransformerDecoderLayer and, of torch.nn.functional,
-scaled_dot_product_attention, layer_norm, rms_norm, gelu, silu, embedding and cross_entropy, in PyTorch's documentation;
-those of `torch_training`.
+scaled_dot_product_attention, layer_norm, rms_norm, gelu, silu, dropout, embedding and cross_entropy, in PyTorch's
+documentation; those of `torch_training`.
 """
 
 from __future__ import annotations
@@ -164,6 +164,13 @@ def gelu(x: Tensor) -> Tensor:
 def silu(x: Tensor) -> Tensor:
     """Weigh each entry by its own logistic function."""
     return functional.silu(x)
+
+
+def dropout(x: Tensor, *, rate: float, seed: int, training: bool = True) -> Tensor:
+    """Replace entries by zero at random and scale the others up; the seed is torch's, which is put back afterwards."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return functional.dropout(x, rate, training)
 
 
 def _attn_mask(mask: Tensor | None, bias: Tensor | None, is_causal: bool) -> Tensor | None:

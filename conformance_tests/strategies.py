@@ -48,8 +48,9 @@ class Arguments(dict[str, Any]):
         """Return the exact result (`value`), the error that rounding explains (`allowed`), and what is `judged`.
 
         Each is an array of the result's shape; of several results, and of the arrays of a record, one after the other
-        in one axis. Conventions that are not given have their standard values. UnknownName for a convention that does
-        not exist, ValueError for a value that it does not have.
+        in one axis. Of dropout it is the result with the reference's own mask. Conventions that are not given have
+        their standard values. UnknownName for a convention that does not exist, ValueError for a value that it does not
+        have.
         """
         for name, value in conventions.items():
             if name not in CONVENTIONS:

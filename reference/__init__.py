@@ -19,6 +19,7 @@ from veriformer.reference.blocks import KeysAndValues, ModelConventions
 from veriformer.reference.caches import DecodingCache
 from veriformer.reference.clipping import clip_by_global_norm
 from veriformer.reference.configuration import TransformerConfiguration, configure
+from veriformer.reference.dropout import dropout, dropout_backward, dropout_mask, kept_entries
 from veriformer.reference.embedding import token_embedding
 from veriformer.reference.embedding_backward import token_embedding_backward
 from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
@@ -98,6 +99,9 @@ __all__ = [
     "decode_step",
     "decoder_layer",
     "decoder_layer_backward",
+    "dropout",
+    "dropout_backward",
+    "dropout_mask",
     "encoder",
     "encoder_backward",
     "encoder_decoder",
@@ -113,6 +117,7 @@ __all__ = [
     "gradient_of_logits",
     "grouped_query_attention",
     "grouped_query_attention_backward",
+    "kept_entries",
     "language_model",
     "language_model_backward",
     "layer_norm",

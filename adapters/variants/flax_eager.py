@@ -15,3 +15,4 @@ multi_head_attention = flax_layers.multi_head_attention
 layer_norm = flax_layers.layer_norm
 rms_norm = flax_layers.rms_norm
 token_embedding = flax_layers.token_embedding
+dropout = flax_layers.dropout

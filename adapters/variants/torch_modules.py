@@ -1,4 +1,4 @@
-"""The modules of torch.nn, made from the interface's weights and called once in evaluation mode.
+"""The modules of torch.nn, made from the interface's weights and called once, in evaluation mode except for Dropout.
 
 Without LayerNorm's and RMSNorm's own initial weights, in whose place the call uses those given: gradients flow back to
 them, which a module that loads them would keep as parameters of its own. CrossEntropyLoss is given the logits as
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import nn
+from torch import nn, random
 from torch.func import functional_call
 from veriformer.adapters import torch
 
@@ -54,6 +54,13 @@ def cross_entropy(
     """Average how improbable the model found the tokens that came, with torch.nn.CrossEntropyLoss."""
     loss = nn.CrossEntropyLoss(ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction)
     return loss(logits.transpose(1, 2), targets)
+
+
+def dropout(x: Tensor, *, rate: float, seed: int, training: bool = True) -> Tensor:
+    """Replace entries by zero at random and scale the others up, with torch.nn.Dropout."""
+    with random.fork_rng():
+        random.manual_seed(seed)
+        return nn.Dropout(rate).train(training)(x)
 
 
 def gelu(x: Tensor) -> Tensor:

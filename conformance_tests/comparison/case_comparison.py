@@ -104,7 +104,7 @@ class Pair:
             return replace(compared, unjudged=unjudged[0])
         if first is None and second is None:
             return compared
-        expected = self._expected(inputs)
+        expected = self._expected(inputs, first, second)
         compared = replace(compared, expected=(expected[0].value, expected[1].value))
         if first is None or second is None:
             returned, its = (second, expected[1]) if first is None else (first, expected[0])
@@ -120,6 +120,9 @@ class Pair:
         judged = one.judged & other.judged
         if self.compares_empty_rows:
             judged = judged | (~one.judged & ~other.judged)
+        if self.subjects[0].operation.random:
+            # Where the two drew different numbers their results have to differ.
+            judged = judged & (one.value == other.value)
         verdict = compare(first, second, one.allowed + other.allowed, judged)
         if verdict.holds or verdict.wrong is None:
             return replace(compared, excess=verdict.excess, contradicts=_contradicting((one, first), (other, second)))
@@ -129,8 +132,12 @@ class Pair:
         cause = Cause(_SIDES[right], conventions)
         return replace(compared, wrong=verdict.wrong, excess=verdict.excess, cause=cause)
 
-    def _expected(self, inputs: Inputs) -> tuple[Expected, Expected]:
+    def _expected(self, inputs: Inputs, *results: Array | None) -> tuple[Expected, Expected]:
         one, other = (subject.conventions for subject in self.subjects)
+        if self.subjects[0].operation.random:
+            # Each is judged by the random numbers that it drew itself.
+            drawn = [inputs if result is None else inputs.as_drawn(result) for result in results]
+            return drawn[0].expected(one), drawn[1].expected(other)
         expected = inputs.expected(one)
         return expected, expected if dict(one) == dict(other) else inputs.expected(other)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Shape = tuple[int, ...]
-_APART = ("operation", "dtype")
+_APART = ("operation", "dtype", "drawn")
 
 
 class Inputs(ABC):
@@ -26,6 +26,8 @@ class Inputs(ABC):
 
     # The calls of a chain; none if the inputs are those of one call.
     steps: tuple[Step, ...] = ()
+    # What a random operation drew in a call, where its result has shown it: see `as_drawn`. It is no argument.
+    drawn: Array | None = None
 
     if TYPE_CHECKING:
 
@@ -54,7 +56,17 @@ class Inputs(ABC):
 
     @abstractmethod
     def expected(self, conventions: Conventions) -> Expected:
-        """Return the exact result under the conventions and its error bound."""
+        """Return the exact result under the conventions and its error bound.
+
+        Of a random operation it is the result for the numbers in `drawn`, or without them for the reference's own.
+        """
+
+    def as_drawn(self, result: Array) -> Self:
+        """Return the inputs with the random numbers of the call that gave a result, as far as the result shows them.
+
+        What is expected of these is exact. Inputs of an operation that is not random are returned unchanged.
+        """
+        return self
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of an implementation that may see more than it should: see `Trial.equal`. If nothing

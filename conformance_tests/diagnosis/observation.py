@@ -169,21 +169,22 @@ def observed(subject: Subject, inputs: Inputs, base: Point, *, strided: bool = F
 
     None where it raises, or where the inputs are not finite: what reaches the output then is a convention.
     """
-    arguments = arguments_of(inputs)
-    if not finite(arguments):
+    if not finite(arguments_of(inputs)):
         return None
-    point, decisions = counting(base)
-    right = result_at(point, arguments)
-    if right is None:
-        return None
-    steps = steps_of_a_candidate(len(decisions), (arguments, right))
     try:
         output = np.asarray(subject.call(inputs, strided=strided), dtype=np.float64)
+        inputs = inputs.as_drawn(output)
         with np.errstate(all="ignore"):
             expected = inputs.expected(subject.conventions)
             bounds = (expected.allowed, inputs.loosest_error(subject.conventions))
     except (AdapterError, WrongShape):
         return None
+    arguments = arguments_of(inputs)
+    point, decisions = counting(base)
+    right = result_at(point, arguments)
+    if right is None:
+        return None
+    steps = steps_of_a_candidate(len(decisions), (arguments, right))
     # Where the family decides about rows without a key, these are compared like the others.
     value = subject.conventions.get("empty_row")
     judges_all = any(
@@ -220,9 +221,12 @@ def result_at(point: Point, arguments: Mapping[str, Any]) -> Array | None:
 
 
 def arguments_of(inputs: Inputs) -> dict[str, Any]:
-    """Return what a family takes: the arguments of the call, its `dtype`, and for a chain of calls its `steps`."""
-    steps = inputs.steps
-    return {**inputs.arguments(), "dtype": inputs.dtype, **({"steps": steps} if steps else {})}
+    """Return what a family takes: the arguments of the call, its `dtype`, for a chain of calls its `steps`, and of a
+    random operation what it drew (`drawn`), where that is known.
+    """
+    further = {"steps": inputs.steps or None, "drawn": inputs.drawn}
+    known = {name: value for name, value in further.items() if value is not None}
+    return {**inputs.arguments(), "dtype": inputs.dtype, **known}
 
 
 def _largest(array: Array) -> float:

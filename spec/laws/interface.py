@@ -75,11 +75,20 @@ MEMORY_LAYOUT = Property(
     reason="the formula speaks of values; strides exist in the program only",
 )
 
+# A random operation may draw its numbers in the order in which the entries lie in memory.
+MEMORY_LAYOUT_OF_RANDOM = Property(
+    key="memory_layout",
+    statement="Of a view that is not contiguous in memory each entry is judged by its own place, as in a copy.",
+    formula="f(view(x)) is a result of x for some random numbers",
+    source=INTERFACE,
+    reason="the formula speaks of values; strides exist in the program only",
+)
 # What calls a model makes the tokens itself, and makes them contiguous.
 MEMORY_LAYOUT_OF_MODELS = replace(MEMORY_LAYOUT, obligation="should")
 
 EVERY_OPERATION = (SIGNATURE, SHAPE, SAME_CALL, HISTORY)
 EVERY_FLOAT_OPERATION = (DTYPE, INPUTS_UNCHANGED, MEMORY_LAYOUT)
+EVERY_RANDOM_OPERATION = (DTYPE, INPUTS_UNCHANGED, MEMORY_LAYOUT_OF_RANDOM)
 EVERY_MODEL = (DTYPE, INPUTS_UNCHANGED, MEMORY_LAYOUT_OF_MODELS)
 
 WORKED_EXAMPLES = Property(
@@ -93,7 +102,8 @@ WORKED_EXAMPLES = Property(
 
 def promises(operation: Operation) -> tuple[LawStatement, ...]:
     """Return the laws of an operation that do not depend on its formula."""
-    properties = EVERY_OPERATION
+    properties: tuple[Property, ...] = EVERY_OPERATION
     if operation.takes_floats and not operation.is_black_box:
-        properties += (*EVERY_FLOAT_OPERATION, *((RESULT_KEPT,) if operation.keeps_results else ()))
+        properties += EVERY_RANDOM_OPERATION if operation.random else EVERY_FLOAT_OPERATION
+        properties += (RESULT_KEPT,) if operation.keeps_results else ()
     return state(properties, operation)

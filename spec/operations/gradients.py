@@ -48,6 +48,7 @@ def backward_of(
         forward=forward.name,
         differentiated=differentiated,
         records=records,
+        random=forward.random,
         place=forward.place,
     )
 

@@ -32,11 +32,12 @@ class Operation:
     """One operation of the interface: signature, shapes, formula, source and the conventions that bear on it.
 
     `results` names what an operation returns as a tuple; it is empty if the result is one array.
-    `keeps_results` says that a result may not change in later calls; it is False for chains of calls and for a derived
-    backward pass, whose framework decides. A backward pass names the operation that it goes back through as `forward`,
-    and those of its parameters whose gradients it returns as `differentiated`. `records` are the results that are
-    records like an argument, and that argument: the gradients of weights. `place` orders listings; equal places follow
-    the order of their topics' names.
+    `keeps_results` says that a result may not change in later calls; it is False for chains of calls, for a derived
+    backward pass, whose framework decides, and where an argument may be returned. A backward pass names the operation
+    that it goes back through as `forward`, and those of its parameters whose gradients it returns as `differentiated`.
+    `records` are the results that are records like an argument, and that argument: the gradients of weights. A `random`
+    operation makes random numbers of its own from a seed, so that results of correct implementations differ. `place`
+    orders listings; equal places follow the order of their topics' names.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Operation:
     forward: str = ""
     differentiated: tuple[str, ...] = ()
     records: tuple[tuple[str, str], ...] = ()
+    random: bool = False
     place: int = _LAST
 
     def parameter(self, name: str) -> Parameter:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 
 import sympy
 from veriformer.spec.worked_examples.exact_arithmetic import Vector, vector
 from veriformer.spec.worked_examples.example import Execution, WorkedExample, own_example
+from veriformer.spec.worked_examples.verdict import Verdict
 
 _PARAMETERS, _GRADIENTS, _NOTHING = vector("1 -2"), vector("3 -1/2"), vector("0 0")
 _RATE, _DECAY, _EPS = sympy.Rational(1, 10), sympy.Rational(1, 2), sympy.Integer(1)
@@ -54,6 +56,21 @@ def _cosine(step: int, rate: sympy.Expr, conventions: Mapping[str, str]) -> Exec
 def _root(step: int) -> Execution:
     arguments = {"step": step, "d_model": 4, "warmup_steps": 4}
     return Execution("warmup_inverse_root_learning_rate", arguments, _root_rate(step))
+
+
+_ENTRIES, _DROPPED = vector("1 -2 3"), sympy.Rational(1, 4)
+
+
+def _over_all_masks(entries: Vector, rate: sympy.Expr) -> tuple[Vector, Vector]:
+    """Return the mean and the variance of what dropout makes of entries, by the probability of each mask."""
+    outcomes = []
+    for mask in product((0, 1), repeat=len(entries)):
+        probability = sympy.Mul(*(1 - rate if kept else rate for kept in mask))
+        outcomes.append((probability, tuple(x * m / (1 - rate) for x, m in zip(entries, mask, strict=True))))
+    places = range(len(entries))
+    means = tuple(sympy.Add(*(chance * result[at] for chance, result in outcomes)) for at in places)
+    squares = tuple(sympy.Add(*(chance * result[at] ** 2 for chance, result in outcomes)) for at in places)
+    return means, tuple(square - mean**2 for square, mean in zip(squares, means, strict=True))
 
 
 EXAMPLES: tuple[WorkedExample, ...] = (
@@ -123,5 +140,18 @@ EXAMPLES: tuple[WorkedExample, ...] = (
         "The width of the model is 4, and the warm-up has 4 steps. What is the rate at step 16?",
         _root(16),
         "The root, 1/4, is smaller than the rise, 2. At the end of the warm-up, four times as early, the rate was 1/4.",
+    ),
+    WorkedExample(
+        id="training.dropout_of_three",
+        document="",
+        line=0,
+        title="Mean and variance of three entries after dropout",
+        fragment="The entries are (1, −2, 3), and each is dropped with probability 1/4: there are eight masks. An "
+        "entry that is kept is divided by 3/4. What are the mean and the variance of each result?",
+        printed=None,
+        exact=_over_all_masks(_ENTRIES, _DROPPED),
+        verdict=Verdict.NOT_GIVEN,
+        note="A result is 4/3 of its entry with probability 3/4, and else 0. Its mean is the entry itself, and its "
+        "variance a third of the square of the entry: p/(1 − p) = (1/4)/(3/4).",
     ),
 )

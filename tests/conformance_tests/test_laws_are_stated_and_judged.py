@@ -16,6 +16,7 @@ from veriformer.conformance_tests.drawing.space import NoSpace
 from veriformer.conformance_tests.operations import laws as bound_laws
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.black_box.cases import BoxSpace
+from veriformer.conformance_tests.operations.dropout.cases import DropoutSpace
 from veriformer.conformance_tests.operations.embedding.cases import EmbeddingSpace
 from veriformer.conformance_tests.operations.laws import laws
 from veriformer.conformance_tests.operations.layers.cases import LayerSpace
@@ -110,6 +111,7 @@ def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
         "gradients.value": {"cotangent"},
         "loss.value": {"labels"},
         "loss.ignored": {"labels"},
+        "evaluation.training_again": {"training"},
     }
 
     def has(law: Law) -> bool:
@@ -145,6 +147,8 @@ def always_given(law: Law) -> set[str]:
     elif isinstance(space, BucketSpace):
         # Its keywords come together: an implementation that lacks one is given none of them.
         asked = dict.fromkeys(("bidirectional", "num_buckets", "max_distance"), "always")
+    elif isinstance(space, DropoutSpace):
+        asked = {"training": "sometimes" if None in space.training else "always"}
     return {name for name, how in asked.items() if how == "always"}
 
 

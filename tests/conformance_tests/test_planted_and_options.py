@@ -18,6 +18,7 @@ from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.subject import CallRecord, Subject, WrongShape
 from veriformer.conformance_tests.core.trial import NotOffered, Trial
+from veriformer.conformance_tests.diagnosis.observation import arguments_of
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.mistakes import PlantedMistake, planted
 from veriformer.conformance_tests.mistakes.files import read_source
@@ -96,10 +97,15 @@ def wrong_answers(mistake: PlantedMistake, subject: Subject) -> Iterator[Wrong]:
     for call in called(mistake, subject):
         if call.inputs is None or call.inputs.steps or call.shapes != call.inputs.result_shapes:
             continue
-        expected = call.inputs.expected(subject.conventions)
+        inputs = call.inputs.as_drawn(call.result)
+        expected = inputs.expected(subject.conventions)
+        right = expected.value
+        if subject.operation.random:
+            # The formula says of what was drawn whether chance explains it.
+            right = family_of(inputs.operation).under(subject.conventions).compute(arguments_of(inputs))
         for entries in (expected.judged, np.ones_like(expected.judged)):
-            wrong = Wrong(call.inputs, call.result, entries)
-            if not wrong.is_given_by(expected.value):
+            wrong = Wrong(inputs, call.result, entries)
+            if not wrong.is_given_by(right):
                 yield wrong
                 break
 
@@ -123,7 +129,7 @@ class Wrong:
     def is_computed_by(self, point: Point) -> bool:
         """Return whether the formula gives it with its options, which may mean nothing for the inputs."""
         try:
-            return self.is_given_by(point.compute({**self.inputs.arguments(), "dtype": self.inputs.dtype}))
+            return self.is_given_by(point.compute(arguments_of(self.inputs)))
         except NotDefined:
             return False
 

@@ -43,7 +43,17 @@ BEYOND_FORMULAS = {
     "the rest of the batch": ("mask_of_first_sample", "maximum_over_the_batch", "statistics_of_the_batch"),
 }
 # Their verdicts are words, which have no entries that could be marked.
-IN_WORDS = ("signature", "shape", "dtype", "inputs_unchanged")
+IN_WORDS = (
+    "signature",
+    "shape",
+    "dtype",
+    "inputs_unchanged",
+    "share",
+    "mask.neighbours",
+    "mask.shared",
+    "seed.other",
+    "training_again",
+)
 # Whatever is found after so few tries is small enough to be read.
 MOST_TRIED = 1_000
 MISTAKES = planted()

@@ -21,6 +21,7 @@ NOT_IN_THE_COURSE = {
     "adamw_step",
     "next_token_loss",
     "training_steps",
+    "dropout",
     "clip_by_global_norm",
     "warmup_cosine_learning_rate",
     "warmup_inverse_root_learning_rate",

@@ -34,6 +34,7 @@ EXPECTED = {
     "adamw",
     "clipping",
     "schedules",
+    "dropout",
     "rotary",
     "alibi",
     "rms_norm",

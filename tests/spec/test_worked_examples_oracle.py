@@ -250,6 +250,8 @@ ORACLES["training.warmup_of_four_steps"] = lambda: Fraction(1, 4)
 ORACLES["training.cosine_of_six_steps"] = lambda: Fraction(4, 5)
 ORACLES["training.inverse_root_rising"] = lambda: Fraction(1, 16)
 ORACLES["training.inverse_root_falling"] = lambda: Fraction(1, 8)
+# By hand: the mean is the entry, and the variance its square times p/(1 − p).
+ORACLES["training.dropout_of_three"] = lambda: [[1, -2, 3], [Fraction(x * x, 3) for x in (1, -2, 3)]]
 
 OTHERWISE: dict[str, Callable[[], Any]] = {
     "seed_000.large_negative_mask": lambda: softmax([0, -10])[1],

@@ -15,7 +15,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 from veriformer.conformance_tests.operations.attention_backward.bounds import backward_bounds
-from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_grad_output
+from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_cotangent
 from veriformer.conformance_tests.rounding.precision import Precision
 
 OPERATION = "scaled_dot_product_attention_backward"
@@ -38,7 +38,7 @@ class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
         """Return the inputs that a case describes; the output's gradient is of the values' palette."""
         forward = AttentionInputs.draw(operation, case)
         shape = (case.batch, case.heads, case.query_length, case.value_width)
-        return cls(**vars(forward), grad_output=drawn_grad_output(case, shape))
+        return cls(**vars(forward), grad_output=drawn_cotangent(case, shape))
 
     def arguments(self) -> dict[str, Any]:
         return {**super().arguments(), "grad_output": self.grad_output}

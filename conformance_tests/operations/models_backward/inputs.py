@@ -109,16 +109,16 @@ class TokenBackwardInputs(ModelBackwardInputs, AnyTokenInputs):
         forward = AnyTokenInputs.draw(operation, case)
         shape = forward.result_shape
         given = {name: value for name, value in vars(forward).items() if not name.startswith("_")}
-        return cls(**given, grad_output=np.zeros(shape)).with_grad_output(_drawn(case, shape))
+        return cls(**given, grad_output=np.zeros(shape)).with_cotangents(grad_output=_drawn(case, shape))
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the call, by the interface's names."""
         return {**super().arguments(), "grad_output": self.grad_output}
 
-    def with_grad_output(self, grad_output: Array) -> Self:
+    def with_cotangents(self, **cotangents: Array) -> Self:
         """Return inputs with another gradient of the result, 0 at padded tokens."""
-        meaningful = np.where(self._judged()[..., None], grad_output, 0.0)
-        return replace(self, grad_output=round_to_dtype(meaningful, self.dtype))
+        real = self._judged()[..., None]
+        return super().with_cotangents(**{name: np.where(real, array, 0.0) for name, array in cotangents.items()})
 
     def take_samples(self, index: Array) -> Self:
         """Return the samples at `index`, with the gradients of their results."""
@@ -143,16 +143,16 @@ class TranslationBackwardInputs(ModelBackwardInputs, AnyTranslationInputs):
         forward = AnyTranslationInputs.draw(operation, case)
         shape = (*forward.target.shape, forward.config.vocabulary_size)
         given = {name: value for name, value in vars(forward).items() if not name.startswith("_")}
-        return cls(**given, grad_output=np.zeros(shape)).with_grad_output(_drawn(case, shape))
+        return cls(**given, grad_output=np.zeros(shape)).with_cotangents(grad_output=_drawn(case, shape))
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the call, by the interface's names."""
         return {**super().arguments(), "grad_output": self.grad_output}
 
-    def with_grad_output(self, grad_output: Array) -> Self:
+    def with_cotangents(self, **cotangents: Array) -> Self:
         """Return inputs with another gradient of the logits, 0 at padded tokens."""
-        meaningful = np.where(self._judged()[..., None], grad_output, 0.0)
-        return replace(self, grad_output=round_to_dtype(meaningful, self.dtype))
+        real = self._judged()[..., None]
+        return super().with_cotangents(**{name: np.where(real, array, 0.0) for name, array in cotangents.items()})
 
     def take_samples(self, index: Array) -> Self:
         """Return the samples at `index`, with the gradients of their logits."""

@@ -13,7 +13,11 @@ from veriformer.reference.attention import (
     visible_keys,
     weighted_sum,
 )
-from veriformer.reference.attention_backward import gradient_of_logits, scaled_dot_product_attention_backward
+from veriformer.reference.attention_backward import (
+    attention_weights_backward,
+    gradient_of_logits,
+    scaled_dot_product_attention_backward,
+)
 from veriformer.reference.blocked import blocked_attention
 from veriformer.reference.blocks import KeysAndValues, ModelConventions
 from veriformer.reference.caches import DecodingCache
@@ -86,6 +90,7 @@ __all__ = [
     "attention_logits",
     "attention_over_part",
     "attention_weights",
+    "attention_weights_backward",
     "blocked_attention",
     "causal_mask",
     "configure",

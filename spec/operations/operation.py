@@ -48,9 +48,9 @@ class Operation:
     `keeps_results` says that a result may not change in later calls; it is False for chains of calls and for a derived
     backward pass, whose framework decides. A backward pass names the operation that it goes back through as `forward`,
     those of its parameters whose gradients it returns as `differentiated`, and those that are the loss's gradients by
-    the results of that operation, one for each, as `cotangents`. `records` are the results that are
-    records like an argument, and that argument: the gradients of weights. `place` orders listings; a backward pass, which
-    has that of its forward pass, comes after it.
+    the results of that operation, one for each, as `cotangents`. `records` are the results that are records like an
+    argument, and that argument: the gradients of weights. `place` orders listings; a backward pass, which has that of
+    its forward pass, comes after it.
     """
 
     name: str

@@ -11,7 +11,6 @@ from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_cotangent
 from veriformer.conformance_tests.operations.layers.cases import LayerCase
 from veriformer.conformance_tests.operations.layers.inputs import AnyLayerInputs

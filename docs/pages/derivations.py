@@ -25,7 +25,7 @@ READING_ORDER = {
     "Layers": ("layer_norm", "rms_norm", "feed_forward", "gated_activations", "residual"),
     "Changed logits": ("softcap", "sinks"),
     "Training": ("cross_entropy", "backward", "matrices_backward", "lookup", "attention_backward", "adamw"),
-    "Long inputs and decoding": ("online_softmax", "decoding_cache", "cost"),
+    "Long inputs and decoding": ("online_softmax", "merging_backward", "decoding_cache", "cost"),
     "Rounding": ("rounding_of_sums", "attention_rounding", "normalisation_rounding"),
 }
 # Where the question of a derivation ends and its details begin.

@@ -18,7 +18,7 @@ i, s, t, a, e = index("i"), index("s"), index("t"), index("a"), index("e")
 query, key, value, keep = array("Q"), array("K"), array("V"), IndexedBase("B", nonnegative=True)
 grad_output, other_grad = array("G"), array("F")
 free_logit, free_weight = array("S"), array("P")
-row_gradient = array("g")
+row_gradient = array("h")
 OUTPUT_GRADIENT = entry_of(grad_output)
 scale, first, second = real("sigma"), real("alpha"), real("beta")
 QUERIES, KEYS, WIDTH, VALUE_WIDTH = up_to(L), up_to(S), up_to(d_k), up_to(d_v)
@@ -186,7 +186,7 @@ OF_WEIGHTS = (
         "Equal gradients of a query's weights give its logits none",
         grad_logit_of_weights(i, t, grad=lambda m, _: row_gradient[m]),
         Integer(0),
-        "The weights of a query sum to 1 whatever its logits are, so that g Σ_j P_ij is a constant.",
+        "The weights of a query sum to 1 whatever its logits are, so that h_i Σ_j P_ij is a constant.",
         context=FREE,
     ),
     Step(
@@ -386,6 +386,7 @@ DERIVATION = Derivation(
         "softmax",
         "masking",
         "grouped_query",
+        "merging_backward",
     ),
     symbols=(
         Meaning((L, S), "how many queries and how many keys there are; with two indices, S is a logit"),

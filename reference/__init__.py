@@ -35,6 +35,7 @@ from veriformer.reference.loss import cross_entropy
 from veriformer.reference.loss_backward import cross_entropy_backward
 from veriformer.reference.masks import causal_mask, padding_mask
 from veriformer.reference.merging import attention_over_part, merge_attention
+from veriformer.reference.merging_backward import merge_attention_backward
 from veriformer.reference.model_weights import (
     EncoderDecoderWeights,
     GainWeights,
@@ -121,6 +122,7 @@ __all__ = [
     "log_sum_exp",
     "masked_softmax",
     "merge_attention",
+    "merge_attention_backward",
     "merge_heads",
     "multi_head_attention",
     "multi_head_attention_backward",

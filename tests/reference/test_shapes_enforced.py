@@ -84,6 +84,7 @@ WRONG = {
     "attention_over_part": (LOGITS, SEEN, V[:, :, :6]),
     "blocked_attention": (Q, K, V[:, :, :6]),
     "merge_attention": (Q, Q[..., 0], Q, Q[..., :2, 0]),
+    "merge_attention_backward": (Q, Q[..., 0], Q, Q[..., 0], Q, Q[..., :2, 0]),
     "soft_cap": (np.ones(3, dtype=int), 2.0),
     "soft_cap_slope": (np.ones(3, dtype=int), 2.0),
     "softmax_beside_sinks": (LOGITS, SEEN, np.ones(3)),

@@ -36,6 +36,11 @@ class Passed:
         """w_a w_b Σ dO (o_a − o_b), what raising the first logarithm moves."""
         return self.share_a * self.share_b * self.apart
 
+    @property
+    def average(self) -> Array:
+        """Σ dO o, what goes back by the merged logarithm where the shares are taken relative to it."""
+        return self.share_a * self.product_a + self.share_b * self.product_b
+
 
 def _samples_mixed(output: Array) -> Array:
     return np.broadcast_to(output.mean(axis=0, keepdims=True), output.shape)
@@ -147,18 +152,28 @@ BY_WEIGHTS = Decision(
     ),
 )
 
+
+def _to_first_of_equal(gradient: Callable[[Passed], Array]) -> Callable[[Passed], Pair]:
+    """Return what the parts get if a gradient of the merged logarithm goes to the first of two equal ones, whole."""
+
+    def shared(passed: Passed) -> Pair:
+        lost = np.where(passed.lead == 0.0, passed.share_b * gradient(passed), 0.0)
+        return passed.share_a * passed.grad_lse + lost, passed.share_b * passed.grad_lse - lost
+
+    return shared
+
+
 BY_LOGARITHM = Decision(
     "by_logarithm",
     "What reaches the logarithms by the merged one?",
     (
         standard("shares", lambda passed: (passed.share_a * passed.grad_lse, passed.share_b * passed.grad_lse)),
         mistake("lse_gradient_ignored", lambda passed: (0.0 * passed.grad_lse, 0.0 * passed.grad_lse)),
+        mistake("logaddexp_gradient_at_equal_inputs", _to_first_of_equal(lambda passed: passed.grad_lse)),
         mistake(
             "logaddexp_gradient_at_equal_inputs",
-            lambda passed: (
-                np.where(passed.lead == 0.0, 1.0, passed.share_a) * passed.grad_lse,
-                np.where(passed.lead == 0.0, 0.0, passed.share_b) * passed.grad_lse,
-            ),
+            _to_first_of_equal(lambda passed: passed.grad_lse - passed.average),
+            "with_that_of_weights",
         ),
         mistake(
             "merge_backward_weights_exchanged",
@@ -216,6 +231,14 @@ BOTH_EMPTY = Decision(
 )
 
 
+# What divides by a sum of nothing is NaN as an unguarded shift is: the two look alike wherever numbers stay in range.
+_NUMBERS = Decision(
+    NUMBERS.name,
+    NUMBERS.question,
+    tuple(option for option in NUMBERS.options if option.name in ("shifted", "zero", "zero_in_float32")),
+)
+
+
 def compute(arguments: Arguments, point: Point) -> Array:
     """Return the four gradients, one after the other, at a point of the family."""
     weights: Weights = point["numbers"](arguments, point)
@@ -244,7 +267,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
 
 MERGING_BACKWARD = Family(
     "merge_attention_backward",
-    (EXPONENTIAL, SHIFT, NUMBERS, PRODUCT, OF_OUTPUTS, BY_WEIGHTS, BY_LOGARITHM, LOGARITHMS, BOTH_EMPTY),
+    (EXPONENTIAL, SHIFT, _NUMBERS, PRODUCT, OF_OUTPUTS, BY_WEIGHTS, BY_LOGARITHM, LOGARITHMS, BOTH_EMPTY),
     compute,
     needs_dtype=True,
 )

@@ -87,14 +87,16 @@ def equal_values(trial: Trial[BackwardInputs]) -> Verdict:
 
 def no_gradient_of_logits(trial: Trial[LogitsBackwardInputs], inputs: LogitsBackwardInputs) -> Verdict:
     """Judge whether neither queries nor keys have a gradient."""
-    expected, output = trial.expected(inputs), trial.output(inputs)
+    output, judged = trial.output(inputs), trial.expected(inputs).judged
 
-    def judge(name: str) -> Verdict:
-        part = inputs.part(name)
-        received = part(output)
-        return compare(np.zeros(received.shape), received, part(expected.allowed), part(expected.judged), name)
+    def judge(error: Array) -> Verdict:
+        return worst(
+            compare(np.zeros(inputs.parts[name]), part(output), part(error), part(judged), name)
+            for name, part in parts_of(inputs).items()
+            if name != "grad_value"
+        )
 
-    return worst(judge(name) for name in ("grad_query", "grad_key"))
+    return within(trial, (inputs,), judge)
 
 
 judges("grad_output.linear", space=replace(_ANY, palettes=EXACT_PALETTES), operations=BACKWARD)(linear)

@@ -115,14 +115,3 @@ class BackwardInputs(LogitsBackwardInputs):
     """Queries, keys, values and the gradient of the output, (B, H, L, Dv); the result has three parts."""
 
     value: Array
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class WeightsBackwardInputs(LogitsBackwardInputs):
-    """Queries, keys and the gradient of the weights, (B, H, L, S); the result has two parts."""
-
-    value: None = None
-
-    def take_keys(self, index: Array) -> Self:
-        """Return the keys at `index` with the gradients of their weights."""
-        return replace(super().take_keys(index), grad_output=self.grad_output[..., index])

@@ -7,9 +7,9 @@ from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
-from veriformer.conformance_tests.operations.attention_backward.inputs import WeightsBackwardInputs
 from veriformer.conformance_tests.operations.attention_backward.laws.values import no_gradient_of_logits
 from veriformer.conformance_tests.operations.gradients import equal
+from veriformer.conformance_tests.operations.weights_backward.inputs import WeightsBackwardInputs
 
 _OPERATION = ("attention_weights_backward",)
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes", least_keys=2)

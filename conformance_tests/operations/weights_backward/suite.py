@@ -7,7 +7,7 @@ from veriformer.conformance_tests.operations.attention.case import suited
 from veriformer.conformance_tests.operations.attention.drawing import attention_cases
 from veriformer.conformance_tests.operations.attention.rarities import WEIGHTS_GRADIENTS
 from veriformer.conformance_tests.operations.attention.suite import ORDINARY, optional_inputs
-from veriformer.conformance_tests.operations.attention_backward.inputs import WeightsBackwardInputs
+from veriformer.conformance_tests.operations.weights_backward.inputs import WeightsBackwardInputs
 
 _OPERATION = "attention_weights_backward"
 SUITES = (

@@ -41,7 +41,11 @@ def derived_call(
     lines = [f"{name} = {text}" for name, text in inputs.items() if text != name]
     if framework == "torch":
         leaves = [leaf for name in operation.differentiated for leaf in arrays.get(name, (name,))]
-        gradients = f"torch.autograd.grad(output, leaves, {cotangents}, materialize_grads=True)"
+        several_results = len(operation.cotangents) > 1
+        # Of several results some may lead nowhere, which torch refuses to go back from.
+        loss = f"loss = sum((one * gradient).sum() for one, gradient in zip(output, {cotangents}))"
+        ends = "loss, leaves" if several_results else f"output, leaves, {cotangents}"
+        gradients = f"torch.autograd.grad({ends}, materialize_grads=True)"
         return [
             remark,
             *lines,
@@ -49,6 +53,7 @@ def derived_call(
             "for leaf in leaves:",
             "    leaf.requires_grad_()",
             f"output = {call}",
+            *([loss] if several_results else []),
             f"{result} = {gradients if several else f'{gradients}[0]'}",
         ]
     by = ", ".join(operation.differentiated)

@@ -239,6 +239,9 @@ SCRIPTS = (
     ("gradients_of_multi_head_numpy", "multi_head_backward.grad_w_o"),
     ("gradients_of_multi_head_torch", "single_head_backward.grad_x"),
     ("gradients_of_layers_torch", "decoder_layer_backward.grad_memory"),
+    ("gradients_of_merging_numpy", "merge_backward.grad_lse_b"),
+    ("gradients_of_merging_torch", "merge_backward.grad_lse_a"),
+    ("gradients_of_weights_torch", "weights_backward.grad_query"),
 )
 
 

@@ -273,7 +273,7 @@ def gradients(arguments: Arguments, point: Point) -> Parts:
     usual, back = query.shape[-1] ** -0.5, _back(arguments, factor, point)
     of_query = point["factor_of_queries"](back, usual)
     of_key = point["factor_of_keys"](back, usual)
-    parts = of_query * grad_query, of_key * grad_key
+    parts: Parts = (of_query * grad_query, of_key * grad_key)
     if passed.value is not None:
         weights = point["value_weights"](passed)
         parts += (reference.weighted_sum(weights.swapaxes(-1, -2), passed.grad_output, backwards),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.core.law import judges
@@ -139,5 +140,5 @@ def rows_alone(trial: Trial[MergeBackwardInputs]) -> Verdict:
     def last(_: str, part: Array) -> Array:
         return part[-1:, -1:, -1:]
 
-    others = {name: changed(array) for name, array in inputs.arguments().items()}
+    others: dict[str, Any] = {name: changed(array) for name, array in inputs.arguments().items()}
     return equal(trial, inputs, replace(inputs, divided=None, **others), last, last)

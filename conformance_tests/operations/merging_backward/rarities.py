@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from veriformer.conformance_tests.drawing.rarity import Rarity, of_sizes, of_values
 
 _VALUE = ("grad_output_a", "grad_lse_a", "grad_output_b", "grad_lse_b")
 _ANY_VALUES = "minus_zero subnormal zero negative positive constant small"
-_SIZES = {"heads": 2, "length": 3, "keys": 4, "width": 3}
+_SIZES: dict[str, Any] = {"heads": 2, "length": 3, "keys": 4, "width": 3}
 MERGING_BACKWARD = (
     *of_sizes(_VALUE, "heads", (5, 9, 12), batch=1, length=2, keys=3, width=2),
     *of_sizes(_VALUE, "length", (24, 65, 130, 520), batch=1, heads=1, keys=3, width=2),

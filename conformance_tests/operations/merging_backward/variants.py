@@ -34,12 +34,12 @@ class Passed:
     @property
     def moved(self) -> Array:
         """w_a w_b Σ dO (o_a − o_b), what raising the first logarithm moves."""
-        return self.share_a * self.share_b * self.apart
+        return np.asarray(self.share_a * self.share_b * self.apart)
 
     @property
     def average(self) -> Array:
         """Σ dO o, what goes back by the merged logarithm where the shares are taken relative to it."""
-        return self.share_a * self.product_a + self.share_b * self.product_b
+        return np.asarray(self.share_a * self.product_a + self.share_b * self.product_b)
 
 
 def _samples_mixed(output: Array) -> Array:
@@ -249,10 +249,10 @@ def compute(arguments: Arguments, point: Point) -> Array:
     lse_a, lse_b = arguments["lse_a"], arguments["lse_b"]
     empty = np.isneginf(lse_a) & np.isneginf(lse_b)
     output_a, output_b = arguments["output_a"], arguments["output_b"]
-    products = (point["product"](gradient, one) for one in (output_a, output_b, output_a - output_b))
+    product_a, product_b, apart = (point["product"](gradient, one) for one in (output_a, output_b, output_a - output_b))
     with np.errstate(invalid="ignore"):
         lead = np.where(empty, 0.0, lse_a - lse_b)
-    passed = Passed(share_a, share_b, *products, grad_lse, lead)
+    passed = Passed(share_a, share_b, product_a, product_b, apart, grad_lse, lead)
     factors = point["of_outputs"](share_a, share_b)
     summed = zip(point["by_weights"](passed), point["by_logarithm"](passed), strict=True)
     logarithms = point["logarithms"](tuple(one + other for one, other in summed))

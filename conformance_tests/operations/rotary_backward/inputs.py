@@ -32,7 +32,7 @@ class RotaryBackwardInputs(SampledGradientInputs, RotaryInputs):
 
     def both(self, index: tuple[Any, ...]) -> Self:
         """Return the vectors and gradients at an index."""
-        return self.with_x(self.x[index]).with_grad_output(self.grad_output[index])
+        return self.with_x(self.x[index]).with_cotangents(grad_output=self.grad_output[index])
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact gradients and their error bound.

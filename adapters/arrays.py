@@ -65,14 +65,15 @@ class ArrayFramework(Protocol):
         self,
         function: Callable[..., Any],
         arguments: tuple[Any, ...],
-        cotangent: Any,
+        cotangents: tuple[Any, ...],
         differentiated: tuple[int, ...],
     ) -> tuple[Any, ...]:
-        """Return the gradients of ⟨cotangent, function(*arguments)⟩ by some arguments, by automatic differentiation.
+        """Return the gradients of ⟨cotangents, function(*arguments)⟩ by some arguments, by automatic differentiation.
 
-        `differentiated` are the places of these arguments; the others may be integers. An argument that the result does
-        not depend on has the gradient zero. NotDifferentiable when the result is detached from all of them, has another
-        shape than the cotangent, or the framework does not differentiate.
+        A function with several results has a cotangent for each. `differentiated` are the places of these arguments;
+        the others may be integers. An argument that no result depends on has the gradient zero. NotDifferentiable when
+        the results are detached from all of them, have other shapes than the cotangents or are not as many, or the
+        framework does not differentiate.
         """
 
     def use_one_thread(self) -> None:

@@ -22,9 +22,6 @@ from veriformer.spec.operations import OPERATIONS, Operation
 
 __all__ = ["Call", "OneCall", "OperationRaised", "PreparedCall", "Result", "UnjudgeableResult", "prepare"]
 
-# Masks, biases, weights and log-sum-exps keep their axes whatever the layout.
-_WITH_LAYOUT = ("query", "key", "value", "grad_output", "output_a", "output_b")
-_RESULTS_WITH_LAYOUT = ("output", "grad_query", "grad_key", "grad_value")
 _HEADS_AND_LENGTH = (0, 2, 1, 3)
 # A configuration has no arrays, and a cache is what the implementation itself returned.
 _AS_GIVEN = ("configuration", "cache")
@@ -157,14 +154,13 @@ class PreparedCall:
     @property
     def _parts_with_layout(self) -> list[bool]:
         """Return whether each returned array is laid out like the values."""
-        exchanged = self.layout == "blhd" and _obeys_layout(self.operation)
+        if self.layout == "blhd" and _obeys_layout(self.operation):
+            return list(self.operation.laid_out_results)
         if not self.operation.results:
-            return [exchanged and "value" in self.framework_arguments]
+            return [False]
         records = dict(self.operation.records)
-        moved = [(name, exchanged and name in _RESULTS_WITH_LAYOUT) for name in self.operation.results]
-        plain = [exchanges for name, exchanges in moved if name not in OPAQUE and name not in records]
-        # The arrays of records come last, and none of them has heads as an axis.
-        return plain + [False] * sum(self._arrays_of(argument) for argument in records.values())
+        arrays = [name for name in self.operation.results if name not in OPAQUE and name not in records]
+        return [False] * (len(arrays) + sum(self._arrays_of(argument) for argument in records.values()))
 
     def _arrays_of(self, argument: str) -> int:
         is_array = self.implementation.framework.is_array
@@ -285,7 +281,8 @@ def _converter(implementation: Implementation, dtype: str, strided: bool) -> Cal
 def _moved(operation: Operation, given: Mapping[str, Any], layout: str, mask_polarity: str) -> dict[str, Any]:
     moved = dict(given)
     if layout == "blhd" and _obeys_layout(operation):
-        moved |= {name: given[name].transpose(_HEADS_AND_LENGTH) for name in _WITH_LAYOUT if name in given}
+        laid_out = (parameter.name for parameter in operation.parameters if parameter.is_laid_out)
+        moved |= {name: given[name].transpose(_HEADS_AND_LENGTH) for name in laid_out if name in given}
     if mask_polarity == "true_is_masked" and "mask" in given:
         moved["mask"] = ~given["mask"]
     return moved

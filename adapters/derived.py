@@ -18,13 +18,14 @@ from veriformer.spec.operations import OPERATIONS, Operation
 class DerivedBackward:
     """A backward pass by automatic differentiation of a forward pass; its features are the forward pass's.
 
-    It is called with the forward pass's positional arguments, then the gradient of the result, then keywords.
+    It is called with the forward pass's positional arguments, then the gradient of each result, then keywords.
     """
 
     def __init__(self, operation: str, forward: Callable[..., Any], framework: ArrayFramework) -> None:
         self._forward = forward
         self._framework = framework
         specification = OPERATIONS[operation]
+        self._cotangents = len(specification.cotangents)
         self._returns_several = specification.returns_several_arrays
         self._has_records = bool(specification.records)
         places = {name: place for place, name in enumerate(specification.positional)}
@@ -32,16 +33,18 @@ class DerivedBackward:
         self.__signature__ = _signature(specification, keyword_names(forward))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Return the gradients of ⟨last argument, forward(*other arguments)⟩ by the differentiated arguments."""
-        *inputs, cotangent = arguments
+        """Return the gradients of ⟨last arguments, forward(*other arguments)⟩ by the differentiated arguments."""
+        inputs, cotangents = arguments[: -self._cotangents], arguments[-self._cotangents :]
         forward = partial(self._forward, **keywords)
         if self._has_records:
-            found = self._by_records(forward, tuple(inputs), cotangent)
+            found = self._by_records(forward, inputs, cotangents)
             return found if len(found) > 1 else found[0]
-        gradients = self._framework.vector_jacobian_product(forward, tuple(inputs), cotangent, self._differentiated)
+        gradients = self._framework.vector_jacobian_product(forward, inputs, cotangents, self._differentiated)
         return gradients if self._returns_several else gradients[0]
 
-    def _by_records(self, forward: Callable[..., Any], inputs: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
+    def _by_records(
+        self, forward: Callable[..., Any], inputs: tuple[Any, ...], cotangents: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
         """Return the gradients where some arguments are records of arrays: each gradient is then a record too."""
         is_array = self._framework.is_array
         leaves = [array for place in self._differentiated for _, array in arrays_in("", inputs[place], is_array)]
@@ -55,7 +58,7 @@ class DerivedBackward:
             return forward(*(of_place.get(place, argument) for place, argument in enumerate(inputs)))
 
         gradients = self._framework.vector_jacobian_product(
-            of_leaves, tuple(leaves), cotangent, tuple(range(len(leaves)))
+            of_leaves, tuple(leaves), cotangents, tuple(range(len(leaves)))
         )
         return tuple(filled(gradients).values())
 

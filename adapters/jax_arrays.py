@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from veriformer.adapters.arrays import DTYPES
-from veriformer.adapters.errors import DifferentiationRefused, LoadError, NotDifferentiable, describe
+from veriformer.adapters.cotangents import require_shapes, results_of
+from veriformer.adapters.errors import DifferentiationRefused, LoadError, describe
 from veriformer.adapters.numpy_arrays import checked_dtype, simple_kind
 
 
@@ -86,7 +87,7 @@ class JaxArrays:
         self,
         function: Callable[..., Any],
         arguments: tuple[Any, ...],
-        cotangent: Any,
+        cotangents: tuple[Any, ...],
         differentiated: tuple[int, ...],
     ) -> tuple[Any, ...]:
         """Go back with jax.vjp, in one compiled function where the forward pass is one.
@@ -94,32 +95,36 @@ class JaxArrays:
         Any other is not compiled as a whole: if it keeps a constant for later calls, it would keep a tracer instead.
         """
         if not isinstance(function, partial) or not hasattr(function.func, "lower") or function.args:
-            return _go_back(function, arguments, cotangent, differentiated)
+            return _go_back(function, arguments, cotangents, differentiated)
         arrays = {name: value for name, value in function.keywords.items() if isinstance(value, jax.Array)}
         others = tuple(item for item in function.keywords.items() if item[0] not in arrays)
-        return tuple(_compiled_way_back(function.func, others, differentiated)(arrays, arguments, cotangent))
+        return tuple(_compiled_way_back(function.func, others, differentiated)(arrays, arguments, cotangents))
 
     def use_one_thread(self) -> None:
         """Do nothing: jax's threads are fixed when its backend starts."""
 
 
 def _go_back(
-    function: Callable[..., Any], arguments: tuple[Any, ...], cotangent: Any, differentiated: tuple[int, ...]
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    cotangents: tuple[Any, ...],
+    differentiated: tuple[int, ...],
 ) -> tuple[Any, ...]:
     def of_differentiated(*chosen: Any) -> Any:
         of_place = dict(zip(differentiated, chosen, strict=True))
-        return function(*(of_place.get(place, argument) for place, argument in enumerate(arguments)))
+        returned = function(*(of_place.get(place, argument) for place, argument in enumerate(arguments)))
+        return results_of(returned, cotangents)
 
     try:
-        result, backward = jax.vjp(of_differentiated, *(arguments[place] for place in differentiated))
+        results, backward = jax.vjp(of_differentiated, *(arguments[place] for place in differentiated))
     except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
         raise DifferentiationRefused(
             "the forward pass takes arrays out of JAX, or decides by their values: JAX cannot differentiate it"
         ) from error
-    if not isinstance(result, jax.Array) or result.shape != cotangent.shape:
-        received = f"shape {result.shape}" if isinstance(result, jax.Array) else f"a {type(result).__name__}"
-        raise NotDifferentiable(f"the forward pass returned {received}, and its gradient has {cotangent.shape}")
-    return tuple(backward(cotangent.astype(result.dtype)))
+    require_shapes(results, cotangents)
+    return tuple(
+        backward(tuple(cotangent.astype(result.dtype) for result, cotangent in zip(results, cotangents, strict=True)))
+    )
 
 
 @lru_cache(maxsize=64)
@@ -129,8 +134,8 @@ def _compiled_way_back(
     """Return the compiled backward pass of a compiled function; `others` are its keywords that are no arrays."""
     keywords = dict(others)
 
-    def way_back(arrays: dict[str, Any], arguments: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
-        return _go_back(partial(function, **keywords, **arrays), arguments, cotangent, differentiated)
+    def way_back(arrays: dict[str, Any], arguments: tuple[Any, ...], cotangents: tuple[Any, ...]) -> tuple[Any, ...]:
+        return _go_back(partial(function, **keywords, **arrays), arguments, cotangents, differentiated)
 
     # Optimised machine code takes twice as long to make, for arrays that are small and called with a few times.
     compiled: Callable[..., Any] = jax.jit(way_back, compiler_options={"xla_backend_optimization_level": 0})

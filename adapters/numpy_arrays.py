@@ -79,7 +79,7 @@ class NumPyArrays:
         self,
         function: Callable[..., Any],
         arguments: tuple[Any, ...],
-        cotangent: Any,
+        cotangents: tuple[Any, ...],
         differentiated: tuple[int, ...],
     ) -> tuple[Any, ...]:
         """Refuse: NumPy records nothing that could be differentiated."""

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 from veriformer.adapters.arrays import DTYPES
+from veriformer.adapters.cotangents import require_shapes, results_of
 from veriformer.adapters.errors import AdapterError, DifferentiationRefused, LoadError, NotDifferentiable, describe
 from veriformer.adapters.numpy_arrays import checked_dtype, simple_kind
 
@@ -106,28 +107,29 @@ class TorchArrays:
         self,
         function: Callable[..., Any],
         arguments: tuple[Any, ...],
-        cotangent: Any,
+        cotangents: tuple[Any, ...],
         differentiated: tuple[int, ...],
     ) -> tuple[Any, ...]:
         """Call with gradients recorded, on leaves that share the arguments' memory, and go back with autograd."""
         leaves = tuple(arguments[place].detach().requires_grad_() for place in differentiated)
         of_place = dict(zip(differentiated, leaves, strict=True))
         whole = tuple(of_place.get(place, argument) for place, argument in enumerate(arguments))
-        result = _recorded(function, whole)
-        if not isinstance(result, torch.Tensor) or not result.requires_grad:
+        results = results_of(_recorded(function, whole), cotangents)
+        if not any(_is_recorded(result) for result in results):
             raise _cut_off_from_inputs(function, whole)
-        if result.shape != cotangent.shape:
-            received, expected = tuple(result.shape), tuple(cotangent.shape)
-            raise NotDifferentiable(f"the forward pass returned shape {received}, and its gradient has {expected}")
+        require_shapes(results, cotangents)
+        paired = [(result, cotangent.to(result.dtype)) for result, cotangent in zip(results, cotangents, strict=True)]
+        # torch refuses to go back from a result that leads nowhere, beside others that do.
+        ends, given = zip(*(pair for pair in paired if _is_recorded(pair[0])), strict=True)
         try:
-            found = torch.autograd.grad(result, leaves, cotangent.to(result.dtype), allow_unused=True)
+            found = torch.autograd.grad(ends, leaves, given, allow_unused=True)
         except RuntimeError as error:
             if "modified by an inplace operation" not in str(error):
                 raise
             raise DifferentiationRefused(
                 "torch does not differentiate the forward pass, which writes over what gradients need"
             ) from error
-        if any(gradient is None for gradient in found) and _has_other_leaves(result, leaves):
+        if any(gradient is None for gradient in found) and any(_has_other_leaves(end, leaves) for end in ends):
             raise DifferentiationRefused(
                 "the forward pass copies its weights into parameters of its own: gradients reach the copies alone"
             )
@@ -164,6 +166,10 @@ def _recorded(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
             raise DifferentiationRefused(
                 f"the forward pass is made for inference: torch records no gradients through it ({describe(error)})"
             ) from error
+
+
+def _is_recorded(result: Any) -> bool:
+    return isinstance(result, torch.Tensor) and result.requires_grad
 
 
 def _has_other_leaves(result: torch.Tensor, leaves: tuple[torch.Tensor, ...]) -> bool:

@@ -13,7 +13,11 @@ from veriformer.reference.attention import (
     visible_keys,
     weighted_sum,
 )
-from veriformer.reference.attention_backward import gradient_of_logits, scaled_dot_product_attention_backward
+from veriformer.reference.attention_backward import (
+    attention_weights_backward,
+    gradient_of_logits,
+    scaled_dot_product_attention_backward,
+)
 from veriformer.reference.blocked import blocked_attention
 from veriformer.reference.blocks import KeysAndValues, ModelConventions
 from veriformer.reference.caches import DecodingCache
@@ -33,6 +37,7 @@ from veriformer.reference.loss import cross_entropy
 from veriformer.reference.loss_backward import cross_entropy_backward
 from veriformer.reference.masks import causal_mask, padding_mask
 from veriformer.reference.merging import attention_over_part, merge_attention
+from veriformer.reference.merging_backward import merge_attention_backward
 from veriformer.reference.model_weights import (
     EncoderDecoderWeights,
     GainWeights,
@@ -90,6 +95,7 @@ __all__ = [
     "attention_logits",
     "attention_over_part",
     "attention_weights",
+    "attention_weights_backward",
     "blocked_attention",
     "causal_mask",
     "clip_by_global_norm",
@@ -125,6 +131,7 @@ __all__ = [
     "log_sum_exp",
     "masked_softmax",
     "merge_attention",
+    "merge_attention_backward",
     "merge_heads",
     "multi_head_attention",
     "multi_head_attention_backward",

@@ -1,4 +1,4 @@
-"""The backward pass of scaled dot-product attention."""
+"""The backward passes of scaled dot-product attention and of its weights."""
 
 from __future__ import annotations
 
@@ -52,9 +52,92 @@ def scaled_dot_product_attention_backward(
     key = as_axes("key", key, "B H S D", sizes)
     value = as_axes("value", value, "B H S Dv", sizes)
     grad_output = as_axes("grad_output", grad_output, "B H L Dv", sizes)
-    # First the logits: they refuse a scale that is not positive, or not defined.
+    weights, visible = _weights(
+        query,
+        key,
+        mask=mask,
+        bias=bias,
+        is_causal=is_causal,
+        scale=scale,
+        window=window,
+        softcap=softcap,
+        sinks=sinks,
+        causal_alignment=causal_alignment,
+        window_counting=window_counting,
+    )
+    # A hidden value may hold anything: 0 · ∞ is no reason to warn.
+    with np.errstate(invalid="ignore", over="ignore"):
+        grad_weights = grad_output @ value.swapaxes(-1, -2)
+    grad_logits = gradient_of_logits(weights, visible, grad_weights)
+    grad_query, grad_key = _to_query_and_key(query, key, grad_logits, visible, scale, softcap)
+    return grad_query, grad_key, weighted_sum(weights.swapaxes(-1, -2), grad_output, visible.swapaxes(-1, -2))
+
+
+def attention_weights_backward(
+    query: Float[Array, "B H L D"],
+    key: Float[Array, "B H S D"],
+    grad_output: Float[Array, "B H L S"],
+    *,
+    mask: Bool[Array, "#B #H #L #S"] | Bool[Array, "#L #S"] | None = None,
+    bias: Float[Array, "#B #H #L #S"] | Float[Array, "#L #S"] | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    sinks: Float[Array, " H"] | None = None,
+    causal_alignment: CausalAlignment = "top_left",
+    window_counting: WindowCounting = "inclusive",
+) -> tuple[Float64[Array, "B H L D"], Float64[Array, "B H S D"]]:
+    """Trace the gradient of a loss from the weights of attention back to queries and keys.
+
+    P = softmax(cap(scale · Q Kᵀ) + bias) over the visible keys, and the sinks, dS = P ∘ (dO − rowsum(P ∘ dO)),
+    dQ = scale · dS K, dK = scale · dSᵀ Q, scale = 1/√D unless given
+
+    A soft cap and sinks act as in `scaled_dot_product_attention_backward`, of which this is the part behind the
+    average: there dO Vᵀ stands for dO. The weight of a hidden key is the constant 0, so that its gradient is left out.
+
+    Shapes: query (B, H, L, D), key (B, H, S, D), grad_output (B, H, L, S), mask and bias broadcastable to
+    (B, H, L, S), window (left, right), sinks (H,); to (B, H, L, D), (B, H, S, D).
+    Raises: ValueError as `attention_weights` does, and when grad_output has not the shape of the weights.
+    Source: the Jacobian of softmax, diag(p) − p pᵀ; Dao et al. 2022 (FlashAttention), appendix B.2.
+    Conventions: those of `scaled_dot_product_attention_backward`.
+    """
+    sizes: Sizes = {}
+    query = as_axes("query", query, "B H L D", sizes)
+    key = as_axes("key", key, "B H S D", sizes)
+    grad_output = as_axes("grad_output", grad_output, "B H L S", sizes)
+    weights, visible = _weights(
+        query,
+        key,
+        mask=mask,
+        bias=bias,
+        is_causal=is_causal,
+        scale=scale,
+        window=window,
+        softcap=softcap,
+        sinks=sinks,
+        causal_alignment=causal_alignment,
+        window_counting=window_counting,
+    )
+    return _to_query_and_key(query, key, gradient_of_logits(weights, visible, grad_output), visible, scale, softcap)
+
+
+def _weights(
+    query: Float64[Array, "B H L D"],
+    key: Float64[Array, "B H S D"],
+    *,
+    mask: Bool[Array, "#B #H #L #S"] | Bool[Array, "#L #S"] | None,
+    bias: Float[Array, "#B #H #L #S"] | Float[Array, "#L #S"] | None,
+    is_causal: bool,
+    scale: float | None,
+    window: Window | None,
+    softcap: float | None,
+    sinks: Float[Array, " H"] | None,
+    causal_alignment: CausalAlignment,
+    window_counting: WindowCounting,
+) -> tuple[Float64[Array, "B H L S"], Bool[Array, "B H L S"]]:
+    """Return the weights of the keys, 0 in rows without a visible key, and which keys each query may see."""
     logits = attention_logits(query, key, bias=bias, scale=scale, softcap=softcap)
-    factor = sizes["D"] ** -0.5 if scale is None else scale
     visible = visible_keys(
         logits.shape,
         mask=mask,
@@ -64,43 +147,42 @@ def scaled_dot_product_attention_backward(
         causal_alignment=causal_alignment,
         window_counting=window_counting,
     )
-    weights = _weights(logits, visible, sinks)
-    grad_logits = gradient_of_logits(weights, visible, grad_output, value)
+    if sinks is None:
+        return masked_softmax(logits, visible), visible
+    # Without the sink's column in between, so that sums run in the same order with and without sinks.
+    return np.ascontiguousarray(softmax_beside_sinks(logits, visible, sinks)), visible
+
+
+def _to_query_and_key(
+    query: Float64[Array, "B H L D"],
+    key: Float64[Array, "B H S D"],
+    grad_logits: Float64[Array, "B H L S"],
+    visible: Bool[Array, "B H L S"],
+    scale: float | None,
+    softcap: float | None,
+) -> tuple[Float64[Array, "B H L D"], Float64[Array, "B H S D"]]:
+    """Trace the gradient of the logits, behind the soft cap if there is one, back to queries and keys."""
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
     if softcap:
         slopes = soft_cap_slope(attention_logits(query, key, scale=scale), softcap)
         grad_logits = np.where(visible, slopes * grad_logits, 0.0)
     grad_query = weighted_sum(grad_logits, key, visible)
     grad_key = weighted_sum(grad_logits.swapaxes(-1, -2), query, visible.swapaxes(-1, -2))
-    grad_value = weighted_sum(weights.swapaxes(-1, -2), grad_output, visible.swapaxes(-1, -2))
-    return factor * grad_query, factor * grad_key, grad_value
-
-
-def _weights(
-    logits: Float64[Array, "B H L S"], visible: Bool[Array, "B H L S"], sinks: Float[Array, " H"] | None
-) -> Float64[Array, "B H L S"]:
-    """Return the weights of the keys."""
-    if sinks is None:
-        return masked_softmax(logits, visible)
-    # Without the sink's column in between, so that sums run in the same order with and without sinks.
-    return np.ascontiguousarray(softmax_beside_sinks(logits, visible, sinks))
+    return factor * grad_query, factor * grad_key
 
 
 def gradient_of_logits(
-    weights: Float[Array, "B H L S"],
-    visible: Bool[Array, "B H L S"],
-    grad_output: Float[Array, "B H L Dv"],
-    value: Float[Array, "B H S Dv"],
+    weights: Float[Array, "B H L S"], visible: Bool[Array, "B H L S"], grad_weights: Float[Array, "B H L S"]
 ) -> Float64[Array, "B H L S"]:
-    """Trace the output's gradient back through the average of values and the softmax.
+    """Trace the gradient of the weights back through the softmax over the visible keys.
 
-    dP = dO Vᵀ,  dS_ij = P_ij (dP_ij − Σ_l P_il dP_il),  0 where key j is not visible to query i
+    dS_ij = P_ij (dP_ij − Σ_l P_il dP_il),  0 where key j is not visible to query i
 
-    Shapes: weights and visible (B, H, L, S), grad_output (B, H, L, Dv), value (B, H, S, Dv), to (B, H, L, S).
+    Shapes: weights, visible and grad_weights (B, H, L, S), to (B, H, L, S).
     Raises: nothing of its own.
     Source: the Jacobian of softmax, diag(p) − p pᵀ; Dao et al. 2022 (FlashAttention), appendix B.2.
     """
-    # A hidden value may hold anything: it is selected away, not multiplied by 0.
-    with np.errstate(invalid="ignore", over="ignore"):
-        grad_weights = np.where(visible, grad_output @ value.swapaxes(-1, -2), 0.0)
-    average = np.sum(weights * grad_weights, axis=-1, keepdims=True)
-    return np.asarray(np.where(visible, weights * (grad_weights - average), 0.0))
+    # What belongs to a hidden key may be anything: it is selected away, not multiplied by 0.
+    shown = np.where(visible, grad_weights, 0.0)
+    average = np.sum(weights * shown, axis=-1, keepdims=True)
+    return np.asarray(np.where(visible, weights * (shown - average), 0.0))

@@ -58,14 +58,25 @@ def merge_attention(
     lse_a = as_axes("lse_a", lse_a, "B H L", sizes)
     output_b = as_axes("output_b", output_b, "B H L Dv", sizes)
     lse_b = as_axes("lse_b", lse_b, "B H L", sizes)
+    highest, total, share_a, share_b = shares_of_parts(lse_a, lse_b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return share_a[..., None] * output_a + share_b[..., None] * output_b, np.asarray(highest + np.log(total))
+
+
+def shares_of_parts(
+    lse_a: Float64[Array, "B H L"], lse_b: Float64[Array, "B H L"]
+) -> tuple[Float64[Array, "B H L"], Float64[Array, "B H L"], Float64[Array, "B H L"], Float64[Array, "B H L"]]:
+    """Return m = max(lse_a, lse_b), the sum of the weights e^(lse − m), and the share of each part in it.
+
+    Both shares are 0, and m is, where neither part has keys.
+    """
     # Where both are −∞ any finite shift will do: (−∞) − (−∞) would be NaN.
     highest = _finite(np.maximum(lse_a, lse_b))
     with np.errstate(invalid="ignore"):
         weight_a, weight_b = np.exp(lse_a - highest), np.exp(lse_b - highest)
     total = weight_a + weight_b
-    share_a, share_b = (weight / np.where(total > 0, total, 1.0) for weight in (weight_a, weight_b))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return share_a[..., None] * output_a + share_b[..., None] * output_b, np.asarray(highest + np.log(total))
+    divisor = np.where(total > 0, total, 1.0)
+    return highest, total, weight_a / divisor, weight_b / divisor
 
 
 def _finite(highest: Float64[Array, "*shape"]) -> Float64[Array, "*shape"]:

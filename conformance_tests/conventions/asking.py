@@ -107,7 +107,7 @@ class Asking:
 
     def attention(self, queries: int, keys: int, *, value_width: int = 2, **settings: Any) -> Any:
         """Return inputs of attention, or of the merging of its results."""
-        if self.operation == "merge_attention":
+        if self.operation in ("merge_attention", "merge_attention_backward"):
             return draw_inputs(self.operation, MergeCase(2, 3, queries, keys, 4, self.dtype, "integers", seed=7))
         heads, kv_heads = (4, 2) if self.operation in GROUPED else (3, 3)
         case = AttentionCase(

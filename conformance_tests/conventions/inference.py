@@ -13,7 +13,7 @@ from veriformer.conformance_tests.conventions.asking import ATTENTION, Asking
 from veriformer.conformance_tests.conventions.profile import Finding, Profile, finding_of
 from veriformer.conformance_tests.conventions.questions import answer
 from veriformer.conformance_tests.core.subject import Subject, standard_conventions
-from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD
+from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, WITH_VALUES
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS, Operation
 
@@ -58,7 +58,7 @@ def _found(asking: Asking, convention: str) -> Finding:
 
 def _needs_equal_widths(asking: Asking) -> bool:
     """Return whether the operation works only with values as wide as keys (declared, or found by trying)."""
-    if asking.operation not in (*ATTENTION, *BACKWARD) or asking.operation == "attention_weights":
+    if asking.operation not in (*ATTENTION, *WITH_VALUES) or asking.operation == "attention_weights":
         return False
     if asking.subject.implementation.limited(asking.operation, "value_width"):
         return True

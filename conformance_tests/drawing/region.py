@@ -15,6 +15,7 @@ PER_HEAD = (
     "attention_weights",
     "scaled_dot_product_attention_backward",
     "grouped_query_attention_backward",
+    "attention_weights_backward",
 )
 ATTENTION = (*PER_HEAD, "multi_head_attention")
 # Those that take the additions of later years: windows, caps, sinks.

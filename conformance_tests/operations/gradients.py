@@ -14,6 +14,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.case import BatchableCase
 from veriformer.conformance_tests.drawing.values import fill, filled, round_to_dtype
 from veriformer.conformance_tests.operations.parts import agrees, parts_of, worst
+from veriformer.spec.operations import OPERATIONS
 
 # A gradient by its name, and what of it is compared.
 Selection = Callable[[str, Array], Array]
@@ -21,17 +22,24 @@ Selection = Callable[[str, Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class GradientInputs(Inputs):
-    """Inputs of a backward pass: those of the forward pass, and the gradient of its result."""
+    """Inputs of a backward pass: those of the forward pass, and the gradient of each of its results."""
 
     if TYPE_CHECKING:
 
         @property
         def grad_output(self) -> Array:
-            """The gradient of the loss by the result of the forward pass."""
+            """The gradient of the loss by the result of the forward pass, or by the first of several."""
 
-    def with_grad_output(self, grad_output: Array) -> Self:
-        """Return inputs with another gradient of the result, rounded to the dtype."""
-        changed: dict[str, Any] = {"grad_output": round_to_dtype(grad_output, self.dtype)}
+    @property
+    def cotangents(self) -> dict[str, Array]:
+        """The gradients of the loss by the results of the forward pass, by their names."""
+        return {name: getattr(self, name) for name in OPERATIONS[self.operation].cotangents}
+
+    def with_cotangents(self, **cotangents: Array) -> Self:
+        """Return inputs with other gradients of some results, rounded to the dtype."""
+        changed: dict[str, Any] = {
+            name: np.asarray(round_to_dtype(np.asarray(array), self.dtype)) for name, array in cotangents.items()
+        }
         return replace(self, **changed)
 
 
@@ -41,17 +49,18 @@ class SampledGradientInputs(GradientInputs, SampledInputs):
 
     def take_samples(self, index: Array) -> Self:
         """Return the samples at `index`, with the gradients of their results."""
-        changed: dict[str, Any] = {"grad_output": self.grad_output[index]}
+        changed: dict[str, Any] = {name: array[index] for name, array in self.cotangents.items()}
         # The inputs of the forward pass come next in the order of the base classes.
         return replace(super().take_samples(index), **changed)  # type: ignore[safe-super]
 
 
-def drawn_grad_output(case: BatchableCase, shape: Shape) -> Array:
+def drawn_cotangent(case: BatchableCase, shape: Shape, place: int = 0) -> Array:
     """Return the gradient of a result of this shape that a case describes, of the palette of its inputs.
 
-    It is from a generator of its own: case for case the forward inputs are those of the forward pass.
+    It is from a generator of its own: case for case the forward inputs are those of the forward pass. `place` is that
+    of the result among several.
     """
-    return filled(np.random.default_rng([case.seed, 2]), case, shape, amplified=False)
+    return filled(np.random.default_rng([case.seed, 2, place]), case, shape, amplified=False)
 
 
 def equal(
@@ -118,14 +127,17 @@ def within(trial: Trial[GradientInputs], inputs: Iterable[GradientInputs], judge
 
 
 def linear(trial: Trial[GradientInputs]) -> Verdict:
-    """Twice one gradient of the output plus another gives twice the gradients plus the others.
+    """Twice some gradients of the results plus others give twice the gradients plus the others.
 
     The coefficients do not sum to one: a gradient that ignores that of the output would obey any that do.
     """
-    inputs = trial.inputs
+    inputs, generator = trial.inputs, trial.generator
     # Small integers: their combination is exact in every dtype, so only the operation rounds.
-    other = inputs.with_grad_output(fill(trial.generator, inputs.grad_output.shape, "integers"))
-    combined = inputs.with_grad_output(2.0 * inputs.grad_output + other.grad_output)
+    drawn = {name: fill(generator, array.shape, "integers") for name, array in inputs.cotangents.items()}
+    other = inputs.with_cotangents(**drawn)
+    combined = inputs.with_cotangents(
+        **{name: 2.0 * array + other.cotangents[name] for name, array in inputs.cotangents.items()}
+    )
     outputs = [trial.output(given) for given in (inputs, other, combined)]
     judged = trial.expected(inputs).judged
 
@@ -141,7 +153,8 @@ def linear(trial: Trial[GradientInputs]) -> Verdict:
 
 def without_grad_output(trial: Trial[GradientInputs]) -> Verdict:
     """A result without influence on the loss passes no gradient on."""
-    return agrees(trial, trial.inputs.with_grad_output(np.zeros_like(trial.inputs.grad_output)))
+    nothing = {name: np.zeros_like(array) for name, array in trial.inputs.cotangents.items()}
+    return agrees(trial, trial.inputs.with_cotangents(**nothing))
 
 
 def rows_sum_to_zero(trial: Trial[GradientInputs]) -> Verdict:

@@ -31,14 +31,21 @@ def derived_call(
     the backward pass returns: a gradient, or the list of all, record by record.
     """
     remark = f"# The backward pass is {framework}'s own, by automatic differentiation of {operation.forward}."
-    inputs = {name: text for name, text in handed.items() if name != "grad_output"}
+    inputs = {name: text for name, text in handed.items() if name not in operation.cotangents}
+    cotangents = ", ".join(handed[name] for name in operation.cotangents)
+    # Several results have a tuple of gradients.
+    cotangents = f"({cotangents})" if len(operation.cotangents) > 1 else cotangents
     given = "".join(f", {keyword}" for keyword in keywords)
     call = f"implementation.{operation.forward}({', '.join(inputs)}{given})"
     several = operation.returns_several_arrays
     lines = [f"{name} = {text}" for name, text in inputs.items() if text != name]
     if framework == "torch":
         leaves = [leaf for name in operation.differentiated for leaf in arrays.get(name, (name,))]
-        gradients = f"torch.autograd.grad(output, leaves, {handed['grad_output']}, materialize_grads=True)"
+        several_results = len(operation.cotangents) > 1
+        # Of several results some may lead nowhere, which torch refuses to go back from.
+        loss = f"loss = sum((one * gradient).sum() for one, gradient in zip(output, {cotangents}))"
+        ends = "loss, leaves" if several_results else f"output, leaves, {cotangents}"
+        gradients = f"torch.autograd.grad({ends}, materialize_grads=True)"
         return [
             remark,
             *lines,
@@ -46,10 +53,11 @@ def derived_call(
             "for leaf in leaves:",
             "    leaf.requires_grad_()",
             f"output = {call}",
+            *([loss] if several_results else []),
             f"{result} = {gradients if several else f'{gradients}[0]'}",
         ]
     by = ", ".join(operation.differentiated)
-    flat = f"jax.tree.leaves(backward({handed['grad_output']}))"
+    flat = f"jax.tree.leaves(backward({cotangents}))"
     return [
         remark,
         *(_TREE if arrays else ()),

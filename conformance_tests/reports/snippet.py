@@ -22,7 +22,6 @@ from veriformer.spec.operations import OPERATIONS, Operation
 
 STANDARD: Mapping[str, str] = MappingProxyType({})
 _DIGITS = 7
-_WITH_LAYOUT = ("query", "key", "value", "grad_output", "output_a", "output_b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 # Every second element of a larger buffer, transposed: the view that the law about memory layouts passes.
@@ -161,7 +160,7 @@ class _Script:
         order = self._head_order(record)
         if order is not None and _has_heads(name, value):
             variable = f"{variable}[{order}]" if name == "sinks" else f"{variable}[:, {order}]"
-        if self._has_layout(operation) and name in _WITH_LAYOUT:
+        if self._has_layout(operation) and operation.parameter(name).is_laid_out:
             variable = f"{variable}.swapaxes(1, 2)"
         if name == "mask" and self.conventions.get("mask_polarity") == "true_is_masked":
             variable = f"~{variable}"
@@ -179,12 +178,14 @@ class _Script:
         return remarks
 
     def _turned_back(self, operation: Operation, result: str, record: CallRecord) -> list[str]:
-        turns = ".swapaxes(1, 2)" if self._has_layout(operation) else ""
+        turned = operation.laid_out_results if self._has_layout(operation) else ()
+        turns = ".swapaxes(1, 2)" if any(turned) else ""
         order = self._head_order(record)
         heads = "" if order is None else f"[:, {np.argsort(order).tolist()}]"
         if not operation.returns_several_arrays:
             return [f"{result} = {result}{turns}{heads}"] if turns or heads else []
-        lines = [f"{result} = [part{turns} for part in {result}]"] if turns else []
+        each = ", ".join(f"{result}[{place}]{turns if moved else ''}" for place, moved in enumerate(turned))
+        lines = [f"{result} = [{each}]"] if turns else []
         # Of several gradients the first has a row for each query head.
         return lines + ([f"{result} = [{result}[0]{heads}, *{result}[1:]]"] if heads else [])
 

@@ -55,8 +55,8 @@ def grouped_query_attention(
 
 @jax.jit
 def merge_attention(output_a, lse_a, output_b, lse_b):
-    lse = jnp.logaddexp(lse_a, lse_b)
-    # Two parts without keys have −∞ each: their shares are e^−∞, not e^(−∞ + ∞).
-    reached = jnp.where(jnp.isneginf(lse), 0.0, lse)
-    share_a, share_b = jnp.exp(lse_a - reached)[..., None], jnp.exp(lse_b - reached)[..., None]
-    return share_a * output_a + share_b * output_b, lse
+    # Two parts without keys have −∞ each: e^(−∞ + ∞) would be NaN, and so would the gradient of logaddexp.
+    empty = jnp.isneginf(jnp.maximum(lse_a, lse_b))
+    lse = jnp.logaddexp(jnp.where(empty, 0.0, lse_a), jnp.where(empty, 0.0, lse_b))
+    share_a, share_b = jnp.exp(lse_a - lse)[..., None], jnp.exp(lse_b - lse)[..., None]
+    return share_a * output_a + share_b * output_b, jnp.where(empty, -jnp.inf, lse)

@@ -53,8 +53,8 @@ def grouped_query_attention(
 
 
 def merge_attention(output_a, lse_a, output_b, lse_b):
-    lse = torch.logaddexp(lse_a, lse_b)
-    # Two parts without keys have −∞ each: their shares are e^−∞, not e^(−∞ + ∞).
-    reached = lse.masked_fill(lse == float("-inf"), 0.0)
-    share_a, share_b = torch.exp(lse_a - reached)[..., None], torch.exp(lse_b - reached)[..., None]
-    return share_a * output_a + share_b * output_b, lse
+    # Two parts without keys have −∞ each: e^(−∞ + ∞) would be NaN, and so would the gradient of logaddexp.
+    empty = torch.maximum(lse_a, lse_b) == float("-inf")
+    lse = torch.logaddexp(lse_a.masked_fill(empty, 0.0), lse_b.masked_fill(empty, 0.0))
+    share_a, share_b = torch.exp(lse_a - lse)[..., None], torch.exp(lse_b - lse)[..., None]
+    return share_a * output_a + share_b * output_b, lse.masked_fill(empty, float("-inf"))

@@ -35,7 +35,7 @@ READING_ORDER = {
         "adamw",
         "schedules",
     ),
-    "Long inputs and decoding": ("online_softmax", "decoding_cache", "cost"),
+    "Long inputs and decoding": ("online_softmax", "merging_backward", "decoding_cache", "cost"),
     "Rounding": ("rounding_of_sums", "attention_rounding", "normalisation_rounding"),
 }
 # Where the question of a derivation ends and its details begin.

@@ -18,6 +18,7 @@ i, s, t, a, e = index("i"), index("s"), index("t"), index("a"), index("e")
 query, key, value, keep = array("Q"), array("K"), array("V"), IndexedBase("B", nonnegative=True)
 grad_output, other_grad = array("G"), array("F")
 free_logit, free_weight = array("S"), array("P")
+row_gradient = array("h")
 OUTPUT_GRADIENT = entry_of(grad_output)
 scale, first, second = real("sigma"), real("alpha"), real("beta")
 QUERIES, KEYS, WIDTH, VALUE_WIDTH = up_to(L), up_to(S), up_to(d_k), up_to(d_v)
@@ -156,6 +157,45 @@ LATER = Context(
     ranges=PADDED.ranges,
     splits={TOKENS: shown},
     blocks=(Block(keep, (SHOWN, HIDDEN), 0), Block(grad_output, (HIDDEN, None), 0)),
+)
+
+
+def grad_logit_of_weights(
+    row: Expr, column: Expr, logit: Entries = score, keys: Range = KEYS, grad: Entries = OUTPUT_GRADIENT
+) -> Expr:
+    """dS[i, j] = P[i, j] (G[i, j] − Σ_l P[i, l] G[i, l]), G being the gradient of the weights."""
+    average = total(lambda m: weight(row, m, logit, keys) * grad(row, m), "l", keys)
+    return weight(row, column, logit, keys) * (grad(row, column) - average)
+
+
+SHOWN_KEY = Context(ranges={i: QUERIES, t: SHOWN}, splits={TOKENS: shown}, blocks=(Block(keep, (None, HIDDEN), 0),))
+
+OF_WEIGHTS = (
+    Step(
+        "The gradient of the logits by that of the weights alone",
+        Partial(
+            total(lambda m: total(lambda n: grad_output[m, n] * weight(m, n, free_score), "l", KEYS), "i", QUERIES),
+            free_logit[s, t],
+        ),
+        grad_logit_of_weights(s, t, free_score),
+        "Where the loss depends on the weights themselves, G being its gradient by them, G stands for dP. The rest, "
+        "from dS to queries and keys, is as before.",
+        context=FREE,
+    ),
+    Step(
+        "Equal gradients of a query's weights give its logits none",
+        grad_logit_of_weights(i, t, grad=lambda m, _: row_gradient[m]),
+        Integer(0),
+        "The weights of a query sum to 1 whatever its logits are, so that h_i Σ_j P_ij is a constant.",
+        context=FREE,
+    ),
+    Step(
+        "The gradient of a masked weight does not matter",
+        grad_logit_of_weights(i, t, keys=TOKENS),
+        grad_logit_of_weights(i, t, keys=SHOWN),
+        "Its weight is 0, a factor of its term in the sum over keys: what is left has the shown keys only.",
+        context=SHOWN_KEY,
+    ),
 )
 
 MASKED = (
@@ -346,6 +386,7 @@ DERIVATION = Derivation(
         "softmax",
         "masking",
         "grouped_query",
+        "merging_backward",
     ),
     symbols=(
         Meaning((L, S), "how many queries and how many keys there are; with two indices, S is a logit"),
@@ -356,6 +397,7 @@ DERIVATION = Derivation(
         Meaning((query, key, value), "queries, keys and values: one row for each"),
         Meaning((keep,), "the mask: B_ij is 0 where query i may not attend to key j, and positive elsewhere"),
         Meaning((grad_output, other_grad), "two gradients of the loss by the output, one row for each query"),
+        Meaning((row_gradient,), "one number for each query"),
         Meaning((free_weight,), "the weights, one row for each query; without indices, how many tokens come first"),
         Meaning((scale,), "the scale of the logits, such as 1/√d_k"),
         Meaning((first, second), "two numbers"),
@@ -384,7 +426,7 @@ DERIVATION = Derivation(
             comment="differentiation with recomputed weights",
         ),
     ),
-    steps=GRADIENTS + MASKED + SUMS + SHARED,
+    steps=GRADIENTS + OF_WEIGHTS + MASKED + SUMS + SHARED,
     remarks=(
         "Rows without a visible key are left out: their value is a convention, and so is their gradient.",
         "The sums are consequences of invariances: each invariance of attention is a linear relation of its gradients.",

@@ -327,6 +327,7 @@ DERIVATION = Derivation(
     see_also=(
         "softmax",
         "sinks",
+        "merging_backward",
     ),
     symbols=(
         Meaning((first, second), "how many keys the first and the second part have"),

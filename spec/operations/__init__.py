@@ -12,8 +12,12 @@ from veriformer.spec.topics import topics
 __all__ = ["OPERATIONS", "Kind", "Operation", "Parameter", "Requirement"]
 
 
+def _in_listings(operation: Operation) -> tuple[int, bool]:
+    return operation.place, bool(operation.forward)
+
+
 def _by_name(operations: Iterable[Operation]) -> dict[str, Operation]:
-    return {operation.name: operation for operation in sorted(operations, key=lambda one: one.place)}
+    return {operation.name: operation for operation in sorted(operations, key=_in_listings)}
 
 
 def _of_extension(extension: Stated) -> dict[str, Operation]:

@@ -18,7 +18,7 @@ MODEL = Operation(
         Parameter(
             "cotangent", "(B, L, ·)", "float", "feature", "return derivatives of ⟨cotangent, result⟩ by each parameter"
         ),
-        Parameter("labels", "int (B, L)", "int", "feature", "return the loss, a scalar; −100 marks what is ignored"),
+        Parameter("labels", "(B, L)", "int", "feature", "return the loss, a scalar; −100 marks what is ignored"),
     ),
     result="(B, L, ·)",
     formula=UNKNOWN,

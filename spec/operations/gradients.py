@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from veriformer.spec.operations.operation import Operation, Parameter
@@ -20,10 +21,12 @@ def backward_of(
 ) -> Operation:
     """Return the backward pass of an operation: its gradients by the parameters named, given that of its result.
 
-    It takes what the forward pass takes, with `grad_output` behind the last positional argument, and returns an array,
-    or a tuple, of the shapes of `differentiated`; the gradients of weights are a record of their names. `features` are
-    the optional keywords that it has, if not all, and `conventions` those that bear on it, if not all.
+    It takes what the forward pass takes, with the gradient of its result, `grad_output`, behind the last positional
+    argument, or with those of its results, by their names: `grad_output, grad_lse`. It returns an array, or a tuple, of
+    the shapes of `differentiated`; the gradients of weights are a record of their names. `features` are the optional
+    keywords that it has, if not all, and `conventions` those that bear on it, if not all.
     """
+    cotangents = _cotangents(forward)
     required = [parameter for parameter in forward.parameters if parameter.requirement != "feature"]
     optional = forward.features if features is None else features
     result = ", ".join(_shape(forward.parameter(name)) for name in differentiated)
@@ -35,7 +38,7 @@ def backward_of(
         summary=summary,
         parameters=(
             *(parameter for parameter in required if parameter.requirement == "positional"),
-            Parameter("grad_output", forward.result, "float", "positional", "the loss's gradient by the output"),
+            *cotangents,
             *(parameter for parameter in required if parameter.requirement == "keyword"),
             *(forward.parameter(name) for name in optional),
         ),
@@ -47,9 +50,20 @@ def backward_of(
         keeps_results=False,
         forward=forward.name,
         differentiated=differentiated,
+        cotangents=tuple(cotangent.name for cotangent in cotangents),
         records=records,
         random=forward.random,
         place=forward.place,
+    )
+
+
+def _cotangents(forward: Operation) -> tuple[Parameter, ...]:
+    """Return the parameters of the loss's gradients by the results of an operation."""
+    names = forward.results or ("output",)
+    shapes = re.findall(r"\([^()]*\)", forward.result) if forward.results else [forward.result]
+    return tuple(
+        Parameter(f"grad_{name}", shape, "float", "positional", f"the loss's gradient by the {name}")
+        for name, shape in zip(names, shapes, strict=True)
     )
 
 

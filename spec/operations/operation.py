@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,6 +27,18 @@ class Parameter:
     requirement: Requirement
     meaning: str
 
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether the layout orders its axes: those of vectors, one for each head and position.
+
+        Masks, biases, weights and log-sum-exps keep theirs.
+        """
+        return _is_laid_out(self.shape)
+
+
+def _is_laid_out(shape: str) -> bool:
+    return shape.count(",") == 3 and shape.endswith((", D)", ", Dv)"))
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -34,10 +47,11 @@ class Operation:
     `results` names what an operation returns as a tuple; it is empty if the result is one array.
     `keeps_results` says that a result may not change in later calls; it is False for chains of calls, for a derived
     backward pass, whose framework decides, and where an argument may be returned. A backward pass names the operation
-    that it goes back through as `forward`, and those of its parameters whose gradients it returns as `differentiated`.
-    `records` are the results that are records like an argument, and that argument: the gradients of weights. A `random`
-    operation makes random numbers of its own from a seed, so that results of correct implementations differ. `place`
-    orders listings; equal places follow the order of their topics' names.
+    that it goes back through as `forward`, those of its parameters whose gradients it returns as `differentiated`, and
+    those that are the loss's gradients by the results of that operation, one for each, as `cotangents`. `records` are
+    the results that are records like an argument, and that argument: the gradients of weights. A `random` operation
+    makes random numbers of its own from a seed, so that results of correct implementations differ. `place` orders
+    listings; a backward pass, which has that of its forward pass, comes after it.
     """
 
     name: str
@@ -52,6 +66,7 @@ class Operation:
     keeps_results: bool = True
     forward: str = ""
     differentiated: tuple[str, ...] = ()
+    cotangents: tuple[str, ...] = ()
     records: tuple[tuple[str, str], ...] = ()
     random: bool = False
     place: int = _LAST
@@ -72,6 +87,11 @@ class Operation:
     def features(self) -> tuple[str, ...]:
         """The optional keywords, each a feature that an implementation may declare."""
         return tuple(p.name for p in self.parameters if p.requirement == "feature")
+
+    @property
+    def laid_out_results(self) -> tuple[bool, ...]:
+        """Whether the layout orders the axes of each array that is returned."""
+        return tuple(map(_is_laid_out, re.findall(r"\([^()]*\)", self.result)))
 
     @property
     def takes_floats(self) -> bool:

@@ -117,7 +117,7 @@ def test_nothing_is_derived_for_numpy_or_without_a_forward_pass():
 
 def test_numpy_refuses_to_differentiate():
     with pytest.raises(NotDifferentiable, match="no automatic differentiation"):
-        load("numpy").framework.vector_jacobian_product(np.sin, (np.ones(3),), np.ones(3), (0,))
+        load("numpy").framework.vector_jacobian_product(np.sin, (np.ones(3),), (np.ones(3),), (0,))
 
 
 def test_a_result_cut_off_from_its_inputs_is_an_error():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from random import Random
 from typing import Any
@@ -38,12 +38,14 @@ def cases_of(operation: str) -> list[Inputs]:
     return found[:CASES]
 
 
-def loss(operation: str, arguments: Mapping[str, Any], grad_output: np.ndarray) -> float:
-    """Return ⟨grad_output, result of the forward pass⟩."""
+def loss(operation: str, arguments: Mapping[str, Any], cotangents: Sequence[np.ndarray]) -> float:
+    """Return ⟨cotangents, results of the forward pass⟩."""
     forward = OPERATIONS[OPERATIONS[operation].forward]
     positional = [arguments[name] for name in forward.positional]
     keywords = {name: value for name, value in arguments.items() if name not in forward.positional}
-    return float(np.sum(grad_output * load("numpy").operations[forward.name](*positional, **keywords)))
+    returned = load("numpy").operations[forward.name](*positional, **keywords)
+    results = returned if forward.results else (returned,)
+    return float(sum(np.sum(one * result) for one, result in zip(cotangents, results, strict=True)))
 
 
 def is_array(value: object) -> bool:
@@ -66,7 +68,7 @@ def moved(argument: object, place: int, step: np.ndarray) -> Any:
 def slope(
     operation: str,
     arguments: Mapping[str, Any],
-    grad_output: np.ndarray,
+    cotangents: Sequence[np.ndarray],
     name: str,
     by: tuple[int, np.ndarray],
     step: float,
@@ -74,7 +76,7 @@ def slope(
     """Return the slope of the loss along a direction of one array of an argument, by a central difference."""
     place, direction = by
     ahead, behind = (
-        loss(operation, {**arguments, name: moved(arguments[name], place, way * direction)}, grad_output)
+        loss(operation, {**arguments, name: moved(arguments[name], place, way * direction)}, cotangents)
         for way in (step, -step)
     )
     return (ahead - behind) / (2.0 * step)
@@ -85,13 +87,13 @@ def test_a_gradient_is_the_slope_of_the_forward_pass(operation: str) -> None:
     generator = np.random.default_rng(0)
     for inputs in cases_of(operation):
         arguments = plain_arguments(OPERATIONS[operation], inputs.arguments())
-        grad_output = arguments.pop("grad_output")
+        cotangents = [arguments.pop(name) for name in OPERATIONS[operation].cotangents]
         value = inputs.expected(standard_conventions()).value
         for (name, place, shape), part in zip(leaves(operation, arguments), parts_of(inputs).values(), strict=True):
             direction = generator.standard_normal(shape)
             terms = part(value) * direction
-            size = float(np.abs(terms).sum() + np.abs(grad_output).sum())
+            size = float(np.abs(terms).sum() + sum(np.abs(one).sum() for one in cotangents))
             by = (place, direction)
-            slopes = [slope(operation, arguments, grad_output, name, by, step) for step in STEPS]
+            slopes = [slope(operation, arguments, cotangents, name, by, step) for step in STEPS]
             # A long step may straddle the kink of a ReLU.
             assert any(float(terms.sum()) == pytest.approx(one, abs=1e-7 * (1.0 + size)) for one in slopes), name

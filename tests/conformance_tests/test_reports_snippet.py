@@ -243,6 +243,9 @@ SCRIPTS = (
     ("clipping_torch", "clip.grouping"),
     ("schedules_numpy", "warmup_cosine.value"),
     ("schedules_torch", "inverse_root.value"),
+    ("gradients_of_merging_numpy", "merge_backward.grad_lse_b"),
+    ("gradients_of_merging_torch", "merge_backward.grad_lse_a"),
+    ("gradients_of_weights_torch", "weights_backward.grad_query"),
 )
 
 

@@ -128,7 +128,8 @@ def test_what_is_hidden_reaches_nothing(content):
 def test_the_gradient_of_the_logits_has_rows_that_sum_to_zero():
     query, key, value, grad_output = drawn()
     weights = reference.attention_weights(query, key)
-    found = reference.gradient_of_logits(weights, np.ones(weights.shape, dtype=bool), grad_output, value)
+    grad_weights = grad_output @ value.swapaxes(-1, -2)
+    found = reference.gradient_of_logits(weights, np.ones(weights.shape, dtype=bool), grad_weights)
     np.testing.assert_allclose(found.sum(axis=-1), 0.0, atol=1e-15)
 
 

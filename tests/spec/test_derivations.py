@@ -49,6 +49,7 @@ EXPECTED = {
     "matrices_backward",
     "lookup",
     "attention_backward",
+    "merging_backward",
     "residual",
     "decoding_cache",
     "rounding_of_sums",

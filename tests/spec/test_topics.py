@@ -52,6 +52,8 @@ def test_a_backward_pass_is_listed_with_its_forward_pass() -> None:
     assert len(backward) >= 10
     assert all(one.place == OPERATIONS[one.forward].place for one in backward)
     assert all(one.name == f"{one.forward}_backward" for one in backward)
+    order = list(OPERATIONS)
+    assert all(order.index(one.forward) < order.index(one.name) for one in backward)
 
 
 def test_a_topic_is_found_by_being_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,11 +161,14 @@ def empty_row(asking: Asking) -> Answer:
 
 def _empty_row_of_gradients(asking: Asking, inputs: Inputs) -> Answer:
     """Return what the output of a query without a visible key is, or may be by the gradients that it reaches."""
-    if asking.subject.implementation.declares(FORWARD):
-        findings = asking.examine(asking.subject.implementation, OPERATIONS[FORWARD]).findings
+    forward = OPERATIONS[asking.operation].forward
+    # Grouped queries have empty rows like any other attention, so that the plain operation answers for them too.
+    name = forward if asking.subject.implementation.declares(forward) else FORWARD
+    if asking.subject.implementation.declares(name):
+        findings = asking.examine(asking.subject.implementation, OPERATIONS[name]).findings
         of_forward = next(finding for finding in findings if finding.convention == "empty_row")
         fits = of_forward.standing or (of_forward.value,)
-        return Answer(fits, (asking.evidence(inputs, f"as {FORWARD} does", fits),))
+        return Answer(fits, (asking.evidence(inputs, f"as {name} does", fits),))
     result = asking.result(inputs)
     if result is None:
         return Answer(())

@@ -20,7 +20,7 @@ from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
-from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
+from veriformer.conformance_tests.operations.attention_backward.inputs import WITH_VALUES, BackwardInputs
 from veriformer.conformance_tests.operations.multi_head.inputs import MultiHeadInputs, Projections
 from veriformer.conformance_tests.operations.softmax.inputs import SoftmaxInputs
 from veriformer.conformance_tests.rounding.precision import Precision
@@ -180,7 +180,7 @@ class _Heads:
             identity = Projections(*(np.eye(width) for _ in range(4)))
             x, context = (reference.merge_heads(heads) for heads in (self.query, self.key))
             return UnprojectedInputs(dtype, x, context, identity, self.query.shape[1], self.query.shape[1], **keywords)
-        if operation in BACKWARD:
+        if operation in WITH_VALUES:
             keywords["grad_output"] = self._grad_output()
             query, key = self.query, self.key
             return BackwardInputs(operation=operation, dtype=dtype, query=query, key=key, value=key, **keywords)

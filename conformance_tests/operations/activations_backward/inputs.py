@@ -13,7 +13,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.vectors import VectorCase
 from veriformer.conformance_tests.operations.activations.inputs import ActivationInputs
 from veriformer.conformance_tests.operations.activations_backward.bounds import activation_backward_bound
-from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_grad_output
+from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_cotangent
 from veriformer.conformance_tests.rounding.precision import Precision
 
 
@@ -32,7 +32,7 @@ class ActivationBackwardInputs(SampledGradientInputs, ActivationInputs):
     def draw(cls, operation: str, case: VectorCase) -> Self:
         """Return the inputs that a case describes; the gradient of the result is of the entries' palette."""
         forward = ActivationInputs.draw(operation, case)
-        return cls(**vars(forward), grad_output=drawn_grad_output(case, forward.x.shape))
+        return cls(**vars(forward), grad_output=drawn_cotangent(case, forward.x.shape))
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact gradient and its error bound."""

@@ -22,6 +22,7 @@ from veriformer.conformance_tests.operations.attention.empty_rows import softmax
 from veriformer.conformance_tests.operations.attention.masks import draw_mask
 from veriformer.conformance_tests.rounding.precision import Precision
 
+WITHOUT_VALUES = ("attention_weights", "attention_weights_backward")
 _COSTLY = 2**14
 
 
@@ -61,7 +62,7 @@ class AttentionInputs(SampledInputs):
 
         query = filled(generator, case, (batch, case.heads, case.query_length, case.head_width))
         key = filled(generator, case, (*keys, case.head_width))
-        value = values(*keys, case.value_width) if operation != "attention_weights" else None
+        value = None if operation in WITHOUT_VALUES else values(*keys, case.value_width)
         mask = draw_mask(case, generator)
         bias = values(batch, case.heads, case.query_length, case.key_length) if case.bias else None
         sinks = values(1, case.heads)[0] if case.sinks else None

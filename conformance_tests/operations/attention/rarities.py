@@ -139,15 +139,19 @@ ATTENTION = (*_WEIGHTS, *_VALUES, *_OPTIONAL)
 
 
 def _of_gradients() -> tuple[Rarity, ...]:
-    softcaps = (replace(one, laws=("softcap.slope",)) for one in _SOFTCAPS)
-    kept = (*_WEIGHTS, *_VALUES, *_WINDOWS, *softcaps, *_SINK_VALUES)
     own = of_values(_GRADIENT_LAWS, "grad_output", f"{_QKV} large small", head_width=4, value_width=4)
     shared = (("grad_output", "same_as_value"), ("grad_output", "equal_to_value"))
     alike = (
         Rarity(_GRADIENT_LAWS, {"query_length": 4, "head_width": 4, "value_width": 4}, (change,)) for change in shared
     )
-    every = (*kept, *own, *alike)
-    return tuple(replace(one, laws=_GRADIENT_LAWS) if one.laws == _PLAIN else one for one in every)
+    return (*_in_gradients(_GRADIENT_LAWS, *_VALUES), *own, *alike)
+
+
+def _in_gradients(laws: tuple[str, ...], *others: Rarity) -> tuple[Rarity, ...]:
+    """Return the rarities of weights, and others, as those of gradients, of which `laws` say the values."""
+    softcaps = (replace(one, laws=("softcap.slope",)) for one in _SOFTCAPS)
+    every = (*_WEIGHTS, *others, *_WINDOWS, *softcaps, *_SINK_VALUES)
+    return tuple(replace(one, laws=laws) if one.laws == _PLAIN else one for one in every)
 
 
 _PROJECTED = "minus_zero subnormal zero negative positive small constant"
@@ -205,6 +209,11 @@ GROUPED = (
 )
 WEIGHTS = (*_WEIGHTS, *_OPTIONAL)
 GRADIENTS = _of_gradients()
+_BY_WEIGHTS = ("grad_query", "grad_key")
+WEIGHTS_GRADIENTS = (
+    *_in_gradients(_BY_WEIGHTS),
+    *of_values(_BY_WEIGHTS, "grad_output", f"{_QKV} large small", key_length=4),
+)
 GROUPED_GRADIENTS = (
     *(_grouped(one) for one in GRADIENTS if not _without_groups(one)),
     *(replace(one, fields={**one.fields, "heads": 2}) for one in GRADIENTS if _without_groups(one)),

@@ -155,14 +155,14 @@ SCALES = among(
 )
 ADDITIONS = (
     *among(
-        _WITH_VALUES,
+        (*_WITH_VALUES, "attention_weights_backward"),
         ("window that ends", "Some keys lie beyond the window on the left.", _window_ends),
         ("causal with sinks", "A sink together with a causal flag.", lambda c: c.is_causal and c.sinks),
     ),
     Region(
         "logits beyond the cap",
         "The soft cap bends some logits.",
-        (*_WITH_VALUES, "attention_weights"),
+        (*_WITH_VALUES, *with_gradients("attention_weights")),
         lambda c: c.softcap is not None,
         lambda given: bool(np.abs(_logits(given)).max() > given.softcap),
     ),

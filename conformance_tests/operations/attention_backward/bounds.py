@@ -40,6 +40,9 @@ what its other factor is wrong: s Σ (|ds| + e) δk, and Σ p̄ δO. What is rou
 
 Of fused numerics only the logits are kept in float32 here: ε is smaller, and everything else is as above.
 
+Without values the gradients of the weights are given: γ(Dv) + 3u is then 0, and dv is missing. With a sink it is u, of
+the product of a given gradient with the share of the keys.
+
 Derivations: attention_backward of the formulas, attention_rounding of what wrong weights do to an average.
 """
 
@@ -68,11 +71,11 @@ def backward_bounds(
     precision: Precision,
     group_size: int = 1,
     grad_error: Array | None = None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, ...]:
     """Return the largest rounding errors of the gradients of queries, keys and values, entry by entry.
 
     The terms are those of the query heads; consecutive ones, `group_size` of them, share a key and a value. The
-    output's gradient may itself be wrong by `grad_error`.
+    output's gradient may itself be wrong by `grad_error`. Without values it is that of the weights.
     """
     weights = ComputedWeights(terms.all_logits, _all_weights(terms), logit_error(terms, precision), precision)
     gradients = logit_gradients(weights, _grad_weights(terms, grad_output, grad_error, precision), precision)
@@ -92,6 +95,11 @@ def backward_bounds(
         product = abs(terms.scale) * np.abs(turned @ query)
         return product, _product_bound(turned, turned_error, query, query_error, added, terms.scale, precision)
 
+    left_to_keys = ranks.sum_not_above(left)[..., keys]
+    grad_key = group.shared(of_keys, value, error, left_to_keys, terms.query, *_given(terms.query_error))
+    if terms.value is None:
+        return grad_query, grad_key
+
     def of_values(
         exact: Array, error: Array, largest: Array, grad: Array, wrong: Array | None = None
     ) -> tuple[Array, Array]:
@@ -99,8 +107,6 @@ def backward_bounds(
         bound = _value_bound(exact, error, largest, grad, wrong, factors, precision)
         return np.abs(exact.swapaxes(-1, -2) @ grad), bound
 
-    left_to_keys = ranks.sum_not_above(left)[..., keys]
-    grad_key = group.shared(of_keys, value, error, left_to_keys, terms.query, *_given(terms.query_error))
     of_weights = terms.weights, weights.error[..., keys], weights.largest[..., keys]
     return grad_query, grad_key, group.shared(of_values, *of_weights, grad_output, *_given(grad_error))
 
@@ -163,13 +169,17 @@ class Group:
 def _grad_weights(
     terms: AttentionTerms, grad_output: Array, grad_error: Array | None, precision: Precision
 ) -> GradWeights:
+    beside_sink = terms.sinks is not None
+    if terms.value is None:
+        given = terms.beside_sink(grad_output)
+        return GradWeights(given, np.abs(given), roundings=float(beside_sink), beside_sink=beside_sink)
     turned = terms.all_values.swapaxes(-1, -2)
     value_error = None if terms.value_error is None else terms.beside_sink(terms.value_error, axis=-2)
     plain = np.abs(grad_output) @ np.abs(turned)
     magnitude = _largest(grad_output, grad_error) @ _largest(terms.all_values, value_error).swapaxes(-1, -2)
-    given = grad_output @ turned, magnitude, precision.growth(grad_output.shape[-1]), 3.0, terms.sinks is not None
+    summed = grad_output @ turned, magnitude, precision.growth(grad_output.shape[-1]), 3.0, beside_sink
     wrong = grad_error is not None or value_error is not None
-    return GradWeights(*given, np.maximum(magnitude - plain, 0.0) if wrong else 0.0)
+    return GradWeights(*summed, np.maximum(magnitude - plain, 0.0) if wrong else 0.0)
 
 
 def _product_bound(

@@ -1,4 +1,4 @@
-"""The inputs of the backward pass of attention, grouped or not, and the gradients that it returns."""
+"""The inputs of the backward passes of attention, grouped or not, and of its weights, with their gradients."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 from veriformer.conformance_tests.operations.attention_backward.bounds import backward_bounds
-from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_grad_output
+from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_cotangent
 from veriformer.conformance_tests.rounding.precision import Precision
+from veriformer.spec.operations import OPERATIONS
 
 OPERATION = "scaled_dot_product_attention_backward"
-# Both have the laws of attention's gradients.
-BACKWARD = (OPERATION, "grouped_query_attention_backward")
+WITH_VALUES = (OPERATION, "grouped_query_attention_backward")
+# All have the laws of gradients that pass the softmax.
+BACKWARD = (*WITH_VALUES, "attention_weights_backward")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
-    """Queries, keys, values and the gradient of the output, (B, H, L, Dv); the result has three parts.
+class LogitsBackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
+    """The inputs of attention or of its weights, and the gradient of the result; there is one of each argument.
 
     Where query heads share a key/value head, its gradients are the sums over its group.
     """
 
-    value: Array
     grad_output: Array
 
     @classmethod
     def draw(cls, operation: str, case: AttentionCase) -> Self:
-        """Return the inputs that a case describes; the output's gradient is of the values' palette."""
+        """Return the inputs that a case describes; the result's gradient is of the values' palette."""
         forward = AttentionInputs.draw(operation, case)
-        shape = (case.batch, case.heads, case.query_length, case.value_width)
-        return cls(**vars(forward), grad_output=drawn_grad_output(case, shape))
+        return cls(**vars(forward), grad_output=drawn_cotangent(case, forward.result_shape))
 
     def arguments(self) -> dict[str, Any]:
         return {**super().arguments(), "grad_output": self.grad_output}
@@ -46,7 +46,8 @@ class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
     @property
     def parts(self) -> dict[str, Shape]:
         """The gradients, each with the shape of its argument."""
-        return {"grad_query": self.query.shape, "grad_key": self.key.shape, "grad_value": self.value.shape}
+        arrays = {"grad_query": self.query, "grad_key": self.key, "grad_value": self.value}
+        return {name: array.shape for name, array in arrays.items() if array is not None}
 
     def take_heads(self, index: Array) -> Self:
         """Return the heads at `index`."""
@@ -72,10 +73,7 @@ class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
         obeyed = self.obeying(conventions)
         backward = getattr(reference, self.operation)
         gradients = backward(
-            self.query,
-            self.key,
-            self.value,
-            self.grad_output,
+            *(getattr(self, name) for name in OPERATIONS[self.operation].positional),
             mask=obeyed.mask,
             bias=obeyed.bias,
             is_causal=obeyed.is_causal,
@@ -92,7 +90,7 @@ class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
         empty = self.empty_rows(conventions) & (self.sinks is None)
         of_groups = empty.reshape(self.batch, -1, self.group_size * self.query_length)
         of_keys = np.any(of_groups, axis=-1, keepdims=True)[..., None]
-        reached = (empty[..., None], of_keys, of_keys)
+        reached = (empty[..., None], of_keys, of_keys)[: len(self.parts)]
         return self.joined(
             *(
                 Expected(gradient, bound * precision.with_reference, np.broadcast_to(~away, gradient.shape))
@@ -110,3 +108,10 @@ class BackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
             return np.broadcast_to(highest, self.parts[name])
 
         return np.concatenate([largest(name).ravel() for name in self.parts])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BackwardInputs(LogitsBackwardInputs):
+    """Queries, keys, values and the gradient of the output, (B, H, L, Dv); the result has three parts."""
+
+    value: Array

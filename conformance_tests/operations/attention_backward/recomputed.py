@@ -32,16 +32,21 @@ _KEPT_OF_MASK_USE = ("hidden_keys_left_out", "mask_polarity_inverted", "bool_mas
 
 @dataclass(frozen=True)
 class Passed:
-    """The results of the forward pass, and the incoming gradient."""
+    """The results of the forward pass, and the incoming gradient: that of the weights if there are no values."""
 
     query: Array
     key: Array
-    value: Array
+    value: Array | None
     grad_output: Array
     products: Array
     logits: Array
     visible: Array
     weights: Array
+
+    @property
+    def grad_weights(self) -> Array:
+        """The gradient of the weights, hidden ones among them."""
+        return self.grad_output if self.value is None else self.grad_output @ self.value.swapaxes(-1, -2)
 
 
 def recomputed(arguments: Arguments, factor: float, point: Point) -> Passed:
@@ -50,7 +55,7 @@ def recomputed(arguments: Arguments, factor: float, point: Point) -> Passed:
     products = (factor * query) @ key.swapaxes(-1, -2)
     scores = masked(_scored(products, arguments, point), arguments, point)
     weights = np.where(scores.visible, _weights(scores, factor, arguments, point), 0.0)
-    given = arguments["value"], arguments["grad_output"]
+    given = arguments.get("value"), arguments["grad_output"]
     return Passed(query, key, *given, products, scores.logits, scores.visible, weights)
 
 

@@ -7,26 +7,27 @@ from dataclasses import replace
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.operations.attention.variants.logits import SCALE
 from veriformer.conformance_tests.operations.attention_backward.recomputed import RECOMPUTED, WRONG, Passed, recomputed
 from veriformer.conformance_tests.variants.decision import Decision, Option, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.family import Arguments, Family, NotDefined, Point
 
-Parts = tuple[Array, Array, Array]
+# Of queries and keys, and of values if there are any.
+Parts = tuple[Array, ...]
 
 
 def _standard_logits(passed: Passed) -> Array:
-    return reference.gradient_of_logits(passed.weights, passed.visible, passed.grad_output, passed.value)
+    return reference.gradient_of_logits(passed.weights, passed.visible, passed.grad_weights)
 
 
 def _grad_weights(passed: Passed) -> Array:
-    return np.where(passed.visible, passed.grad_output @ passed.value.swapaxes(-1, -2), 0.0)
+    return np.where(passed.visible, passed.grad_weights, 0.0)
 
 
 def _row_term(term: Callable[[Array, Array], Array]) -> Callable[[Passed], Array]:
     def grad_logits(passed: Passed) -> Array:
-        grad_weights = np.asarray(passed.grad_output @ passed.value.swapaxes(-1, -2))
+        grad_weights = passed.grad_weights
         return np.asarray(passed.weights * (grad_weights - term(passed.weights, grad_weights)))
 
     return grad_logits
@@ -43,13 +44,13 @@ def _without_weights(passed: Passed) -> Array:
 
 
 def _values_laid_out_again(passed: Passed) -> Array:
-    return _standard_logits(replace(passed, value=_laid_out_again(passed.value)))
+    return _standard_logits(replace(passed, value=_laid_out_again(present(passed.value))))
 
 
 def _as_wide_as_keys(passed: Passed) -> Array:
     width = passed.key.shape[-1]
     return _standard_logits(
-        replace(passed, value=passed.value[..., :width], grad_output=passed.grad_output[..., :width])
+        replace(passed, value=present(passed.value)[..., :width], grad_output=passed.grad_output[..., :width])
     )
 
 
@@ -168,7 +169,7 @@ PARTS_RETURNED = Decision(
     "Which gradients are returned?",
     (
         standard("all", lambda parts: parts),
-        mistake("key_detached", lambda parts: (parts[0], _left_out(parts[1]), parts[2])),
+        mistake("key_detached", lambda parts: (parts[0], _left_out(parts[1]), *parts[2:])),
         mistake("gradient_cut_off", lambda parts: (_left_out(parts[0]), *parts[1:]), "no_query"),
         mistake("gradient_cut_off", lambda parts: (*parts[:2], _left_out(parts[2])), "no_value"),
         neighbour(
@@ -182,10 +183,9 @@ PARTS_RETURNED = Decision(
 def _exchanged(parts: Parts, first: int, second: int) -> Parts:
     if parts[first].shape != parts[second].shape:
         raise NotDefined
-    order = [0, 1, 2]
+    order = list(range(len(parts)))
     order[first], order[second] = second, first
-    query, key, value = (parts[index] for index in order)
-    return query, key, value
+    return tuple(parts[index] for index in order)
 
 
 def _nan(*reached: bool) -> Callable[[Parts, Array], Parts]:
@@ -194,11 +194,10 @@ def _nan(*reached: bool) -> Callable[[Parts, Array], Parts]:
     def spoiled(parts: Parts, visible: Array) -> Parts:
         empty = np.asarray(~visible.any(axis=-1, keepdims=True))
         heads = np.asarray(empty.any(axis=-2, keepdims=True))
-        query, key, value = (
+        return tuple(
             np.where(where & spoils, np.nan, part)
-            for part, where, spoils in zip(parts, (empty, heads, heads), reached, strict=True)
+            for part, where, spoils in zip(parts, (empty, heads, heads), reached, strict=False)
         )
-        return query, key, value
 
     return spoiled
 
@@ -258,7 +257,7 @@ def compute(arguments: Arguments, point: Point) -> Array:
 
 
 def gradients(arguments: Arguments, point: Point) -> Parts:
-    """Return the gradients by the queries, keys and values of each head at a point of the family."""
+    """Return the gradients by the queries, keys and values of each head at a point of the family, those it has."""
     arguments = point["causal_beside_mask"](arguments)
     query, key = arguments["query"], arguments["key"]
     factor = point["scale"](arguments.get("scale"), query, key)
@@ -271,12 +270,14 @@ def gradients(arguments: Arguments, point: Point) -> Parts:
         grad_logits = np.where(passed.visible, slope * grad_logits, 0.0 * grad_logits)
     grad_query = reference.weighted_sum(grad_logits, point["keys"](key), passed.visible)
     grad_key = reference.weighted_sum(grad_logits.swapaxes(-1, -2), point["queries"](query), backwards)
-    weights = point["value_weights"](passed)
-    grad_value = reference.weighted_sum(weights.swapaxes(-1, -2), passed.grad_output, backwards)
     usual, back = query.shape[-1] ** -0.5, _back(arguments, factor, point)
     of_query = point["factor_of_queries"](back, usual)
     of_key = point["factor_of_keys"](back, usual)
-    parts = point["parts_returned"]((of_query * grad_query, of_key * grad_key, grad_value))
+    parts: Parts = (of_query * grad_query, of_key * grad_key)
+    if passed.value is not None:
+        weights = point["value_weights"](passed)
+        parts += (reference.weighted_sum(weights.swapaxes(-1, -2), passed.grad_output, backwards),)
+    parts = point["parts_returned"](parts)
     reached: Parts = point["empty_rows"](parts, passed.visible)
     return reached
 

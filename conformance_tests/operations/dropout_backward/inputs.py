@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.dropout.cases import DropoutCase
 from veriformer.conformance_tests.operations.dropout.inputs import DropoutInputs
-from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_grad_output
+from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_cotangent
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -22,7 +22,7 @@ class DropoutBackwardInputs(SampledGradientInputs, DropoutInputs):
     def draw(cls, operation: str, case: DropoutCase) -> Self:
         """Return the inputs that a case describes; the gradient of the result is of the entries' palette."""
         forward = DropoutInputs.draw(operation, case)
-        return cls(**vars(forward), grad_output=drawn_grad_output(case, forward.x.shape))
+        return cls(**vars(forward), grad_output=drawn_cotangent(case, forward.x.shape))
 
     @property
     def entries(self) -> Array:
@@ -31,7 +31,7 @@ class DropoutBackwardInputs(SampledGradientInputs, DropoutInputs):
 
     def with_entries(self, entries: Array) -> Self:
         """Return inputs with other gradients, rounded to the dtype."""
-        return self.with_grad_output(entries)
+        return self.with_cotangents(grad_output=entries)
 
     @property
     def forward(self) -> DropoutInputs:

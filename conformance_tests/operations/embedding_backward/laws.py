@@ -28,7 +28,7 @@ judges("grad_output.zero", space=_ANY, operations=_EMBEDDING)(without_grad_outpu
 def linear_in_grad_output(trial: Trial[EmbeddingBackwardInputs]) -> Verdict:
     """Twice one gradient of the vectors plus another gives twice the gradient plus the other."""
     # Whole numbers, so that combinations are exact.
-    whole = trial.inputs.with_grad_output(np.rint(3.0 * trial.inputs.grad_output))
+    whole = trial.inputs.with_cotangents(grad_output=np.rint(3.0 * trial.inputs.grad_output))
     return linear(replace(trial, inputs=whole))
 
 
@@ -91,7 +91,7 @@ def own_row(trial: Trial[EmbeddingBackwardInputs]) -> Verdict:
     def others(result: Array) -> Array:
         return np.delete(result, inputs.tokens.flat[place], axis=0)
 
-    return trial.equal(inputs, inputs.with_grad_output(changed), of_first=others, of_second=others)
+    return trial.equal(inputs, inputs.with_cotangents(grad_output=changed), of_first=others, of_second=others)
 
 
 @judges("table.no_influence", space=_ANY, operations=_EMBEDDING)

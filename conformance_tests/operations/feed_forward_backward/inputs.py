@@ -22,7 +22,7 @@ from veriformer.conformance_tests.operations.feed_forward.inputs import (
     MatricesT,
 )
 from veriformer.conformance_tests.operations.feed_forward_backward.bounds import Activated, fed_back, gated_fed_back
-from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_grad_output
+from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_cotangent
 from veriformer.conformance_tests.rounding.estimates import Estimate
 from veriformer.conformance_tests.rounding.precision import Precision
 
@@ -51,7 +51,7 @@ class NetworkBackwardInputs(SeveralResults, GradientInputs, Generic[MatricesT]):
     def draw(cls, operation: str, case: FeedForwardCase) -> AnyNetworkBackward:
         """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
         forward = FeedForwardInputs.draw(operation.removesuffix("_backward"), case)
-        gradient = drawn_grad_output(case, forward.x.shape)
+        gradient = drawn_cotangent(case, forward.x.shape)
         return cls(operation, case.dtype, forward.x, forward.weights, forward.activation, gradient)  # type: ignore[return-value, arg-type]
 
     @property

@@ -11,8 +11,7 @@ from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.drawing.values import round_to_dtype
-from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_grad_output
+from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_cotangent
 from veriformer.conformance_tests.operations.layers.cases import LayerCase
 from veriformer.conformance_tests.operations.layers.inputs import AnyLayerInputs
 from veriformer.conformance_tests.operations.layers_backward.bounds import layer_back
@@ -36,7 +35,7 @@ class LayerBackwardInputs(SeveralResults, GradientInputs, AnyLayerInputs):
         case = replace(case, amplitude=1) if case.dtype == "float16" else case
         forward = cls._drawn(case)
         drawn = cls(**forward, grad_output=np.zeros_like(forward["x"]))
-        return drawn.with_grad_output(drawn_grad_output(case, forward["x"].shape))
+        return drawn.with_cotangents(grad_output=drawn_cotangent(case, forward["x"].shape))
 
     @property
     def operation(self) -> str:
@@ -65,10 +64,10 @@ class LayerBackwardInputs(SeveralResults, GradientInputs, AnyLayerInputs):
         weights = {f"grad_{path}": shape for path, shape in self.weight_shapes.items()}
         return {"grad_x": self.x.shape, **memory, **weights}
 
-    def with_grad_output(self, grad_output: Array) -> Self:
+    def with_cotangents(self, **cotangents: Array) -> Self:
         """Return inputs with another gradient of the result, 0 at padded positions."""
-        meaningful = np.where(self.real[..., None], grad_output, 0.0)
-        return replace(self, grad_output=round_to_dtype(meaningful, self.dtype))
+        real = self.real[..., None]
+        return super().with_cotangents(**{name: np.where(real, array, 0.0) for name, array in cotangents.items()})
 
     def take_samples(self, index: Array) -> Self:
         """Return the samples at `index`, with the gradients of their results."""

@@ -80,7 +80,7 @@ def sums(trial: LayerTrial) -> Verdict:
 def equal_gradients(trial: LayerTrial) -> Verdict:
     """With a plain last norm, equal gradients of all components of each result reach its shift alone."""
     plain = trial.inputs.with_plain_last_norm()
-    inputs = plain.with_grad_output(np.broadcast_to(plain.grad_output[..., :1], plain.x.shape).copy())
+    inputs = plain.with_cotangents(grad_output=np.broadcast_to(plain.grad_output[..., :1], plain.x.shape).copy())
     expected, part = trial.expected(inputs), inputs.part("grad_x")
     received = part(trial.output(inputs))
     return compare(np.zeros(received.shape), received, part(expected.allowed), part(expected.judged), "grad_x")
@@ -104,7 +104,7 @@ def no_future_gradient(trial: LayerTrial) -> Verdict:
     """A loss on the first half of the results gives no gradient to the second half of the stream."""
     inputs = trial.inputs
     later = np.broadcast_to(np.arange(inputs.length) >= (inputs.length + 1) // 2, inputs.real.shape)
-    prefix = inputs.with_grad_output(np.where(later[..., None], 0.0, inputs.grad_output))
+    prefix = inputs.with_cotangents(grad_output=np.where(later[..., None], 0.0, inputs.grad_output))
     return _no_gradient(trial, prefix, "grad_x", later)
 
 

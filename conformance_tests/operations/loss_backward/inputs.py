@@ -44,9 +44,6 @@ class CrossEntropyBackwardInputs(SampledGradientInputs, CrossEntropyInputs):
         """What the gradients of each position are multiplied by, but for the division of a mean: (B, L)."""
         return np.broadcast_to(self.grad_output, self.targets.shape)
 
-    def with_grad_output(self, grad_output: Array) -> Self:
-        return super().with_grad_output(np.asarray(grad_output))
-
     def take_samples(self, index: Array) -> Self:
         logits, targets = self.logits[index], self.targets[index]
         return replace(self, logits=logits, targets=targets, grad_output=self._of_rows(self.own[index]))

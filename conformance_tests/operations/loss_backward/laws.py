@@ -43,7 +43,7 @@ judges("ignore.no_influence", space=replace(_REDUCED, ignore="always"), operatio
 @judges("direction", space=replace(_SEVERAL, ignore="sometimes", reductions=REDUCTIONS), operations=_LOSS)
 def direction(trial: Trial[CrossEntropyBackwardInputs]) -> Verdict:
     """Given a positive gradient of the loss, a target's gradient is not positive and a rival's not negative."""
-    inputs = trial.inputs.with_grad_output(np.abs(trial.inputs.grad_output))
+    inputs = trial.inputs.with_cotangents(grad_output=np.abs(trial.inputs.grad_output))
     output = trial.output(inputs)
     of_target = np.arange(inputs.classes) == inputs.targets[..., None]
     # NaN is on neither side.
@@ -142,4 +142,4 @@ def own_gradient(trial: Trial[CrossEntropyBackwardInputs]) -> Verdict:
     def others(result: Array) -> Array:
         return np.delete(result.reshape(-1, inputs.classes), place, axis=0)
 
-    return trial.equal(inputs, inputs.with_grad_output(changed), of_first=others, of_second=others)
+    return trial.equal(inputs, inputs.with_cotangents(grad_output=changed), of_first=others, of_second=others)

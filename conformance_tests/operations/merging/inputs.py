@@ -78,10 +78,16 @@ class MergeInputs(SeveralResults, SampledInputs):
 
     def take_samples(self, index: Array) -> Self:
         divided = self.divided and Divided(self.divided.logits[index], self.divided.value[index])
-        first, second = (self.output_a[index], self.lse_a[index]), (self.output_b[index], self.lse_b[index])
-        return type(self)(self.dtype, *first, *second, divided)
+        return replace(
+            self,
+            output_a=self.output_a[index],
+            lse_a=self.lse_a[index],
+            output_b=self.output_b[index],
+            lse_b=self.lse_b[index],
+            divided=divided,
+        )
 
-    def swapped(self) -> MergeInputs:
+    def swapped(self) -> Self:
         """Return the two parts in the other order."""
         return replace(self, output_a=self.output_b, lse_a=self.lse_b, output_b=self.output_a, lse_b=self.lse_a)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from veriformer.conformance_tests.core.expected import Expected
@@ -14,6 +15,8 @@ from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.merging.cases import MergeSpace
 from veriformer.conformance_tests.operations.merging.inputs import MergeInputs, Part
+
+AnyMerge = TypeVar("AnyMerge", bound=MergeInputs)
 
 
 @judges("value", space=MergeSpace())
@@ -124,13 +127,16 @@ def natural_logarithm(trial: Trial[MergeInputs]) -> Verdict:
 def shift(trial: Trial[MergeInputs]) -> Verdict:
     """Both logarithms moved by the same number move the result's by it, and no output."""
     inputs = trial.inputs
-    # Multiples of 1/8, which every dtype holds and moves exactly.
-    lse_a, lse_b = (np.rint(8.0 * np.clip(lse, -8.0, 8.0)) / 8.0 for lse in (inputs.lse_a, inputs.lse_b))
     moved = float(trial.generator.integers(1, 5))
-    here = replace(inputs, lse_a=lse_a, lse_b=lse_b)
-    there = replace(here, lse_a=lse_a + moved, lse_b=lse_b + moved)
+    here, there = moved_logarithms(inputs, moved)
     by = _joined(inputs, (np.zeros(inputs.output_a.shape), np.full(inputs.lse_a.shape, moved)))
     return compare(trial.output(here) + by, trial.output(there), trial.allowed(here, there), may_be_nan=False)
+
+
+def moved_logarithms(inputs: AnyMerge, by: float) -> tuple[AnyMerge, AnyMerge]:
+    """Return inputs whose logarithms every dtype holds, multiples of 1/8, and the same with both moved by a number."""
+    lse_a, lse_b = (np.rint(8.0 * np.clip(lse, -8.0, 8.0)) / 8.0 for lse in (inputs.lse_a, inputs.lse_b))
+    return replace(inputs, lse_a=lse_a, lse_b=lse_b), replace(inputs, lse_a=lse_a + by, lse_b=lse_b + by)
 
 
 @judges("convex", space=MergeSpace())

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from veriformer.conformance_tests.drawing.region import BEYOND_EXP, Region, among
+from veriformer.conformance_tests.operations.every.regions import with_gradients
 
-_MERGE = ("merge_attention",)
+_MERGE = with_gradients("merge_attention")
 
 
 def _logarithms(given: Any) -> np.ndarray:

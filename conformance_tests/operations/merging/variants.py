@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -83,27 +84,41 @@ SHARES = Decision(
 )
 
 
-# Output and logarithm.
-Merged = tuple[Array, Array]
+@dataclass(frozen=True)
+class Weights:
+    """The weights of both parts, their sum, what they are divided by, and what their logarithms were shifted by."""
+
+    first: Array
+    second: Array
+    total: Array
+    divisor: Array
+    shift: Array | None
 
 
-def _not_shifted(computed_in: str, where_nothing: str) -> Callable[[Arguments, Point], Merged]:
-    """Return the merging by e^lse itself, whose numbers leave the range of a dtype.
+def shifted(arguments: Arguments, point: Point) -> Weights:
+    """Return the weights e^(lse − max) of the parts."""
+    lse_a, lse_b = arguments["lse_a"], arguments["lse_b"]
+    highest = point["shift"](np.maximum(lse_a, lse_b))
+    first, second = (point["exponential"](lse - highest) for lse in (lse_a, lse_b))
+    return Weights(first, second, first + second, first + second, highest)
+
+
+def not_shifted(computed_in: str, where_nothing: str) -> Callable[[Arguments, Point], Weights]:
+    """Return what weighs the parts by e^lse itself, whose numbers leave the range of a dtype.
 
     `where_nothing` weighs: the output is zero, or 0/0, or both results are not numbers since −∞ was multiplied by 0.
     """
 
-    def merged(arguments: Arguments, point: Point) -> Merged:
+    def weights(arguments: Arguments, point: Point) -> Weights:
         dtype = computed_in or arguments.get("dtype", "float64")
         lse_a, lse_b = arguments["lse_a"], arguments["lse_b"]
         zero = 0.0 * np.maximum(lse_a, lse_b) if where_nothing == "shift_times_zero" else 0.0
-        weight_a, weight_b = (in_range(point["exponential"](lse - zero), dtype) for lse in (lse_a, lse_b))
-        total = in_range(weight_a + weight_b, dtype)
+        first, second = (in_range(point["exponential"](lse - zero), dtype) for lse in (lse_a, lse_b))
+        total = in_range(first + second, dtype)
         divisor = np.where(total == 0.0, np.nan, total) if where_nothing == "divided_by_zero" else total
-        output = _weighed(arguments, point["shares"](weight_a, weight_b, divisor))
-        return output, point["logarithm"](total)
+        return Weights(first, second, total, divisor, None)
 
-    return merged
+    return weights
 
 
 def _weighed(arguments: Arguments, shares: tuple[Array, Array]) -> Array:
@@ -111,24 +126,15 @@ def _weighed(arguments: Arguments, shares: tuple[Array, Array]) -> Array:
     return np.asarray(share_a[..., None] * arguments["output_a"] + share_b[..., None] * arguments["output_b"])
 
 
-def _shifted(arguments: Arguments, point: Point) -> Merged:
-    lse_a, lse_b = arguments["lse_a"], arguments["lse_b"]
-    highest = point["shift"](np.maximum(lse_a, lse_b))
-    weight_a, weight_b = (point["exponential"](lse - highest) for lse in (lse_a, lse_b))
-    total = weight_a + weight_b
-    output = _weighed(arguments, point["shares"](weight_a, weight_b, total))
-    return output, point["shift_back"](highest, output.shape[-1]) + point["logarithm"](total)
-
-
 NUMBERS = Decision(
     "numbers",
     "Do numbers stay in range?",
     (
-        standard("shifted", _shifted),
+        standard("shifted", shifted),
         *(
             mistake(
                 "softmax_no_max_subtraction",
-                _not_shifted(dtype, where_nothing),
+                not_shifted(dtype, where_nothing),
                 f"{where_nothing}{dtype and '_in_'}{dtype}",
             )
             for dtype in ("", "float32")
@@ -140,7 +146,11 @@ NUMBERS = Decision(
 
 def compute(arguments: Arguments, point: Point) -> Array:
     """Return output and logarithm, one after the other, of merging at a point of the family."""
-    output, lse = point["numbers"](arguments, point)
+    weights: Weights = point["numbers"](arguments, point)
+    output = _weighed(arguments, point["shares"](weights.first, weights.second, weights.divisor))
+    lse = point["logarithm"](weights.total)
+    if weights.shift is not None:
+        lse = point["shift_back"](weights.shift, output.shape[-1]) + lse
     return np.concatenate([output.ravel(), lse.ravel()])
 
 

@@ -54,15 +54,16 @@ class ModelBackwardInputs(SeveralResults, GradientInputs, ModelInputs):
         forward = cls.forward.draw(operation, case)
         given = {name: value for name, value in vars(forward).items() if not name.startswith("_")}
         nothing = np.zeros(forward.result_shape)
-        return cls(**given, grad_output=nothing).with_grad_output(_drawn(case, nothing.shape))
+        return cls(**given, grad_output=nothing).with_cotangents(grad_output=_drawn(case, nothing.shape))
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the call, by the interface's names."""
         return {**super().arguments(), "grad_output": self.grad_output}
 
-    def with_grad_output(self, grad_output: Array) -> Self:
+    def with_cotangents(self, **cotangents: Array) -> Self:
         """Return inputs with another gradient of the result, 0 at padded tokens."""
-        return super().with_grad_output(np.where(self._judged()[..., None], grad_output, 0.0))
+        real = self._judged()[..., None]
+        return super().with_cotangents(**{name: np.where(real, array, 0.0) for name, array in cotangents.items()})
 
     def _gradients(self, conventions: Conventions) -> Gradients:
         raise NotImplementedError

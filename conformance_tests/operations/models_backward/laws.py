@@ -64,7 +64,7 @@ judges("grad_output.zero", space=_ANY, operations=_ALL)(without_grad_output)
 def linear_in_grad_output(trial: Trial[EitherInputs]) -> Verdict:
     """Twice one gradient of the result plus another gives twice the gradients plus the others."""
     # Whole numbers, so that combinations are exact.
-    whole = trial.inputs.with_grad_output(np.rint(2.0 * trial.inputs.grad_output))
+    whole = trial.inputs.with_cotangents(grad_output=np.rint(2.0 * trial.inputs.grad_output))
     return linear(replace(trial, inputs=whole))
 
 
@@ -102,7 +102,7 @@ def no_future_gradient(trial: Trial[TokenBackwardInputs]) -> Verdict:
     inputs = trial.inputs
     first = (inputs.length + 1) // 2
     later = np.arange(inputs.length) >= first
-    prefix = inputs.with_grad_output(np.where(later[:, None], 0.0, inputs.grad_output))
+    prefix = inputs.with_cotangents(grad_output=np.where(later[:, None], 0.0, inputs.grad_output))
     rows = inputs.part("grad_positions")(trial.output(prefix))[first:]
     return compare(np.zeros(rows.shape), rows, _slack(trial, prefix)[first:], None, "grad_positions")
 

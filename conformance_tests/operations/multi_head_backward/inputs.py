@@ -14,7 +14,7 @@ from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import is_exact
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
-from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_grad_output
+from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_cotangent
 from veriformer.conformance_tests.operations.multi_head.inputs import ProjectedInputs, Projections
 from veriformer.conformance_tests.operations.multi_head_backward.bounds import multi_head_back, single_head_back
 from veriformer.conformance_tests.operations.single_head.inputs import HeadProjections, OneHeadInputs
@@ -65,7 +65,7 @@ class MultiHeadBackwardInputs(SeveralResults, GradientInputs, ProjectedInputs):
         case = in_range_of(case)
         forward = cls._drawn(operation, case)
         forward["weights"] = damped(forward["weights"], case)
-        return cls(**forward, grad_output=drawn_grad_output(case, forward["x"].shape))
+        return cls(**forward, grad_output=drawn_cotangent(case, forward["x"].shape))
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the call, by the interface's names."""
@@ -143,7 +143,7 @@ class SingleHeadBackwardInputs(SeveralResults, GradientInputs, OneHeadInputs):
         forward = cls._drawn(operation, case)
         forward["weights"] = damped(forward["weights"], case)
         shape = (*forward["x"].shape[:2], forward["weights"].w_v.shape[1])
-        return cls(**forward, grad_output=drawn_grad_output(case, shape))
+        return cls(**forward, grad_output=drawn_cotangent(case, shape))
 
     @property
     def parts(self) -> dict[str, Shape]:

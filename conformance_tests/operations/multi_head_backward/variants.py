@@ -145,7 +145,8 @@ def _attended(arguments: Arguments, heads: list[Array], gradient: Array, point: 
         causal_alignment=_alignment(point),
     )
     merged = reference.merge_heads(reference.scaled_dot_product_attention(query, key, value, mask=visible))
-    return gradients(given, point.part("attention")), merged
+    of_query, of_key, of_value = gradients(given, point.part("attention"))
+    return (of_query, of_key, of_value), merged
 
 
 def _alignment(point: Point) -> Any:

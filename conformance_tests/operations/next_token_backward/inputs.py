@@ -35,9 +35,6 @@ class NextTokenBackwardInputs(SampledGradientInputs, NextTokenInputs):
     def result_shape(self) -> tuple[int, ...]:
         return self.logits.shape
 
-    def with_grad_output(self, grad_output: Array) -> Self:
-        return super().with_grad_output(np.asarray(grad_output))
-
     def take_samples(self, index: Array) -> Self:
         return replace(self, logits=self.logits[index], tokens=self.tokens[index])
 

@@ -13,7 +13,7 @@ from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.drawing.vectors import VectorCase
-from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_grad_output
+from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_cotangent
 from veriformer.conformance_tests.operations.normalisation.inputs import LayerNormInputs, RmsNormInputs
 from veriformer.conformance_tests.operations.normalisation_backward.bounds import (
     gain_bound,
@@ -77,7 +77,7 @@ class LayerNormBackwardInputs(NormBackwardInputs):
     def draw(cls, operation: str, case: VectorCase) -> Self:
         """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
         forward = LayerNormInputs.draw(operation, case)
-        return cls(**vars(forward), grad_output=drawn_grad_output(case, forward.x.shape))
+        return cls(**vars(forward), grad_output=drawn_cotangent(case, forward.x.shape))
 
     @property
     def parts(self) -> dict[str, Shape]:
@@ -118,7 +118,7 @@ class RmsNormBackwardInputs(NormBackwardInputs):
     def draw(cls, operation: str, case: VectorCase) -> Self:
         """Return the inputs that a case describes: those of the forward pass, and gradients of their palette."""
         forward = RmsNormInputs.draw(operation, case)
-        return cls(**vars(forward), grad_output=drawn_grad_output(case, forward.x.shape))
+        return cls(**vars(forward), grad_output=drawn_cotangent(case, forward.x.shape))
 
     @property
     def parts(self) -> dict[str, Shape]:

@@ -100,7 +100,7 @@ def _summed(trial: Trial[NormBackwardInputs], inputs: NormBackwardInputs, factor
 def equal_gradients(trial: Trial[LayerNormBackwardInputs]) -> Verdict:
     """Equal gradients of the components of each vector, with unit gain, leave the vectors without one."""
     plain = _plain(trial)
-    given = plain.with_grad_output(np.broadcast_to(plain.grad_output[..., :1], plain.x.shape).copy())
+    given = plain.with_cotangents(grad_output=np.broadcast_to(plain.grad_output[..., :1], plain.x.shape).copy())
     exact, part = trial.expected(given), given.part("grad_x")
     received = part(trial.output(given))
     return compare(np.zeros(received.shape), received, part(exact.allowed), part(exact.judged), "grad_x")

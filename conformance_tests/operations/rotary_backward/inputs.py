@@ -9,7 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_grad_output
+from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_cotangent
 from veriformer.conformance_tests.operations.rotary.cases import RotaryCase
 from veriformer.conformance_tests.operations.rotary.estimates import rotated
 from veriformer.conformance_tests.operations.rotary.inputs import DEFAULT_BASE, RotaryInputs
@@ -28,11 +28,11 @@ class RotaryBackwardInputs(SampledGradientInputs, RotaryInputs):
     def draw(cls, operation: str, case: RotaryCase) -> Self:
         """Return the inputs that a case describes; the gradients are of the vectors' palette."""
         forward = RotaryInputs.draw(operation, case)
-        return cls(**vars(forward), grad_output=drawn_grad_output(case, forward.x.shape))
+        return cls(**vars(forward), grad_output=drawn_cotangent(case, forward.x.shape))
 
     def both(self, index: tuple[Any, ...]) -> Self:
         """Return the vectors and gradients at an index."""
-        return self.with_x(self.x[index]).with_grad_output(self.grad_output[index])
+        return self.with_x(self.x[index]).with_cotangents(grad_output=self.grad_output[index])
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact gradients and their error bound.

@@ -53,7 +53,7 @@ def inverse(trial: Trial[RotaryBackwardInputs]) -> Verdict:
     keywords: dict[str, Any] = {"base": inputs.base or DEFAULT_BASE, "rotary_dim": inputs.rotary_dim}
     pairing: Any = trial.conventions["rotary_pairing"]
     turned = reference.rotary_embedding(inputs.grad_output, inputs.positions, pairing=pairing, **keywords)
-    given = inputs.with_grad_output(turned)
+    given = inputs.with_cotangents(grad_output=turned)
     # What the dtype cannot hold of the turned vectors is turned back too.
     lost = np.abs(given.grad_output - turned) + 4.0 * _OWN_ROUNDING * np.abs(turned)
     for_first, for_second = inputs.pairs(lost, trial.conventions)
@@ -75,7 +75,7 @@ def additive(trial: Trial[RotaryBackwardInputs]) -> Verdict:
     inputs = trial.inputs
     part = inputs.positions // 2
     halfway = replace(inputs, positions=part)
-    rest = replace(halfway.with_grad_output(trial.output(halfway)), positions=inputs.positions - part)
+    rest = replace(halfway.with_cotangents(grad_output=trial.output(halfway)), positions=inputs.positions - part)
     # What the first call rounded away turns with it, and stays as long: √2 of the error of one component.
     allowed = trial.allowed(inputs, rest) + np.sqrt(2.0) * trial.allowed(halfway)
     return compare(trial.output(inputs), trial.output(rest), allowed)

@@ -10,7 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.vectors import VectorCase
-from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_grad_output
+from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_cotangent
 from veriformer.conformance_tests.operations.softmax.inputs import SoftmaxInputs
 from veriformer.conformance_tests.operations.softmax_backward.bounds import softmax_backward_bound
 from veriformer.conformance_tests.rounding.precision import Precision
@@ -27,7 +27,7 @@ class SoftmaxBackwardInputs(SampledGradientInputs, SoftmaxInputs):
     def draw(cls, operation: str, case: VectorCase) -> Self:
         """Return the inputs that a case describes; the gradient of the weights is of the logits' palette."""
         forward = SoftmaxInputs.draw(operation, case)
-        return cls(**vars(forward), grad_output=drawn_grad_output(case, forward.x.shape))
+        return cls(**vars(forward), grad_output=drawn_cotangent(case, forward.x.shape))
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact gradient and its error bound."""

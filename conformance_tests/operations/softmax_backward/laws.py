@@ -33,7 +33,7 @@ judges("minus_infinity", space=_SEVERAL, operations=_SOFTMAX)(minus_infinity)
 def equal_gradients(trial: Trial[SoftmaxBackwardInputs]) -> Verdict:
     """The gradient of the first weight of each row, given to all of the row, leaves the logits without one."""
     inputs = trial.inputs
-    equal = inputs.with_grad_output(np.broadcast_to(inputs.grad_output[..., :1], inputs.x.shape))
+    equal = inputs.with_cotangents(grad_output=np.broadcast_to(inputs.grad_output[..., :1], inputs.x.shape))
     output = trial.output(equal)
     return compare(np.zeros(output.shape), output, trial.allowed(equal))
 
@@ -43,7 +43,7 @@ def permutation(trial: Trial[SoftmaxBackwardInputs]) -> Verdict:
     """Logits and gradients of their weights in another order give gradients in that order."""
     inputs = trial.inputs
     order = trial.permutation(inputs.x.shape[-1])
-    reordered = inputs.with_x(inputs.x[..., order]).with_grad_output(inputs.grad_output[..., order])
+    reordered = inputs.with_x(inputs.x[..., order]).with_cotangents(grad_output=inputs.grad_output[..., order])
     return trial.equal(inputs, reordered, of_first=lambda result: result[..., order])
 
 

@@ -9,7 +9,7 @@ from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
-from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
+from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, LogitsBackwardInputs
 from veriformer.conformance_tests.operations.attention_backward.laws.masks import no_gradient
 from veriformer.conformance_tests.operations.parts import agrees
 
@@ -44,7 +44,7 @@ _WINDOWED = replace(_SEVERAL, window="always")
     ),
     operations=BACKWARD,
 )
-def agrees_with_formula(trial: Trial[BackwardInputs]) -> Verdict:
+def agrees_with_formula(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """All gradients are the formula's."""
     return agrees(trial, trial.inputs)
 
@@ -54,9 +54,9 @@ def agrees_with_formula(trial: Trial[BackwardInputs]) -> Verdict:
     space=replace(_WINDOWED, lengths="equal", least_queries=3, least_keys=3),
     operations=BACKWARD,
 )
-def no_gradient_beyond(trial: Trial[BackwardInputs]) -> Verdict:
+def no_gradient_beyond(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """A loss on the last output alone gives no gradient to what its window does not have."""
-    inputs: BackwardInputs = replace(trial.inputs, window=(1, 1))
+    inputs: LogitsBackwardInputs = replace(trial.inputs, window=(1, 1))
     grad_output = np.zeros_like(inputs.grad_output)
     grad_output[:, :, -1] = inputs.grad_output[:, :, -1]
     beyond = inputs.not_shown(inputs.visible(trial.conventions)[:, :, -1:])

@@ -14,10 +14,9 @@ from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.laws.causality import with_padding as forward_with_padding
-from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
-from veriformer.conformance_tests.operations.attention_backward.laws.values import PARTS
+from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, LogitsBackwardInputs
 from veriformer.conformance_tests.operations.gradients import equal
-from veriformer.conformance_tests.operations.parts import agrees, worst
+from veriformer.conformance_tests.operations.parts import agrees, parts_of, worst
 
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes")
 _CAUSAL = AttentionSpace(causal="always", least_queries=2, least_keys=2)
@@ -25,14 +24,14 @@ _PADDED = AttentionSpace(mask="always", mask_kinds=("padding", "left_padding"), 
 
 
 @judges("mask.masked_keys", space=_PADDED, operations=BACKWARD)
-def masked_keys(trial: Trial[BackwardInputs]) -> Verdict:
+def masked_keys(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """Keys that no query may see have no gradient, and neither have their values."""
     inputs = trial.inputs
     return no_gradient(trial, inputs, inputs.unseen_keys(trial.conventions))
 
 
 @judges("causal.no_future_gradient", space=_CAUSAL, operations=BACKWARD)
-def no_future_gradient(trial: Trial[BackwardInputs]) -> Verdict:
+def no_future_gradient(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """A loss on the first half of the outputs gives no gradient to keys and values that only later queries see."""
     inputs = trial.inputs
     cut = inputs.query_length // 2
@@ -42,8 +41,8 @@ def no_future_gradient(trial: Trial[BackwardInputs]) -> Verdict:
     return no_gradient(trial, replace(inputs, grad_output=grad_output), later)
 
 
-def no_gradient(trial: Trial[BackwardInputs], inputs: BackwardInputs, where: Array) -> Verdict:
-    """Judge whether the gradients of keys and values at `where` (B, key/value heads, S) are zero."""
+def no_gradient(trial: Trial[LogitsBackwardInputs], inputs: LogitsBackwardInputs, where: Array) -> Verdict:
+    """Judge whether the gradients of keys, and of values, at `where` (B, key/value heads, S) are zero."""
     expected, output = trial.expected(inputs), trial.output(inputs)
 
     def judge(name: str) -> Verdict:
@@ -54,11 +53,11 @@ def no_gradient(trial: Trial[BackwardInputs], inputs: BackwardInputs, where: Arr
             np.where(where[..., None], 0.0, received), received, part(expected.allowed), judged, name, may_be_nan=False
         )
 
-    return worst(judge(name) for name in PARTS[1:])
+    return worst(judge(name) for name in inputs.parts if name != "grad_query")
 
 
 @judges("mask.masked_content", space=_PADDED, operations=BACKWARD)
-def masked_content(trial: Trial[BackwardInputs]) -> Verdict:
+def masked_content(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """Other content in keys that no query may see changes no gradient."""
     hidden = trial.inputs.unseen_keys(trial.conventions)
     return equal(trial, trial.inputs, trial.inputs.with_keys_replaced(hidden, 5.0))
@@ -75,7 +74,7 @@ def masked_content(trial: Trial[BackwardInputs]) -> Verdict:
     ),
     operations=BACKWARD,
 )
-def broadcast(trial: Trial[BackwardInputs]) -> Verdict:
+def broadcast(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """The expanded mask gives the same gradients as the short one."""
     inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
@@ -87,14 +86,14 @@ def broadcast(trial: Trial[BackwardInputs]) -> Verdict:
     space=AttentionSpace(mask="always", mask_kinds=("empty_rows",), mask_shapes=("full", "lengths", "shared_by_heads")),
     operations=BACKWARD,
 )
-def empty_row(trial: Trial[BackwardInputs]) -> Verdict:
+def empty_row(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """A query without a visible key has no gradient and adds to none, where its output is zero."""
     inputs = trial.inputs
     return _agrees_at_empty_rows(trial, inputs)
 
 
 @judges("causal.empty_row", space=replace(_CAUSAL, least_keys=1), operations=BACKWARD)
-def causal_empty_row(trial: Trial[BackwardInputs]) -> Verdict:
+def causal_empty_row(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """A query in front of the first key, where the flag is aligned to the last, has no gradient and adds to none."""
     inputs = trial.inputs
     # Fewer keys than queries, so that there is such a row; aligned to the first key the flag empties none.
@@ -102,13 +101,13 @@ def causal_empty_row(trial: Trial[BackwardInputs]) -> Verdict:
     return _agrees_at_empty_rows(trial, inputs)
 
 
-def _agrees_at_empty_rows(trial: Trial[BackwardInputs], inputs: BackwardInputs) -> Verdict:
+def _agrees_at_empty_rows(trial: Trial[LogitsBackwardInputs], inputs: LogitsBackwardInputs) -> Verdict:
     if trial.conventions["empty_row"] != "zeros" and inputs.empty_rows(trial.conventions).any():
         raise NotOffered("the output of a query that sees no key is not zero; its gradients are not compared")
     expected, output = trial.expected(inputs), trial.output(inputs)
-    parts = {name: inputs.part(name) for name in PARTS}
     return worst(
-        compare(part(expected.value), part(output), part(expected.allowed), None, name) for name, part in parts.items()
+        compare(part(expected.value), part(output), part(expected.allowed), None, name)
+        for name, part in parts_of(inputs).items()
     )
 
 
@@ -117,7 +116,7 @@ def _agrees_at_empty_rows(trial: Trial[BackwardInputs], inputs: BackwardInputs) 
     space=replace(_CAUSAL, mask="always", mask_kinds=("random", "padding")),
     operations=BACKWARD,
 )
-def with_padding(trial: Trial[BackwardInputs]) -> Verdict:
+def with_padding(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """The gradients are those over the keys that flag and mask both leave visible, as the convention says."""
     if trial.conventions["causal_with_mask"] == "rejects":
         return forward_with_padding(trial)
@@ -125,7 +124,7 @@ def with_padding(trial: Trial[BackwardInputs]) -> Verdict:
 
 
 @judges("causal.explicit_mask", space=_CAUSAL, operations=BACKWARD)
-def explicit_mask(trial: Trial[BackwardInputs]) -> Verdict:
+def explicit_mask(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """The explicit triangular mask gives the same gradients as the flag."""
     inputs = trial.inputs
     alignment = trial.conventions["causal_alignment"]
@@ -135,7 +134,7 @@ def explicit_mask(trial: Trial[BackwardInputs]) -> Verdict:
 
 
 @judges("batch.independence", space=replace(_ANY, least_batch=2), operations=BACKWARD)
-def batch_independence(trial: Trial[BackwardInputs]) -> Verdict:
+def batch_independence(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """The last sample has the same gradients in a batch with other content."""
     last = np.s_[-1:]
     return equal(
@@ -144,7 +143,7 @@ def batch_independence(trial: Trial[BackwardInputs]) -> Verdict:
 
 
 @judges("heads.independence", space=replace(_ANY, least_heads=2), operations=BACKWARD)
-def head_independence(trial: Trial[BackwardInputs]) -> Verdict:
+def head_independence(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """The last head, or group of heads, has the same gradients among heads with other content."""
     of_keys, of_queries = np.s_[:, -1:], np.s_[:, -trial.inputs.group_size :]
 
@@ -154,7 +153,7 @@ def head_independence(trial: Trial[BackwardInputs]) -> Verdict:
     return equal(trial, trial.inputs, _others_changed(trial.inputs, of_keys, of_queries), last, last)
 
 
-def _others_changed(inputs: BackwardInputs, kept: Any, kept_of_queries: Any = None) -> BackwardInputs:
+def _others_changed(inputs: LogitsBackwardInputs, kept: Any, kept_of_queries: Any = None) -> LogitsBackwardInputs:
     """Return inputs with other contents everywhere but at `kept`; the shapes stay, so nothing is compiled.
 
     Of what belongs to query heads other parts may be kept, `kept_of_queries`.
@@ -167,12 +166,12 @@ def _others_changed(inputs: BackwardInputs, kept: Any, kept_of_queries: Any = No
 
     of_queries = kept if kept_of_queries is None else kept_of_queries
     query, grad_output = changed(inputs.query, of_queries), changed(inputs.grad_output, of_queries)
-    key, value = changed(inputs.key, kept), changed(inputs.value, kept)
+    key, value = changed(inputs.key, kept), None if inputs.value is None else changed(inputs.value, kept)
     return replace(inputs, query=query, key=key, value=value, grad_output=grad_output)
 
 
 @judges("queries.permutation", space=AttentionSpace(mask="sometimes", least_queries=2), operations=BACKWARD)
-def query_permutation(trial: Trial[BackwardInputs]) -> Verdict:
+def query_permutation(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """Queries in another order have their gradients in that order; those of keys and values stay."""
     order = trial.permutation(trial.inputs.query_length)
 
@@ -183,7 +182,7 @@ def query_permutation(trial: Trial[BackwardInputs]) -> Verdict:
 
 
 @judges("keys.permutation", space=AttentionSpace(mask="sometimes", least_keys=2), operations=BACKWARD)
-def key_permutation(trial: Trial[BackwardInputs]) -> Verdict:
+def key_permutation(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """Keys and values in another order have their gradients in that order; those of the queries stay."""
     order = trial.permutation(trial.inputs.key_length)
 

@@ -11,22 +11,27 @@ from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
-from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, BackwardInputs
+from veriformer.conformance_tests.operations.attention_backward.inputs import (
+    BACKWARD,
+    WITH_VALUES,
+    BackwardInputs,
+    LogitsBackwardInputs,
+)
 from veriformer.conformance_tests.operations.gradients import linear, within, without_grad_output
-from veriformer.conformance_tests.operations.parts import agrees, agrees_in, worst
+from veriformer.conformance_tests.operations.parts import agrees, agrees_in, parts_of, worst
 
-PARTS = ("grad_query", "grad_key", "grad_value")
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes", least_keys=2)
 # Softmax differentiated through (Σ exp)² overflows float16 from 256 equal logits on.
 _MANY = 300
 
 
-for _name in PARTS:
+for _name in ("grad_query", "grad_key"):
     judges(_name, space=_ANY, operations=BACKWARD)(agrees_in(_name))
+judges("grad_value", space=_ANY, operations=WITH_VALUES)(agrees_in("grad_value"))
 
 
 @judges("explicit_scale", space=replace(_ANY, scale="always"), operations=BACKWARD)
-@judges("value_width", space=AttentionSpace(widths="unequal"), operations=BACKWARD)
+@judges("value_width", space=AttentionSpace(widths="unequal"), operations=WITH_VALUES)
 @judges(
     "large_logits",
     space=replace(_ANY, amplitudes=(10, 30), palettes=("integers", "normal", "offset")),
@@ -38,7 +43,7 @@ for _name in PARTS:
     space=AttentionSpace(causal="always", lengths="unequal", least_queries=2, least_keys=2),
     operations=BACKWARD,
 )
-def agrees_with_formula(trial: Trial[BackwardInputs]) -> Verdict:
+def agrees_with_formula(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """All gradients are the formula's."""
     return agrees(trial, trial.inputs)
 
@@ -48,44 +53,50 @@ def agrees_with_formula(trial: Trial[BackwardInputs]) -> Verdict:
     space=AttentionSpace(keys=_MANY, queries=2, heads=1, amplitudes=(1,)),
     operations=BACKWARD,
 )
-def many_keys(trial: Trial[BackwardInputs]) -> Verdict:
-    """Hundreds of equal keys with equal values give the query no gradient."""
+def many_keys(trial: Trial[LogitsBackwardInputs]) -> Verdict:
+    """Hundreds of equal keys, with equal values if there are any, give the query no gradient."""
     inputs = trial.inputs
-    inputs = replace(inputs, key=np.ones_like(inputs.key), value=np.ones_like(inputs.value))
+    value = None if inputs.value is None else np.ones_like(inputs.value)
+    inputs = replace(inputs, key=np.ones_like(inputs.key), value=value)
     part, expected = inputs.part("grad_query"), trial.expected(inputs)
     received = part(trial.output(inputs))
     return compare(np.zeros(received.shape), received, part(expected.allowed), None, "grad_query")
 
 
 @judges("single_key", space=AttentionSpace(keys=1), operations=BACKWARD)
-def single_key(trial: Trial[BackwardInputs]) -> Verdict:
-    """The one value gets the sum of the outputs' gradients, the one key and the queries get none."""
+def single_key(trial: Trial[LogitsBackwardInputs]) -> Verdict:
+    """The one value, if any, gets the sum of the outputs' gradients, the one key and the queries get none."""
     inputs = trial.inputs
     expected, output = trial.expected(inputs), trial.output(inputs)
-    gradients = {
-        "grad_query": np.zeros(inputs.query.shape),
-        "grad_key": np.zeros(inputs.key.shape),
-        "grad_value": of_groups(inputs, inputs.grad_output.sum(axis=2, keepdims=True)),
-    }
-    parts = {name: inputs.part(name) for name in PARTS}
+    gradients = {name: np.zeros(shape) for name, shape in inputs.parts.items()}
+    if inputs.value is not None:
+        gradients["grad_value"] = of_groups(inputs, inputs.grad_output.sum(axis=2, keepdims=True))
     return worst(
-        compare(gradients[name], part(output), part(expected.allowed), None, name) for name, part in parts.items()
+        compare(gradients[name], part(output), part(expected.allowed), None, name)
+        for name, part in parts_of(inputs).items()
     )
 
 
-@judges("values.equal", space=_ANY, operations=BACKWARD)
+@judges("values.equal", space=_ANY, operations=WITH_VALUES)
 def equal_values(trial: Trial[BackwardInputs]) -> Verdict:
     """Equal values leave queries and keys without a gradient."""
     inputs = trial.inputs
-    inputs = replace(inputs, value=np.broadcast_to(inputs.value[:, :, :1], inputs.value.shape).copy())
-    expected, output = trial.expected(inputs), trial.output(inputs)
+    equal = np.broadcast_to(inputs.value[:, :, :1], inputs.value.shape).copy()
+    return no_gradient_of_logits(trial, replace(inputs, value=equal))
 
-    def judge(name: str) -> Verdict:
-        part = inputs.part(name)
-        received = part(output)
-        return compare(np.zeros(received.shape), received, part(expected.allowed), part(expected.judged), name)
 
-    return worst(judge(name) for name in PARTS[:2])
+def no_gradient_of_logits(trial: Trial[LogitsBackwardInputs], inputs: LogitsBackwardInputs) -> Verdict:
+    """Judge whether neither queries nor keys have a gradient."""
+    output, judged = trial.output(inputs), trial.expected(inputs).judged
+
+    def judge(error: Array) -> Verdict:
+        return worst(
+            compare(np.zeros(inputs.parts[name]), part(output), part(error), part(judged), name)
+            for name, part in parts_of(inputs).items()
+            if name != "grad_value"
+        )
+
+    return within(trial, (inputs,), judge)
 
 
 judges("grad_output.linear", space=replace(_ANY, palettes=EXACT_PALETTES), operations=BACKWARD)(linear)
@@ -93,25 +104,25 @@ judges("grad_output.zero", space=_ANY, operations=BACKWARD)(without_grad_output)
 
 
 @judges("keys.sum_to_zero", space=_ANY, operations=BACKWARD)
-def keys_sum_to_zero(trial: Trial[BackwardInputs]) -> Verdict:
+def keys_sum_to_zero(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """The gradients of the keys of each head add up to zero."""
     inputs = trial.inputs
     return _sums_to(trial, "grad_key", np.zeros((*inputs.key.shape[:2], inputs.key.shape[-1])))
 
 
-@judges("values.sum", space=_ANY, operations=BACKWARD)
-def values_sum(trial: Trial[BackwardInputs]) -> Verdict:
+@judges("values.sum", space=_ANY, operations=WITH_VALUES)
+def values_sum(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """The gradients of the values of each head add up to those of the outputs of its group."""
     return _sums_to(trial, "grad_value", of_groups(trial.inputs, trial.inputs.grad_output.sum(axis=2)))
 
 
-def of_groups(inputs: BackwardInputs, of_heads: Array) -> Array:
+def of_groups(inputs: LogitsBackwardInputs, of_heads: Array) -> Array:
     """Return the sums of what belongs to query heads (B, H, …) over each group, (B, key/value heads, …)."""
     batch, _, *rest = of_heads.shape
     return np.asarray(of_heads.reshape(batch, -1, inputs.group_size, *rest).sum(axis=2))
 
 
-def _sums_to(trial: Trial[BackwardInputs], name: str, expected: Array) -> Verdict:
+def _sums_to(trial: Trial[LogitsBackwardInputs], name: str, expected: Array) -> Verdict:
     """Judge whether one gradient, summed over keys, is what is expected."""
     inputs = trial.inputs
     part = inputs.part(name)
@@ -126,7 +137,7 @@ def _sums_to(trial: Trial[BackwardInputs], name: str, expected: Array) -> Verdic
 
 
 @judges("equal_shares", space=_ANY, operations=BACKWARD)
-def equal_shares(trial: Trial[BackwardInputs]) -> Verdict:
+def equal_shares(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """Queries times their gradients and keys times theirs add up to the same in each head, or group."""
     inputs = trial.inputs
     output, judged = trial.output(inputs), trial.expected(inputs).judged

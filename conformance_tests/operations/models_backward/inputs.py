@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
 from veriformer.conformance_tests.operations.gradients import GradientInputs
@@ -29,10 +32,10 @@ from veriformer.reference import ModelConventions
 _CONVENTIONS = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
 
 
-def shapes_in(tree: Any, path: str = "") -> dict[str, Shape]:
-    """Return the shape of each array of a tree of records and lists, by its dotted path."""
+def arrays_of(tree: Any, path: str = "") -> dict[str, Array]:
+    """Return each array of a tree of records and lists, by its dotted path."""
     if isinstance(tree, np.ndarray):
-        return {path: tree.shape}
+        return {path: tree}
     if is_dataclass(tree):
         members = [(member.name, getattr(tree, member.name)) for member in fields(tree)]
     elif isinstance(tree, list | tuple):
@@ -40,10 +43,14 @@ def shapes_in(tree: Any, path: str = "") -> dict[str, Shape]:
     else:
         return {}
     return {
-        found: shape
+        found: array
         for name, one in members
-        for found, shape in shapes_in(one, f"{path}.{name}" if path else name).items()
+        for found, array in arrays_of(one, f"{path}.{name}" if path else name).items()
     }
+
+
+def _chosen(conventions: Conventions) -> ModelConventions:
+    return ModelConventions(**{name: conventions[name] for name in _CONVENTIONS})
 
 
 def _drawn(case: ModelCase, shape: Shape) -> Array:
@@ -60,18 +67,18 @@ class ModelBackwardInputs(SeveralResults, GradientInputs):
     """
 
     def _gradients(self, conventions: Conventions) -> Gradients:
+        """Return the gradients with their error bounds."""
         raise NotImplementedError
 
     def _parts_of(self, conventions: Conventions) -> ModelGradients:
-        chosen = ModelConventions(**{name: conventions[name] for name in _CONVENTIONS})
         model: Any = self
-        return ModelGradients(ModelEstimates(model.config, chosen, Precision.of(self.dtype)))
+        return ModelGradients(ModelEstimates(model.config, _chosen(conventions), Precision.of(self.dtype)))
 
-    @property
+    @cached_property
     def parts(self) -> dict[str, Shape]:
         """The gradients, each with the shape of its weight."""
         model: Any = self
-        return {f"grad_{path}": shape for path, shape in shapes_in(model.weights).items()}
+        return {f"grad_{path}": array.shape for path, array in arrays_of(model.weights).items()}
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact gradients and their error bounds, one after the other.
@@ -79,15 +86,18 @@ class ModelBackwardInputs(SeveralResults, GradientInputs):
         With eps outside the root the deviation of a vector of equal components has no derivative, and little is known
         of one nearby: nothing is judged then.
         """
-        found, precision = self._gradients(conventions), Precision.of(self.dtype)
         judged = conventions["layer_norm_eps"] == "inside_root"
-        estimates = (found[name.removeprefix("grad_")] for name in self.parts)
-        return self.joined(
-            *(
-                Expected(one.value, one.error * precision.with_reference, np.full(one.value.shape, judged))
-                for one in estimates
-            )
-        )
+        backward = getattr(reference, self.operation)
+        gradients = arrays_of(backward(**self.arguments(), conventions=_chosen(conventions)))
+        paths = [name.removeprefix("grad_") for name in self.parts]
+
+        def bounds() -> list[Array]:
+            found = self._gradients(conventions)
+            return [found[path].error for path in paths]
+
+        values = [gradients[path] for path in paths]
+        every = [np.full(value.shape, judged) for value in values]
+        return bounded_parts(values, bounds, Precision.of(self.dtype), self.dtype, every)
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of an implementation that sees every token: see `Trial.equal`."""

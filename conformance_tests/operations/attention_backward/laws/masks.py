@@ -49,10 +49,8 @@ def no_gradient(trial: Trial[BackwardInputs], inputs: BackwardInputs, where: Arr
     def judge(name: str) -> Verdict:
         part = inputs.part(name)
         received = part(output)
-        judged = part(expected.judged) & where[..., None]
-        return compare(
-            np.where(where[..., None], 0.0, received), received, part(expected.allowed), judged, name, may_be_nan=False
-        )
+        judged, wanted = part(expected.judged) & where[..., None], np.where(where[..., None], 0.0, received)
+        return trial.within(wanted, received, lambda bound: part(bound(inputs)), judged, name, may_be_nan=False)
 
     return worst(judge(name) for name in PARTS[1:])
 
@@ -107,8 +105,10 @@ def _agrees_at_empty_rows(trial: Trial[BackwardInputs], inputs: BackwardInputs) 
         raise NotOffered("the output of a query that sees no key is not zero; its gradients are not compared")
     expected, output = trial.expected(inputs), trial.output(inputs)
     parts = {name: inputs.part(name) for name in PARTS}
-    return worst(
-        compare(part(expected.value), part(output), part(expected.allowed), None, name) for name, part in parts.items()
+    return trial.within_bounds(
+        lambda bound: worst(
+            compare(part(expected.value), part(output), part(bound(inputs)), None, name) for name, part in parts.items()
+        )
     )
 
 

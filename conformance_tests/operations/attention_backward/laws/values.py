@@ -52,24 +52,28 @@ def many_keys(trial: Trial[BackwardInputs]) -> Verdict:
     """Hundreds of equal keys with equal values give the query no gradient."""
     inputs = trial.inputs
     inputs = replace(inputs, key=np.ones_like(inputs.key), value=np.ones_like(inputs.value))
-    part, expected = inputs.part("grad_query"), trial.expected(inputs)
+    part = inputs.part("grad_query")
     received = part(trial.output(inputs))
-    return compare(np.zeros(received.shape), received, part(expected.allowed), None, "grad_query")
+    trial.expected(inputs)
+    return trial.within(np.zeros(received.shape), received, lambda bound: part(bound(inputs)), None, "grad_query")
 
 
 @judges("single_key", space=AttentionSpace(keys=1), operations=BACKWARD)
 def single_key(trial: Trial[BackwardInputs]) -> Verdict:
     """The one value gets the sum of the outputs' gradients, the one key and the queries get none."""
     inputs = trial.inputs
-    expected, output = trial.expected(inputs), trial.output(inputs)
+    output = trial.output(inputs)
     gradients = {
         "grad_query": np.zeros(inputs.query.shape),
         "grad_key": np.zeros(inputs.key.shape),
         "grad_value": of_groups(inputs, inputs.grad_output.sum(axis=2, keepdims=True)),
     }
     parts = {name: inputs.part(name) for name in PARTS}
-    return worst(
-        compare(gradients[name], part(output), part(expected.allowed), None, name) for name, part in parts.items()
+    trial.expected(inputs)
+    return trial.within_bounds(
+        lambda bound: worst(
+            compare(gradients[name], part(output), part(bound(inputs)), None, name) for name, part in parts.items()
+        )
     )
 
 
@@ -82,8 +86,8 @@ def equal_values(trial: Trial[BackwardInputs]) -> Verdict:
 
     def judge(name: str) -> Verdict:
         part = inputs.part(name)
-        received = part(output)
-        return compare(np.zeros(received.shape), received, part(expected.allowed), part(expected.judged), name)
+        zeros, judged = np.zeros(inputs.parts[name]), part(expected.judged)
+        return trial.within(zeros, part(output), lambda bound: part(bound(inputs)), judged, name)
 
     return worst(judge(name) for name in PARTS[:2])
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 from veriformer.adapters.errors import LoadError, NotDifferentiable, UnsupportedDtype
 
+_KINDS: dict[str, Literal["bool", "int", "float"]] = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 _SIMPLE_KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
 
 
@@ -57,7 +59,7 @@ class NumPyArrays:
 
     def dtype_name(self, value: Any) -> str:
         """Return the dtype's name: that of the memory, whatever a subclass says of itself."""
-        return str(np.asarray(value).dtype.name)
+        return _name(np.asarray(value).dtype)
 
     def strided(self, array: np.ndarray) -> np.ndarray:
         """Return a transposed view of every second element of a larger buffer."""
@@ -89,6 +91,11 @@ class NumPyArrays:
         """Do nothing: NumPy's threads are those of its BLAS, which are set before it is imported."""
 
 
+@cache
+def _name(dtype: np.dtype) -> str:
+    return str(dtype.name)
+
+
 def widened(array: np.ndarray) -> np.ndarray:
     """Return a copy as float64, bool or int64; TypeError for any other kind of element."""
     target = _SIMPLE_KINDS.get(array.dtype.kind)
@@ -106,10 +113,10 @@ def _target_dtype(framework: NumPyArrays, array: np.ndarray, dtype: str | None) 
 
 def simple_kind(array: np.ndarray) -> Literal["bool", "int", "float"]:
     """Return which of the three kinds of argument an array is; TypeError for any other kind of element."""
-    kinds: dict[str, Literal["bool", "int", "float"]] = {"b": "bool", "i": "int", "u": "int", "f": "float"}
-    if array.dtype.kind not in kinds:
+    kind = _KINDS.get(array.dtype.kind)
+    if kind is None:
         raise TypeError(f"an argument must be float, int or bool, not {array.dtype.name}")
-    return kinds[array.dtype.kind]
+    return kind
 
 
 def checked_dtype(dtype: str | None, dtypes: tuple[str, ...], missing: Callable[[str], str]) -> str:

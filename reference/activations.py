@@ -109,4 +109,4 @@ def _logistic_gate(x: Float64[Array, "*shape"], slope: float | Float64[Array, "*
 
 def _erfc(x: Float64[Array, "*shape"]) -> Float64[Array, "*shape"]:
     # NumPy has no error function; the standard library's is correct to the last digits, one number at a time.
-    return np.asarray(np.frompyfunc(math.erfc, 1, 1)(x), dtype=np.float64)
+    return np.fromiter(map(math.erfc, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)

@@ -191,13 +191,13 @@ def weighted_sum(
     Source: Vaswani et al. 2017, section 3.2.1, equation 1.
     """
     finite = np.isfinite(value)
-    total = weights @ np.where(finite, value, 0.0)
-    if not finite.all():
-        # 0 · NaN is NaN: values that are not finite are added separately, and only where they are included.
-        with np.errstate(invalid="ignore"):
-            products = weights[..., None] * value[:, :, None]
-            total = total + np.where(included[..., None] & ~finite[:, :, None], products, 0.0).sum(axis=-2)
-    return np.asarray(total)
+    if finite.all():
+        return np.asarray(weights @ value)
+    # 0 · NaN is NaN: values that are not finite are added separately, and only where they are included.
+    with np.errstate(invalid="ignore"):
+        products = weights[..., None] * value[:, :, None]
+        others = np.where(included[..., None] & ~finite[:, :, None], products, 0.0).sum(axis=-2)
+    return np.asarray(weights @ np.where(finite, value, 0.0) + others)
 
 
 def _scale(scale: float | None, width: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from numbers import Integral
 from typing import Any, get_args
 
@@ -14,6 +15,8 @@ Sizes = dict[str, int]
 def as_float64(name: str, numbers: Any) -> Float64[Array, "*shape"]:
     """Return `numbers` in double precision; ValueError when they are not real numbers."""
     array = np.asarray(numbers)
+    if array.dtype.char == "d":
+        return array
     if array.dtype.kind in "cOSUmM":
         raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}; convert it to a float dtype")
     return array.astype(np.float64, copy=False)
@@ -26,19 +29,24 @@ def as_axes(name: str, numbers: Any, axes: str, sizes: Sizes) -> Float64[Array, 
     Raises ValueError when the rank is wrong or an axis differs from what `sizes` says.
     """
     array = as_float64(name, numbers)
-    names = axes.split()
-    if array.ndim != len(names):
+    names, shape = _split(axes), array.shape
+    if len(shape) != len(names):
         raise ValueError(
             f"{name} must have {len(names)} axes ({', '.join(names)}); got shape {array.shape} with {array.ndim}; "
             "reshape it"
         )
-    for axis, length in zip(names, array.shape, strict=True):
+    for axis, length in zip(names, shape):  # noqa: B905, as many as there are names
         if sizes.setdefault(axis, length) != length:
             raise ValueError(
                 f"{name} must have shape ({', '.join(names)}) with {axis} = {sizes[axis]} as in the other arguments; "
                 f"got shape {array.shape} with {axis} = {length}; pass arrays that agree in {axis}"
             )
     return array
+
+
+@cache
+def _split(axes: str) -> tuple[str, ...]:
+    return tuple(axes.split())
 
 
 def as_grad_output(grad_output: Any, shape: tuple[int, ...]) -> Float64[Array, "*shape"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from veriformer.adapters.sequences import Step
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 _APART = ("operation", "dtype", "drawn")
+
+
+@cache
+def _names_of(kind: type[Inputs]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cast("type[DataclassInstance]", kind)) if field.name not in _APART)
 
 
 class Inputs(ABC):
@@ -41,8 +47,8 @@ class Inputs(ABC):
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the call, by the interface's names: the members that are not None."""
-        names = (field.name for field in fields(cast("DataclassInstance", self)) if field.name not in _APART)
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        members = ((name, getattr(self, name)) for name in _names_of(type(self)))
+        return {name: value for name, value in members if value is not None}
 
     @property
     @abstractmethod

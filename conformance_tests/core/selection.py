@@ -25,6 +25,20 @@ _SHARES = {
     "training_steps": 4,
     **dict.fromkeys(("encoder_layer_backward", "decoder_layer_backward", "multi_head_attention_backward"), 2),
 }
+# What a backward pass obeys or breaks whatever the values are is tried on half as many cases.
+_OF_ANY_VALUES = frozenset(
+    (
+        "shape",
+        "dtype",
+        "inputs_unchanged",
+        "same_call_same_answer",
+        "history_independence",
+        "memory_layout",
+        "grad_output.linear",
+        "grad_output.zero",
+        "samples.additive",
+    )
+)
 
 
 class UnknownName(ValueError):
@@ -68,9 +82,12 @@ class Selection:
         """How many calls each law has where a call is costly and can carry many cases."""
         return min(BATCHES[self.effort], self.cases or BATCHES[self.effort])
 
-    def examples_of(self, operation: str) -> int:
-        """Return how many cases each law of an operation is tried on: a whole model has half as many, or fewer."""
-        return max(self.examples // _SHARES.get(operation, 1), 2)
+    def examples_of(self, operation: str, key: str = "") -> int:
+        """Return how many cases the law of a key is tried on, by default a law of values: of a whole model half, or
+        fewer, and half of these if it is a law of a backward pass in which values count for little.
+        """
+        halved = key in _OF_ANY_VALUES and bool(OPERATIONS[operation].forward)
+        return max(self.examples // (share_of(operation) * (2 if halved else 1)), 2)
 
     @property
     def reach(self) -> int:
@@ -81,6 +98,11 @@ class Selection:
     def pool(self) -> int:
         """How many combinations of sizes each law is tried on, where every one is compiled."""
         return COMPILATIONS[self.effort]
+
+
+def share_of(operation: str) -> int:
+    """Return how many times fewer cases an operation has than others."""
+    return _SHARES.get(operation, 1)
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from itertools import accumulate
 from math import prod
 
 from veriformer.adapters.results import join
@@ -32,14 +33,17 @@ class SeveralResults(Inputs):
 
     def part(self, name: str) -> Callable[[Array], Array]:
         """Return the function that takes one part, in its own shape, out of a joined result."""
-        start = 0
-        for other, shape in self.parts.items():
-            if other == name:
-                break
-            start += prod(shape)
-        else:
-            raise KeyError(f"the result has no part {name!r}; it has {', '.join(self.parts)}")
-        return lambda joined: joined[start : start + prod(shape)].reshape(shape)
+        every = self.each_part()
+        if name not in every:
+            raise KeyError(f"the result has no part {name!r}; it has {', '.join(every)}")
+        return every[name]
+
+    def each_part(self) -> dict[str, Callable[[Array], Array]]:
+        """Return these functions for all parts, by name."""
+        shapes = self.parts
+        ends = list(accumulate(map(prod, shapes.values())))
+        places = zip(shapes.items(), (0, *ends), ends, strict=False)
+        return {name: _taking(slice(start, end), shape) for (name, shape), start, end in places}
 
     def joined(self, *parts: Expected) -> Expected:
         """Return the expected result from those of its parts."""
@@ -48,3 +52,7 @@ class SeveralResults(Inputs):
             join([part.allowed for part in parts]),
             join([part.judged for part in parts]),
         )
+
+
+def _taking(place: slice, shape: Shape) -> Callable[[Array], Array]:
+    return lambda joined: joined[place].reshape(shape)

@@ -268,8 +268,10 @@ class Subject:
         return arguments | reordered
 
     def _ungrouped(self, value: Array, inputs: Inputs) -> Array:
+        if not self._tiles:
+            return value
         arguments = inputs.arguments()
-        if not self._tiles or "key" not in arguments:
+        if "key" not in arguments:
             return value
         order = np.argsort(_tiled_order(arguments["query"].shape[1], arguments["key"].shape[1]))
         if not isinstance(inputs, SeveralResults):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -84,8 +84,14 @@ class Trial(Generic[InputsT]):
         *,
         may_be_nan: bool = True,
     ) -> Verdict:
-        """Judge whether two arrays agree within the value of `allowed` on the error bounds of calls. If a bound is
-        costly, its cheaper parts are tried first; they suffice for most correct results.
+        """Judge whether two arrays agree within `allowed`, a function of the error bounds of calls: `within_bounds`."""
+        return self.within_bounds(
+            lambda bound: compare(first, second, allowed(bound), judged, note, may_be_nan=may_be_nan)
+        )
+
+    def within_bounds(self, judge: Callable[[Bound], Verdict]) -> Verdict:
+        """Return the verdict of `judge` on the error bounds of calls that are expected already. If a bound is costly,
+        its cheaper parts are tried first; they suffice for most correct results.
         """
 
         def at(level: int) -> Bound:
@@ -93,10 +99,11 @@ class Trial(Generic[InputsT]):
 
         levels = max((len(expected.floors) for _, expected in self._expected.values()), default=0)
         for level in range(levels):
-            verdict = compare(first, second, allowed(at(level)), judged, note, may_be_nan=may_be_nan)
+            verdict = judge(at(level))
             if verdict.holds:
-                return verdict
-        return compare(first, second, allowed(at(levels)), judged, note, may_be_nan=may_be_nan)
+                # As a fraction of the whole bound the error is not known, and less than that of a part of it.
+                return replace(verdict, excess=0.0)
+        return judge(at(levels))
 
     def equal(
         self,

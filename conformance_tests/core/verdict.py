@@ -40,8 +40,10 @@ def compare(
     """
     expected = np.asarray(expected, dtype=np.float64)
     actual = np.asarray(actual, dtype=np.float64)
+    if expected.shape == actual.shape and (expected == actual).all():
+        return Verdict(True, expected, actual, np.zeros(expected.shape, dtype=bool), 0.0, note)
     judged = np.ones(expected.shape, dtype=bool) if judged is None else judged
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         error = np.abs(actual - expected)
         same = (actual == expected) | (may_be_nan & np.isnan(actual) & np.isnan(expected))
         wrong = judged & ~same & ~(error <= allowed)

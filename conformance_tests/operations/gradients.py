@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs, Shape
-from veriformer.conformance_tests.core.trial import Trial
+from veriformer.conformance_tests.core.trial import Bound, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.case import BatchableCase
@@ -71,46 +71,44 @@ def equal(
     of_second: Selection = lambda _, part: part,
 ) -> Verdict:
     """Judge gradient by gradient whether two calls agree, as `Trial.equal` does."""
-    exact = trial.expected(first), trial.expected(second)
     outputs = trial.output(first), trial.output(second)
     parts = parts_of(first), parts_of(second)
 
-    def judge(name: str, *looser: Array) -> Verdict:
-        def taken(arrays: tuple[Array, ...]) -> tuple[Array, Array]:
-            return of_first(name, parts[0][name](arrays[0])), of_second(name, parts[1][name](arrays[1]))
+    def taken(name: str, arrays: tuple[Array, ...]) -> tuple[Array, Array]:
+        return of_first(name, parts[0][name](arrays[0])), of_second(name, parts[1][name](arrays[1]))
 
-        one, other = taken(outputs)
-        judged = np.logical_and(*taken((exact[0].judged, exact[1].judged)))
-        allowed = np.add(*taken((exact[0].allowed, exact[1].allowed)))
-        if looser:
-            allowed = allowed + np.add(*taken(looser))
-        return compare(one, other, allowed, judged, name, may_be_nan=False)
+    if all(np.array_equal(*taken(name, outputs)) for name in parts[0]):
+        # Equal to the last bit: how much they might have differed need not be known.
+        return worst(compare(*pair, np.zeros(pair[0].shape)) for pair in (taken(name, outputs) for name in parts[0]))
+    judged = trial.expected(first).judged, trial.expected(second).judged
 
-    verdict = worst(judge(name) for name in parts[0])
-    if verdict.holds:
-        return verdict
-    # A law about symmetry must not fail for the rounding of an implementation whose mask or scale is wrong.
-    looser = first.loosest_error(trial.conventions), second.loosest_error(trial.conventions)
-    return worst(judge(name, *looser) for name in parts[0])
+    def judge(*errors: Array) -> Verdict:
+        def of_part(name: str) -> Verdict:
+            allowed, counted = np.add(*taken(name, errors)), np.logical_and(*taken(name, judged))
+            return compare(*taken(name, outputs), allowed, counted, name, may_be_nan=False)
+
+        return worst(map(of_part, parts[0]))
+
+    return within(trial, (first, second), judge)
 
 
 def added_up(trial: Trial[GradientInputs], shares: Iterable[GradientInputs], names: Iterable[str]) -> Verdict:
     """Judge whether some gradients of two shares of a case add up to those of the whole."""
     whole = trial.inputs
-    found = [(parts_of(one), trial.output(one), trial.expected(one)) for one in (*shares, whole)]
+    found = [(one, parts_of(one), trial.output(one), trial.expected(one)) for one in (*shares, whole)]
 
-    def judge(name: str) -> Verdict:
-        (a, b, total), errors = (
-            [parts[name](array) for parts, array in chosen]
-            for chosen in (
-                [(parts, output) for parts, output, _ in found],
-                [(parts, expected.allowed) for parts, _, expected in found],
+    def judge(bound: Bound, name: str) -> Verdict:
+        (a, b, total), errors, judged = (
+            [parts[name](array) for (_, parts, *_), array in zip(found, arrays, strict=True)]
+            for arrays in (
+                [output for _, _, output, _ in found],
+                [bound(one) for one, *_ in found],
+                [expected.judged for *_, expected in found],
             )
         )
-        judged = np.logical_and.reduce([parts[name](expected.judged) for parts, _, expected in found])
-        return compare(a + b, total, np.add.reduce(errors), judged, name, may_be_nan=False)
+        return compare(a + b, total, np.add.reduce(errors), np.logical_and.reduce(judged), name, may_be_nan=False)
 
-    return worst(map(judge, names))
+    return trial.within_bounds(lambda bound: worst(judge(bound, name) for name in names))
 
 
 def within(trial: Trial[GradientInputs], inputs: Iterable[GradientInputs], judge: Callable[..., Verdict]) -> Verdict:
@@ -119,10 +117,12 @@ def within(trial: Trial[GradientInputs], inputs: Iterable[GradientInputs], judge
     does not judge an error of all of them.
     """
     given = tuple(inputs)
-    errors = [trial.allowed(one) for one in given]
-    verdict = judge(*errors)
+    for one in given:
+        trial.expected(one)
+    verdict = trial.within_bounds(lambda bound: judge(*(bound(one) for one in given)))
     if verdict.holds:
         return verdict
+    errors = [trial.allowed(one) for one in given]
     return judge(*(error + one.loosest_error(trial.conventions) for error, one in zip(errors, given, strict=True)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.several_results import SeveralResults
-from veriformer.conformance_tests.core.trial import Trial, everything
+from veriformer.conformance_tests.core.trial import Bound, Trial, everything
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 
@@ -16,7 +16,7 @@ Part = Callable[[Array], Array]
 def parts_of(inputs: Inputs) -> Mapping[str, Part]:
     """Return what takes each array out of a result, by its name; the whole result if it is one array."""
     if isinstance(inputs, SeveralResults):
-        return {name: inputs.part(name) for name in inputs.parts}
+        return inputs.each_part()
     return {"": everything}
 
 
@@ -32,11 +32,15 @@ def agrees(trial: Trial[Inputs], inputs: Inputs, *names: str) -> Verdict:
     expected, output = trial.expected(inputs), trial.output(inputs)
     parts = parts_of(inputs)
 
-    def judge(name: str) -> Verdict:
-        part = parts[name]
-        return compare(part(expected.value), part(output), part(expected.allowed), part(expected.judged), name)
+    def judge(bound: Bound) -> Verdict:
+        allowed = bound(inputs)
+        return worst(
+            compare(part(expected.value), part(output), part(allowed), part(expected.judged), name)
+            for name, part in parts.items()
+            if not names or name in names
+        )
 
-    return worst(judge(name) for name in names or parts)
+    return trial.within_bounds(judge)
 
 
 def agrees_in(*names: str) -> Callable[[Trial[Inputs]], Verdict]:

@@ -177,4 +177,4 @@ def _cases(law: Law, selection: Selection) -> int:
     operation = law.statement.operation.name
     ordinary = None if isinstance(law.space, NoSpace) else suite_of(operation).ordinary
     costly = isinstance(ordinary, BatchableCase) and ordinary.is_costly
-    return selection.batches if costly and law.batched else selection.examples_of(operation)
+    return selection.batches if costly and law.batched else selection.examples_of(operation, law.statement.claim.key)

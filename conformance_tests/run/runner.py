@@ -217,7 +217,7 @@ class Run:
     def search(self, law: Law, profile: Profile) -> Search:
         """Return the search for a case on which a law fails, under the conventions of a profile."""
         seed = self._seed(law)
-        examples = self.selection.examples_of(law.statement.operation.name)
+        examples = self.selection.examples_of(law.statement.operation.name, law.statement.claim.key)
         if law.statement.operation.is_black_box:
             examples = affordable(law.space, self.implementation.black_box, examples)
         limits = replace(self._limits(profile, seed), turn=turns()[law.id])

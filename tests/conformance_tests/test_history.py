@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests import Report, check
+from veriformer.conformance_tests.core.first_calls import FirstCalls
 
 Array = np.ndarray
 
@@ -70,3 +71,14 @@ def test_what_answers_alike_twice_in_a_row_is_not_called_random() -> None:
     assert statuses(report) == {laws[0]: "passed", laws[1]: "failed"}
     named = {slug for one in report.diagnoses for suspect in one.suspects for slug in suspect.mistakes}
     assert "dropout_active_in_eval" not in named
+
+
+def test_of_costly_backward_passes_fewer_first_calls_are_kept() -> None:
+    kept = {}
+    for operation in ("encoder_backward", "encoder", "gelu_backward"):
+        calls = FirstCalls()
+        for _ in range(200):
+            calls.add(SimpleNamespace(operation=operation), {}, np.zeros(3))
+        kept[operation] = len(calls.kept)
+        assert calls.made == 200
+    assert kept == {"encoder_backward": 25, "encoder": 100, "gelu_backward": 100}

@@ -10,12 +10,25 @@ import pytest
 from veriformer import reference
 from veriformer.adapters.errors import LoadError
 from veriformer.conformance_tests import Report, check
+from veriformer.conformance_tests.core import selection as selection_module
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.selection import BATCHES, EXAMPLES, Selection, UnknownName
 from veriformer.conformance_tests.mistakes.files import read_json
 from veriformer.spec.laws import LAWS
 
 Array = np.ndarray
+
+
+def test_backward_passes_have_fewer_cases_of_laws_in_which_values_count_for_little() -> None:
+    selection = Selection()
+    assert selection.examples_of("gelu_backward", "grad_x") == selection.examples_of("gelu_backward") == 20
+    assert selection.examples_of("gelu_backward", "shape") == 10
+    assert selection.examples_of("gelu", "shape") == 20
+    assert selection.examples_of("encoder_backward", "grad_layers") == 5
+    assert selection.examples_of("encoder_backward", "grad_output.linear") == 2
+    assert Selection(effort="quick").examples_of("encoder_backward", "shape") == 2
+    backward = {law.claim.key for law in LAWS.values() if law.operation.forward}
+    assert backward >= selection_module._OF_ANY_VALUES
 
 
 def right_softmax(x: Array) -> Array:

@@ -32,7 +32,8 @@ def test_what_is_tried_first_is_never_more_than_what_is_allowed(
         case = AttentionCase(2, 2, 2, 7, 9, 5, 4, dtype, palette, 1 + 3 * (seed % 2), mask, seed=seed)
         found: Expected = draw_inputs(OPERATION, case).expected({**CONVENTIONS, "numerics": numerics})
         allowed = found.allowed[found.judged] * (1 + 1e-9)
-        assert len(found.floors) == 2
+        # The rounding of the result alone comes before them.
+        assert len(found.floors) == 3
         assert all((floor()[found.judged] <= allowed).all() for floor in found.floors)
 
 
@@ -43,8 +44,8 @@ def test_what_is_tried_last_is_most_of_what_is_allowed_where_values_are_apart(dt
 
 
 def test_of_small_cases_all_is_computed_at_once() -> None:
-    assert draw_inputs(OPERATION, AttentionCase(1, 1, 1, 32, 32, 16, 16)).expected(CONVENTIONS).floors == ()
-    assert draw_inputs(OPERATION, AttentionCase(1, 1, 1, 256, 256, 16, 16)).expected(CONVENTIONS).floors
+    assert draw_inputs(OPERATION, AttentionCase(1, 1, 1, 32, 32, 16, 16)).expected(CONVENTIONS).floors[1:] == ()
+    assert draw_inputs(OPERATION, AttentionCase(1, 1, 1, 256, 256, 16, 16)).expected(CONVENTIONS).floors[1:]
 
 
 def weights(query: Array, key: Array, scale: float) -> Array:

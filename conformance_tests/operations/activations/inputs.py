@@ -10,6 +10,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import VectorInputs
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled
 from veriformer.conformance_tests.drawing.vectors import VectorCase
@@ -40,5 +41,4 @@ class ActivationInputs(VectorInputs):
         activation: Any = self.operation
         value = reference.activate(activation, self.x, gelu_form=form)
         precision = Precision.of(self.dtype)
-        bound = activation_bound(activation, form, self.x, precision)
-        return Expected(value, bound * precision.with_reference, np.ones(value.shape, dtype=bool))
+        return bounded(value, lambda: activation_bound(activation, form, self.x, precision), precision, self.dtype)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.vectors import VectorCase
 from veriformer.conformance_tests.operations.activations.inputs import ActivationInputs
@@ -42,5 +42,8 @@ class ActivationBackwardInputs(SampledGradientInputs, ActivationInputs):
         else:
             value = reference.gelu_backward(self.x, self.grad_output, form)
         precision = Precision.of(self.dtype)
-        bound = activation_backward_bound(activation, form, self.x, self.grad_output, value, precision)
-        return Expected(value, bound * precision.with_reference, np.ones(value.shape, dtype=bool))
+
+        def bound() -> Array:
+            return activation_backward_bound(activation, form, self.x, self.grad_output, value, precision)
+
+        return bounded(value, bound, precision, self.dtype)

@@ -10,6 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import SampledInputs
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled, round_to_dtype
 from veriformer.conformance_tests.operations.adamw.bounds import Settings, step_bounds
@@ -94,10 +95,9 @@ class StepInputs(SeveralResults, SampledInputs):
             1.0 - self.kept(conventions),
         )  # fmt: skip
         precision = Precision.of(self.dtype)
-        bounds = step_bounds(self.parameter, self.gradient, (arrays[2], arrays[3]), exact, settings, precision)
-        return self.joined(
-            *(
-                Expected(value, bound * precision.with_reference, np.ones(value.shape, bool))
-                for value, bound in zip(exact, bounds, strict=True)
-            )
-        )
+
+        def bounds() -> tuple[Array, ...]:
+            moments = arrays[2], arrays[3]
+            return step_bounds(self.parameter, self.gradient, moments, exact, settings, precision)
+
+        return bounded_parts(exact, bounds, precision, self.dtype)

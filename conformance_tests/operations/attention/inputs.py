@@ -10,6 +10,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import SampledInputs
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled
 from veriformer.conformance_tests.operations.attention.bounds import (
@@ -198,12 +199,12 @@ class AttentionInputs(SampledInputs):
             value = np.where(empty, np.nan, value)
         judged = np.broadcast_to(~empty, value.shape)
         if terms.output is None:
-            return Expected(value, attention_weights_bound(terms, precision) * precision.with_reference, judged)
+            return bounded(value, lambda: attention_weights_bound(terms, precision), precision, self.dtype, judged)
         bound, factor = AttentionBound(terms, precision), precision.with_reference
         # The whole takes the distance of every value from every output. Most cases are so small that it costs little.
         is_costly = self.query_length * self.key_length * value.shape[-1] > _COSTLY
         floors = (lambda: bound.of_sums * factor, lambda: bound.without_distances * factor) if is_costly else ()
-        return Expected(value, lambda: bound.whole * factor, judged, floors)
+        return bounded(value, lambda: bound.whole, precision, self.dtype, judged, floors=floors)
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of one that may not scale and sees every key of any head: see `Trial.equal`."""

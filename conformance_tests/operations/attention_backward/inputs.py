@@ -11,6 +11,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
@@ -85,18 +86,18 @@ class LogitsBackwardInputs(SeveralResults, SampledGradientInputs, AttentionInput
             window_counting=conventions.get("window_counting", "inclusive"),
         )
         # Under the convention zeros an empty row has no weight, so that it adds to no error either.
-        terms = self._terms(visible, {**conventions, "empty_row": "zeros"})
-        bounds = backward_bounds(terms, self.grad_output, precision, self.group_size)
+        without_nan = {**conventions, "empty_row": "zeros"}
+
+        def bounds() -> tuple[Array, ...]:
+            terms = self._terms(visible, without_nan)
+            return backward_bounds(terms, self.grad_output, precision, self.group_size)
+
         empty = self.empty_rows(conventions) & (self.sinks is None)
         of_groups = empty.reshape(self.batch, -1, self.group_size * self.query_length)
         of_keys = np.any(of_groups, axis=-1, keepdims=True)[..., None]
         reached = (empty[..., None], of_keys, of_keys)[: len(self.parts)]
-        return self.joined(
-            *(
-                Expected(gradient, bound * precision.with_reference, np.broadcast_to(~away, gradient.shape))
-                for gradient, bound, away in zip(gradients, bounds, reached, strict=True)
-            )
-        )
+        judged = [np.broadcast_to(~away, one.shape) for one, away in zip(gradients, reached, strict=True)]
+        return bounded_parts(gradients, bounds, precision, self.dtype, judged)
 
     def in_any_order_of_heads(self, errors: Iterable[Array]) -> Array:
         """Return what an error of any head may be: the largest of each gradient over heads."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import VectorInputs
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, filled, is_exact, positive_fill, round_to_dtype
 from veriformer.conformance_tests.operations.feed_forward.bounds import feed_forward_bound, gated_feed_forward_bound
@@ -122,13 +124,13 @@ class FeedForwardInputs(VectorInputs, Generic[MatricesT]):
         weights: Matrices = self.weights
         if isinstance(weights, FeedForwardMatrices):
             value = reference.feed_forward(self.x, weights, activation=self.activation, gelu_form=form)
-            allowed = feed_forward_bound(self.x, weights, self.activation, form, precision)
+            bound = partial(feed_forward_bound, self.x, weights, self.activation, form, precision)
         elif isinstance(weights, GatedMatrices):
             value = reference.gated_feed_forward(self.x, weights, activation=self.activation, gelu_form=form)
-            allowed = gated_feed_forward_bound(self.x, weights, self.activation, form, precision)
+            bound = partial(gated_feed_forward_bound, self.x, weights, self.activation, form, precision)
         else:
             raise TypeError(f"no network has weights of the kind {type(weights).__name__}")
-        return Expected(value, allowed * precision.with_reference, np.ones(value.shape, dtype=bool))
+        return bounded(value, bound, precision, self.dtype)
 
 
 NetworkInputs = FeedForwardInputs[FeedForwardMatrices] | FeedForwardInputs[GatedMatrices]

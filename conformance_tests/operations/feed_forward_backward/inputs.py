@@ -11,6 +11,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.feed_forward.cases import Activation, FeedForwardCase
@@ -94,14 +95,13 @@ class NetworkBackwardInputs(SeveralResults, GradientInputs, Generic[MatricesT]):
         settings: dict[str, Any] = {"activation": self.activation, "gelu_form": conventions["gelu_form"]}
         backward = getattr(reference, self.operation)
         grad_x, grad_weights = backward(self.x, weights, self.grad_output, **settings)
-        bounds = self._bounds(x, weights, gradient, activated)
         values = {"grad_x": grad_x, **{f"grad_{name}": array for name, array in vars(grad_weights).items()}}
-        return self.joined(
-            *(
-                Expected(values[name], bounds[name] * precision.with_reference, np.ones(shape, dtype=bool))
-                for name, shape in self.parts.items()
-            )
-        )
+
+        def bounds() -> list[Array]:
+            found = self._bounds(x, weights, gradient, activated)
+            return [found[name] for name in self.parts]
+
+        return bounded_parts([values[name] for name in self.parts], bounds, precision, self.dtype)
 
     def _bounds(self, x: Estimate, weights: Matrices, gradient: Estimate, activated: Activated) -> dict[str, Array]:
         if isinstance(weights, FeedForwardMatrices):

@@ -9,6 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled, round_to_dtype
 from veriformer.conformance_tests.operations.feed_forward.cases import Activation
@@ -211,9 +212,9 @@ class LayerInputs(AnyLayerInputs, SampledInputs):
     def expected(self, conventions: Conventions) -> Expected:
         """Return the exact result and its error bound; rows at padded positions are not judged."""
         precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
-        allowed = self._estimate(conventions, precision).error * precision.with_reference
         value = self._reference(conventions)
-        return Expected(value, allowed, np.broadcast_to(self.real[..., None], value.shape))
+        judged = np.broadcast_to(self.real[..., None], value.shape)
+        return bounded(value, lambda: self._estimate(conventions, precision).error, precision, self.dtype, judged)
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of an implementation that sees the padding."""

@@ -10,6 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_cotangent
 from veriformer.conformance_tests.operations.layers.cases import LayerCase
@@ -90,14 +91,14 @@ class LayerBackwardInputs(SeveralResults, GradientInputs, AnyLayerInputs):
             )
             values = {"grad_x": grad_x, "grad_memory": grad_memory}
         values |= {f"grad_{path}": _at(grad_weights, path) for path in self.weight_shapes}
-        bounds = self._bounds(conventions, precision)
         judged = conventions["layer_norm_eps"] == "inside_root"
-        return self.joined(
-            *(
-                Expected(value, bounds[name] * precision.with_reference, np.full(value.shape, judged))
-                for name, value in values.items()
-            )
-        )
+
+        def bounds() -> list[Array]:
+            found = self._bounds(conventions, precision)
+            return [found[name] for name in values]
+
+        every = [np.full(value.shape, judged) for value in values.values()]
+        return bounded_parts(list(values.values()), bounds, precision, self.dtype, every)
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of an implementation that sees the padding."""

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
 from veriformer.conformance_tests.operations.gradients import SampledGradientInputs
@@ -69,9 +70,13 @@ class CrossEntropyBackwardInputs(SampledGradientInputs, CrossEntropyInputs):
         )
         precision, kept = Precision.of(self.dtype), self.kept
         factor = self.own[kept] if self.reduction in ("sum", "none") else self.own[kept] / kept.sum()
-        allowed = np.zeros(value.shape)
-        allowed[kept] = self._bound(self.logits[kept], self._one_hot[kept], factor, precision)
-        return Expected(value, allowed * precision.with_reference, np.ones(value.shape, dtype=bool))
+
+        def bound() -> Array:
+            allowed = np.zeros(value.shape)
+            allowed[kept] = self._bound(self.logits[kept], self._one_hot[kept], factor, precision)
+            return allowed
+
+        return bounded(value, bound, precision, self.dtype)
 
     @property
     def _one_hot(self) -> Array:

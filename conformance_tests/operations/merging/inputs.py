@@ -10,6 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import SampledInputs
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled, round_to_dtype
 from veriformer.conformance_tests.operations.merging.bounds import merge_bound
@@ -99,11 +100,11 @@ class MergeInputs(SeveralResults, SampledInputs):
         """Return the exact result and its error bound, output and log-sum-exp one after the other."""
         precision = Precision.of(self.dtype)
         output, lse = self.exact()
-        bounds = merge_bound((self.output_a, self.output_b), (self.lse_a, self.lse_b), output, lse, precision)
-        exact = ((output, bounds[0]), (lse, bounds[1]))
-        return self.joined(
-            *(Expected(value, bound * precision.with_reference, np.ones(value.shape, bool)) for value, bound in exact)
-        )
+
+        def bounds() -> tuple[Array, Array]:
+            return merge_bound((self.output_a, self.output_b), (self.lse_a, self.lse_b), output, lse, precision)
+
+        return bounded_parts((output, lse), bounds, precision, self.dtype)
 
 
 def _emptied(inputs: MergeInputs, case: MergeCase, generator: np.random.Generator) -> MergeInputs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
 from veriformer.conformance_tests.operations.gradients import GradientInputs
@@ -30,6 +32,10 @@ from veriformer.reference import ModelConventions
 
 Forward = AnyTokenInputs | AnyTranslationInputs
 _CONVENTIONS = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
+
+
+def _chosen(conventions: Conventions) -> ModelConventions:
+    return ModelConventions(**{name: conventions[name] for name in _CONVENTIONS})
 
 
 def _drawn(case: ModelCase, shape: Shape) -> Array:
@@ -66,13 +72,13 @@ class ModelBackwardInputs(SeveralResults, GradientInputs, ModelInputs):
         return super().with_cotangents(**{name: np.where(real, array, 0.0) for name, array in cotangents.items()})
 
     def _gradients(self, conventions: Conventions) -> Gradients:
+        """Return the gradients with their error bounds."""
         raise NotImplementedError
 
     def _parts_of(self, conventions: Conventions) -> ModelGradients:
-        chosen = ModelConventions(**{name: conventions[name] for name in _CONVENTIONS})
-        return ModelGradients(ModelEstimates(self.config, chosen, Precision.of(self.dtype)))
+        return ModelGradients(ModelEstimates(self.config, _chosen(conventions), Precision.of(self.dtype)))
 
-    @property
+    @cached_property
     def parts(self) -> dict[str, Shape]:
         """The gradients, each with the shape of its weight."""
         return {f"grad_{path}": array.shape for path, array in arrays_by_path(self.weights).items()}
@@ -83,15 +89,18 @@ class ModelBackwardInputs(SeveralResults, GradientInputs, ModelInputs):
         With eps outside the root the deviation of a vector of equal components has no derivative, and little is known
         of one nearby: nothing is judged then.
         """
-        found, precision = self._gradients(conventions), Precision.of(self.dtype)
         judged = conventions["layer_norm_eps"] == "inside_root"
-        estimates = (found[name.removeprefix("grad_")] for name in self.parts)
-        return self.joined(
-            *(
-                Expected(one.value, one.error * precision.with_reference, np.full(one.value.shape, judged))
-                for one in estimates
-            )
-        )
+        backward = getattr(reference, self.operation)
+        gradients = arrays_by_path(backward(**self.arguments(), conventions=_chosen(conventions)))
+        paths = [name.removeprefix("grad_") for name in self.parts]
+
+        def bounds() -> list[Array]:
+            found = self._gradients(conventions)
+            return [found[path].error for path in paths]
+
+        values = [gradients[path] for path in paths]
+        every = [np.full(value.shape, judged) for value in values]
+        return bounded_parts(values, bounds, Precision.of(self.dtype), self.dtype, every)
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of an implementation that sees every token: see `Trial.equal`."""

@@ -11,6 +11,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, filled, is_exact, positive_fill, round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
@@ -276,7 +277,7 @@ class MultiHeadInputs(ProjectedInputs, SampledInputs):
             empty_row=conventions["empty_row"],
         )
         judged = np.broadcast_to(~self.empty_rows(conventions)[..., None], value.shape)
-        return Expected(value, self._bound(conventions, precision) * precision.with_reference, judged)
+        return bounded(value, lambda: self._bound(conventions, precision), precision, self.dtype, judged)
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of an implementation that sees every key: see `Trial.equal`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -11,6 +12,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import is_exact
 from veriformer.conformance_tests.operations.attention.case import AttentionCase
@@ -107,22 +109,24 @@ class MultiHeadBackwardInputs(SeveralResults, GradientInputs, ProjectedInputs):
             is_causal=obeyed.is_causal,
             causal_alignment=conventions["causal_alignment"],
         )
-        of_x, of_context, of_weights = multi_head_back(
-            Estimate.exact(self.x),
-            Estimate.exact(self.context),
-            self.weights,
-            Estimate.exact(self.grad_output),
-            visible,
-            precision,
-            num_heads=self.num_heads,
-            num_kv_heads=self.num_kv_heads,
-        )
+
+        def estimates() -> list[Estimate]:
+            of_x, of_context, of_weights = multi_head_back(
+                Estimate.exact(self.x),
+                Estimate.exact(self.context),
+                self.weights,
+                Estimate.exact(self.grad_output),
+                visible,
+                precision,
+                num_heads=self.num_heads,
+                num_kv_heads=self.num_kv_heads,
+            )
+            return [of_x, of_context, *_in_order(self.weights, of_weights)]
+
         empty = np.any(~np.any(visible, axis=-1), axis=1)
-        return self.joined(
-            _expected(grad_x, of_x, ~empty[..., None], precision),
-            _expected(grad_context, of_context, ~empty.any(axis=1)[:, None, None], precision),
-            *_of_weights(self.weights, grad_weights, of_weights, ~empty.any(), precision),
-        )
+        values = [grad_x, grad_context, *_in_order(self.weights, vars(grad_weights))]
+        judged = [~empty[..., None], ~empty.any(axis=1)[:, None, None], *_weights_judged(self.weights, ~empty.any())]
+        return _expected(values, estimates, judged, precision, self.dtype)
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of an implementation that sees every key: see `Trial.equal`."""
@@ -168,34 +172,38 @@ class SingleHeadBackwardInputs(SeveralResults, GradientInputs, OneHeadInputs):
         grad_x, grad_weights = reference.single_head_attention_backward(
             self.x, weights, self.grad_output, mask=self.mask
         )
-        of_x, of_weights = single_head_back(
-            Estimate.exact(self.x), weights, Estimate.exact(self.grad_output), self.visible, precision
-        )
+
+        def estimates() -> list[Estimate]:
+            x, gradient = Estimate.exact(self.x), Estimate.exact(self.grad_output)
+            of_x, of_weights = single_head_back(x, weights, gradient, self.visible, precision)
+            return [of_x, *_in_order(self.weights, of_weights)]
+
         empty = ~np.any(self.visible, axis=-1)
-        return self.joined(
-            _expected(grad_x, of_x, ~empty.any(axis=1)[:, None, None], precision),
-            *_of_weights(self.weights, grad_weights, of_weights, ~empty.any(), precision),
-        )
+        values = [grad_x, *_in_order(self.weights, vars(grad_weights))]
+        judged = [~empty.any(axis=1)[:, None, None], *_weights_judged(self.weights, ~empty.any())]
+        return _expected(values, estimates, judged, precision, self.dtype)
 
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of an implementation that sees every position: see `Trial.equal`."""
         return replace(self, mask=None).expected(conventions).allowed
 
 
-def _expected(value: Array, estimate: Estimate, judged: Array, precision: Precision) -> Expected:
-    return Expected(value, estimate.error * precision.with_reference, np.broadcast_to(judged, value.shape))
-
-
-def _of_weights(
-    weights: Projections | HeadProjections,
-    gradients: Any,
-    estimates: dict[str, Estimate],
-    judged: Any,
+def _expected(
+    values: list[Array],
+    estimates: Callable[[], list[Estimate]],
+    judged: list[Array],
     precision: Precision,
-) -> list[Expected]:
-    """Return the expected gradients of weights; that of the last bias does not depend on the keys that are seen."""
-    names = [name for name, array in vars(weights).items() if array is not None]
-    return [
-        _expected(getattr(gradients, name), estimates[name], np.asarray(judged or name == "b_o"), precision)
-        for name in names
-    ]
+    dtype: str,
+) -> Expected:
+    every = [np.broadcast_to(counted, value.shape) for value, counted in zip(values, judged, strict=True)]
+    return bounded_parts(values, lambda: [estimate.error for estimate in estimates()], precision, dtype, every)
+
+
+def _in_order(weights: Projections | HeadProjections, given: Mapping[str, Any]) -> list[Any]:
+    """Return what is given for each weight that there is, in the order of the weights."""
+    return [given[name] for name, array in vars(weights).items() if array is not None]
+
+
+def _weights_judged(weights: Projections | HeadProjections, judged: Any) -> list[Array]:
+    """Return which gradients of weights are judged; that of the last bias does not depend on the keys that are seen."""
+    return [np.asarray(judged or name == "b_o") for name, array in vars(weights).items() if array is not None]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.law import judges
-from veriformer.conformance_tests.core.trial import Trial
+from veriformer.conformance_tests.core.trial import Bound, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
@@ -51,7 +51,8 @@ def key_bias(trial: ManyTrial) -> Verdict:
     inputs = trial.inputs
     expected, part = trial.expected(inputs), inputs.part("grad_b_k")
     received = part(trial.output(inputs))
-    return compare(np.zeros(received.shape), received, part(expected.allowed), part(expected.judged), "grad_b_k")
+    zeros, judged = np.zeros(received.shape), part(expected.judged)
+    return trial.within(zeros, received, lambda bound: part(bound(inputs)), judged, "grad_b_k")
 
 
 @judges("single_key", space=replace(_ONE, queries=1, keys=1, least_keys=1), operations=_SINGLE)
@@ -60,9 +61,12 @@ def single_key(trial: AnyTrial) -> Verdict:
     """With one key the projections of queries and keys have no gradient."""
     inputs = trial.inputs
     output, expected = trial.output(inputs), trial.expected(inputs)
-    return worst(
-        compare(np.zeros(inputs.parts[name]), part(output), part(expected.allowed), part(expected.judged), name)
-        for name, part in ((name, inputs.part(name)) for name in ("grad_w_q", "grad_w_k"))
+    parts = {name: inputs.part(name) for name in ("grad_w_q", "grad_w_k")}
+    return trial.within_bounds(
+        lambda bound: worst(
+            compare(np.zeros(inputs.parts[name]), part(output), part(bound(inputs)), part(expected.judged), name)
+            for name, part in parts.items()
+        )
     )
 
 
@@ -87,7 +91,11 @@ def equal_shares(trial: AnyTrial) -> Verdict:
     """The sums of the queries' projection times its gradient, and of the keys'."""
     inputs = trial.inputs
     (query, query_error, judged), (key, key_error, _) = (_along(trial, (f"w_{one}", f"b_{one}")) for one in "qk")
-    return compare(query, key, query_error + key_error, judged, f"of {inputs.operation}")
+
+    def allowed(bound: Bound) -> Array:
+        return np.asarray(query_error(bound) + key_error(bound))
+
+    return trial.within(query, key, allowed, judged, f"of {inputs.operation}")
 
 
 @judges("w_v.along_itself", space=_ONE, operations=_SINGLE)
@@ -103,26 +111,24 @@ def last_along(trial: ManyTrial) -> Verdict:
     return _as_the_output(trial, ("w_o",))
 
 
-def _along(trial: AnyTrial, names: Iterable[str]) -> tuple[Array, Array, Array]:
+def _along(trial: AnyTrial, names: Iterable[str]) -> tuple[Array, Callable[[Bound], Array], Array]:
     """Return Σ W ∘ dW of some weights, its error bound, and whether it is judged."""
     inputs = trial.inputs
-    output, expected = trial.output(inputs), trial.expected(inputs)
-    total = error = np.zeros(())
-    judged = np.ones((), dtype=bool)
-    for name in names:
-        weight = getattr(inputs.weights, name, None)
-        if weight is not None:
-            part = inputs.part(f"grad_{name}")
-            total = total + np.sum(weight * part(output))
-            error = error + np.sum(np.abs(weight) * part(expected.allowed))
-            judged = judged & part(expected.judged).all()
-    return total, error, judged
+    output, judged = trial.output(inputs), trial.expected(inputs).judged
+    weights = {name: getattr(inputs.weights, name, None) for name in names}
+    given = [(weight, inputs.part(f"grad_{name}")) for name, weight in weights.items() if weight is not None]
+
+    def allowed(bound: Bound) -> Array:
+        return np.asarray(sum(np.sum(np.abs(weight) * part(bound(inputs))) for weight, part in given))
+
+    total = sum(np.sum(weight * part(output)) for weight, part in given)
+    return np.asarray(total), allowed, np.asarray(all(part(judged).all() for _, part in given))
 
 
 def _as_the_output(trial: AnyTrial, names: Iterable[str]) -> Verdict:
-    received, error, judged = _along(trial, names)
+    received, allowed, judged = _along(trial, names)
     expected = np.sum(trial.inputs.grad_output * _without_last_bias(trial))
-    return compare(np.asarray(expected), received, error, judged, "")
+    return trial.within(np.asarray(expected), received, allowed, judged)
 
 
 def _without_last_bias(trial: AnyTrial) -> Array:
@@ -233,4 +239,4 @@ def _no_gradient(trial: ManyTrial, inputs: MultiHeadBackwardInputs, where: Array
     received = part(trial.output(inputs))
     judged = part(expected.judged) & where[..., None]
     wanted = np.where(where[..., None], 0.0, received)
-    return compare(wanted, received, part(expected.allowed), judged, "grad_context", may_be_nan=False)
+    return trial.within(wanted, received, lambda bound: part(bound(inputs)), judged, "grad_context", may_be_nan=False)

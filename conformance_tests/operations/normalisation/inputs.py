@@ -9,6 +9,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import VectorInputs
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import filled, positive_fill
 from veriformer.conformance_tests.drawing.vectors import VectorCase
@@ -43,9 +44,11 @@ class LayerNormInputs(VectorInputs):
         placement = conventions["layer_norm_eps"]
         value = reference.layer_norm(self.x, self.gamma, self.beta, eps=self.eps, eps_placement=placement)
         precision = Precision.of(self.dtype)
-        bound = layer_norm_bound(self.x, self.gamma, self.beta, self.eps, precision)
-        allowed = bound * precision.with_reference
-        return Expected(value, allowed, np.ones(value.shape, dtype=bool))
+
+        def bound() -> Array:
+            return layer_norm_bound(self.x, self.gamma, self.beta, self.eps, precision)
+
+        return bounded(value, bound, precision, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,5 +80,8 @@ class RmsNormInputs(VectorInputs):
     def expected(self, conventions: Conventions) -> Expected:
         value = reference.rms_norm(self.x, self.gamma, eps=self.eps, gain=conventions["rms_norm_gain"])
         precision = Precision.of(self.dtype)
-        bound = rms_norm_bound(self.x, self.gain(conventions), self.eps, precision)
-        return Expected(value, bound * precision.with_reference, np.ones(value.shape, dtype=bool))
+
+        def bound() -> Array:
+            return rms_norm_bound(self.x, self.gain(conventions), self.eps, precision)
+
+        return bounded(value, bound, precision, self.dtype)

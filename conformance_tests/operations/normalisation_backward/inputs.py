@@ -10,6 +10,7 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.drawing.vectors import VectorCase
@@ -60,11 +61,6 @@ class NormBackwardInputs(SeveralResults, GradientInputs):
         """Return what is divided by the root."""
         return self.x
 
-    def gradient(self, value: Array, bound: Array, judged: Array | None = None) -> Expected:
-        """Return one expected gradient, all of which is judged unless said; the reference rounds too."""
-        every = np.ones(value.shape, dtype=bool) if judged is None else judged
-        return Expected(value, bound * Precision.of(self.dtype).with_reference, every)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LayerNormBackwardInputs(NormBackwardInputs):
@@ -98,14 +94,18 @@ class LayerNormBackwardInputs(NormBackwardInputs):
         )
         precision = Precision.of(self.dtype)
         inside = placement == "inside_root"
-        statistics = of_layer_norm(self.x, self.eps, precision, inside_root=inside)
-        bound = vector_bound(statistics, self.scaled(conventions), grad_x, precision, centring=True)
-        smooth = np.broadcast_to(inside | (statistics.centred != 0.0).any(axis=-1, keepdims=True), grad_x.shape)
-        return self.joined(
-            self.gradient(grad_x, bound, smooth),
-            self.gradient(grad_gamma, gain_bound(statistics, self.grad_output, grad_gamma, precision)),
-            self.gradient(grad_beta, shift_bound(self.grad_output, grad_beta, precision)),
-        )
+
+        def bounds() -> tuple[Array, Array, Array]:
+            statistics = of_layer_norm(self.x, self.eps, precision, inside_root=inside)
+            return (
+                vector_bound(statistics, self.scaled(conventions), grad_x, precision, centring=True),
+                gain_bound(statistics, self.grad_output, grad_gamma, precision),
+                shift_bound(self.grad_output, grad_beta, precision),
+            )
+
+        smooth = np.broadcast_to(inside | (self.centred() != 0.0).any(axis=-1, keepdims=True), grad_x.shape)
+        judged = [smooth, *(np.ones(self.gamma.shape, dtype=bool) for _ in range(2))]
+        return bounded_parts((grad_x, grad_gamma, grad_beta), bounds, precision, self.dtype, judged)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -135,7 +135,12 @@ class RmsNormBackwardInputs(NormBackwardInputs):
             self.x, self.gamma, self.grad_output, eps=self.eps, gain=conventions["rms_norm_gain"]
         )
         precision = Precision.of(self.dtype)
-        statistics = of_rms_norm(self.x, self.eps, precision)
-        bound = vector_bound(statistics, self.scaled(conventions), grad_x, precision, centring=False)
-        of_gain = gain_bound(statistics, self.grad_output, grad_gamma, precision)
-        return self.joined(self.gradient(grad_x, bound), self.gradient(grad_gamma, of_gain))
+
+        def bounds() -> tuple[Array, Array]:
+            statistics = of_rms_norm(self.x, self.eps, precision)
+            return (
+                vector_bound(statistics, self.scaled(conventions), grad_x, precision, centring=False),
+                gain_bound(statistics, self.grad_output, grad_gamma, precision),
+            )
+
+        return bounded_parts((grad_x, grad_gamma), bounds, precision, self.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.case import Palette
 from veriformer.conformance_tests.drawing.values import fill, filled, is_exact, round_to_dtype
@@ -155,13 +156,13 @@ class SingleHeadInputs(OneHeadInputs, SampledInputs):
             mask=self.mask,
             empty_row=conventions["empty_row"],
         )
-        heads = [self._head(weight, precision) for weight in vars(self.weights).values()]
-        visible = self.visible
-        error = attended(
-            heads[0], heads[1], heads[2], visible[:, None], precision, empty_row=conventions["empty_row"]
-        ).error
-        judged = np.broadcast_to(np.any(visible, axis=-1, keepdims=True), value.shape)
-        return Expected(value, np.asarray(error)[:, 0] * precision.with_reference, judged)
+        judged = np.broadcast_to(np.any(self.visible, axis=-1, keepdims=True), value.shape)
+        return bounded(value, lambda: self._bound(conventions, precision), precision, self.dtype, judged)
+
+    def _bound(self, conventions: Conventions, precision: Precision) -> Array:
+        query, key, value = (self._head(weight, precision) for weight in vars(self.weights).values())
+        visible, rule = self.visible[:, None], conventions["empty_row"]
+        return np.asarray(attended(query, key, value, visible, precision, empty_row=rule).error)[:, 0]
 
     def _head(self, weight: Array, precision: Precision) -> Estimate:
         return projected(Estimate.exact(self.x), weight, None, precision).mapped(lambda wide: wide[:, None])

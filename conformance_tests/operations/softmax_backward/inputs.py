@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.vectors import VectorCase
 from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_cotangent
@@ -33,5 +33,6 @@ class SoftmaxBackwardInputs(SampledGradientInputs, SoftmaxInputs):
         """Return the exact gradient and its error bound."""
         value = reference.softmax_backward(self.x, self.grad_output)
         precision = Precision.under(self.dtype, conventions)
-        allowed = softmax_backward_bound(self.x, self.grad_output, precision) * precision.with_reference
-        return Expected(value, allowed, np.ones(value.shape, dtype=bool))
+        return bounded(
+            value, lambda: softmax_backward_bound(self.x, self.grad_output, precision), precision, self.dtype
+        )

@@ -48,10 +48,8 @@ def no_gradient(trial: Trial[LogitsBackwardInputs], inputs: LogitsBackwardInputs
     def judge(name: str) -> Verdict:
         part = inputs.part(name)
         received = part(output)
-        judged = part(expected.judged) & where[..., None]
-        return compare(
-            np.where(where[..., None], 0.0, received), received, part(expected.allowed), judged, name, may_be_nan=False
-        )
+        judged, wanted = part(expected.judged) & where[..., None], np.where(where[..., None], 0.0, received)
+        return trial.within(wanted, received, lambda bound: part(bound(inputs)), judged, name, may_be_nan=False)
 
     return worst(judge(name) for name in inputs.parts if name != "grad_query")
 
@@ -105,9 +103,11 @@ def _agrees_at_empty_rows(trial: Trial[LogitsBackwardInputs], inputs: LogitsBack
     if trial.conventions["empty_row"] != "zeros" and inputs.empty_rows(trial.conventions).any():
         raise NotOffered("the output of a query that sees no key is not zero; its gradients are not compared")
     expected, output = trial.expected(inputs), trial.output(inputs)
-    return worst(
-        compare(part(expected.value), part(output), part(expected.allowed), None, name)
-        for name, part in parts_of(inputs).items()
+    return trial.within_bounds(
+        lambda bound: worst(
+            compare(part(expected.value), part(output), part(bound(inputs)), None, name)
+            for name, part in parts_of(inputs).items()
+        )
     )
 
 

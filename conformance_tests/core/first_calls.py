@@ -42,7 +42,8 @@ class FirstCalls:
     def add(self, inputs: Inputs, conventions: Conventions, answer: Array | None) -> None:
         """Count a call, and keep it where it is one of the first and small; one without an answer is counted alone."""
         self.made += 1
-        # Backward passes of layers and models take as long as dozens of other calls.
-        first = _FIRST // (share_of(inputs.operation) if OPERATIONS[inputs.operation].forward else 1)
+        # Backward passes of layers and models, and steps of training, take as long as dozens of other calls.
+        operation = OPERATIONS[inputs.operation]
+        first = _FIRST // (share_of(operation.name) if operation.forward or operation.records else 1)
         if answer is not None and self.made <= first and answer.size <= _MOST_NUMBERS:
             self.kept.append(FirstCall(self.made, inputs, conventions, answer.copy()))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from veriformer import reference
+from veriformer.adapters.results import join
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.models.bounds import ModelEstimates
 from veriformer.conformance_tests.operations.models.drawing import drawn_configuration, drawn_weights
@@ -41,7 +43,6 @@ class TrainingInputs(SeveralResults):
     weight_decay: float
     ignore_index: int | None = None
     micro_batches: int | None = None
-    _remembered: dict[Any, Expected] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def draw(cls, operation: str, case: TrainingCase) -> Self:
@@ -71,7 +72,7 @@ class TrainingInputs(SeveralResults):
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the call, by the interface's names."""
-        names = (one.name for one in fields(self) if one.name not in ("dtype", "_remembered"))
+        names = (one.name for one in fields(self) if one.name != "dtype")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
@@ -104,27 +105,39 @@ class TrainingInputs(SeveralResults):
         Judged is what follows from weights that are known exactly: all up to the first step that moves them, since
         the error of a step grows in the next ones by more than any bound could promise.
         """
-        key = tuple(sorted(conventions.items()))
-        if key not in self._remembered:
-            optimizer = self.follower(conventions).optimizer
-            known = 1
-            while known < len(self.learning_rates) and optimizer.leaves_alone(self.learning_rates[known - 1]):
-                known += 1
-            self._remembered[key] = self._followed(known, conventions)
-        return self._remembered[key]
+        known, count = self._known(conventions), len(self.learning_rates)
+        judged = np.repeat(known == count, self.result_shape[0])
+        judged[:count] = np.arange(count) < known
+        # With eps outside the root a deviation of 0 has no derivative, and little is known of one nearby.
+        judged &= conventions["layer_norm_eps"] == "inside_root"
+        losses, weights = reference.training_steps(
+            **self.arguments(),
+            conventions=models_conventions(conventions),
+            eps_placement=conventions["adamw_eps"],
+            decay=conventions["adamw_decay"],
+        )
+        value = join([losses, *arrays_by_path(weights).values()])
+        return bounded(value, lambda: self._errors(known, conventions), Precision.of(self.dtype), self.dtype, judged)
 
-    def _followed(self, known: int, conventions: Conventions) -> Expected:
-        """Return what is expected if the weights are still the given ones before this many steps."""
+    def _known(self, conventions: Conventions) -> int:
+        """Return before how many steps the weights are the given ones."""
+        optimizer, known = self.follower(conventions).optimizer, 1
+        while known < len(self.learning_rates) and optimizer.leaves_alone(self.learning_rates[known - 1]):
+            known += 1
+        return known
+
+    def _errors(self, known: int, conventions: Conventions) -> Array:
+        """Return the errors of the losses of these steps, and of the weights after the last of them."""
         follower = self.follower(conventions)
         steps = [follower.step(self.weights) for _ in range(known)]
-        count, last = len(self.learning_rates), known == len(self.learning_rates)
-        losses = [step.loss for step in steps] + [Estimate.exact(np.zeros(()))] * (count - known)
-        whole = Estimate(np.array([one.value for one in losses]), np.array([one.error for one in losses]))
-        judged = np.arange(count) < known
-        return self.joined(
-            follower.expected(whole, judged),
-            *(follower.expected(one, np.full(one.value.shape, last)) for one in steps[-1].weights.values()),
-        )
+        losses = np.zeros(len(self.learning_rates))
+        losses[:known] = [step.loss.error for step in steps]
+        return join([losses, *(weight.error for weight in steps[-1].weights.values())])
+
+
+def models_conventions(conventions: Conventions) -> reference.ModelConventions:
+    """Return the conventions that bear on the model."""
+    return reference.ModelConventions(**{name: conventions[name] for name in _OF_MODELS})
 
 
 @dataclass(frozen=True)
@@ -142,9 +155,8 @@ class Follower:
         self.inputs = inputs
         self.optimizer = Optimizer(inputs.beta1, inputs.beta2, inputs.eps, inputs.weight_decay, conventions)
         self.precision = Precision.of(inputs.dtype)
-        chosen = reference.ModelConventions(**{name: conventions[name] for name in _OF_MODELS})
-        self.parts = ModelGradients(ModelEstimates(inputs.config, chosen, self.precision))
-        # With eps outside the root a deviation of 0 has no derivative, and little is known of one nearby.
+        model = ModelEstimates(inputs.config, models_conventions(conventions), self.precision)
+        self.parts = ModelGradients(model)
         self._judged = conventions["layer_norm_eps"] == "inside_root"
         self._moments = no_moments(inputs.weights)
         self._number = 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from veriformer.adapters.results import join
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
-from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.models.trees import arrays_by_path
 from veriformer.conformance_tests.operations.parts import agrees, worst
 from veriformer.conformance_tests.operations.training.cases import TrainingSpace
@@ -57,18 +57,11 @@ def every_step(trial: Trial[TrainingInputs]) -> Verdict:
 def without_rate(trial: Trial[TrainingInputs]) -> Verdict:
     """Steps of rate 0 leave the weights as they were, and every loss is that of the given ones."""
     inputs = replace(trial.inputs, weight_decay=0.0)
-    output, slack = trial.output(inputs), trial.allowed(inputs)
-
-    def trained(joined: Array) -> Array:
-        return joined[len(inputs.learning_rates) :]
-
-    given = np.concatenate([array.ravel() for array in arrays_by_path(inputs.weights).values()])
-    return worst(
-        [
-            agrees(trial, inputs, "losses"),
-            compare(given, trained(output), trained(slack), None, "weights"),
-        ]
-    )
+    of_weights = slice(len(inputs.learning_rates), None)
+    given, trained = join(list(arrays_by_path(inputs.weights).values())), trial.output(inputs)[of_weights]
+    trial.expected(inputs)
+    stayed = trial.within(given, trained, lambda bound: bound(inputs)[of_weights], None, "weights")
+    return worst([agrees(trial, inputs, "losses"), stayed])
 
 
 @judges("samples.order", space=replace(_ONE, least_batch=2), operations=_TRAINING)

@@ -31,7 +31,7 @@ TRAINING_STEPS = Operation(
     results=("losses", "weights"),
     keeps_results=False,
     records=(("weights", "weights"),),
-    place=41,
+    place=44,
 )
 
 OPERATIONS = (TRAINING_STEPS,)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.core.expected import Conventions
     from veriformer.conformance_tests.core.inputs import Inputs
 
-_FIRST = 100
+_FIRST = 50
 # Large ones would take memory for the whole run.
 _MOST_NUMBERS = 20_000
 

@@ -1,4 +1,4 @@
-"""Hold pages to what their commands print: README.md, docs/first_steps.md and docs/porting.md.
+"""Hold pages to what their commands print: README.md, docs/first_steps.md, docs/training.md and docs/porting.md.
 
     python docs/check_pages.py [PAGE ...]            compare; exit status 1 and a diff where a page is not current
     python docs/check_pages.py [PAGE ...] --write    bring the pages up to date
@@ -30,7 +30,12 @@ from pages.patch import apply_patch
 ROOT = Path(__file__).resolve().parent.parent
 README = "README.md"
 # Each page with the folder that its reader copies to follow it, or nothing where the repository is that folder.
-PAGES: dict[str, str] = {README: "", "docs/first_steps.md": "", "docs/porting.md": "docs/examples/port"}
+PAGES: dict[str, str] = {
+    README: "",
+    "docs/first_steps.md": "",
+    "docs/training.md": "",
+    "docs/porting.md": "docs/examples/port",
+}
 _BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _CUT = "…"

@@ -60,11 +60,13 @@ def of_models(asking: Asking) -> Answer:
         length = max(length, 2)
     kind = TrainingCase if asking.operation == "training_steps" else ModelCase
     inputs = draw_inputs(asking.operation, kind(asked, 2, length, 8, 2, 2, 7, 1, 9, source, **settings))
-    if asking.operation.endswith("_backward") or asking.operation == "training_steps":
+    if asking.operation.endswith("_backward"):
         # Weights that silence a part silence its gradients too.
         return asking.until_told([inputs])
     telling = _TELLING.get(asking.convention)
-    return asking.until_told([telling(inputs), inputs] if telling else [inputs], _SHOWN.get(asking.convention))
+    # What is shown, is shown by logits, which no training returns.
+    shown = None if asking.operation == "training_steps" else _SHOWN.get(asking.convention)
+    return asking.until_told([telling(inputs), inputs] if telling else [inputs], shown)
 
 
 def _with_telling_gelu(inputs: Any) -> Any:

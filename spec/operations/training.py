@@ -7,7 +7,7 @@ from veriformer.spec.operations.operation import Operation, Parameter
 
 TRAINING_STEPS = Operation(
     name="training_steps",
-    prefix="training",
+    prefix="training_steps",
     summary="Train a language model by AdamW, each step on the next tokens of a batch of its own.",
     parameters=(
         Parameter("tokens", "(T, B, L)", "int", "positional", "numbers of tokens, a batch for each step"),

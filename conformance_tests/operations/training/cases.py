@@ -61,8 +61,10 @@ class TrainingSpace(ModelSpace):
 def training_cases(space: TrainingSpace, limits: Limits) -> choices.Choice[TrainingCase]:
     """Return cases of `training_steps`: a model's, with the settings of the steps."""
     small = limits.small or limits.compiles_per_shape
-    ignoring = _allowed(space.ignore_index, "ignore_index" in limits.features)
     in_parts = _allowed(space.micro_batches, "micro_batches" in limits.features)
+    ignoring = _allowed(space.ignore_index, "ignore_index" in limits.features)
+    # Parts have unequal numbers of targets only where some are ignored.
+    ignoring = ignoring[-1:] if in_parts == (True,) else ignoring
     return choices.builds(
         _training_case,
         model_cases(space, limits),

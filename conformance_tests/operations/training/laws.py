@@ -71,7 +71,7 @@ def order(trial: Trial[TrainingInputs]) -> Verdict:
     return trial.equal(inputs, inputs.take_samples(np.roll(np.arange(inputs.tokens.shape[1]), 1)))
 
 
-@judges("micro_batches", space=replace(_ONE, micro_batches="always", least_batch=2), operations=_TRAINING)
+@judges("micro_batches", space=replace(_ONE, micro_batches="always", least_batch=2, least_length=4), operations=_TRAINING)
 def parts(trial: Trial[TrainingInputs]) -> Verdict:
     """A batch that is processed one sample at a time is as one that is processed at once."""
     return trial.equal(trial.inputs, replace(trial.inputs, micro_batches=None))

@@ -16,6 +16,7 @@ from veriformer.conformance_tests.operations.training.inputs import TrainingInpu
 
 _TRAINING = ("training_steps",)
 _ONE = TrainingSpace(rates=("one",))
+_IN_PARTS = replace(_ONE, micro_batches="always", least_batch=2, least_length=4)
 
 
 @judges("losses", space=TrainingSpace(rates=("one", "last")), operations=_TRAINING)
@@ -71,7 +72,7 @@ def order(trial: Trial[TrainingInputs]) -> Verdict:
     return trial.equal(inputs, inputs.take_samples(np.roll(np.arange(inputs.tokens.shape[1]), 1)))
 
 
-@judges("micro_batches", space=replace(_ONE, micro_batches="always", least_batch=2, least_length=4), operations=_TRAINING)
+@judges("micro_batches", space=_IN_PARTS, operations=_TRAINING)
 def parts(trial: Trial[TrainingInputs]) -> Verdict:
     """A batch that is processed one sample at a time is as one that is processed at once."""
     return trial.equal(trial.inputs, replace(trial.inputs, micro_batches=None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,19 @@ class TorchArrays:
         differentiated: tuple[int, ...],
     ) -> tuple[Any, ...]:
         """Call with gradients recorded, on leaves that share the arguments' memory, and go back with autograd."""
+        try:
+            return self._gone_back(function, arguments, cotangents, differentiated, _by_grad)
+        except _CallsBackward:
+            return self._gone_back(function, arguments, cotangents, differentiated, _by_backward)
+
+    def _gone_back(
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        cotangents: tuple[Any, ...],
+        differentiated: tuple[int, ...],
+        go_back: Callable[..., Sequence[Any]],
+    ) -> tuple[Any, ...]:
         leaves = tuple(arguments[place].detach().requires_grad_() for place in differentiated)
         of_place = dict(zip(differentiated, leaves, strict=True))
         whole = tuple(of_place.get(place, argument) for place, argument in enumerate(arguments))
@@ -122,8 +135,10 @@ class TorchArrays:
         # torch refuses to go back from a result that leads nowhere, beside others that do.
         ends, given = zip(*(pair for pair in paired if _is_recorded(pair[0])), strict=True)
         try:
-            found = torch.autograd.grad(ends, leaves, given, allow_unused=True)
+            found = go_back(ends, leaves, given)
         except RuntimeError as error:
+            if "use_reentrant=True" in str(error):
+                raise _CallsBackward from error
             if "modified by an inplace operation" not in str(error):
                 raise
             raise DifferentiationRefused(
@@ -145,6 +160,20 @@ class TorchArrays:
         the work: attention on a few dozen numbers was measured at 5 µs with one thread and 10 ms with two.
         """
         torch.set_num_threads(1)
+
+
+class _CallsBackward(Exception):
+    """The graph calls `backward()` itself, as a reentrant checkpoint does, which torch allows inside one alone."""
+
+
+def _by_grad(ends: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
+    found: Sequence[Any] = torch.autograd.grad(ends, leaves, cotangents, allow_unused=True)
+    return found
+
+
+def _by_backward(ends: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
+    torch.autograd.backward(ends, cotangents)
+    return [leaf.grad for leaf in leaves]
 
 
 def _has_its_memory(tensor: Any) -> bool:

@@ -107,6 +107,22 @@ def jitted_vjp(factor: float) -> Any:
     return jax.jit(custom_vjp(factor))
 
 
+def checkpointed(factor: float) -> Any:
+    """The forward pass is computed again on the way back."""
+    inner = autograd_function(factor)
+    return lambda x: torch.utils.checkpoint.checkpoint(inner, x, use_reentrant=False)
+
+
+def checkpointed_by_reentrance(factor: float) -> Any:
+    """The older form, which goes back by a call of `backward()` inside the graph's own."""
+    inner = autograd_function(factor)
+    return lambda x: torch.utils.checkpoint.checkpoint(inner, x, use_reentrant=True)
+
+
+def rematerialised(factor: float) -> Any:
+    return jax.checkpoint(custom_vjp(factor))
+
+
 def vjp_of_torch_func(factor: float) -> Any:
     def softmax_backward(x: Any, grad_output: Any) -> Any:
         _, back = torch.func.vjp(function_with_setup_context(factor), x)
@@ -152,6 +168,9 @@ WAYS: dict[str, tuple[str, str, Callable[[float], Any]]] = {
     "setup_context": ("torch", "softmax", function_with_setup_context),
     "torch.compile": ("torch", "softmax", compiled),
     "register_hook": ("torch", "softmax", gradient_hook),
+    "checkpoint": ("torch", "softmax", checkpointed),
+    "checkpoint, reentrant": ("torch", "softmax", checkpointed_by_reentrance),
+    "jax.checkpoint": ("jax", "softmax", rematerialised),
     "jax.custom_vjp": ("jax", "softmax", custom_vjp),
     "jax.custom_jvp": ("jax", "softmax", custom_jvp),
     "jax.jit of custom_vjp": ("jax", "softmax", jitted_vjp),

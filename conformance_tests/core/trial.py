@@ -90,8 +90,8 @@ class Trial(Generic[InputsT]):
         )
 
     def within_bounds(self, judge: Callable[[Bound], Verdict]) -> Verdict:
-        """Return the verdict of `judge` on the error bounds of calls that are expected already. If a bound is costly,
-        its cheaper parts are tried first; they suffice for most correct results.
+        """Return the verdict of `judge` on the error bounds of calls. If a bound is costly, and its call is expected
+        already, its cheaper parts are tried first; they suffice for most correct results.
         """
 
         def at(level: int) -> Bound:
@@ -103,7 +103,8 @@ class Trial(Generic[InputsT]):
             if verdict.holds:
                 # As a fraction of the whole bound the error is not known, and less than that of a part of it.
                 return replace(verdict, excess=0.0)
-        return judge(at(levels))
+        # Of a call that was not expected before, no cheaper part was tried.
+        return judge(lambda inputs: self.expected(inputs).allowed)
 
     def equal(
         self,

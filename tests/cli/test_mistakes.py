@@ -46,8 +46,8 @@ def test_the_listing_says_where_a_mistake_is_caught() -> None:
     text = words(shown("list", "mistakes"))
     scale = catalogue()["scale_missing"]
     assert words(f"scale_missing {scale.sentence} {first_few(scale.operations)}") in text
-    dropped = catalogue()["dropout_applied_twice"]
-    assert words(f"dropout_applied_twice {dropped.sentence} not planted ({dropped.group})") in text
+    dropped = catalogue()["dropout_after_residual"]
+    assert words(f"dropout_after_residual {dropped.sentence} not planted ({dropped.group})") in text
 
 
 @pytest.mark.parametrize("operations", [("gelu",), ("alibi_bias", "gelu")])
@@ -88,7 +88,7 @@ def test_a_page_shows_what_was_right_before_what_is_wrong() -> None:
     assert "veriformer explain attention.scale" in text
 
 
-@pytest.mark.parametrize("slug", ["scale_missing", "dropout_applied_twice"])
+@pytest.mark.parametrize("slug", ["scale_missing", "dropout_after_residual"])
 def test_only_what_is_known_has_a_label(slug: str) -> None:
     text = shown("explain", slug)
     assert ("not planted" in text) is (not catalogue()[slug].planted)

@@ -19,6 +19,7 @@ from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.operations.black_box.cases import BoxCase, BoxSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space
 from veriformer.conformance_tests.operations.clipping.cases import ClipCase, ClipSpace
+from veriformer.conformance_tests.operations.dropout.cases import DropoutCase, DropoutSpace
 from veriformer.conformance_tests.operations.embedding.cases import EmbeddingCase, EmbeddingSpace
 from veriformer.conformance_tests.operations.feed_forward.cases import FeedForwardCase, FeedForwardSpace
 from veriformer.conformance_tests.operations.laws import laws
@@ -293,6 +294,10 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
     elif isinstance(space, BoxSpace):
         assert isinstance(case, BoxCase)
         check_black_box(case, space, limits)
+    elif isinstance(space, DropoutSpace):
+        assert isinstance(case, DropoutCase)
+        assert case.rate in space.rates
+        assert case.training in space.training and (case.training is None or "training" in limits.features)
     else:
         assert isinstance(space, PositionSpace)
         assert isinstance(case, PositionCase)

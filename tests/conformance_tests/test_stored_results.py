@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from veriformer.conformance_tests.core.expected import Expected
 from veriformer.conformance_tests.core.subject import standard_conventions
+from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.when_needed import bounded, bounded_parts, stored_error
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.values import round_to_dtype
@@ -73,6 +76,18 @@ def test_a_bound_is_computed_when_it_is_needed_and_once() -> None:
     assert found.floor(1).min() >= 1e-3
     assert found.allowed is found.allowed
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("expected_before", [False, True])
+def test_a_call_is_judged_by_its_whole_bound_whether_it_was_expected_before_or_not(expected_before: bool) -> None:
+    third = np.ones(1) / 3.0
+    made = bounded(third, lambda: np.full(1, 1e-3), Precision.of("float32"), "float32")
+    inputs: Any = SimpleNamespace(expected=lambda _: made)
+    for error, holds in ((1e-4, True), (1e-2, False)):
+        trial: Any = Trial(SimpleNamespace(conventions={}), None, inputs)
+        if expected_before:
+            trial.expected(inputs)
+        assert trial.within(third, third + error, lambda bound: bound(inputs)).holds == holds
 
 
 def test_parts_are_joined_in_order() -> None:

@@ -8,7 +8,7 @@ dtypes = ("float32", "float64", "bfloat16", "float16")
 
 def attention_weights(query, key, *, mask=None, is_causal=False, scale=None):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    logits = query @ key.transpose(-1, -2) * scale
+    logits = query * scale @ key.transpose(-1, -2)
     visible = torch.ones_like(logits, dtype=torch.bool) if mask is None else mask.expand(logits.shape)
     if is_causal:
         visible = visible.tril()

@@ -13,8 +13,8 @@ _EPS = {"none": 0.0, "1e-6": 1e-6}
 
 
 def clip_by_global_norm(
-    gradients: Sequence[Float[Array, "..."]], *, max_norm: float, norm_eps: ClipNormEps = "none"
-) -> list[Float64[Array, "..."]]:
+    gradients: Sequence[Float[Array, "*_shape"]], *, max_norm: float, norm_eps: ClipNormEps = "none"
+) -> list[Float64[Array, "*_shape"]]:
     """Shrink all gradients by one factor where the norm of all of them together exceeds a bound.
 
     gᵢ · min(1, max_norm / (‖g‖ + ε)),  ‖g‖ = √(Σᵢ Σ gᵢ²),  ε = 0

@@ -59,7 +59,14 @@ MOST_TRIED = 1_000
 MISTAKES = planted()
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+# JAX compiles anew for every one of its mistakes, which takes a minute and a half in all.
+COMPILED = [
+    pytest.param(mistake, id=mistake.name, marks=[pytest.mark.long] if mistake.framework == "jax" else [])
+    for mistake in MISTAKES
+]
+
+
+@pytest.mark.parametrize("mistake", COMPILED)
 def test_each_law_that_names_the_mistake_fails_on_a_small_case(
     mistake: PlantedMistake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,8 +47,11 @@ class Watch:
             generator.seed(self._calls)
         return _state()
 
-    def after(self, before: State) -> None:
-        """Note what differs from the state before, and restore it."""
+    def after(self, before: State, *, may_seed: bool = False) -> None:
+        """Note what differs from the state before, and restore it.
+
+        An operation with a seed among its arguments may seed a global generator, as its users do.
+        """
         now = _state()
         self.changed += _differences(before, now)
         if self.changed:
@@ -57,7 +60,7 @@ class Watch:
             # Drawing numbers advances a generator from its own state; only seeding leads to the same state twice.
             left = self._left.setdefault(generator.name, set())
             state = generator.state()
-            if state in left:
+            if state in left and not may_seed:
                 self.changed.append(f"the random state of {generator.name} (by seeding it)")
             left.add(state)
 
@@ -65,9 +68,10 @@ class Watch:
 class Watched:
     """An operation, with the state of the process compared around each call."""
 
-    def __init__(self, function: Callable[..., Any], watch: Watch) -> None:
+    def __init__(self, function: Callable[..., Any], watch: Watch, *, may_seed: bool = False) -> None:
         self._function = function
         self._watch = watch
+        self._may_seed = may_seed
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Return what the operation returns."""
@@ -75,7 +79,7 @@ class Watched:
         try:
             return self._function(*arguments, **keywords)
         finally:
-            self._watch.after(before)
+            self._watch.after(before, may_seed=self._may_seed)
 
 
 @dataclass(frozen=True)

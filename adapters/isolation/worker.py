@@ -24,6 +24,7 @@ from veriformer.adapters.isolation.state import Watch, Watched
 from veriformer.adapters.loading import load
 from veriformer.adapters.processes import end_with
 from veriformer.adapters.sequences import Step, prepare_sequence
+from veriformer.spec.operations import OPERATIONS
 
 _MOST_COPIES = 8
 # Libraries that compile code for operations on NumPy's arrays.
@@ -80,7 +81,10 @@ class Server:
         return self._copies[number]
 
     def _watched(self, found: Implementation) -> Implementation:
-        operations = {name: Watched(function, self._watch) for name, function in found.operations.items()}
+        operations = {
+            name: Watched(function, self._watch, may_seed=OPERATIONS[name].random)
+            for name, function in found.operations.items()
+        }
         return replace(found, operations=operations)
 
     def _called(self, request: dict[str, Any]) -> Frame:

@@ -34,6 +34,11 @@ import numpy as np
 dtypes = ("float32", "float64")
 """
 RIGHT = {
+    "seeding_the_global_generator": f"""{TORCH}
+def dropout(x, *, rate, seed, training=True):
+    torch.manual_seed(seed)
+    return F.dropout(x, rate, training)
+""",
     "of_the_library": f"""{TORCH}
 def dropout(x, *, rate, seed, training=True):
     with torch.random.fork_rng():

@@ -1,4 +1,4 @@
-"""The results of a forward pass beside the gradients of the loss by them."""
+"""The results of a forward pass, and the gradients of the loss by them, one for each."""
 
 from __future__ import annotations
 

@@ -20,11 +20,10 @@ from typing import Any
 import jax
 
 if find_spec("optax") is not None:
-    from veriformer.adapters.optax_training import (  # noqa: F401  (found here by their names)
-        adamw_step,
-        clip_by_global_norm,
-        warmup_cosine_learning_rate,
-    )
+    # The operations of this module are found by their names.
+    from veriformer.adapters.optax_training import adamw_step as adamw_step
+    from veriformer.adapters.optax_training import clip_by_global_norm as clip_by_global_norm
+    from veriformer.adapters.optax_training import warmup_cosine_learning_rate as warmup_cosine_learning_rate
 
 Array = Any
 

@@ -132,7 +132,7 @@ class TorchArrays:
             raise _cut_off_from_inputs(function, whole)
         require_shapes(results, cotangents)
         paired = [(result, cotangent.to(result.dtype)) for result, cotangent in zip(results, cotangents, strict=True)]
-        # torch refuses to go back from a result that leads nowhere, beside others that do.
+        # torch refuses to go back from a result that leads nowhere, even where others lead somewhere.
         ends, given = zip(*(pair for pair in paired if _is_recorded(pair[0])), strict=True)
         try:
             found = go_back(ends, leaves, given)

@@ -35,7 +35,7 @@ def as_axes(name: str, numbers: Any, axes: str, sizes: Sizes) -> Float64[Array, 
             f"{name} must have {len(names)} axes ({', '.join(names)}); got shape {array.shape} with {array.ndim}; "
             "reshape it"
         )
-    for axis, length in zip(names, shape):  # noqa: B905, as many as there are names
+    for axis, length in zip(names, shape, strict=True):
         if sizes.setdefault(axis, length) != length:
             raise ValueError(
                 f"{name} must have shape ({', '.join(names)}) with {axis} = {sizes[axis]} as in the other arguments; "

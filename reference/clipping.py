@@ -9,7 +9,8 @@ from veriformer.reference.array_types import Array, Float, Float64
 from veriformer.reference.checks import as_float64, require_choice
 from veriformer.reference.conventions import ClipNormEps
 
-_EPS = {"none": 0.0, "1e-6": 1e-6}
+# What is added to the norm, by the convention.
+NORM_EPS = {"none": 0.0, "1e-6": 1e-6}
 
 
 def clip_by_global_norm(
@@ -32,6 +33,6 @@ def clip_by_global_norm(
         raise ValueError("gradients must hold at least one array; got none; pass one for each parameter")
     if not max_norm > 0.0:
         raise ValueError(f"max_norm must be positive; got {max_norm}; pass a bound such as 1.0")
-    norm = float(np.sqrt(sum(np.sum(array * array) for array in arrays))) + _EPS[norm_eps]
+    norm = float(np.sqrt(sum(np.sum(array * array) for array in arrays))) + NORM_EPS[norm_eps]
     # As a quotient by the larger of the two it needs no exception for gradients that are all zero.
     return [np.asarray(array * (max_norm / max(norm, max_norm))) for array in arrays]

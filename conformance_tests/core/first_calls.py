@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from veriformer.conformance_tests.core.selection import share_of
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.spec.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.core.expected import Conventions
@@ -42,8 +41,7 @@ class FirstCalls:
     def add(self, inputs: Inputs, conventions: Conventions, answer: Array | None) -> None:
         """Count a call, and keep it where it is one of the first and small; one without an answer is counted alone."""
         self.made += 1
-        # Backward passes of layers and models, and steps of training, take as long as dozens of other calls.
-        operation = OPERATIONS[inputs.operation]
-        first = _FIRST // (share_of(operation.name) if operation.forward or operation.records else 1)
+        # Calls of models and layers take as long as dozens of others.
+        first = _FIRST // share_of(inputs.operation)
         if answer is not None and self.made <= first and answer.size <= _MOST_NUMBERS:
             self.kept.append(FirstCall(self.made, inputs, conventions, answer.copy()))

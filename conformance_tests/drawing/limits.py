@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from veriformer.adapters.model_declarations import BlackBox
 from veriformer.conformance_tests.drawing import choices
@@ -11,6 +13,8 @@ from veriformer.conformance_tests.drawing.fixed import FixedChoices
 # Float16 holds logits up to 65504; no kernel can compute with larger amplitudes.
 LARGEST_AMPLITUDE = {"float16": 8, "bfloat16": 100, "float32": 100, "float64": 100}
 SEEDS = choices.integers(0, 2**16)
+
+SizesT = TypeVar("SizesT")
 
 
 @dataclass(frozen=True)
@@ -53,3 +57,13 @@ class Limits:
     def dtypes_in_turn(self) -> tuple[str, ...]:
         """A dtype for each of these places, so that a law meets as many dtypes as possible."""
         return tuple(self.dtypes[(self.seed + number) % len(self.dtypes)] for number in range(self.pool))
+
+    def sizes_and_dtypes(
+        self, pool: Sequence[SizesT], small: Sequence[SizesT], free: Sequence[SizesT]
+    ) -> choices.Choice[tuple[SizesT, str]]:
+        """Return sizes with a dtype: few of a pool where a framework compiles for each, else small ones, or any."""
+        if self.compiles_per_shape and not self.small:
+            pairs = zip(self.places, self.dtypes_in_turn, strict=True)
+            return choices.sampled_from([(pool[at % len(pool)], dtype) for at, dtype in pairs])
+        sizes = choices.sampled_from(small if self.small else free)
+        return choices.tuples(sizes, choices.sampled_from(self.dtypes))

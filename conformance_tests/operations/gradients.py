@@ -77,15 +77,16 @@ def equal(
     def taken(name: str, arrays: tuple[Array, ...]) -> tuple[Array, Array]:
         return of_first(name, parts[0][name](arrays[0])), of_second(name, parts[1][name](arrays[1]))
 
-    if all(np.array_equal(*taken(name, outputs)) for name in parts[0]):
+    pairs = {name: taken(name, outputs) for name in parts[0]}
+    if all(np.array_equal(*pair) for pair in pairs.values()):
         # Equal to the last bit: how much they might have differed need not be known.
-        return worst(compare(*pair, np.zeros(pair[0].shape)) for pair in (taken(name, outputs) for name in parts[0]))
+        return worst(compare(*pair, np.zeros(pair[0].shape)) for pair in pairs.values())
     judged = trial.expected(first).judged, trial.expected(second).judged
 
     def judge(*errors: Array) -> Verdict:
         def of_part(name: str) -> Verdict:
             allowed, counted = np.add(*taken(name, errors)), np.logical_and(*taken(name, judged))
-            return compare(*taken(name, outputs), allowed, counted, name, may_be_nan=False)
+            return compare(*pairs[name], allowed, counted, name, may_be_nan=False)
 
         return worst(map(of_part, parts[0]))
 

@@ -115,7 +115,7 @@ def rounding() -> Row:
 
 
 def training_curves() -> Chart:
-    """Return the losses of twenty steps of the reference, beside those of programs with a mistake each.
+    """Return the losses of twenty steps of the reference, and of programs with a mistake each.
 
     The task is to count: each token is the one before plus 1. All start from the same weights and see the same batches.
     """

@@ -27,8 +27,7 @@ WITHOUT = {
     "causal_mask", "padding_mask", "sinusoidal_positions", "alibi_bias", "relative_position_bucket", "softmax",
     "rotary_embedding", "rotary_embedding_backward", "token_embedding", "token_embedding_backward", "cross_entropy",
     "next_token_loss", "next_token_loss_backward", "encoder", "encoder_decoder", "language_model", "decode_step",
-    "clip_by_global_norm", "warmup_cosine_learning_rate", "warmup_inverse_root_learning_rate", "dropout",
-    "dropout_backward", "merge_attention_backward",
+    "warmup_cosine_learning_rate", "warmup_inverse_root_learning_rate", "dropout", "dropout_backward",
 }  # fmt: skip
 JUDGED = [name for name, operation in OPERATIONS.items() if not operation.is_black_box and name not in WITHOUT]
 

@@ -14,7 +14,8 @@ from veriformer.conformance_tests.conventions.questions import (
     precision,
     training,
 )
-from veriformer.conformance_tests.core.selection import WHOLE_MODELS
+from veriformer.conformance_tests.operations.models.cases import ModelCase
+from veriformer.conformance_tests.operations.suites import suite_of
 from veriformer.spec.conventions import CONVENTIONS
 
 QUESTIONS: Mapping[str, Callable[[Asking], Answer]] = {
@@ -27,7 +28,7 @@ QUESTIONS: Mapping[str, Callable[[Asking], Answer]] = {
 
 def answer(convention: str, asking: Asking) -> Answer:
     """Ask an operation which value of a convention it follows."""
-    of_model = asking.operation.removesuffix("_backward") in (*WHOLE_MODELS, "training_steps")
+    of_model = isinstance(suite_of(asking.operation).ordinary, ModelCase)
     question = models.of_models if of_model else QUESTIONS.get(convention, lambda _: Answer(None))
     about = replace(asking, convention=convention, errors=[])
     return replace(question(about), errors=tuple(about.errors))

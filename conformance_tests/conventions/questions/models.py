@@ -24,8 +24,9 @@ from veriformer.conformance_tests.conventions.questions.networks import (
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.operations.models.cases import ModelCase
-from veriformer.conformance_tests.operations.training.cases import TrainingCase
+from veriformer.conformance_tests.operations.suites import suite_of
 from veriformer.spec.conventions import CONVENTIONS
+from veriformer.spec.operations import OPERATIONS
 
 # The architectures that depend on a convention. Llama depends on two: a single token stands at position 0, where no
 # rotation turns it, so that the gain is found whatever the pairing.
@@ -56,16 +57,16 @@ def of_models(asking: Asking) -> Answer:
     # Heads of four components have two pairs, and no two pairings agree on them.
     length, eps = _LENGTHS.get(asking.convention, 5), _EPS.get(asking.convention, 1e-3)
     settings: dict[str, Any] = {"eps": eps, "dtype": asking.widest, "palette": "normal", "seed": 7}
-    if asking.operation == "training_steps":
-        length = max(length, 2)
-    kind = TrainingCase if asking.operation == "training_steps" else ModelCase
-    inputs = draw_inputs(asking.operation, kind(asked, 2, length, 8, 2, 2, 7, 1, 9, source, **settings))
+    suite: Any = suite_of(asking.operation)
+    length = max(length, suite.space("never").least_length)
+    sizes = ModelCase(asked, 2, length, 8, 2, 2, 7, 1, 9, source, **settings)
+    inputs = draw_inputs(asking.operation, replace(suite.ordinary, **vars(sizes)))
     if asking.operation.endswith("_backward"):
         # Weights that silence a part silence its gradients too.
         return asking.until_told([inputs])
     telling = _TELLING.get(asking.convention)
-    # What is shown, is shown by logits, which no training returns.
-    shown = None if asking.operation == "training_steps" else _SHOWN.get(asking.convention)
+    # What is shown, is shown by logits, and not by weights.
+    shown = None if OPERATIONS[asking.operation].records else _SHOWN.get(asking.convention)
     return asking.until_told([telling(inputs), inputs] if telling else [inputs], shown)
 
 

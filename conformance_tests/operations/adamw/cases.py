@@ -72,17 +72,9 @@ _LEAST_EPS = {"float16": 1e-3}
 
 def step_cases(space: StepSpace, limits: Limits) -> choices.Choice[StepCase]:
     """Return cases of `adamw_step`."""
-    given: choices.Choice[tuple[Sizes, str]]
-    if limits.compiles_per_shape and not limits.small:
-        given = choices.sampled_from(
-            [(_POOL[at % len(_POOL)], dtype) for at, dtype in zip(limits.places, limits.dtypes_in_turn, strict=True)]
-        )
-    else:
-        sizes = _SMALL if limits.small else _FREE
-        given = choices.tuples(choices.sampled_from(sizes), choices.sampled_from(limits.dtypes))
     return choices.builds(
         _step_case,
-        given,
+        limits.sizes_and_dtypes(_POOL, _SMALL, _FREE),
         choices.sampled_from(tuple(product(space.amplitudes, space.palettes))),
         choices.sampled_from(space.steps),
         choices.tuples(choices.sampled_from(space.learning_rates), choices.sampled_from(space.weight_decays)),

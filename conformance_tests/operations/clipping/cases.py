@@ -77,17 +77,9 @@ _SPREADS = (0, 6)
 
 def clip_cases(space: ClipSpace, limits: Limits) -> choices.Choice[ClipCase]:
     """Return cases of `clip_by_global_norm`."""
-    given: choices.Choice[tuple[Sizes, str]]
-    if limits.compiles_per_shape and not limits.small:
-        given = choices.sampled_from(
-            [(_POOL[at % len(_POOL)], dtype) for at, dtype in zip(limits.places, limits.dtypes_in_turn, strict=True)]
-        )
-    else:
-        sizes = _SMALL if limits.small else _FREE
-        given = choices.tuples(choices.sampled_from(sizes), choices.sampled_from(limits.dtypes))
     return choices.builds(
         lambda *drawn: _clip_case(space, *drawn),
-        given,
+        limits.sizes_and_dtypes(_POOL, _SMALL, _FREE),
         choices.sampled_from(space.bounds),
         choices.sampled_from(space.palettes),
         choices.sampled_from(_EXPONENTS),

@@ -12,13 +12,13 @@ from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
 from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
 from veriformer.conformance_tests.operations.clipping.bounds import clipping_bounds
 from veriformer.conformance_tests.operations.clipping.cases import SHARE, ClipCase
 from veriformer.conformance_tests.rounding.precision import Precision
-
-EPS = {"none": 0.0, "1e-6": 1e-6}
+from veriformer.reference.clipping import NORM_EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +83,8 @@ class ClipInputs(SeveralResults):
         name = conventions["clip_norm_eps"]
         exact = reference.clip_by_global_norm(self.gradients, max_norm=self.max_norm, norm_eps=name)
         precision = Precision.of(self.dtype)
-        bounds = clipping_bounds(self.gradients, exact, self.max_norm, EPS[name], precision)
-        return self.joined(
-            *(
-                Expected(value, bound * precision.with_reference, np.ones(value.shape, bool))
-                for value, bound in zip(exact, bounds, strict=True)
-            )
-        )
+
+        def bounds() -> list[Array]:
+            return clipping_bounds(self.gradients, exact, self.max_norm, NORM_EPS[name], precision)
+
+        return bounded_parts(exact, bounds, precision, self.dtype)

@@ -10,8 +10,9 @@ from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.clipping.cases import BEYOND, ClipSpace
-from veriformer.conformance_tests.operations.clipping.inputs import EPS, ClipInputs
+from veriformer.conformance_tests.operations.clipping.inputs import ClipInputs
 from veriformer.conformance_tests.operations.parts import agrees_in
+from veriformer.reference.clipping import NORM_EPS
 
 _CLIP = ("clip_by_global_norm",)
 _ANY = ClipSpace()
@@ -51,7 +52,7 @@ def bounded(trial: Trial[ClipInputs]) -> Verdict:
 def unchanged(trial: Trial[ClipInputs]) -> Verdict:
     """The gradients come back as they were given, unless what is added to their norm leads beyond the bound."""
     inputs, expected = trial.inputs, trial.expected(trial.inputs)
-    within = inputs.norm + EPS[trial.conventions["clip_norm_eps"]] <= inputs.max_norm
+    within = inputs.norm + NORM_EPS[trial.conventions["clip_norm_eps"]] <= inputs.max_norm
     claimed = inputs.joined_gradients if within else expected.value
     return compare(claimed, trial.output(inputs), expected.allowed)
 
@@ -113,7 +114,7 @@ def idempotence(trial: Trial[ClipInputs]) -> Verdict:
     once = trial.output(inputs)
     again = inputs.with_gradients([inputs.part(name)(once) for name in inputs.parts])
     expected = trial.expected(inputs)
-    excess = float(np.linalg.norm(expected.allowed)) + EPS[trial.conventions["clip_norm_eps"]]
+    excess = float(np.linalg.norm(expected.allowed)) + NORM_EPS[trial.conventions["clip_norm_eps"]]
     allowed = trial.allowed(again) + np.abs(once) * excess / inputs.max_norm
     return compare(once, trial.output(again), allowed, may_be_nan=False)
 

@@ -75,16 +75,9 @@ _SEEDS_OF_MASKS = (1, 0, 2, 42, 1234, 20_000_001)
 
 def dropout_cases(space: DropoutSpace, limits: Limits) -> choices.Choice[DropoutCase]:
     """Return cases of `dropout`; without the flag it is left out."""
-    given: choices.Choice[tuple[Sizes, str]]
+    given = limits.sizes_and_dtypes(_POOL, _SMALL, _FREE)
     if space.many:
         given = choices.sampled_from([(MANY, dtype) for dtype in limits.dtypes])
-    elif limits.compiles_per_shape and not limits.small:
-        given = choices.sampled_from(
-            [(_POOL[at % len(_POOL)], dtype) for at, dtype in zip(limits.places, limits.dtypes_in_turn, strict=True)]
-        )
-    else:
-        sizes = _SMALL if limits.small else _FREE
-        given = choices.tuples(choices.sampled_from(sizes), choices.sampled_from(limits.dtypes))
     training = space.training if "training" in limits.features else (None,)
     return choices.builds(
         lambda *drawn: _dropout_case(ManyEntriesCase if space.many else DropoutCase, *drawn),

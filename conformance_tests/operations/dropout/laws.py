@@ -25,7 +25,7 @@ from veriformer.conformance_tests.operations.every.laws.interface import result_
 _DROPOUT = ("dropout",)
 _BOTH = ("dropout", "dropout_backward")
 _MANY = DropoutSpace(many=True)
-# At other rates masks agree too often by chance for those of two rows to be told from one that they share.
+# At other rates two independent masks agree so often by chance that they cannot be distinguished from a shared one.
 _MANY_BALANCED = DropoutSpace(many=True, rates=(0.5, 0.25, 0.6))
 _AXES = ("samples", "rows", "columns")
 

@@ -9,7 +9,7 @@ _BOTH = with_gradients("dropout")
 _CHOICES = among(
     _BOTH,
     ("rate of a half", "p and 1 − p are the same.", lambda c: c.rate == 0.5),
-    ("rate other than a half", "p and 1 − p are told apart.", lambda c: c.rate not in (0.0, 0.5)),
+    ("rate other than a half", "p and 1 − p differ.", lambda c: c.rate not in (0.0, 0.5)),
     ("nothing dropped", "The rate is zero.", lambda c: c.rate == 0.0),
     ("dropout in evaluation", "The flag is off.", lambda c: c.training is False),
     ("flag of training left out", "The default decides.", lambda c: c.training is None),

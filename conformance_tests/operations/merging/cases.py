@@ -68,15 +68,7 @@ _FREE: tuple[Sizes, ...] = tuple(product((1, 2, 3), (1, 2, 3, 5), (1, 2, 5, 7, 1
 
 def merge_cases(space: MergeSpace, limits: Limits) -> choices.Choice[MergeCase]:
     """Return cases of `merge_attention`."""
-    given: choices.Choice[tuple[Sizes, str]]
-    if limits.compiles_per_shape and not limits.small:
-        given = choices.sampled_from(
-            [(_POOL[at % len(_POOL)], dtype) for at, dtype in zip(limits.places, limits.dtypes_in_turn, strict=True)]
-        )
-    else:
-        given = choices.tuples(
-            choices.sampled_from(_SMALL if limits.small else _FREE), choices.sampled_from(limits.dtypes)
-        )
+    given = limits.sizes_and_dtypes(_POOL, _SMALL, _FREE)
     values = choices.sampled_from(tuple(product(space.amplitudes, space.palettes)))
     return choices.builds(lambda drawn, regime, seed: _merge_case(space, drawn, regime, seed), given, values, SEEDS)
 

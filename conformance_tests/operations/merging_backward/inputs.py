@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.expected import Conventions, Expected
+from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_cotangent
 from veriformer.conformance_tests.operations.merging.cases import MergeCase
@@ -44,10 +44,4 @@ class MergeBackwardInputs(SampledGradientInputs, MergeInputs):
         """Return the exact gradients and their error bounds, one after the other."""
         precision = Precision.of(self.dtype)
         gradients = reference.merge_attention_backward(**self.arguments())
-        bounds = merge_backward_bounds(self, precision)
-        return self.joined(
-            *(
-                Expected(gradient, bound * precision.with_reference, np.ones(gradient.shape, bool))
-                for gradient, bound in zip(gradients, bounds, strict=True)
-            )
-        )
+        return bounded_parts(gradients, lambda: merge_backward_bounds(self, precision), precision, self.dtype)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from veriformer import reference
+from veriformer.conformance_tests.core.expected import Conventions
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.embedding.estimates import embedded
 from veriformer.conformance_tests.operations.feed_forward.estimates import fed_forward, gated_fed_forward
@@ -22,6 +23,14 @@ from veriformer.conformance_tests.rounding.precision import Precision
 
 Stack = reference.TransformerWeights
 EncoderAndDecoder = reference.EncoderDecoderWeights
+
+
+_CONVENTIONS = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
+
+
+def of_models(conventions: Conventions) -> reference.ModelConventions:
+    """Return the conventions that bear on whole models."""
+    return reference.ModelConventions(**{name: conventions[name] for name in _CONVENTIONS})
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from veriformer.conformance_tests.operations.models.bounds import (
     encoder_decoder_estimate,
     encoder_estimate,
     language_model_estimate,
+    of_models,
 )
 from veriformer.conformance_tests.operations.models.cases import ModelCase
 from veriformer.conformance_tests.operations.models.drawing import (
@@ -27,7 +28,6 @@ from veriformer.conformance_tests.operations.models.drawing import (
 )
 from veriformer.conformance_tests.rounding.estimates import Estimate
 from veriformer.conformance_tests.rounding.precision import Precision
-from veriformer.reference import ModelConventions
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,7 @@ class ModelInputs(Inputs):
         return self._expected(conventions, loose=True).allowed
 
     def _expected(self, conventions: Conventions, *, loose: bool) -> Expected:
-        names = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
-        chosen = ModelConventions(**{name: conventions[name] for name in names})
+        chosen = of_models(conventions)
         if (chosen, loose) not in self._remembered:
             precision = Precision.of(self.dtype)
             estimate = self._estimate(ModelEstimates(self.config, chosen, precision), loose)

@@ -15,7 +15,7 @@ from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
 from veriformer.conformance_tests.operations.gradients import GradientInputs
-from veriformer.conformance_tests.operations.models.bounds import ModelEstimates
+from veriformer.conformance_tests.operations.models.bounds import ModelEstimates, of_models
 from veriformer.conformance_tests.operations.models.cases import ModelCase
 from veriformer.conformance_tests.operations.models.drawing import below
 from veriformer.conformance_tests.operations.models.inputs import AnyTokenInputs, AnyTranslationInputs, ModelInputs
@@ -28,14 +28,8 @@ from veriformer.conformance_tests.operations.models_backward.bounds import (
 from veriformer.conformance_tests.rounding.estimates import Estimate
 from veriformer.conformance_tests.rounding.precision import Precision
 from veriformer.conformance_tests.rounding.sublayers_back import Gradients
-from veriformer.reference import ModelConventions
 
 Forward = AnyTokenInputs | AnyTranslationInputs
-_CONVENTIONS = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
-
-
-def _chosen(conventions: Conventions) -> ModelConventions:
-    return ModelConventions(**{name: conventions[name] for name in _CONVENTIONS})
 
 
 def _drawn(case: ModelCase, shape: Shape) -> Array:
@@ -76,7 +70,7 @@ class ModelBackwardInputs(SeveralResults, GradientInputs, ModelInputs):
         raise NotImplementedError
 
     def _parts_of(self, conventions: Conventions) -> ModelGradients:
-        return ModelGradients(ModelEstimates(self.config, _chosen(conventions), Precision.of(self.dtype)))
+        return ModelGradients(ModelEstimates(self.config, of_models(conventions), Precision.of(self.dtype)))
 
     @cached_property
     def parts(self) -> dict[str, Shape]:
@@ -91,7 +85,7 @@ class ModelBackwardInputs(SeveralResults, GradientInputs, ModelInputs):
         """
         judged = conventions["layer_norm_eps"] == "inside_root"
         backward = getattr(reference, self.operation)
-        gradients = arrays_by_path(backward(**self.arguments(), conventions=_chosen(conventions)))
+        gradients = arrays_by_path(backward(**self.arguments(), conventions=of_models(conventions)))
         paths = [name.removeprefix("grad_") for name in self.parts]
 
         def bounds() -> list[Array]:

@@ -56,7 +56,7 @@ def begins_at_the_peak(trial: Trial[CosineInputs]) -> Verdict:
 
 @judges("bounded", space=CosineSpace(), operations=_COSINE)
 def never_above_the_peak(trial: Trial[CosineInputs]) -> Verdict:
-    """The rate, and those of the steps beside it, are at most the peak."""
+    """The rate of the step, and those of the steps before and after it, are at most the peak."""
     inputs = trial.inputs
     steps = [_at(inputs, step=step) for step in (max(inputs.step - 1, 0), inputs.step, inputs.step + 1)]
     found = np.stack([trial.output(one) for one in steps])

@@ -19,7 +19,7 @@ _RATES = (0.5, 0.125, 0.01)
 _BETAS = ((0.9, 0.99), (0.5, 0.75), (0.8, 0.95))
 _EPS = (1e-1, 1e-2)
 _DECAYS = (0.1, 0.5, 0.0)
-# In half precision the error of a gradient is not small beside a smaller eps.
+# In half precision the error of a gradient is not small compared with a smaller eps.
 _LEAST_EPS = {"float16": 1e-1, "bfloat16": 1e-1}
 
 

@@ -14,7 +14,7 @@ from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.core.when_needed import bounded
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.models.bounds import ModelEstimates
+from veriformer.conformance_tests.operations.models.bounds import ModelEstimates, of_models
 from veriformer.conformance_tests.operations.models.drawing import drawn_configuration, drawn_weights
 from veriformer.conformance_tests.operations.models.trees import arrays_by_path, with_arrays_at
 from veriformer.conformance_tests.operations.models_backward.bounds import ModelGradients
@@ -23,7 +23,6 @@ from veriformer.conformance_tests.operations.training.cases import TrainingCase
 from veriformer.conformance_tests.rounding.estimates import Estimate
 from veriformer.conformance_tests.rounding.precision import Precision
 
-_OF_MODELS = ("gelu_form", "rotary_pairing", "sinusoidal_layout", "layer_norm_eps", "rms_norm_gain")
 _IGNORED = 0
 
 
@@ -95,9 +94,9 @@ class TrainingInputs(SeveralResults):
         trained: reference.TransformerWeights = with_arrays_at(self.weights, found)
         return trained
 
-    def follower(self, conventions: Conventions) -> Follower:
-        """Return what follows the steps from the first."""
-        return Follower(self, conventions)
+    def optimizer(self, conventions: Conventions) -> Optimizer:
+        """Return the settings of AdamW under conventions."""
+        return Optimizer(self.beta1, self.beta2, self.eps, self.weight_decay, conventions)
 
     def expected(self, conventions: Conventions) -> Expected:
         """Return the losses and the trained weights with their error bounds, one after the other.
@@ -108,11 +107,10 @@ class TrainingInputs(SeveralResults):
         known, count = self._known(conventions), len(self.learning_rates)
         judged = np.repeat(known == count, self.result_shape[0])
         judged[:count] = np.arange(count) < known
-        # With eps outside the root a deviation of 0 has no derivative, and little is known of one nearby.
-        judged &= conventions["layer_norm_eps"] == "inside_root"
+        judged &= _is_judged(conventions)
         losses, weights = reference.training_steps(
             **self.arguments(),
-            conventions=models_conventions(conventions),
+            conventions=of_models(conventions),
             eps_placement=conventions["adamw_eps"],
             decay=conventions["adamw_decay"],
         )
@@ -121,23 +119,25 @@ class TrainingInputs(SeveralResults):
 
     def _known(self, conventions: Conventions) -> int:
         """Return before how many steps the weights are the given ones."""
-        optimizer, known = self.follower(conventions).optimizer, 1
+        optimizer, known = self.optimizer(conventions), 1
         while known < len(self.learning_rates) and optimizer.leaves_alone(self.learning_rates[known - 1]):
             known += 1
         return known
 
     def _errors(self, known: int, conventions: Conventions) -> Array:
         """Return the errors of the losses of these steps, and of the weights after the last of them."""
-        follower = self.follower(conventions)
+        follower = Follower(self, conventions)
         steps = [follower.step(self.weights) for _ in range(known)]
         losses = np.zeros(len(self.learning_rates))
         losses[:known] = [step.loss.error for step in steps]
         return join([losses, *(weight.error for weight in steps[-1].weights.values())])
 
 
-def models_conventions(conventions: Conventions) -> reference.ModelConventions:
-    """Return the conventions that bear on the model."""
-    return reference.ModelConventions(**{name: conventions[name] for name in _OF_MODELS})
+def _is_judged(conventions: Conventions) -> bool:
+    """Return whether steps are judged: with eps outside the root a deviation of 0 has no derivative, and little is
+    known of one nearby.
+    """
+    return bool(conventions["layer_norm_eps"] == "inside_root")
 
 
 @dataclass(frozen=True)
@@ -153,11 +153,11 @@ class Follower:
 
     def __init__(self, inputs: TrainingInputs, conventions: Conventions) -> None:
         self.inputs = inputs
-        self.optimizer = Optimizer(inputs.beta1, inputs.beta2, inputs.eps, inputs.weight_decay, conventions)
+        self.optimizer = inputs.optimizer(conventions)
         self.precision = Precision.of(inputs.dtype)
-        model = ModelEstimates(inputs.config, models_conventions(conventions), self.precision)
+        model = ModelEstimates(inputs.config, of_models(conventions), self.precision)
         self.parts = ModelGradients(model)
-        self._judged = conventions["layer_norm_eps"] == "inside_root"
+        self._judged = _is_judged(conventions)
         self._moments = no_moments(inputs.weights)
         self._number = 0
 
@@ -176,7 +176,7 @@ class Follower:
         self._moments = {path: (first, second) for path, (_, first, second) in moved.items()}
         return Step(loss, {path: weight for path, (weight, _, _) in moved.items()})
 
-    def expected(self, estimate: Estimate, judged: Array) -> Expected:
+    def expected(self, estimate: Estimate) -> Expected:
         """Return an estimate as what is expected of an implementation."""
-        allowed = estimate.error * self.precision.with_reference
-        return Expected(estimate.value, allowed, np.asarray(judged & self._judged))
+        judged = np.full(estimate.value.shape, self._judged)
+        return Expected(estimate.value, estimate.error * self.precision.with_reference, judged)

@@ -12,7 +12,7 @@ from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.operations.models.trees import arrays_by_path
 from veriformer.conformance_tests.operations.parts import agrees, worst
 from veriformer.conformance_tests.operations.training.cases import TrainingSpace
-from veriformer.conformance_tests.operations.training.inputs import TrainingInputs
+from veriformer.conformance_tests.operations.training.inputs import Follower, TrainingInputs
 
 _TRAINING = ("training_steps",)
 _ONE = TrainingSpace(rates=("one",))
@@ -36,15 +36,15 @@ def weights(trial: Trial[TrainingInputs]) -> Verdict:
 def every_step(trial: Trial[TrainingInputs]) -> Verdict:
     """Trained for one step more each time, the implementation goes where the step leads from where it was."""
     whole = trial.inputs
-    follower, known, verdicts = whole.follower(trial.conventions), whole.weights, []
+    follower, known, verdicts = Follower(whole, trial.conventions), whole.weights, []
     for number in range(1, len(whole.learning_rates) + 1):
         inputs = whole.first(number)
         step, output = follower.step(known), trial.output(inputs)
-        loss = follower.expected(step.loss, np.asarray(True))
+        loss = follower.expected(step.loss)
         found = inputs.part("losses")(output)[-1]
         verdicts.append(compare(loss.value, found, loss.allowed, loss.judged, f"the loss of step {number}"))
         for path, estimate in step.weights.items():
-            after = follower.expected(estimate, np.ones(estimate.value.shape, dtype=bool))
+            after = follower.expected(estimate)
             arrived = inputs.part(f"weights.{path}")(output)
             name = f"{path} after step {number}"
             verdicts.append(compare(after.value, arrived, after.allowed, after.judged, name))

@@ -16,6 +16,9 @@ from veriformer.conformance_tests.drawing.values import fill, filled, round_to_d
 from veriformer.conformance_tests.operations.parts import agrees, parts_of, worst
 from veriformer.spec.operations import OPERATIONS
 
+# A sixteenth of the largest number of float16.
+_HELD_WITH_ROOM = float(np.finfo(np.float16).max) / 16.0
+
 # A gradient by its name, and what of it is compared.
 Selection = Callable[[str, Array], Array]
 
@@ -52,6 +55,15 @@ class SampledGradientInputs(GradientInputs, SampledInputs):
         changed: dict[str, Any] = {name: array[index] for name, array in self.cotangents.items()}
         # The inputs of the forward pass come next in the order of the base classes.
         return replace(super().take_samples(index), **changed)  # type: ignore[safe-super]
+
+
+def are_held(gradients: Iterable[Array], dtype: str) -> bool:
+    """Return whether a dtype holds gradients, with room for those that they are computed from, and for their sums.
+
+    A norm of nearly equal components multiplies a gradient by up to 1/√eps, three norms by 3 · 10⁷ at eps = 10⁻⁵: more
+    than float16 holds, whose programs may then return infinity or NaN. The other dtypes hold far more.
+    """
+    return dtype != "float16" or all(np.abs(array).max(initial=0.0) <= _HELD_WITH_ROOM for array in gradients)
 
 
 def drawn_cotangent(case: BatchableCase, shape: Shape, place: int = 0) -> Array:

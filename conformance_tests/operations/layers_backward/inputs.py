@@ -12,7 +12,7 @@ from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.gradients import GradientInputs, drawn_cotangent
+from veriformer.conformance_tests.operations.gradients import GradientInputs, are_held, drawn_cotangent
 from veriformer.conformance_tests.operations.layers.cases import LayerCase
 from veriformer.conformance_tests.operations.layers.inputs import AnyLayerInputs
 from veriformer.conformance_tests.operations.layers_backward.bounds import layer_back
@@ -78,7 +78,7 @@ class LayerBackwardInputs(SeveralResults, GradientInputs, AnyLayerInputs):
         """Return the exact gradients and their error bounds, one after the other.
 
         With eps outside the root the deviation of a vector of equal components has no derivative, and little is known
-        of one nearby: nothing is judged then.
+        of one nearby: nothing is judged then, and neither are gradients that the dtype does not hold.
         """
         precision = Precision.of(self.dtype, conventions.get("softmax_dtype", "input"))
         settings = self._settings(conventions)
@@ -91,7 +91,7 @@ class LayerBackwardInputs(SeveralResults, GradientInputs, AnyLayerInputs):
             )
             values = {"grad_x": grad_x, "grad_memory": grad_memory}
         values |= {f"grad_{path}": _at(grad_weights, path) for path in self.weight_shapes}
-        judged = conventions["layer_norm_eps"] == "inside_root"
+        judged = conventions["layer_norm_eps"] == "inside_root" and are_held(values.values(), self.dtype)
 
         def bounds() -> list[Array]:
             found = self._bounds(conventions, precision)

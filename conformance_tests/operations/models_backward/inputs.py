@@ -14,7 +14,7 @@ from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.values import fill, round_to_dtype
-from veriformer.conformance_tests.operations.gradients import GradientInputs
+from veriformer.conformance_tests.operations.gradients import GradientInputs, are_held
 from veriformer.conformance_tests.operations.models.bounds import ModelEstimates, of_models
 from veriformer.conformance_tests.operations.models.cases import ModelCase
 from veriformer.conformance_tests.operations.models.drawing import below
@@ -81,9 +81,8 @@ class ModelBackwardInputs(SeveralResults, GradientInputs, ModelInputs):
         """Return the exact gradients and their error bounds, one after the other.
 
         With eps outside the root the deviation of a vector of equal components has no derivative, and little is known
-        of one nearby: nothing is judged then.
+        of one nearby: nothing is judged then, and neither are gradients that the dtype does not hold.
         """
-        judged = conventions["layer_norm_eps"] == "inside_root"
         backward = getattr(reference, self.operation)
         gradients = arrays_by_path(backward(**self.arguments(), conventions=of_models(conventions)))
         paths = [name.removeprefix("grad_") for name in self.parts]
@@ -93,6 +92,7 @@ class ModelBackwardInputs(SeveralResults, GradientInputs, ModelInputs):
             return [found[path].error for path in paths]
 
         values = [gradients[path] for path in paths]
+        judged = conventions["layer_norm_eps"] == "inside_root" and are_held(values, self.dtype)
         every = [np.full(value.shape, judged) for value in values]
         return bounded_parts(values, bounds, Precision.of(self.dtype), self.dtype, every)
 

@@ -12,6 +12,7 @@ from veriformer.adapters.errors import LoadError, NotDifferentiable, Unsupported
 
 _KINDS: dict[str, Literal["bool", "int", "float"]] = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 _SIMPLE_KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
+_ARRAYS = (np.ndarray, np.generic)
 
 
 class NumPyArrays:
@@ -55,7 +56,7 @@ class NumPyArrays:
 
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is an array or one of NumPy's own scalars."""
-        return isinstance(value, np.ndarray | np.generic)
+        return isinstance(value, _ARRAYS)
 
     def dtype_name(self, value: Any) -> str:
         """Return the dtype's name: that of the memory, whatever a subclass says of itself."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+
+# Whole models have hundreds of arrays in each call: what does not change is not made anew for each.
+_LEFT_AS_THEY_ARE = (bool, int, float, str)
+_SEQUENCES = (list, tuple)
 
 
 def convert_weights(weights: object, convert: Callable[[np.ndarray], Any]) -> Any:
@@ -64,19 +69,25 @@ def member_at(record: object, path: str) -> Any:
 def _converted(value: object, convert: Callable[[np.ndarray], Any]) -> Any:
     if isinstance(value, np.ndarray):
         return convert(value)
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, _LEFT_AS_THEY_ARE):
         return value
     # A named tuple is a group with names, any other sequence one of layers.
-    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+    if isinstance(value, _SEQUENCES) and not hasattr(value, "_fields"):
         return [_converted(item, convert) for item in value]
     return convert_weights(value, convert)
+
+
+@cache
+def _names_of(record: Hashable) -> tuple[str, ...]:
+    """Return the names of the fields of a class of records."""
+    return tuple(field.name for field in fields(cast(Any, record)))
 
 
 def _members(weights: object) -> list[tuple[str, Any]]:
     if isinstance(weights, Mapping):
         return [(str(name), value) for name, value in weights.items()]
     if is_dataclass(weights):
-        return [(field.name, getattr(weights, field.name)) for field in fields(weights)]
+        return [(name, getattr(weights, name)) for name in _names_of(cast(Hashable, type(weights)))]
     if hasattr(weights, "_fields"):
         return [(name, getattr(weights, name)) for name in weights._fields]
     if hasattr(weights, "__dict__"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from numbers import Integral
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from veriformer.reference.array_types import Array, Bool, Float64, Int
@@ -28,14 +28,15 @@ def as_axes(name: str, numbers: Any, axes: str, sizes: Sizes) -> Float64[Array, 
     `sizes` holds the length of every axis named so far, and gets those named here for the first time.
     Raises ValueError when the rank is wrong or an axis differs from what `sizes` says.
     """
-    array = as_float64(name, numbers)
+    array = numbers if type(numbers) is np.ndarray and numbers.dtype.char == "d" else as_float64(name, numbers)
     names, shape = _split(axes), array.shape
     if len(shape) != len(names):
         raise ValueError(
             f"{name} must have {len(names)} axes ({', '.join(names)}); got shape {array.shape} with {array.ndim}; "
             "reshape it"
         )
-    for axis, length in zip(names, shape, strict=True):
+    # They are as many; to let `zip` see to it again would take as long as the rest.
+    for axis, length in zip(names, shape):  # noqa: B905
         if sizes.setdefault(axis, length) != length:
             raise ValueError(
                 f"{name} must have shape ({', '.join(names)}) with {axis} = {sizes[axis]} as in the other arguments; "
@@ -62,14 +63,17 @@ def as_grad_output(grad_output: Any, shape: tuple[int, ...]) -> Float64[Array, "
 
 def require_choice(name: str, value: object, choices: Any) -> None:
     """Raise ValueError unless `value` is one of the values of the Literal type `choices`."""
-    valid = get_args(choices)
+    # What `get_args` returns, which looks at much else first.
+    valid = choices.__args__
     if value not in valid:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}; pass one of these")
 
 
-def require_count(name: str, value: object, minimum: int) -> None:
+def require_count(name: str, value: Any, minimum: int) -> None:
     """Raise ValueError unless `value` is an integer that is at least `minimum`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
+    # Most are plain integers, of which the type says it sooner than the abstract class.
+    is_integer = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+    if not is_integer or value < minimum:
         raise ValueError(f"{name} must be an integer of at least {minimum}; got {value!r}; pass a count")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from veriformer.reference.array_types import Array, Float, Float64
 from veriformer.reference.checks import as_axes, as_grad_output, require_choice
 from veriformer.reference.conventions import EpsPlacement, RmsNormGain
-from veriformer.reference.normalisation import as_vectors
+from veriformer.reference.normalisation import as_vectors, mean_of_each
 
 
 def layer_norm_backward(
@@ -39,15 +39,15 @@ def layer_norm_backward(
     sizes = {"E": numbers.shape[-1]}
     gain, _ = as_axes("gamma", gamma, "E", sizes), as_axes("beta", beta, "E", sizes)
     gradient = as_grad_output(grad_output, numbers.shape)
-    centred = numbers - numbers.mean(axis=-1, keepdims=True)
-    variance = np.square(centred).mean(axis=-1, keepdims=True)
+    centred = numbers - mean_of_each(numbers)
+    variance = mean_of_each(np.square(centred))
     inside = eps_placement == "inside_root"
     divisor = np.sqrt(variance + eps) if inside else np.sqrt(variance) + eps
     normalised, scaled = centred / divisor, gradient * gain
     # Where the variance is 0 so is the centred vector.
     direction = normalised if inside else centred / np.where(variance == 0.0, 1.0, np.sqrt(variance))
-    along = direction * (scaled * normalised).mean(axis=-1, keepdims=True)
-    grad_x = (scaled - scaled.mean(axis=-1, keepdims=True) - along) / divisor
+    along = direction * mean_of_each(scaled * normalised)
+    grad_x = (scaled - mean_of_each(scaled) - along) / divisor
     grad_gain = _over_vectors(gradient * normalised)
     return np.asarray(grad_x), grad_gain, _over_vectors(gradient)
 
@@ -80,11 +80,11 @@ def rms_norm_backward(
     numbers = as_vectors(x, eps)
     stored = as_axes("gamma", gamma, "E", {"E": numbers.shape[-1]})
     gradient = as_grad_output(grad_output, numbers.shape)
-    divisor = np.sqrt(np.square(numbers).mean(axis=-1, keepdims=True) + eps)
+    divisor = np.sqrt(mean_of_each(np.square(numbers)) + eps)
     scaled = gradient * (stored if gain == "gamma" else 1.0 + stored)
     with np.errstate(invalid="ignore", divide="ignore"):
         normalised = numbers / divisor
-        along = (scaled * normalised).mean(axis=-1, keepdims=True)
+        along = mean_of_each(scaled * normalised)
         grad_x = (scaled - normalised * along) / divisor
     return np.asarray(grad_x), _over_vectors(gradient * normalised)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from typing import Literal
 
 from veriformer.spec.laws import LAWS
@@ -25,7 +26,7 @@ _SHARES = {
     "training_steps": 4,
     **dict.fromkeys(("encoder_layer_backward", "decoder_layer_backward", "multi_head_attention_backward"), 2),
 }
-# What a backward pass obeys or breaks whatever the values are is tried on half as many cases.
+# What a backward pass or a training loop obeys or breaks whatever the values are is tried on few cases.
 _OF_ANY_VALUES = frozenset(
     (
         "shape",
@@ -84,10 +85,13 @@ class Selection:
 
     def examples_of(self, operation: str, key: str = "") -> int:
         """Return how many cases the law of a key is tried on, by default a law of values: of a whole model half, or
-        fewer, and half of these if it is a law of a backward pass in which values count for little.
+        fewer. A backward pass has fewer decisions than what it goes back through: three of five at most, and a
+        quarter of its share if values count for little.
         """
-        halved = key in _OF_ANY_VALUES and bool(OPERATIONS[operation].forward)
-        return max(self.examples // (share_of(operation) * (2 if halved else 1)), 2)
+        share = Fraction(1, share_of(operation))
+        if OPERATIONS[operation].forward or operation == "training_steps":
+            share = share / 4 if key in _OF_ANY_VALUES else min(share, Fraction(3, 5))
+        return max(int(self.examples * share), 2)
 
     @property
     def reach(self) -> int:

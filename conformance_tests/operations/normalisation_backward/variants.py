@@ -209,6 +209,11 @@ RETURNED = Decision(
             "no_shift", lambda x, gamma, beta: (x, gamma, np.zeros_like(beta)), "the shift's gradient is always zero"
         ),
         mistake("gradient_cut_off", lambda x, gamma, beta: (np.zeros_like(x), gamma, beta), "no_x"),
+        mistake(
+            "norm_affine_gradient_missing",
+            lambda x, gamma, beta: (x, np.zeros_like(gamma), np.zeros_like(beta)),
+            "no_gain_and_no_shift",
+        ),
         neighbour("twice", lambda x, gamma, beta: (2.0 * x, 2.0 * gamma, 2.0 * beta), _TWICE),
     ),
 )

@@ -78,7 +78,14 @@ def transposed(slug: str) -> tuple[Any, ...]:
 
 
 _NOT_TRANSPOSED = "network_backward_matrix_not_transposed"
-SECOND_MATRIX = Decision("second_matrix", "How does the gradient pass the last matrix?", transposed(_NOT_TRANSPOSED))
+SECOND_MATRIX = Decision(
+    "second_matrix",
+    "How does the gradient pass the last matrix?",
+    (
+        *transposed(_NOT_TRANSPOSED),
+        mistake("gradient_cut_off", lambda matrix: np.zeros_like(matrix.T), "not_into_hidden_units"),
+    ),
+)
 FIRST_MATRIX = Decision("first_matrix", "How does the gradient pass the first matrix?", transposed(_NOT_TRANSPOSED))
 
 # Of dz and dh: what the gradient by x starts from, that of the first matrix, and that of its bias.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from veriformer import reference
@@ -25,16 +25,39 @@ from veriformer.conformance_tests.operations.multi_head_backward.variants import
 from veriformer.conformance_tests.operations.normalisation_backward.variants import LAYER_NORM_BACKWARD
 from veriformer.conformance_tests.variants.decision import Decision, Option, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.family import Arguments, Family, Point
+from veriformer.spec.conventions import CONVENTIONS
 
+GELU_FORMS = CONVENTIONS["gelu_form"].value_names
+EPS_PLACEMENTS = CONVENTIONS["layer_norm_eps"].value_names
 Choose = Callable[..., Any]
+FORGOTTEN = "residual_gradient_forgotten"
 
 
-def _placed(slug: str, right: Choose, wrong: Choose) -> tuple[Option, ...]:
+class Place(NamedTuple):
+    """Where a sublayer stands: in a layer with its norms first or behind, and which one it is."""
+
+    norm_first: bool
+    sublayer: str
+
+
+def _of_every_kind(slug: str, right: Choose, wrong: Choose) -> tuple[Option, ...]:
     """Return a mistake in layers of both kinds, and in those of one kind, whose branch of a program has it."""
     return (
-        mistake(slug, lambda norm_first, *given: wrong(*given)),
-        mistake(slug, lambda norm_first, *given: (wrong if norm_first else right)(*given), f"{slug}_in_pre_norm"),
-        mistake(slug, lambda norm_first, *given: (right if norm_first else wrong)(*given), f"{slug}_in_post_norm"),
+        mistake(slug, lambda place, *given: wrong(*given)),
+        mistake(slug, lambda place, *given: (wrong if place.norm_first else right)(*given), f"{slug}_in_pre_norm"),
+        mistake(slug, lambda place, *given: (right if place.norm_first else wrong)(*given), f"{slug}_in_post_norm"),
+    )
+
+
+def at_one_sublayer(decision: Decision, slug: str, sublayers: Sequence[str]) -> Decision:
+    """Return a decision with a mistake of it that is made at one of these sublayers, and not at the others."""
+    right, wrong = decision.standard.apply, decision.option(slug).apply
+
+    def at(name: str) -> Choose:
+        return lambda place, *given: (wrong if place.sublayer == name else right)(place, *given)
+
+    return replace(
+        decision, options=(*decision.options, *(mistake(slug, at(name), f"{slug}_at_{name}") for name in sublayers))
     )
 
 
@@ -47,11 +70,11 @@ RESIDUAL = Decision(
     "residual",
     "Which gradients does the stream get?",
     (
-        standard("both", lambda norm_first, above, through: above + through),
-        *_placed("residual_gradient_forgotten", _sum, lambda above, through: through),
-        *_placed("sublayer_gradient_forgotten", _sum, lambda above, through: above),
-        neighbour("twice", lambda norm_first, above, through: 2.0 * above + through, "the residual path counts twice"),
-        neighbour("halved", lambda norm_first, above, through: 0.5 * (above + through), "the gradients are averaged"),
+        standard("both", lambda place, above, through: above + through),
+        *_of_every_kind(FORGOTTEN, _sum, lambda above, through: through),
+        *_of_every_kind("sublayer_gradient_forgotten", _sum, lambda above, through: above),
+        neighbour("twice", lambda place, above, through: 2.0 * above + through, "the residual path counts twice"),
+        neighbour("halved", lambda place, above, through: 0.5 * (above + through), "the gradients are averaged"),
     ),
 )
 # Of the gradient before and behind a norm: what passes the residual path of a post-norm layer.
@@ -59,16 +82,16 @@ AROUND = Decision(
     "around_norm",
     "Which gradient passes the residual path?",
     (
-        standard("of_the_sum", lambda norm_first, above, behind: above if norm_first else behind),
-        mistake("residual_gradient_around_norm", lambda norm_first, above, behind: above),
+        standard("of_the_sum", lambda above, behind: behind),
+        mistake("residual_gradient_around_norm", lambda above, behind: above),
     ),
 )
 INTO_SUBLAYER = Decision(
     "into_sublayer",
     "Does a sublayer get a gradient?",
     (
-        standard("yes", lambda norm_first, gradient: gradient),
-        *_placed("gradient_cut_off", lambda gradient: gradient, np.zeros_like),
+        standard("yes", lambda place, gradient: gradient),
+        *_of_every_kind("gradient_cut_off", lambda gradient: gradient, np.zeros_like),
     ),
 )
 
@@ -81,9 +104,9 @@ THROUGH_NORM = Decision(
     "through_norm",
     "How does the gradient pass a norm?",
     (
-        standard("by_its_jacobian", lambda norm_first, back, gradient, gamma: back),
-        *_placed("norm_backward_skipped", _by_jacobian, lambda back, gradient, gamma: gradient),
-        mistake("norm_backward_skipped", lambda norm_first, back, gradient, gamma: gradient * gamma, "by_its_gain"),
+        standard("by_its_jacobian", lambda place, back, gradient, gamma: back),
+        *_of_every_kind("norm_backward_skipped", _by_jacobian, lambda back, gradient, gamma: gradient),
+        mistake("norm_backward_skipped", lambda place, back, gradient, gamma: gradient * gamma, "by_its_gain"),
     ),
 )
 PATHS = Decision(
@@ -106,15 +129,24 @@ MEMORY = Decision(
 
 
 @dataclass(frozen=True)
-class _Sublayer:
-    """A sublayer of a layer at a point: its norm's weights, and its own functions forward and back."""
+class Part:
+    """A part of a layer at a point: its function of a stream, and the gradients by the stream and by its weights."""
 
-    norm: Any
     forward: Callable[[Array], Array]
     backward: Callable[[Array, Array], tuple[Array, list[Array]]]
 
 
-def _split(joined: Array, shapes: Iterable[tuple[int, ...]]) -> list[Array]:
+@dataclass(frozen=True)
+class Sublayer:
+    """A sublayer at a point, with its name and its norm."""
+
+    name: str
+    norm: Part
+    function: Part
+
+
+def split(joined: Array, shapes: Iterable[tuple[int, ...]]) -> list[Array]:
+    """Return the arrays of these shapes that stand one after the other in one axis."""
     parts, start = [], 0
     for shape in shapes:
         parts.append(joined[start : start + prod(shape)].reshape(shape))
@@ -122,13 +154,52 @@ def _split(joined: Array, shapes: Iterable[tuple[int, ...]]) -> list[Array]:
     return parts
 
 
-def _shapes(weights: Any) -> list[tuple[int, ...]]:
+def shapes_of(weights: Any) -> list[tuple[int, ...]]:
+    """Return the shapes of a record's arrays, in its order."""
     return [array.shape for array in vars(weights).values() if array is not None]
 
 
-def _attention(
-    arguments: Arguments, role: str, norm: Any, context: Array | None, mask: Array | None, point: Point
-) -> _Sublayer:
+def streams_of(x: Array, sublayers: Sequence[Sublayer], norm_first: bool) -> list[Array]:
+    """Return what each sublayer reads."""
+    streams = [x]
+    for sublayer in sublayers[:-1]:
+        streams.append(after(streams[-1], sublayer, norm_first))
+    return streams
+
+
+def after(x: Array, sublayer: Sublayer, norm_first: bool) -> Array:
+    """Return the stream after a sublayer."""
+    norm, function = sublayer.norm.forward, sublayer.function.forward
+    return np.asarray(x + function(norm(x)) if norm_first else norm(x + function(x)))
+
+
+def back_through(
+    streams: Sequence[Array], sublayers: Sequence[Sublayer], gradient: Array, norm_first: bool, point: Point
+) -> tuple[Array, list[list[Array]]]:
+    """Return the gradient of what the first sublayer reads, and for each those of its weights and of its norm."""
+    found: list[list[Array]] = []
+    for sublayer, y in zip(reversed(sublayers), reversed(streams), strict=True):
+        norm, function, place = sublayer.norm, sublayer.function, Place(norm_first, sublayer.name)
+        if norm_first:
+            read, given = norm.forward(y), point["into_sublayer"](place, gradient)
+            behind, of_weights = function.backward(read, given)
+            through, of_norm = norm.backward(y, behind)
+            gradient = point["residual"](place, gradient, through)
+        else:
+            behind, of_norm = norm.backward(y + function.forward(y), gradient)
+            through, of_weights = function.backward(y, point["into_sublayer"](place, behind))
+            gradient = point["residual"](place, point["around_norm"](gradient, behind), through)
+        found.append([*of_weights, *of_norm])
+    return np.asarray(gradient), found[::-1]
+
+
+def value_of(point: Point, decision: str, values: Sequence[str]) -> Any:
+    """Return the value of a convention that a point has; the first one where a mistake stands in its place."""
+    name = point.option(decision).name
+    return name if name in values else values[0]
+
+
+def _attention(arguments: Arguments, role: str, context: Array | None, mask: Array | None, point: Point) -> Part:
     weights = getattr(arguments["weights"], role)
     settings = {"num_heads": arguments["num_heads"], "mask": mask}
 
@@ -137,7 +208,7 @@ def _attention(
         joined = point.part(role).result(
             {"x": y, "context": given, "weights": weights, "grad_output": gradient, **settings}
         )
-        of_queries, of_context, *found = _split(joined, [y.shape, given.shape, *_shapes(weights)])
+        of_queries, of_context, *found = split(joined, [y.shape, given.shape, *shapes_of(weights)])
         if context is None:
             return np.asarray(point["paths"](of_queries, of_context)), found
         return of_queries, [point["memory"](of_context), *found]
@@ -145,79 +216,65 @@ def _attention(
     def forward(y: Array) -> Array:
         return reference.multi_head_attention(y, y if context is None else context, weights, **settings)
 
-    return _Sublayer(norm, forward, backward)
+    return Part(forward, backward)
 
 
-def _network(arguments: Arguments, norm: Any, point: Point) -> _Sublayer:
+def _network(arguments: Arguments, point: Point) -> Part:
     weights, activation = arguments["weights"].feed_forward, arguments["activation"]
-    form: Any = point.part("feed_forward").part("gelu").option("form").name
-    known: Any = form if form in ("erf", "tanh", "sigmoid") else "erf"
+    form = value_of(point.part("feed_forward").part("gelu"), "form", GELU_FORMS)
 
     def backward(y: Array, gradient: Array) -> tuple[Array, list[Array]]:
         joined = point.part("feed_forward").result(
             {"x": y, "weights": weights, "grad_output": gradient, "activation": activation}
         )
-        of_x, *found = _split(joined, [y.shape, *_shapes(weights)])
+        of_x, *found = split(joined, [y.shape, *shapes_of(weights)])
         return of_x, found
 
     def forward(y: Array) -> Array:
-        return reference.feed_forward(y, weights, activation=activation, gelu_form=known)
+        return reference.feed_forward(y, weights, activation=activation, gelu_form=form)
 
-    return _Sublayer(norm, forward, backward)
-
-
-def _placement(point: Point) -> Any:
-    name = point.part("norms").option("eps_placement").name
-    return name if name in ("inside_root", "outside_root") else "inside_root"
+    return Part(forward, backward)
 
 
-def _normalised(x: Array, norm: Any, eps: float, point: Point) -> Array:
-    return reference.layer_norm(x, norm.gamma, norm.beta, eps=eps, eps_placement=_placement(point))
+def _norm(weights: Any, arguments: Arguments, name: str, point: Point) -> Part:
+    eps, place = arguments["eps"], Place(arguments["norm_first"], name)
+    placement = value_of(point.part("norms"), "eps_placement", EPS_PLACEMENTS)
+
+    def backward(x: Array, gradient: Array) -> tuple[Array, list[Array]]:
+        joined = point.part("norms").result(
+            {"x": x, "gamma": weights.gamma, "beta": weights.beta, "grad_output": gradient, "eps": eps}
+        )
+        of_x, gain, shift = split(joined, [x.shape, weights.gamma.shape, weights.beta.shape])
+        return np.asarray(point["through_norm"](place, of_x, gradient, weights.gamma)), [gain, shift]
+
+    def forward(x: Array) -> Array:
+        return reference.layer_norm(x, weights.gamma, weights.beta, eps=eps, eps_placement=placement)
+
+    return Part(forward, backward)
 
 
-def _norm_back(x: Array, norm: Any, arguments: Arguments, gradient: Array, point: Point) -> tuple[Array, list[Array]]:
-    eps, first = arguments["eps"], arguments["norm_first"]
-    joined = point.part("norms").result(
-        {"x": x, "gamma": norm.gamma, "beta": norm.beta, "grad_output": gradient, "eps": eps}
-    )
-    of_x, gain, shift = _split(joined, [x.shape, norm.gamma.shape, norm.beta.shape])
-    return np.asarray(point["through_norm"](first, of_x, gradient, norm.gamma)), [gain, shift]
-
-
-def _through(arguments: Arguments, sublayers: Sequence[_Sublayer], point: Point) -> tuple[Array, list[list[Array]]]:
+def _through(
+    arguments: Arguments, norms: Sequence[Any], functions: Mapping[str, Part], point: Point
+) -> tuple[Array, list[list[Array]]]:
     """Return the gradient of the stream, and for each sublayer those of its weights and of its norm."""
-    eps, first, gradient = arguments["eps"], arguments["norm_first"], arguments["grad_output"]
-    streams = [arguments["x"]]
-    for sublayer in sublayers[:-1]:
-        y = streams[-1]
-        if first:
-            streams.append(y + sublayer.forward(_normalised(y, sublayer.norm, eps, point)))
-        else:
-            streams.append(_normalised(y + sublayer.forward(y), sublayer.norm, eps, point))
-    found: list[list[Array]] = []
-    for sublayer, y in zip(reversed(sublayers), reversed(streams), strict=True):
-        if first:
-            read, given = _normalised(y, sublayer.norm, eps, point), point["into_sublayer"](first, gradient)
-            behind, of_weights = sublayer.backward(read, given)
-            through, of_norm = _norm_back(y, sublayer.norm, arguments, behind, point)
-            gradient = point["residual"](first, point["around_norm"](first, gradient, gradient), through)
-        else:
-            behind, of_norm = _norm_back(y + sublayer.forward(y), sublayer.norm, arguments, gradient, point)
-            through, of_weights = sublayer.backward(y, point["into_sublayer"](first, behind))
-            gradient = point["residual"](first, point["around_norm"](first, gradient, behind), through)
-        found.append([*of_weights, *of_norm])
-    return np.asarray(gradient), found[::-1]
+    first = arguments["norm_first"]
+    sublayers = [
+        Sublayer(name, _norm(weights, arguments, name, point), function)
+        for weights, (name, function) in zip(norms, functions.items(), strict=True)
+    ]
+    streams = streams_of(arguments["x"], sublayers, first)
+    return back_through(streams, sublayers, arguments["grad_output"], first, point)
 
 
 def encoder_layer_backward(arguments: Arguments, point: Point) -> Array:
     """Return the gradients of an encoder layer at a point of its family, one after the other."""
     weights, padding, queries = arguments["weights"], arguments.get("padding_mask"), arguments["x"].shape[1]
     mask = point["encoder_mask"](point["padding"](padding, queries), padding, queries)
-    sublayers = (
-        _attention(arguments, "self_attention", weights.norm_1, None, mask, point),
-        _network(arguments, weights.norm_2, point),
-    )
-    gradient, found = _through(arguments, sublayers, point)
+    functions = {
+        "self_attention": _attention(arguments, "self_attention", None, mask, point),
+        "feed_forward": _network(arguments, point),
+    }
+    gradient, found = _through(arguments, (weights.norm_1, weights.norm_2), functions, point)
     return np.concatenate([part.ravel() for part in (gradient, *found[0], *found[1])])
 
 
@@ -227,28 +284,40 @@ def decoder_layer_backward(arguments: Arguments, point: Point) -> Array:
     padding, queries = arguments.get("padding_mask"), arguments["x"].shape[1]
     mask = own_visible(point, padding, queries)
     seen = memory_visible(point, arguments.get("memory_padding_mask"), padding, queries, memory.shape[1])
-    sublayers = (
-        _attention(arguments, "self_attention", weights.norm_1, None, mask, point),
-        _attention(arguments, "cross_attention", weights.norm_2, memory, seen, point),
-        _network(arguments, weights.norm_3, point),
-    )
-    gradient, (of_self, (of_memory, *of_cross), of_network) = _through(arguments, sublayers, point)
+    functions = {
+        "self_attention": _attention(arguments, "self_attention", None, mask, point),
+        "cross_attention": _attention(arguments, "cross_attention", memory, seen, point),
+        "feed_forward": _network(arguments, point),
+    }
+    norms = weights.norm_1, weights.norm_2, weights.norm_3
+    gradient, (of_self, (of_memory, *of_cross), of_network) = _through(arguments, norms, functions, point)
     return np.concatenate([part.ravel() for part in (gradient, of_memory, *of_self, *of_cross, *of_network)])
 
 
 # What shows in attention alone, and what decides about masks that a layer makes itself.
-_WITHIN = MULTI_HEAD_BACKWARD.without("into_context", "shared_heads")
+_WITHIN = MULTI_HEAD_BACKWARD.without("into_context=none", "shared_heads")
 _NETWORK = FEED_FORWARD_BACKWARD.without("residual")
-_OWN = (RESIDUAL, AROUND, INTO_SUBLAYER, THROUGH_NORM, PATHS)
+_OWN = (AROUND, INTO_SUBLAYER, THROUGH_NORM, PATHS)
+TWO_SUBLAYERS = ("self_attention", "feed_forward")
+THREE_SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 ENCODER_LAYER_BACKWARD = Family(
     "encoder_layer_backward",
-    (*_OWN, PADDING, ENCODER_MASK),
+    (at_one_sublayer(RESIDUAL, FORGOTTEN, TWO_SUBLAYERS), *_OWN, PADDING, ENCODER_MASK),
     encoder_layer_backward,
     {"self_attention": _WITHIN, "norms": LAYER_NORM_BACKWARD, "feed_forward": _NETWORK},
 )
 DECODER_LAYER_BACKWARD = Family(
     "decoder_layer_backward",
-    (*_OWN, MEMORY, PADDING, CAUSALITY, MASKS_TOGETHER, MEMORY_PADDING, MEMORY_MASK),
+    (
+        at_one_sublayer(RESIDUAL, FORGOTTEN, THREE_SUBLAYERS),
+        *_OWN,
+        MEMORY,
+        PADDING,
+        CAUSALITY,
+        MASKS_TOGETHER,
+        MEMORY_PADDING,
+        MEMORY_MASK,
+    ),
     decoder_layer_backward,
     {
         "self_attention": _WITHIN,

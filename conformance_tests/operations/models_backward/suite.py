@@ -10,7 +10,9 @@ from veriformer.conformance_tests.operations.models_backward.inputs import (
     TokenBackwardInputs,
     TranslationBackwardInputs,
 )
+from veriformer.conformance_tests.operations.models_backward.rarities import ENCODER, ENCODER_DECODER, LANGUAGE_MODEL
 
+_VARIANTS = "veriformer.conformance_tests.operations.models_backward.variants.formula"
 _ORDINARY = ModelCase("", 2, 4, 4, 2, 1, 3, 1, 5, palette="normal")
 SUITES = (
     Suite(
@@ -20,7 +22,9 @@ SUITES = (
         inputs=TokenBackwardInputs,
         weight=120,
         ordinary=_ORDINARY,
+        rarities=ENCODER,
         suited=suited,
+        variants=(_VARIANTS, "ENCODER_BACKWARD"),
     ),
     Suite(
         "encoder_decoder_backward",
@@ -29,7 +33,9 @@ SUITES = (
         inputs=TranslationBackwardInputs,
         weight=240,
         ordinary=replace(_ORDINARY, source_length=3),
+        rarities=ENCODER_DECODER,
         suited=suited,
+        variants=(_VARIANTS, "ENCODER_DECODER_BACKWARD"),
     ),
     Suite(
         "language_model_backward",
@@ -38,6 +44,8 @@ SUITES = (
         inputs=TokenBackwardInputs,
         weight=120,
         ordinary=_ORDINARY,
+        rarities=LANGUAGE_MODEL,
         suited=suited,
+        variants=(_VARIANTS, "LANGUAGE_MODEL_BACKWARD"),
     ),
 )

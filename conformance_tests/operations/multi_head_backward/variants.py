@@ -81,7 +81,10 @@ MERGE = Decision(
 HEADS_GRADIENT = Decision(
     "heads_gradient",
     "How does the gradient reach the heads?",
-    (*transposed("network_backward_matrix_not_transposed"),),
+    (
+        *transposed("network_backward_matrix_not_transposed"),
+        mistake("gradient_cut_off", lambda matrix: np.zeros_like(matrix.T), "not_into_heads"),
+    ),
 )
 LAST_INPUT = Decision(
     "last_input",
@@ -154,13 +157,21 @@ def _alignment(point: Point) -> Any:
     return name if name in ("top_left", "bottom_right") else "top_left"
 
 
+def _as_it_is(heads: Array) -> Array:
+    return heads
+
+
 def _summed(shared: Callable[[Array], Array], heads: Array, kv_heads: int) -> Array:
     batch, number, *rest = heads.shape
     return np.asarray(shared(heads.reshape(batch, kv_heads, number // kv_heads, *rest)))
 
 
 def multi_head_backward(arguments: Arguments, point: Point) -> Array:
-    """Return the gradients of multi-head attention at a point of the family, one after the other."""
+    """Return the gradients of multi-head attention at a point of the family, one after the other.
+
+    Where a model has rotary positions, `turning` are the function that turns heads, and the one that turns the gradient
+    of heads back.
+    """
     x, context, weights, gradient = (arguments[name] for name in ("x", "context", "weights", "grad_output"))
     number = arguments["num_heads"]
     kv_heads = arguments.get("num_kv_heads") or weights.w_k.shape[1] * number // weights.w_q.shape[1]
@@ -170,11 +181,17 @@ def multi_head_backward(arguments: Arguments, point: Point) -> Array:
         for name, (source, _) in sources.items()
     ]
     heads = [reference.split_heads(one, count) for one, (_, count) in zip(wide, sources.values(), strict=True)]
+    turn, turn_back = arguments.get("turning") or (_as_it_is, lambda heads, gradient: gradient)
+    turned = [turn(heads[0]), turn(heads[1]), heads[2]]
     above = gradient @ point["heads_gradient"](weights.w_o)
-    of_heads, merged = _attended(arguments, heads, reference.split_heads(above, number), point)
+    of_heads, merged = _attended(arguments, turned, reference.split_heads(above, number), point)
     of_query, of_key, of_value = of_heads
     shared = point["shared_heads"]
-    separate = (of_query, _summed(shared, of_key, kv_heads), _summed(shared, of_value, kv_heads))
+    separate = (
+        turn_back(heads[0], of_query),
+        turn_back(heads[1], _summed(shared, of_key, kv_heads)),
+        _summed(shared, of_value, kv_heads),
+    )
     given = tuple(point["merge"](one) for one in separate)
     grad_context = point["into_context"](given[1] @ weights.w_k.T, given[2] @ weights.w_v.T)
     of_weights = dict(zip("qkv", point["cut"](*given), strict=True))

@@ -102,6 +102,20 @@ ALONG_WHAT = Decision(
         neighbour("centred", lambda y, centred, x: centred, "the part along x − μ is removed, not along (x − μ)/σ"),
     ),
 )
+# A program that writes its result into the buffer that it keeps goes back with the result.
+KEPT = Decision(
+    "kept",
+    "Which vector does the way back take for the normalised one?",
+    (
+        standard("normalised", lambda y, gain, shift: y),
+        neighbour(
+            "output",
+            lambda y, gain, shift: y * gain + shift,
+            "the backward pass takes the output, with gain and shift, for the normalised vector",
+        ),
+    ),
+)
+_TWICE = "all gradients are doubled, as by going back twice into the same buffers"
 
 
 def _gain_missing_in(which: str) -> Callable[[Array, Array], tuple[Array, Array]]:
@@ -195,6 +209,12 @@ RETURNED = Decision(
             "no_shift", lambda x, gamma, beta: (x, gamma, np.zeros_like(beta)), "the shift's gradient is always zero"
         ),
         mistake("gradient_cut_off", lambda x, gamma, beta: (np.zeros_like(x), gamma, beta), "no_x"),
+        mistake(
+            "norm_affine_gradient_missing",
+            lambda x, gamma, beta: (x, np.zeros_like(gamma), np.zeros_like(beta)),
+            "no_gain_and_no_shift",
+        ),
+        neighbour("twice", lambda x, gamma, beta: (2.0 * x, 2.0 * gamma, 2.0 * beta), _TWICE),
     ),
 )
 
@@ -218,11 +238,9 @@ def layer_norm_backward(arguments: Arguments, point: Point) -> Array:
     """Return the gradients of layer normalisation at a point of the family, one after the other."""
     gamma, gradient = (np.asarray(arguments[name], dtype=np.float64) for name in ("gamma", "grad_output"))
     x, centred, root, other = _statistics(arguments, point)
-    y = centred / root
+    y, removed = (point["kept"](centred / by, gamma, np.asarray(arguments["beta"])) for by in (root, other))
     own, inside = point["gain_of_gradient"](gradient, gamma)
-    along = point["along_what"](centred / other, centred, x) * point["along_term"](
-        inside * point["along_what"](y, centred, x)
-    )
+    along = point["along_what"](removed, centred, x) * point["along_term"](inside * point["along_what"](y, centred, x))
     difference = point["projections"](own, point["mean_term"](inside), along)
     grad_x = point["divisor_of_gradient"](difference, root)
     grad_gamma = point["over_vectors"](point["gain_gradient"](gradient, y, x, centred, gamma, grad_x))
@@ -236,6 +254,7 @@ LAYER_NORM_BACKWARD = Family(
         MEAN_TERM,
         ALONG_TERM,
         ALONG_WHAT,
+        KEPT,
         GAIN_OF_GRADIENT,
         DIVISOR,
         OVER_VECTORS,
@@ -273,6 +292,7 @@ RMS_RETURNED = Decision(
     (
         standard("each", lambda x, gamma: (x, gamma)),
         mistake("gradient_cut_off", lambda x, gamma: (np.zeros_like(x), gamma), "no_x"),
+        neighbour("twice", lambda x, gamma: (2.0 * x, 2.0 * gamma), _TWICE),
     ),
 )
 
@@ -281,7 +301,8 @@ def rms_norm_backward(arguments: Arguments, point: Point) -> Array:
     """Return the gradients of root-mean-square normalisation at a point of the family, one after the other."""
     x, gamma, gradient = (np.asarray(arguments[name], dtype=np.float64) for name in ("x", "gamma", "grad_output"))
     root = point["root"](point["mean_square"](x), point["eps_value"](arguments["eps"]))
-    y, gain = x / root, point["gain"](gamma)
+    gain = point["gain"](gamma)
+    y = point["kept"](x / root, gain, 0.0)
     own, inside = point["gain_of_gradient"](gradient, gain)
     chosen = point["along_what"](y, x, x)
     difference = own - point["mean_term"](inside) - chosen * point["along_term"](inside * chosen)
@@ -297,6 +318,7 @@ RMS_NORM_BACKWARD = Family(
         RMS_MEAN_TERM,
         RMS_ALONG_TERM,
         _OF_RMS,
+        KEPT,
         GAIN_OF_GRADIENT,
         DIVISOR,
         OVER_VECTORS,

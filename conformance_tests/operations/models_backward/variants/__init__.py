@@ -1,0 +1,1 @@
+"""The families of the gradients of whole Transformers."""

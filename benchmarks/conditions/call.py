@@ -98,11 +98,25 @@ AXES: Mapping[str, Mapping[str, tuple[str, int]]] = {
     "language_model": {"B": ("tokens", 0), "L": ("tokens", 1)},
     "decode_step": {"B": ("tokens", 0), "T": ("tokens", 1)},
     "model": {"B": ("inputs", 0), "L": ("inputs", 1)},
+    "next_token_loss": {"B": ("logits", 0), "L": ("logits", 1), "N": ("logits", 2)},
+    "next_token_loss_backward": {"B": ("logits", 0), "L": ("logits", 1), "N": ("logits", 2)},
+    "merge_attention_backward": {
+        "B": ("output_a", 0), "H": ("output_a", 1), "L": ("output_a", 2), "Dv": ("output_a", 3),
+    },
+    "attention_weights_backward": {
+        "B": ("query", 0), "H": ("query", 1), "L": ("query", 2), "S": ("key", 2), "D": ("query", 3),
+    },
+    "feed_forward_backward": {"E": ("x", -1), "F": ("weights.w_1", 1)},
+    "gated_feed_forward_backward": {"E": ("x", -1), "F": ("weights.w_gate", 1)},
+    "dropout": {"n": ("x", -1)},
+    "dropout_backward": {"n": ("x", -1)},
+    "adamw_step": {"n": ("parameter", -1)},
 }  # fmt: skip
 # Sizes that are arguments of their own.
 NUMBERS = {"query_length": "L", "key_length": "S", "max_length": "S", "length": "L", "d_model": "E", "num_heads": "H"}
 OF_A_MODEL = {"d_model": "E", "num_heads": "H", "num_kv_heads": "G", "d_ff": "F", "vocabulary_size": "N"}
 RANKED = ("softmax", "gelu", "silu", "layer_norm", "rms_norm", "feed_forward", "gated_feed_forward")
+RANKED_BACKWARD = ("feed_forward_backward", "gated_feed_forward_backward", "dropout", "dropout_backward")
 
 
 def sizes_of(call: Call) -> dict[str, int]:
@@ -118,7 +132,10 @@ def sizes_of(call: Call) -> dict[str, int]:
     found |= {NUMBERS[name]: int(value) for name, value in call.arguments.items() if name in NUMBERS}
     if (config := call.arguments.get("config")) is not None:
         found |= {letter: int(getattr(config, name)) for name, letter in OF_A_MODEL.items()}
-    if call.operation in RANKED:
+    if "gradients" in call.arguments:
+        gradients = call.arguments["gradients"]
+        return {"arrays": len(gradients), "entries": sum(np.size(one) for one in gradients)}
+    if call.operation in (*RANKED, *RANKED_BACKWARD):
         x = np.asarray(call.arguments["x"])
         found |= {"rank": x.ndim, "rows": x.size // max(1, x.shape[-1]) if x.ndim else 1}
     return found | _heads(call, found)

@@ -10,6 +10,7 @@ from conditions.call import Condition
 from conditions.keywords import conditions_of_keywords
 from conditions.sequences import conditions_of_sequences
 from conditions.sizes import conditions_of_sizes
+from conditions.training import conditions_of_training
 from conditions.values import conditions_of_values
 
 
@@ -20,6 +21,7 @@ def conditions() -> tuple[Condition, ...]:
         *conditions_of_sizes(),
         *conditions_of_values(),
         *conditions_of_keywords(),
+        *conditions_of_training(),
         *conditions_of_sequences(tuple(OPERATIONS)),
     )
 

@@ -31,6 +31,9 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "language_model": ("padding_mask",),
     "decode_step": ("positions", "padding_mask"),
     "model": ("padding_mask",),
+    "attention_weights_backward": (*_MASKS, "window", "softcap", "sinks"),
+    "next_token_loss": ("ignore_index",),
+    "next_token_loss_backward": ("ignore_index",),
 }
 BIASES: Mapping[str, tuple[str, ...]] = {
     "multi_head_attention": tuple(f"weights.b_{one}" for one in "qkvo"),
@@ -48,6 +51,7 @@ BIASES: Mapping[str, tuple[str, ...]] = {
         "weights.cross_attention.b_q",
         "weights.cross_attention.b_o",
     ),
+    "feed_forward_backward": ("weights.b_1", "weights.b_2"),
 }
 
 
@@ -212,6 +216,9 @@ NUMBERS_OF = {
     "decoder_layer": ("eps",),
     "rotary_embedding": ("base",),
     "cross_entropy": ("label_smoothing", "ignore_index"),
+    "attention_weights_backward": ("scale", "softcap"),
+    "next_token_loss": ("ignore_index",),
+    "next_token_loss_backward": ("ignore_index",),
 }
 WINDOWS: Mapping[str, Callable[[int | None, int | None, Call], bool]] = {
     "(0, 0)": lambda left, right, call: (left, right) == (0, 0),
@@ -259,6 +266,8 @@ CHOICES: Mapping[str, Mapping[str, tuple[object, ...]]] = {
         "max_distance": (128, 64, 256),
     },
     "cross_entropy": {"reduction": ("mean", "sum", "none")},
+    "feed_forward_backward": {"activation": ("relu", "gelu", "silu")},
+    "gated_feed_forward_backward": {"activation": ("relu", "gelu", "silu")},
 }
 
 
@@ -287,7 +296,7 @@ def conditions_of_keywords() -> Iterator[Condition]:
     """Return all conditions on optional arguments, on masks and on plain numbers."""
     for operation, names in (*OPTIONAL.items(), *BIASES.items()):
         yield from presence(operation, names)
-    for operation in MASKED:
+    for operation in (*MASKED, "attention_weights_backward"):
         for text, test in (SHAPES | SEEN).items():
             yield Condition(operation, "mask", f"mask {text}", partial(_of_mask, "mask", test))
     for operation in MASKED[:3]:

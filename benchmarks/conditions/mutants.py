@@ -60,8 +60,12 @@ def mutant(condition: Condition) -> SimpleNamespace:
 
 def wrong(result: Any) -> Any:
     """Return a result of the same shape that nobody takes for the right one: every entry is another."""
-    if isinstance(result, tuple):
-        return tuple(wrong(item) for item in result)
+    if isinstance(result, tuple | list):
+        return type(result)(wrong(item) for item in result)
+    if isinstance(result, float):
+        return 1.5 * result + 0.5
+    if isinstance(result, SimpleNamespace):
+        return SimpleNamespace(**{name: wrong(member) for name, member in vars(result).items()})
     if not isinstance(result, np.ndarray | np.generic):
         return result
     array = np.asarray(result)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import combinations
 
-from conditions.call import RANKED, Call, Condition
+from conditions.call import RANKED, RANKED_BACKWARD, Call, Condition
 
 Holds = Callable[[Call], bool]
 
@@ -51,6 +51,8 @@ HEADS = "=1 =2 =3 >4 >8 =12 =16 =32 odd"
 LENGTHS = "=1 =2 >16 >64 >128 >512 >1024 %8 =64 odd"
 WIDTHS = "=1 >8 >16 =32 =40 =64 =80 =96 =128 >128 odd"
 GROUPS = "=1 =2 =3 =4 >4 =8"
+
+_OF_NETWORKS = {"E": "=1 >16 >64 >128 >512 odd", "F": "=1 >16 >64 >128 >512 >1024 odd", "rows": "=1 >16 >128 >1024"}
 
 # Of each operation, the lengths at which something else is done: a block, a buffer, a table, a kernel's special case.
 LENGTHS_OF: Mapping[str, Mapping[str, str]] = {
@@ -194,6 +196,26 @@ LENGTHS_OF: Mapping[str, Mapping[str, str]] = {
         "N": ">64 >256",
     },
     "model": {"B": "=1 >1 >4", "L": "=1 >2 >8 =16"},
+    "merge_attention_backward": {
+        "B": "=1 =2",
+        "H": "=1 >4 >8 odd",
+        "L": "=1 >16 >64 >128 %8",
+        "Dv": "=1 >16 =64 >64 odd",
+    },
+    "attention_weights_backward": {
+        "B": "=1 =2",
+        "H": "=1 >2 >4 odd",
+        "L": "=1 >16 >64 odd",
+        "S": "=1 >16 >64 odd",
+        "D": "=1 >8 >16 =64 >64 odd",
+    },
+    "next_token_loss": {"B": "=1 >4 >16", "L": "=2 >16 >64 >128", "N": "=1 =2 >64 >128 >256 >1000 >32768 odd"},
+    "next_token_loss_backward": {"B": "=1 >4 >16", "L": "=2 >16 >64", "N": "=1 =2 >64 >256 >1000 odd"},
+    "feed_forward_backward": _OF_NETWORKS,
+    "gated_feed_forward_backward": _OF_NETWORKS,
+    "dropout": {"n": "=1 >16 >64 >128 >1024 odd", "rows": "=1 >16 >128 >1024"},
+    "dropout_backward": {"n": "=1 >16 >64 >128 >1024 odd", "rows": "=1 >16 >128"},
+    "adamw_step": {"n": "=1 =2 >16 >64 >128 >1024 %8 odd"},
 }
 
 # Which two axes can be taken for each other where they are as long: each pair of these.
@@ -224,6 +246,10 @@ CONFUSED: Mapping[str, tuple[str, ...]] = {
     "language_model": ("B", "H", "L", "E", "F", "N"),
     "decode_step": ("B", "H", "T"),
     "model": ("B", "L"),
+    "merge_attention_backward": ("B", "H", "L", "Dv"),
+    "attention_weights_backward": ("B", "H", "L", "S", "D"),
+    **dict.fromkeys(("next_token_loss", "next_token_loss_backward"), ("B", "L", "N")),
+    **dict.fromkeys(("feed_forward_backward", "gated_feed_forward_backward"), ("E", "F", "rows")),
 }
 
 
@@ -289,5 +315,5 @@ def conditions_of_sizes() -> Iterator[Condition]:
         yield from (Condition(operation, "equal sizes", *equal(*pair)) for pair in combinations(letters, 2))
     for operation, pairs in LONGER.items():
         yield from (Condition(operation, "order of sizes", *longer(*pair)) for pair in pairs)
-    for operation in RANKED:
+    for operation in (*RANKED, *RANKED_BACKWARD):
         yield from ranks(operation)

@@ -80,6 +80,7 @@ SHIFT = GAIN + "|has an entry above 88"
 WEIGHT = "has a negative entry|has a zero|is all zero|is not contiguous|is all positive|has whole numbers only"
 BIAS = WEIGHT + "|is all negative|has a fraction above 1|has an entry above 88|is constant, not 0 or 1"
 VECTOR = ANY + "|has a row of zeros|has a row of equal numbers|has a row of negative numbers|is constant, not 0 or 1"
+VECTOR_BACK = ANY + "|has a row of zeros|has a row of equal numbers|is constant, not 0 or 1"
 
 ATTENTION_VALUES = {
     "query": QUERY,
@@ -147,6 +148,39 @@ VALUES_OF: Mapping[str, Mapping[str, str]] = {
     "decoder_layer": {**LAYER_VALUES, "memory": LAYER_VALUES["x"], "weights.norm_3.gamma": NORM_OF_A_LAYER},
     "encoder": {"weights.embedding": "has a zero|is not contiguous|has a negative entry"},
     "language_model": {"weights.embedding": "has a zero|is not contiguous|has a negative entry"},
+    "merge_attention_backward": {
+        "output_a": VECTOR_BACK,
+        "output_b": VECTOR_BACK,
+        "lse_a": VECTOR_BACK + "|has −∞|has an entry below −88",
+        "grad_output": VECTOR_BACK,
+        "grad_lse": VECTOR_BACK,
+    },
+    "attention_weights_backward": {"query": QUERY, "key": QUERY, "grad_output": VECTOR_BACK},
+    "next_token_loss": {"logits": LOGITS},
+    "next_token_loss_backward": {"logits": LOGITS},
+    "feed_forward_backward": {
+        "x": VECTOR_BACK,
+        "grad_output": VECTOR_BACK,
+        "weights.w_1": WEIGHT,
+        "weights.w_2": WEIGHT,
+        "weights.b_1": BIAS,
+        "weights.b_2": BIAS,
+    },
+    "gated_feed_forward_backward": {
+        "x": VECTOR_BACK,
+        "grad_output": VECTOR_BACK,
+        "weights.w_gate": WEIGHT,
+        "weights.w_up": WEIGHT,
+        "weights.w_down": WEIGHT,
+    },
+    "dropout": {"x": VECTOR},
+    "dropout_backward": {"x": EVERY_SIGN, "grad_output": VECTOR},
+    "adamw_step": {
+        "parameter": VECTOR_BACK,
+        "gradient": VECTOR_BACK,
+        "first_moment": "has a negative entry|has a zero|is all zero|is all positive|is not contiguous",
+        "second_moment": "has a zero|is all zero|is all positive|is not contiguous|has an entry above 88",
+    },
 }
 
 
@@ -190,6 +224,10 @@ ALIKE: Mapping[str, tuple[tuple[str, str], ...]] = {
     "encoder_decoder": (("source", "target"),),
     "merge_attention": (("output_a", "output_b"), ("lse_a", "lse_b")),
     "layer_norm": (("gamma", "beta"),),
+    "merge_attention_backward": (("output_a", "output_b"), ("lse_a", "lse_b"), ("output_a", "grad_output")),
+    "attention_weights_backward": (("query", "key"),),
+    **dict.fromkeys(("feed_forward_backward", "gated_feed_forward_backward"), (("x", "grad_output"),)),
+    "adamw_step": (("parameter", "gradient"), ("gradient", "first_moment"), ("first_moment", "second_moment")),
 }
 DTYPES_OF = {"token_embedding": "table", "cross_entropy": "logits", "merge_attention": "output_a"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,6 +49,32 @@ def test_the_laws_that_meet_a_condition_kill_its_mutant(benchmark: ModuleType) -
     condition = named(benchmark, "padding_mask", "lengths with a 1")
     assert met[condition.name]
     assert benchmark.killed(condition, "quick", 0, met[condition.name])
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"),
+    (
+        ("clip_by_global_norm", "a norm just beyond the bound"),
+        ("adamw_step", "step > 1000"),
+        ("warmup_cosine_learning_rate", "beyond the schedule"),
+        ("feed_forward_backward", "F == 1"),
+    ),
+)
+def test_what_is_drawn_of_training_and_of_gradients_is_killed(benchmark: ModuleType, operation: str, name: str) -> None:
+    assert benchmark.killed(named(benchmark, operation, name), "quick", 0)
+
+
+def test_every_array_of_a_list_and_of_a_record_is_wrong() -> None:
+    from conditions.mutants import wrong
+
+    first, second = wrong([np.ones(2), np.zeros(3)])
+    assert np.all(first != 1.0)
+    assert np.all(second != 0.0)
+    weights = SimpleNamespace(w_1=np.ones((2, 3)), b_1=None, b_2=np.zeros(2))
+    changed = wrong((np.ones(2), weights))[1]
+    assert np.all(changed.w_1 != 1.0)
+    assert np.all(changed.b_2 != 0.0)
+    assert changed.b_1 is None
 
 
 @pytest.mark.parametrize("result", (np.ones(3, np.float32), np.array([True, False]), np.arange(3), np.float32(0.0)))

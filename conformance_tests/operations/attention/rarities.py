@@ -212,7 +212,8 @@ GRADIENTS = _of_gradients()
 _BY_WEIGHTS = ("grad_query", "grad_key")
 WEIGHTS_GRADIENTS = (
     *_in_gradients(_BY_WEIGHTS),
-    *of_values(_BY_WEIGHTS, "grad_output", f"{_QKV} large small", key_length=4),
+    *of_values(_BY_WEIGHTS, "grad_output", f"{_QKV} large small constant", key_length=4),
+    Rarity(_BY_WEIGHTS, {"batch": 3, "key_length": 3}),
 )
 GROUPED_GRADIENTS = (
     *(_grouped(one) for one in GRADIENTS if not _without_groups(one)),

@@ -9,5 +9,5 @@ ENTRIES = (
     *of_values(VALUE, "x", f"{OF_VECTORS} large hundred", batch=3, rows=2, width=5),
     *of_sizes(VALUE, "width", (129, 1025), batch=1, rows=2),
     *SHAPES,
-    *(Rarity(VALUE, {"rate": rate}) for rate in (0.01, 0.3, 0.75, 0.95)),
+    *(Rarity(VALUE, {"rate": rate}) for rate in (0.01, 0.3, 0.75, 0.9, 0.95)),
 )

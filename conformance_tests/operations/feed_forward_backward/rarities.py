@@ -19,6 +19,7 @@ def _network(laws: tuple[str, ...]) -> tuple[Rarity, ...]:
         *of_sizes(laws, "rows", (140, 1030), batch=1, width=3, hidden=2),
         *of_sizes(laws, "batch", (17, 130), rows=1, width=3, hidden=2),
         Rarity(laws, {"batch": 2, "rows": 2, "width": 3, "hidden": 4}),
+        Rarity(laws, {"batch": 2, "rows": 2, "width": 3, "hidden": 4}, (("grad_output", "same_as_x"),)),
         # Square matrices, which a program may forget to transpose.
         *(Rarity((law,), {"batch": 2, "rows": 2, "width": 4, "hidden": 4}) for law in laws),
     )

@@ -7,7 +7,7 @@ from veriformer.conformance_tests.operations.every.rarities import VALUE
 
 COSINE = (
     *(Rarity(VALUE, {"step": step, "total_steps": 1000003}) for step in (0, 500, 1000, 1001, 500501, 1000002, 2000000)),
-    *(Rarity(VALUE, {"step": 1500, "peak": peak, "least": 0.5 * peak}) for peak in (1e-8, 100.0)),
+    *(Rarity(VALUE, {"step": 1500, "peak": peak, "least": 0.5 * peak}) for peak in (1e-8, 0.1, 100.0)),
     Rarity(VALUE, {"step": 1500, "least": 1.0}),
     Rarity(VALUE, {"step": 0, "warmup_steps": 0, "total_steps": 1}),
     Rarity(VALUE, {"step": 1, "warmup_steps": 0, "total_steps": 1}),

@@ -53,6 +53,7 @@ conventions = {
     "gelu_form": "erf",
     "adamw_eps": "after_correction",
     "adamw_decay": "times_learning_rate",
+    "decayed_weights": "all",
     "clip_norm_eps": "none",
     "warmup_start": "zero",
     "softmax_dtype": "at_least_float32",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from veriformer.reference.array_types import Array, Float
@@ -13,6 +13,7 @@ from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayer
 from veriformer.reference.weights import FeedForwardWeights, GatedFeedForwardWeights, MultiHeadWeights
 
 Maker = Callable[[str, tuple[int, ...]], Any]
+Role = Literal["table", "matrix", "gain", "shift", "bias"]
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,40 @@ def arrays_of(weights: Any) -> Iterator[Float[Array, "*shape"]]:
     elif isinstance(weights, list | tuple):
         for part in weights:
             yield from arrays_of(part)
+
+
+def names_of(weights: Any) -> Iterator[str]:
+    """Yield the name of every array in its record, in the order of `arrays_of`.
+
+    Shapes: none.
+    Raises: nothing.
+    Source: none; the names are those of the records' members, as "w_q" and "gamma".
+    """
+    if is_dataclass(weights):
+        for field in fields(weights):
+            member = getattr(weights, field.name)
+            yield from (field.name,) if isinstance(member, np.ndarray) else names_of(member)
+    elif isinstance(weights, list | tuple):
+        for part in weights:
+            yield from names_of(part)
+
+
+def role_of(name: str) -> Role:
+    """Return what an array is for, by its name in its record and whatever its number of axes.
+
+    A table has a row for each token or position, whether or not it is tied to the logits; an unembedding of its own is
+    a matrix, as every other array that vectors are multiplied with.
+
+    Shapes: none.
+    Raises: nothing.
+    Source: none; the names are those of `TransformerWeights` and of what it holds.
+    """
+    if name.endswith(("embedding", "positions")) and name != "unembedding":
+        return "table"
+    if name.startswith("b_"):
+        return "bias"
+    roles: dict[str, Role] = {"gamma": "gain", "beta": "shift"}
+    return roles.get(name, "matrix")
 
 
 def map_weights(function: Callable[..., Any], weights: Any, *others: Any) -> Any:

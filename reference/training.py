@@ -10,10 +10,17 @@ import numpy as np
 from veriformer.reference.adamw import adamw_step
 from veriformer.reference.array_types import Array, Float64, Int
 from veriformer.reference.blocks import STANDARD, ModelConventions
-from veriformer.reference.checks import as_tokens, require_count, require_multiple
+from veriformer.reference.checks import as_tokens, require_choice, require_count, require_multiple
 from veriformer.reference.configuration import TransformerConfiguration
-from veriformer.reference.conventions import AdamWDecay, AdamWEps
-from veriformer.reference.model_weights import HasTransformerWeights, TransformerWeights, arrays_of, map_weights
+from veriformer.reference.conventions import AdamWDecay, AdamWEps, DecayedWeights
+from veriformer.reference.model_weights import (
+    HasTransformerWeights,
+    TransformerWeights,
+    arrays_of,
+    map_weights,
+    names_of,
+    role_of,
+)
 from veriformer.reference.next_token import next_token_loss, next_token_loss_backward
 from veriformer.reference.transformer import language_model
 from veriformer.reference.transformer_backward import language_model_backward
@@ -34,6 +41,7 @@ def training_steps(
     conventions: ModelConventions = STANDARD,
     eps_placement: AdamWEps = "after_correction",
     decay: AdamWDecay = "times_learning_rate",
+    decayed: DecayedWeights = "all",
 ) -> tuple[Float64[Array, " T"], TransformerWeights]:
     """Train a language model by AdamW, each step on the next tokens of a batch of its own.
 
@@ -41,15 +49,18 @@ def training_steps(
     w, m, v ← adamw_step(w, g, m, v; step t, learning rate η_t),  m = v = 0 before step 1
 
     A batch in M parts of as many samples has the same loss, the mean over all its targets, and the same gradients: the
-    parts' gradients add up, each part's mean weighed by its share of the targets. All weights decay.
+    parts' gradients add up, each part's mean weighed by its share of the targets. A weight that is not among the
+    `decayed` ones moves with a decay of 0.
 
     Shapes: tokens (T, B, L), learning_rates (T,), to the losses (T,) and the weights after the last step.
     Raises: ValueError when the rates are not as many as the batches, B is no multiple of M, no target of a batch is
     kept, or as `language_model`, `next_token_loss` and `adamw_step` do.
     Source: Vaswani et al. 2017, section 5; Loshchilov & Hutter 2019, algorithm 2; Radford et al. 2018, section 3.1.
-    Conventions: those of `language_model` and of `adamw_step`. Many programs spare norms and biases the decay.
+    Conventions: those of `language_model` and of `adamw_step`, and decayed_weights (nanoGPT spares gains, shifts and
+    biases, minGPT tables too, OLMo 2 tables alone).
     """
     batches = _checked(tokens, learning_rates, micro_batches)
+    require_choice("decayed", decayed, DecayedWeights)
     now: Any = weights
     first: Any = None
     second: Any = None
@@ -68,18 +79,34 @@ def training_steps(
             beta1=beta1,
             beta2=beta2,
             eps=eps,
-            weight_decay=weight_decay,
             eps_placement=eps_placement,
             decay=decay,
         )
-        now, first, second = _moved(step, gradients, now, first, second)
+        decays_of = [weight_decay if decays(name, decayed) else 0.0 for name in names_of(gradients)]
+        now, first, second = _moved(step, decays_of, gradients, now, first, second)
     return np.asarray(losses), now
 
 
-def _moved(step: Callable[..., Any], gradients: Any, weights: Any, first: Any, second: Any) -> tuple[Any, Any, Any]:
-    """Return the weights and their two moments after a step, which moves array by array."""
+def decays(name: str, decayed: DecayedWeights) -> bool:
+    """Return whether an array of weights decays, by its name in its record.
+
+    Shapes: none.
+    Raises: nothing.
+    Source: karpathy/nanoGPT and karpathy/minGPT, `configure_optimizers`; allenai/OLMo, `decay_embeddings`.
+    """
+    role = role_of(name)
+    if role == "table":
+        return decayed in ("all", "matrices")
+    return role == "matrix" or decayed in ("all", "all_without_embeddings")
+
+
+def _moved(
+    step: Callable[..., Any], decays_of: Sequence[float], gradients: Any, weights: Any, first: Any, second: Any
+) -> tuple[Any, Any, Any]:
+    """Return the weights and their two moments after a step, which moves array by array, each with its own decay."""
     trees = (weights, gradients, first, second)
-    moved = [step(*arrays) for arrays in zip(*map(arrays_of, trees), strict=True)]
+    each = zip(decays_of, *map(arrays_of, trees), strict=True)
+    moved = [step(*arrays, weight_decay=decay) for decay, *arrays in each]
     new, mean, square = (_like(gradients, [results[place] for results in moved]) for place in range(3))
     return new, mean, square
 

@@ -206,6 +206,29 @@ _CATALOGUE = (
         ),
     ),
     Convention(
+        "decayed_weights",
+        "Which weights of a model decay when it is trained by AdamW?",
+        (
+            ConventionValue("all", "all", "torch.optim.AdamW of one group of parameters, optax.adamw without a mask"),
+            ConventionValue(
+                "matrices",
+                "matrices and tables of tokens and positions; gains, shifts and biases are spared",
+                "nanoGPT, transformers' Trainer, Devlin et al. 2019 (BERT)",
+            ),
+            ConventionValue(
+                "matrices_without_embeddings",
+                "matrices alone, an unembedding of its own among them; tables are spared too, even where they are tied "
+                "to the logits",
+                "minGPT; OLMo with decay_norm_and_bias and decay_embeddings false",
+            ),
+            ConventionValue(
+                "all_without_embeddings",
+                "all but tables: matrices, gains, shifts and biases",
+                "OLMo 2 and OLMo 3 (allenai/OLMo, allenai/OLMo-core)",
+            ),
+        ),
+    ),
+    Convention(
         "clip_norm_eps",
         "What is added to the norm of all gradients before max_norm is divided by it?",
         (

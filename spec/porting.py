@@ -133,6 +133,16 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
             "do not multiply the weight decay by the learning rate", "does not multiply the decay by the learning rate"
         ),
     },
+    "decayed_weights": {
+        "all": Porting("let all weights decay", "lets all weights decay"),
+        "matrices": Porting(
+            "let matrices and tables decay, and spare gains, shifts and biases", "spares gains, shifts and biases"
+        ),
+        "matrices_without_embeddings": Porting(
+            "let matrices decay, and spare tables, gains, shifts and biases", "spares tables, gains, shifts and biases"
+        ),
+        "all_without_embeddings": Porting("let all weights but tables decay", "spares tables alone"),
+    },
     "clip_norm_eps": {
         "none": Porting("divide max_norm by the norm itself", "adds nothing to the norm of the gradients"),
         "1e-6": Porting("add 1e-6 to the norm before max_norm is divided by it", "adds 1e-6 to the norm"),

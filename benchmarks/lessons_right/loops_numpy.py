@@ -69,3 +69,38 @@ def merge_attention(output_a, lse_a, output_b, lse_b):
         lse[index] = highest + np.log(sum(shares))
         output[index] = sum(share * part[1] for share, part in zip(shares, parts, strict=True)) / sum(shares)
     return output, lse
+
+
+def next_token_loss(logits, tokens, *, ignore_index=-100):
+    losses = []
+    for b in range(len(tokens)):
+        for i in range(tokens.shape[1] - 1):
+            target = tokens[b, i + 1]
+            if target != ignore_index:
+                row = [float(number) for number in logits[b, i]]
+                total = math.fsum(math.exp(number - max(row)) for number in row)
+                losses.append(max(row) + math.log(total) - row[target])
+    return logits.dtype.type(math.fsum(losses) / len(losses))
+
+
+def clip_by_global_norm(gradients, *, max_norm):
+    total = 0.0
+    for gradient in gradients:
+        for entry in gradient.ravel():
+            total += float(entry) ** 2
+    factor = max_norm / math.sqrt(total) if math.sqrt(total) > max_norm else 1.0
+    return [gradient * gradient.dtype.type(factor) for gradient in gradients]
+
+
+def adamw_step(
+    parameter, gradient, first_moment, second_moment, *, step, learning_rate, beta1, beta2, eps, weight_decay
+):
+    moved, mean, square = (np.zeros_like(parameter) for _ in range(3))
+    for place in np.ndindex(parameter.shape):
+        slope = float(gradient[place])
+        m = beta1 * float(first_moment[place]) + (1 - beta1) * slope
+        v = beta2 * float(second_moment[place]) + (1 - beta2) * slope * slope
+        update = m / (1 - beta1**step) / (math.sqrt(v / (1 - beta2**step)) + eps)
+        kept = float(parameter[place]) * (1 - learning_rate * weight_decay)
+        moved[place], mean[place], square[place] = kept - learning_rate * update, m, v
+    return moved, mean, square

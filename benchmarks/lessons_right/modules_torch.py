@@ -55,3 +55,24 @@ def merge_attention(output_a, lse_a, output_b, lse_b):
     lse = torch.logaddexp(lse_a, lse_b)
     shares = [torch.where(lse.isneginf(), 0, torch.exp(part - lse)) for part in (lse_a, lse_b)]
     return shares[0][..., None] * output_a + shares[1][..., None] * output_b, lse
+
+
+def next_token_loss(logits, tokens, *, ignore_index=-100):
+    return nn.CrossEntropyLoss(ignore_index=ignore_index)(logits[:, :-1].mT, tokens[:, 1:])
+
+
+def clip_by_global_norm(gradients, *, max_norm):
+    parameters = [nn.Parameter(torch.zeros_like(gradient)) for gradient in gradients]
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient.clone()
+    nn.utils.clip_grad_norm_(parameters, max_norm)
+    return [parameter.grad for parameter in parameters]
+
+
+def adamw_step(
+    parameter, gradient, first_moment, second_moment, *, step, learning_rate, beta1, beta2, eps, weight_decay
+):
+    mean, square = first_moment.lerp(gradient, 1 - beta1), second_moment.lerp(gradient.square(), 1 - beta2)
+    size = square.div(1 - beta2**step).sqrt().add(eps)
+    moved = parameter.mul(1 - learning_rate * weight_decay)
+    return moved.addcdiv(mean, size, value=-learning_rate / (1 - beta1**step)), mean, square

@@ -30,3 +30,28 @@ def single_head_attention(x, weights, *, mask=None):
 def sinusoidal_positions(length, d_model):
     angles = jnp.arange(length)[:, None] / 10000.0 ** (jnp.arange(0, d_model, 2) / d_model)
     return jnp.stack([jnp.sin(angles), jnp.cos(angles)], axis=-1).reshape(length, d_model)
+
+
+def next_token_loss(logits, tokens, *, ignore_index=-100):
+    def of_one(numbers, following):
+        loss = jax.nn.logsumexp(numbers) - numbers[jnp.where(following == ignore_index, 0, following)]
+        return jnp.where(following == ignore_index, 0.0, loss), following != ignore_index
+
+    losses, real = jax.vmap(jax.vmap(of_one))(logits[:, :-1], tokens[:, 1:])
+    return losses.sum() / real.sum().astype(logits.dtype)
+
+
+def clip_by_global_norm(gradients, *, max_norm):
+    norm = jnp.sqrt(sum(jnp.vdot(gradient, gradient) for gradient in gradients))
+    return jax.tree.map(lambda gradient: jnp.where(norm > max_norm, gradient * (max_norm / norm), gradient), gradients)
+
+
+def adamw_step(
+    parameter, gradient, first_moment, second_moment, *, step, learning_rate, beta1, beta2, eps, weight_decay
+):
+    def of_one(old, slope, m, v):
+        m, v = beta1 * m + (1 - beta1) * slope, beta2 * v + (1 - beta2) * slope**2
+        update = m / (1 - beta1**step) / (jnp.sqrt(v / (1 - beta2**step)) + eps)
+        return old - learning_rate * (update + weight_decay * old), m, v
+
+    return jnp.vectorize(of_one)(parameter, gradient, first_moment, second_moment)

@@ -7,7 +7,7 @@ from veriformer.spec.operations.training import TRAINING_STEPS
 
 DECOUPLED = "Loshchilov & Hutter 2019, algorithm 2"
 _MODEL = ("gelu_form", "layer_norm_eps", "rms_norm_gain", "rotary_pairing")
-_ALL = (*_MODEL, "adamw_eps", "adamw_decay")
+_ALL = (*_MODEL, "adamw_eps", "adamw_decay", "decayed_weights")
 
 LOSSES = Property(
     key="losses",

@@ -92,7 +92,11 @@ def of_reference(operation: str, inputs: Any, conventions: Mapping[str, str]) ->
     names = [field.name for field in fields(reference.ModelConventions)]
     chosen = reference.ModelConventions(**{name: conventions[name] for name in names})
     if operation == "training_steps":
-        of_step = {"eps_placement": conventions["adamw_eps"], "decay": conventions["adamw_decay"]}
+        of_step = {
+            "eps_placement": conventions["adamw_eps"],
+            "decay": conventions["adamw_decay"],
+            "decayed": conventions["decayed_weights"],
+        }
         losses, weights = compute(**inputs.arguments(), conventions=chosen, **of_step)
         return np.concatenate([losses, *(array.ravel() for array in arrays_of(weights))])
     if not inputs.steps:

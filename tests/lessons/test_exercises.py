@@ -15,14 +15,11 @@ from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 
 PROGRAMS = [exercise for exercise in exercises().values() if exercise.kind == "operation"]
-# With weights of its own, and of training, which the lessons do not teach yet.
+# With weights of its own, and of training, what the lessons do not teach yet.
 NOT_IN_THE_COURSE = {
     "model",
-    "adamw_step",
-    "next_token_loss",
     "training_steps",
     "dropout",
-    "clip_by_global_norm",
     "warmup_cosine_learning_rate",
     "warmup_inverse_root_learning_rate",
 }

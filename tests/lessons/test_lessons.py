@@ -1,4 +1,4 @@
-"""The thirteen lessons: they run, assert their claims, break where they say so, and name only what exists."""
+"""The fourteen lessons: they run, assert their claims, break where they say so, and name only what exists."""
 
 from __future__ import annotations
 
@@ -50,6 +50,10 @@ RESTORED = {
         "return causal_model(tokens)",
     ),
     "training": ("cross_entropy(softmax(certain), first)", "cross_entropy(certain, first)"),
+    "training_step": (
+        "own = [clip_by_global_norm([one], max_norm=1.0)[0] for one in pair]",
+        "own = clip_by_global_norm(pair, max_norm=1.0)",
+    ),
     "decoding": ("positions=np.array([0])", "positions=np.array([5])"),
     "cost": ("mean = (first[0] + second[0]) / 2", "mean = merged"),
     "rounding": ("ones = np.float16(0)", "ones = np.float32(0)"),

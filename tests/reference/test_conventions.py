@@ -17,6 +17,7 @@ from veriformer.spec.conventions import CONVENTIONS
         ("layer_norm_eps", conventions.EpsPlacement),
         ("rms_norm_gain", conventions.RmsNormGain),
         ("gelu_form", conventions.GeluForm),
+        ("decayed_weights", conventions.DecayedWeights),
         ("clip_norm_eps", conventions.ClipNormEps),
         ("warmup_start", conventions.WarmupStart),
     ],

@@ -11,6 +11,7 @@ from veriformer.adapters.weights import convert_weights, member_at
 from veriformer.conformance_tests import mistakes
 from veriformer.conformance_tests.operations.models.trees import arrays_by_path
 from veriformer.reference import ModelConventions, configure, training_steps, weight_tree
+from veriformer.reference.model_weights import names_of, role_of
 
 torch = pytest.importorskip("torch")
 
@@ -44,6 +45,39 @@ def test_they_lead_where_torch_does(architecture, chosen):
     np.testing.assert_allclose(losses, expected.numpy(), rtol=1e-12)
     for path, array in arrays_by_path(trained).items():
         np.testing.assert_allclose(array, member_at(found, path).numpy(), rtol=1e-10, atol=1e-13, err_msg=path)
+
+
+@pytest.mark.parametrize(
+    ("decayed", "spared"),
+    [
+        ("all", set()),
+        ("matrices", {"gamma", "beta", "b_q", "b_k", "b_v", "b_o", "b_1", "b_2"}),
+        (
+            "matrices_without_embeddings",
+            {"embedding", "positions", "gamma", "beta", "b_q", "b_k", "b_v", "b_o", "b_1", "b_2"},
+        ),
+        ("all_without_embeddings", {"embedding", "positions"}),
+    ],
+)
+@pytest.mark.parametrize("architecture", ["gpt", "llama"])
+def test_what_is_spared_goes_where_it_would_without_a_decay(architecture, decayed, spared):
+    """A first step adds the decay to what the gradients do, which are the same with and without one."""
+    tokens, weights, config = made(architecture)
+    given = {"learning_rates": (0.25,), "conventions": PAIRS}
+    _, trained = training_steps(tokens[1:2], weights, config, **given, **SETTINGS, decayed=decayed)
+    _, without = training_steps(tokens[1:2], weights, config, **given, **{**SETTINGS, "weight_decay": 0.0})
+    before, after = arrays_by_path(weights), arrays_by_path(without)
+    for path, array in arrays_by_path(trained).items():
+        share = 0.0 if path.rpartition(".")[2] in spared else 0.25 * 0.1
+        np.testing.assert_allclose(array, after[path] - share * before[path], rtol=0, atol=1e-15, err_msg=path)
+
+
+def test_a_role_is_one_of_the_name_and_not_of_the_axes():
+    _, weights, _ = made("llama")
+    assert list(names_of(weights)) == [path.rpartition(".")[2] for path in arrays_by_path(weights)]
+    roles = {"embedding": "table", "decoder_positions": "table", "unembedding": "matrix", "w_gate": "matrix"}
+    roles |= {"gamma": "gain", "beta": "shift", "b_q": "bias"}
+    assert {name: role_of(name) for name in roles} == roles
 
 
 def test_twenty_steps_learn_a_batch():

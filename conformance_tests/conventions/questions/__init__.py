@@ -25,10 +25,14 @@ QUESTIONS: Mapping[str, Callable[[Asking], Answer]] = {
     if hasattr(module, name)
 }
 
+# What no call of a model shows, but a call that trains one.
+_OF_TRAINED_MODELS: Mapping[str, Callable[[Asking], Answer]] = {"decayed_weights": training.decayed_weights}
+
 
 def answer(convention: str, asking: Asking) -> Answer:
     """Ask an operation which value of a convention it follows."""
     of_model = isinstance(suite_of(asking.operation).ordinary, ModelCase)
-    question = models.of_models if of_model else QUESTIONS.get(convention, lambda _: Answer(None))
+    of_a_model = _OF_TRAINED_MODELS.get(convention, models.of_models)
+    question = of_a_model if of_model else QUESTIONS.get(convention, lambda _: Answer(None))
     about = replace(asking, convention=convention, errors=[])
     return replace(question(about), errors=tuple(about.errors))

@@ -60,7 +60,9 @@ def of_models(asking: Asking) -> Answer:
     suite: Any = suite_of(asking.operation)
     length = max(length, suite.space("never").least_length)
     sizes = ModelCase(asked, 2, length, 8, 2, 2, 7, 1, 9, source, **settings)
-    inputs = draw_inputs(asking.operation, replace(suite.ordinary, **vars(sizes)))
+    # Which weights decay is asked later.
+    decay = {"weight_decay": 0.0} if hasattr(suite.ordinary, "weight_decay") else {}
+    inputs = draw_inputs(asking.operation, replace(suite.ordinary, **vars(sizes), **decay))
     if asking.operation.endswith("_backward"):
         # Weights that silence a part silence its gradients too.
         return asking.until_told([inputs])

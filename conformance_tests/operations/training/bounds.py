@@ -3,7 +3,8 @@
 A step's errors are those of the logits, carried on through the loss and back to every weight, then through AdamW, whose
 moments bring along the errors of the gradients of all steps before. The weights before each step are known: those that
 were given, as long as no step has moved them, or those that the implementation returned after fewer steps. So no error
-of a step goes through the model again, where it could grow without a bound.
+of a step goes through the model again, where it could grow without a bound. A weight that is spared the decay is one
+whose decay is 0.
 
 A batch in M parts adds up M gradients, each weighed: (M + 4) u of the sum of their sizes. Its loss is such a sum too.
 """
@@ -11,7 +12,7 @@ A batch in M parts adds up M gradients, each weighed: (M + 4) u of the sum of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from veriformer.conformance_tests.operations.next_token.estimates import (
 from veriformer.conformance_tests.rounding.estimates import Estimate
 from veriformer.conformance_tests.rounding.precision import Precision
 from veriformer.conformance_tests.rounding.sublayers_back import Gradients
+from veriformer.reference.training import decays
 
 # A weight's two moments.
 Moments = dict[str, tuple[Estimate, Estimate]]
@@ -45,6 +47,11 @@ class Optimizer:
     eps: float
     weight_decay: float
     conventions: Conventions
+
+    def of(self, path: str) -> Optimizer:
+        """Return the settings for the weight at a path: one that is spared has a decay of 0."""
+        decayed: Any = self.conventions["decayed_weights"]
+        return self if decays(path.rpartition(".")[2], decayed) else replace(self, weight_decay=0.0)
 
     def moved(
         self, array: Array, gradient: Estimate, moments: tuple[Estimate, Estimate], step: int, rate: float, dtype: str
@@ -73,8 +80,8 @@ class Optimizer:
 
     def leaves_alone(self, rate: float) -> bool:
         """Return whether a step of this rate leaves all weights as they are."""
-        decays = self.weight_decay > 0.0 and self.conventions["adamw_decay"] != "times_learning_rate"
-        return rate == 0.0 and not decays
+        shrinks = self.weight_decay > 0.0 and self.conventions["adamw_decay"] != "times_learning_rate"
+        return rate == 0.0 and not shrinks
 
 
 def batch_back(

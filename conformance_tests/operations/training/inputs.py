@@ -113,6 +113,7 @@ class TrainingInputs(SeveralResults):
             conventions=of_models(conventions),
             eps_placement=conventions["adamw_eps"],
             decay=conventions["adamw_decay"],
+            decayed=conventions["decayed_weights"],
         )
         value = join([losses, *arrays_by_path(weights).values()])
         return bounded(value, lambda: self._errors(known, conventions), Precision.of(self.dtype), self.dtype, judged)
@@ -168,7 +169,7 @@ class Follower:
         loss, gradients = batch_back(self.parts, batch, weights, inputs.ignore_index)
         self._number += 1
         moved = {
-            path: self.optimizer.moved(
+            path: self.optimizer.of(path).moved(
                 array, gradients[path], self._moments[path], self._number, inputs.learning_rates[number], inputs.dtype
             )
             for path, array in arrays_by_path(weights).items()

@@ -23,6 +23,11 @@ REGIONS = (
         ("one step of training", "The moments are still zero.", lambda c: len(c.learning_rates) == 1),
         ("several steps of training", "Moments stay from step to step.", lambda c: len(c.learning_rates) > 1),
         ("training with decay", "Weights decay.", lambda c: c.weight_decay > 0.0),
+        (
+            "training with decay of biases",
+            "Weights decay, and some of them are biases.",
+            lambda c: c.weight_decay > 0.0 and c.architecture == "gpt",
+        ),
         ("training with ignored tokens", "Some tokens are no targets.", lambda c: c.ignoring),
         ("training in parts", "A batch is processed one sample at a time.", lambda c: c.in_parts and c.batch > 1),
     ),

@@ -135,14 +135,35 @@ TABLE = Decision(
     ),
 )
 
-# Of a path and its array.
+
+def _is_vector(name: str) -> bool:
+    """Return whether an array of this name is a gain, a shift or a bias."""
+    return name in ("gamma", "beta") or name.startswith("b_")
+
+
+def _is_table(name: str) -> bool:
+    return name in ("embedding", "positions")
+
+
+# Of a weight's name in its record.
 DECAYED = Decision(
     "decayed",
     "Which weights decay?",
     (
-        standard("all", lambda path, array: True),
-        neighbour("matrices", lambda path, array: array.ndim > 1, "norms and biases do not decay, as in nanoGPT"),
+        standard("all", lambda name: True),
+        convention("matrices", lambda name: not _is_vector(name)),
+        convention("matrices_without_embeddings", lambda name: not _is_vector(name) and not _is_table(name)),
+        convention("all_without_embeddings", lambda name: not _is_table(name)),
+        mistake("norms_decay_with_biases_spared", lambda name: not name.startswith("b_")),
+        mistake("norms_decay_with_biases_spared", lambda name: name != "beta" and not name.startswith("b_"), "gains"),
+        mistake("decay_groups_swapped", _is_vector),
+        mistake("decay_groups_swapped", lambda name: _is_vector(name) or _is_table(name), "with_tables"),
+        mistake("decay_groups_swapped", _is_table, "tables_alone"),
+        neighbour("no_norms", lambda name: name not in ("gamma", "beta"), "norms alone are spared the decay"),
+        neighbour("no_positions", lambda name: name != "positions", "the table of positions alone is spared the decay"),
+        neighbour("no_tokens", lambda name: name != "embedding", "the table of tokens alone is spared the decay"),
     ),
+    convention="decayed_weights",
 )
 
 TRAINED = Decision(
@@ -256,7 +277,7 @@ def _moved(
             "step": number,
             "learning_rate": rate,
             **{name: arguments[name] for name in ("beta1", "beta2", "eps")},
-            "weight_decay": arguments["weight_decay"] if point["decayed"](path, array) else 0.0,
+            "weight_decay": arguments["weight_decay"] if point["decayed"](path.rpartition(".")[2]) else 0.0,
         }
     )
     return [part.reshape(array.shape) for part in np.split(joined, 3)]

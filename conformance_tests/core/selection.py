@@ -86,11 +86,12 @@ class Selection:
     def examples_of(self, operation: str, key: str = "") -> int:
         """Return how many cases the law of a key is tried on, by default a law of values: of a whole model half, or
         fewer. A backward pass has fewer decisions than what it goes back through: three of five at most, and a
-        quarter of its share if values count for little.
+        quarter of its share if values count for little. A quick run, which has few cases, keeps all, and half.
         """
-        share = Fraction(1, share_of(operation))
+        share, quick = Fraction(1, share_of(operation)), self.effort == "quick"
         if OPERATIONS[operation].forward or operation == "training_steps":
-            share = share / 4 if key in _OF_ANY_VALUES else min(share, Fraction(3, 5))
+            of_any, most = (Fraction(1, 2), Fraction(1)) if quick else (Fraction(1, 4), Fraction(3, 5))
+            share = share * of_any if key in _OF_ANY_VALUES else min(share, most)
         return max(int(self.examples * share), 2)
 
     @property

@@ -78,8 +78,8 @@ INDEPENDENT = Property(
 )
 HEADS_INDEPENDENT = Property(
     key="heads.independent",
-    statement="No two heads of a projection have anything in common.",
-    formula="P(|⟨A_g, A_h⟩| ≥ t) ≤ 2 exp(−t²/(2 σ² ‖A_g‖²)), g ≠ h",
+    statement="No two heads of a layer, of queries, keys, values or outputs, have anything in common.",
+    formula="P(|⟨A, B⟩| ≥ t) ≤ 2 exp(−t²/(2 σ_B² ‖A‖²)), A and B the entries of two heads",
     source=INTERFACE,
     derivation="initialisation",
     steps=(_INDEPENDENT,),

@@ -9,11 +9,17 @@ from veriformer import reference
 from veriformer.conformance_tests.conventions.asking import Answer, Asking
 from veriformer.conformance_tests.core.expected import Conventions
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.initialisation.arrays import Arrays, is_bias, name_of, projections, variance
+from veriformer.conformance_tests.operations.initialisation.arrays import (
+    is_bias,
+    is_projection,
+    name_of,
+    variance,
+)
 from veriformer.conformance_tests.operations.initialisation.cases import InitialCase
 from veriformer.conformance_tests.operations.initialisation.explaining import centred, small
 from veriformer.conformance_tests.operations.initialisation.inputs import InitialInputs
 from veriformer.reference.initialisation import RESIDUAL_WEIGHTS
+from veriformer.spec.conventions import CONVENTIONS
 
 # Two hidden units and a half for each component: then no two values of a convention have similar variances.
 _ASKED = {"layers": 3, "width": 64, "heads": 4, "hidden": 160, "vocabulary": 24}
@@ -24,13 +30,17 @@ _Explained = Callable[[str, Array, Conventions], bool]
 def initial_deviation(asking: Asking) -> Answer:
     """Ask which value explains most of the projections that do not write into the stream."""
     inputs = _inputs(asking)
-    return _told(asking, inputs, lambda path: name_of(path) not in RESIDUAL_WEIGHTS, _of_variance(inputs))
+    return _told(asking, inputs, _reads_the_stream, _of_variance(inputs))
 
 
 def initial_residual(asking: Asking) -> Answer:
     """Ask which value explains most of the others."""
     inputs = _inputs(asking)
     return _told(asking, inputs, lambda path: name_of(path) in RESIDUAL_WEIGHTS, _of_variance(inputs))
+
+
+def _reads_the_stream(path: str) -> bool:
+    return is_projection(path) and name_of(path) not in RESIDUAL_WEIGHTS
 
 
 def _of_variance(inputs: InitialInputs) -> _Explained:
@@ -65,7 +75,7 @@ def _told(asking: Asking, inputs: InitialInputs, asked: Callable[[str], bool], i
     if result is None:
         return Answer(())
     arrays = inputs.arrays(result)
-    found = {path: array for path, array in {**projections(arrays), **_biases(arrays)}.items() if asked(path)}
+    found = {path: array for path, array in arrays.items() if asked(path)}
     conventions = asking.subject.conventions
     counts = {
         value: sum(
@@ -73,11 +83,9 @@ def _told(asking: Asking, inputs: InitialInputs, asked: Callable[[str], bool], i
         )
         for value in asking.values
     }
-    most = max(counts.values())
-    fits = tuple(value for value, count in counts.items() if count == most > 0)
+    # A value that has to be declared hides none of the others.
+    most = max(counts[value] for value in CONVENTIONS[asking.convention].inferred_values)
+    fits = tuple(value for value, count in counts.items() if count >= most and count > 0)
     means = ", ".join(f"{path} {np.square(array).mean():.3g}" for path, array in list(found.items())[:6])
     return Answer(fits, (asking.evidence(inputs, f"mean squares of {means}", fits, result),))
 
-
-def _biases(arrays: Arrays) -> dict[str, Array]:
-    return {path: array for path, array in arrays.items() if is_bias(path)}

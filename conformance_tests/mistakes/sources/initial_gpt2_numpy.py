@@ -10,8 +10,8 @@ conventions = {"initial_deviation": "fixed", "initial_residual": "by_depth", "in
 
 class Initialiser:
     def __init__(self, seed, std=0.02):
+        self.seed, self.std = seed, std
         self.rng = np.random.default_rng(seed)
-        self.std = std
 
     def matrix(self, n_in, n_out, scale=1.0):
         return (self.rng.standard_normal((n_in, n_out)) * self.std * scale).astype(np.float32)

@@ -54,8 +54,8 @@ def of_norm(norm):
 
 
 def of_block(block):
-    attention = {}
-    for name, linear in zip("qkvo", block.attention.children()):
+    heads, attention = block.attention, {}
+    for name, linear in zip("qkvo", (heads.query, heads.key, heads.value, heads.out)):
         attention |= exported(linear, name)
     return SimpleNamespace(
         self_attention=SimpleNamespace(**attention),

@@ -69,10 +69,13 @@ def reference_arrays(config: reference.TransformerConfiguration, seed: int, conv
     return arrays_by_path(reference.initial_weights(config, seed=seed, **chosen))
 
 
-def heads_of(path: str, array: Array, config: reference.TransformerConfiguration) -> Array:
-    """Return the part of each head of a projection, one in a row; nothing where it has no heads."""
-    name = name_of(path)
-    if name in ("w_q", "w_k", "w_v"):
-        heads = config.num_heads if name == "w_q" else config.num_kv_heads
-        return array.reshape(len(array), heads, -1).transpose(1, 0, 2).reshape(heads, -1)
-    return array.reshape(config.num_heads, -1) if name == "w_o" else np.zeros((0, 0))
+def heads_of(layer: int, arrays: Arrays, config: reference.TransformerConfiguration) -> dict[str, Array]:
+    """Return the part of each head of a layer's projections, E D entries of one row, by its name; first to last."""
+    path = f"layers.{layer}.self_attention"
+    width, found = config.d_model // config.num_heads, {}
+    for name in ("w_q", "w_k", "w_v"):
+        heads = arrays[f"{path}.{name}"].reshape(config.d_model, -1, width).transpose(1, 0, 2)
+        found |= {f"head {place} of {path}.{name}": head.ravel() for place, head in enumerate(heads)}
+    # As queries, keys and values are: a row for each component of the model.
+    outputs = arrays[f"{path}.w_o"].T.reshape(config.d_model, -1, width).transpose(1, 0, 2)
+    return found | {f"head {place} of {path}.w_o": head.ravel() for place, head in enumerate(outputs)}

@@ -55,14 +55,13 @@ class InitialCase(Case):
 class InitialSpace(Space):
     """Cases of `initial_weights`.
 
-    Those of laws about chance have `many` entries, so that it decides little; they have at least so many layers, heads
-    and tokens, and with `deep` they are those with many layers.
+    Those of laws about chance have `many` entries, so that it decides little; they have at least so many layers,
+    and with `deep` they are those with many layers.
     """
 
     many: bool = False
     deep: bool = False
     least_layers: int = 1
-    least_heads: int = 1
 
 
 # Layers, width, heads, key/value heads where they may be fewer, hidden units, tokens. No width makes 1/n_in 0.02², and
@@ -92,7 +91,7 @@ _SEEDS_OF_WEIGHTS = (1, 0, 2, 42, 1234, 20_000_001)
 
 def initial_cases(space: InitialSpace, limits: Limits) -> choices.Choice[InitialCase]:
     """Return cases of `initial_weights`: sizes and architecture, then the seed."""
-    sizes = [one for one in _sizes(space, limits) if one[0] >= space.least_layers and one[2] >= space.least_heads]
+    sizes = [one for one in _sizes(space, limits) if one[0] >= space.least_layers]
     if limits.compiles_per_shape and not limits.small:
         sizes = [sizes[at % len(sizes)] for at in limits.places]
     return choices.builds(

@@ -81,7 +81,8 @@ class Form:
     @classmethod
     def of(cls, given: Array, rows: int, variance: float) -> Form:
         """Return the form of ‖A w‖² with a matrix A that is given."""
-        return cls(rows, np.square(np.linalg.svd(given, compute_uv=False)), variance)
+        products = given.T @ given if given.shape[0] > given.shape[1] else given @ given.T
+        return cls(rows, np.maximum(np.linalg.eigvalsh(products), 0.0), variance)
 
     @property
     def expected(self) -> float:

@@ -5,6 +5,7 @@ What is not explained is replaced by other weights, so that it differs from them
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import sqrt
 
 import numpy as np
@@ -75,23 +76,28 @@ def small(array: Array, inputs: int) -> bool:
 
 
 def apart(
-    arrays: Arrays, variances: dict[str, float], config: reference.TransformerConfiguration, other: Arrays
+    arrays: Arrays, variances: Mapping[str, float], config: reference.TransformerConfiguration, other: Arrays
 ) -> Arrays:
     """Return the arrays with others in place of what has more in common than chance explains: heads, and projections.
 
     Of two projections the later one is replaced.
     """
     found = dict(arrays)
-    for path, array in projections(arrays).items():
-        heads = heads_of(path, array, config)
-        if len(heads) > 1 and (in_common(heads, np.full(len(heads), variances[path])) > 1.0).any():
-            found[path] = other[path]
+    scaled = {path: array / sqrt(variances[path] or 1.0) for path, array in projections(arrays).items()}
+    for layer in range(config.num_layers):
+        heads = heads_of(layer, scaled, config)
+        for path in _later(list(heads), np.stack(list(heads.values()))):
+            found[path.rpartition(" ")[2]] = other[path.rpartition(" ")[2]]
     for paths in of_one_size(arrays):
-        rows = np.stack([found[path].ravel() for path in paths])
-        shares = in_common(rows, np.array([variances[path] for path in paths]))
-        for column in np.flatnonzero((shares > 1.0).any(axis=0)):
-            found[paths[column]] = other[paths[column]]
+        for path in _later(paths, np.stack([scaled[path].ravel() for path in paths])):
+            found[path] = other[path]
     return found
+
+
+def _later(names: Sequence[str], rows: Array) -> list[str]:
+    """Return the names of the rows, of variance 1, that have something in common with one before."""
+    shares = in_common(rows, np.ones(len(rows)))
+    return [names[column] for column in np.flatnonzero((shares > 1.0).any(axis=0))]
 
 
 def of_one_size(arrays: Arrays) -> list[list[str]]:

@@ -209,17 +209,13 @@ def independent(trial: Trial[InitialInputs]) -> Verdict:
     )
 
 
-@judges("heads.independent", space=InitialSpace(many=True, least_heads=2), operations=_INITIAL)
+@judges("heads.independent", space=_MANY, operations=_INITIAL)
 def heads_independent(trial: Trial[InitialInputs]) -> Verdict:
-    """Any two heads of a projection are independent; all pairs share the alarm."""
+    """Any two heads of a layer, of queries, keys, values and outputs, are independent; all pairs share the alarm."""
     found, config = _scaled(trial), trial.inputs.config
-    heads = {path: heads_of(path, array, config) for path, array in found.items()}
-    several = {path: rows for path, rows in heads.items() if len(rows) > 1}
+    layers = (heads_of(number, found, config) for number in range(config.num_layers))
     return first_broken(
-        (
-            _nothing_in_common(rows, [f"head {number} of {path}" for number in range(len(rows))], len(several))
-            for path, rows in several.items()
-        ),
+        (_nothing_in_common(np.stack(list(heads.values())), list(heads), config.num_layers) for heads in layers),
         "no two heads with more in common than by chance",
     )
 

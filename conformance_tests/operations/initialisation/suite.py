@@ -14,5 +14,6 @@ SUITES = (
         inputs=InitialInputs,
         weight=60,
         ordinary=InitialCase("gpt", 2, 64, 4, 4, 160, 12),
+        variants=("veriformer.conformance_tests.operations.initialisation.variants", "INITIAL_WEIGHTS"),
     ),
 )

@@ -49,9 +49,7 @@ def arrays_in(name: str, value: object, is_array: Callable[[Any], bool]) -> Iter
             yield from arrays_in(f"{name}.{place}", inner, is_array)
 
 
-def names_like(
-    name: str, argument: object, kind: str, is_array: Callable[[Any], bool]
-) -> list[str]:
+def names_like(name: str, argument: object, kind: str, is_array: Callable[[Any], bool]) -> list[str]:
     """Return the dotted name of each array of a record called `name`, which is like an argument of a kind.
 
     Like weights it has an array for each of theirs; like a configuration, those of a model with it.

@@ -88,4 +88,3 @@ def _told(asking: Asking, inputs: InitialInputs, asked: Callable[[str], bool], i
     fits = tuple(value for value, count in counts.items() if count >= most and count > 0)
     means = ", ".join(f"{path} {np.square(array).mean():.3g}" for path, array in list(found.items())[:6])
     return Answer(fits, (asking.evidence(inputs, f"mean squares of {means}", fits, result),))
-

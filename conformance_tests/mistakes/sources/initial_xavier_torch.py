@@ -55,7 +55,7 @@ def of_norm(norm):
 
 def of_block(block):
     heads, attention = block.attention, {}
-    for name, linear in zip("qkvo", (heads.query, heads.key, heads.value, heads.out)):
+    for name, linear in zip("qkvo", (heads.query, heads.key, heads.value, heads.out), strict=True):
         attention |= exported(linear, name)
     return SimpleNamespace(
         self_attention=SimpleNamespace(**attention),

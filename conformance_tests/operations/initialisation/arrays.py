@@ -72,7 +72,8 @@ def reference_arrays(config: reference.TransformerConfiguration, seed: int, conv
 def heads_of(layer: int, arrays: Arrays, config: reference.TransformerConfiguration) -> dict[str, Array]:
     """Return the part of each head of a layer's projections, E D entries of one row, by its name; first to last."""
     path = f"layers.{layer}.self_attention"
-    width, found = config.d_model // config.num_heads, {}
+    width = config.d_model // config.num_heads
+    found: dict[str, Array] = {}
     for name in ("w_q", "w_k", "w_v"):
         heads = arrays[f"{path}.{name}"].reshape(config.d_model, -1, width).transpose(1, 0, 2)
         found |= {f"head {place} of {path}.{name}": head.ravel() for place, head in enumerate(heads)}

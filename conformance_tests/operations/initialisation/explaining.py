@@ -39,9 +39,7 @@ def others(config: reference.TransformerConfiguration, seed: int, conventions: C
     return reference_arrays(config, seed + _OTHER_SEED, conventions)
 
 
-def explained(
-    drawn: Arrays, config: reference.TransformerConfiguration, seed: int, conventions: Conventions
-) -> Arrays:
+def explained(drawn: Arrays, config: reference.TransformerConfiguration, seed: int, conventions: Conventions) -> Arrays:
     """Return the weights that were drawn where the conventions and chance explain them, and others elsewhere."""
     other = others(config, seed, conventions)
     found: dict[str, Array] = {}
@@ -97,7 +95,7 @@ def apart(
 def _later(names: Sequence[str], rows: Array) -> list[str]:
     """Return the names of the rows, of variance 1, that have something in common with one before."""
     shares = in_common(rows, np.ones(len(rows)))
-    return [names[column] for column in np.flatnonzero((shares > 1.0).any(axis=0))]
+    return [name for name, shared in zip(names, (shares > 1.0).any(axis=0), strict=True) if shared]
 
 
 def of_one_size(arrays: Arrays) -> list[list[str]]:

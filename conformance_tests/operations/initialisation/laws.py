@@ -86,7 +86,9 @@ def mean(trial: Trial[InitialInputs]) -> Verdict:
     alarm = FALSE_ALARM / (len(found) + 1)
     everything = np.concatenate([array.ravel() for array in found.values()])
     verdicts = [_mean(array, 1.0, f"{path} by its deviation", alarm) for path, array in found.items()]
-    return first_broken([*verdicts, _mean(everything, 1.0, "all by their deviations", alarm)], "every mean within chance")
+    return first_broken(
+        [*verdicts, _mean(everything, 1.0, "all by their deviations", alarm)], "every mean within chance"
+    )
 
 
 def _mean(array: Array, expected: float, what: str, alarm: float) -> Verdict:
@@ -178,7 +180,11 @@ def depth(trial: Trial[InitialInputs]) -> Verdict:
     of_values, of_output, of_network = (by[name] for name in _names(config))
     entries = config.num_layers * config.d_model * (config.d_model // config.num_heads) * config.num_kv_heads
     width = config.num_layers * config.d_model
-    added = mean_square(entries, alarm).also(sum_of_forms(forms, alarm)).times(width * config.d_model * of_values * of_output)
+    added = (
+        mean_square(entries, alarm)
+        .also(sum_of_forms(forms, alarm))
+        .times(width * config.d_model * of_values * of_output)
+    )
     of_hidden = mean_square(width * config.d_ff, alarm).times(config.num_layers * config.d_ff * of_network)
     layers = f"after {config.num_layers} layers"
     return first_broken(
@@ -201,10 +207,7 @@ def independent(trial: Trial[InitialInputs]) -> Verdict:
     found = _scaled(trial)
     groups = of_one_size(found)
     return first_broken(
-        (
-            _nothing_in_common(np.stack([found[path].ravel() for path in paths]), paths, len(groups))
-            for paths in groups
-        ),
+        (_nothing_in_common(np.stack([found[path].ravel() for path in paths]), paths, len(groups)) for paths in groups),
         "no two projections with more in common than by chance",
     )
 

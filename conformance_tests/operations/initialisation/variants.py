@@ -50,9 +50,7 @@ DEVIATION = Decision(
     (
         standard("fan_in", _of_rule("fan_in")),
         convention("fan_in_and_out", _of_rule("fan_in_and_out")),
-        convention(
-            "packed_fan_in_and_out", _of_rule("packed_fan_in_and_out"), "initial_fans_of_packed_projection"
-        ),
+        convention("packed_fan_in_and_out", _of_rule("packed_fan_in_and_out"), "initial_fans_of_packed_projection"),
         convention("third_of_fan_in", _of_rule("third_of_fan_in")),
         convention("fixed", _of_rule("fixed")),
     ),
@@ -60,16 +58,11 @@ DEVIATION = Decision(
 )
 
 
-def _of_one_head(names: tuple[str, ...]) -> Callable[[str, Shape, Config], Shape]:
-    """Return the function that counts the components of one head alone, of the projections with these names."""
-
-    def counted(name: str, shape: Shape, config: Config) -> Shape:
-        if name not in names:
-            return shape
-        width = config.d_model // config.num_heads
-        return (width, shape[1]) if name == "w_o" else (shape[0], width)
-
-    return counted
+def _of_one_head(name: str, shape: Shape, config: Config) -> Shape:
+    width = config.d_model // config.num_heads
+    if name in _READING:
+        return (shape[0], width)
+    return (width, shape[1]) if name == "w_o" else shape
 
 
 def _of_three_axes(name: str, shape: Shape, config: Config) -> Shape:
@@ -86,9 +79,7 @@ FANS = Decision(
     (
         standard("own", lambda name, shape, config: shape),
         mistake("initial_fans_exchanged", lambda name, shape, config: shape[::-1]),
-        mistake("initial_fans_of_one_head", _of_one_head(_READING), "read_by_one_head"),
-        mistake("initial_fans_of_one_head", _of_one_head(("w_o",)), "written_by_one_head"),
-        mistake("initial_fans_of_one_head", _of_one_head((*_READING, "w_o")), "of_one_head"),
+        mistake("initial_fans_of_one_head", _of_one_head),
         mistake("initial_fans_of_convolution", _of_three_axes),
         neighbour("width", lambda name, shape, config: (config.d_model,) * 2, "all count as many as the model is wide"),
     ),
@@ -149,21 +140,6 @@ RESIDUAL = Decision(
     ),
     convention="initial_residual",
 )
-# Of the entries and their variance: whether they are such numbers.
-SIGNS = Decision(
-    "signs",
-    "From where to where are the entries of a projection?",
-    (
-        standard("both", centred),
-        mistake("initial_weights_all_positive", lambda array, variance: _is_positive(array)),
-    ),
-)
-
-
-def _is_positive(array: Array) -> bool:
-    return bool(np.isfinite(array).all() and (array >= 0.0).all() and array.any())
-
-
 # Of a gain or a shift.
 GAINS = Decision(
     "gains",
@@ -260,6 +236,16 @@ def _heads_alike(found: Found) -> Arrays:
     return found.changed(alike)
 
 
+def _all_positive(found: Found) -> Arrays:
+    drawn = {path: found.drawn[path] for path in found.variances}
+    positive = {path: array if _is_positive(array) else found.other[path] for path, array in drawn.items()}
+    return {**found.arrays, **positive}
+
+
+def _is_positive(array: Array) -> bool:
+    return bool(np.isfinite(array).all() and (array >= 0.0).all() and array.any())
+
+
 def _rows_alike(found: Found) -> Arrays:
     whole = slice(None)
     changed = {
@@ -291,7 +277,7 @@ def _same_numbers(found: Found) -> Arrays:
 # Of all arrays.
 SHARED = Decision(
     "shared",
-    "What have projections in common?",
+    "What have the entries of projections in common?",
     (
         standard("nothing", _independent),
         mistake("layers_identical_init", _of_first_layer),
@@ -300,6 +286,7 @@ SHARED = Decision(
         mistake("initial_numbers_of_one_seed", _same_numbers),
         mistake("initial_first_layer_alone", _zero_in_others),
         mistake("initial_rows_alike", _rows_alike),
+        mistake("initial_weights_all_positive", _all_positive),
     ),
 )
 
@@ -322,7 +309,9 @@ def compute(arguments: Arguments, point: Point) -> Array:
 def _values(own: dict[str, str]) -> dict[str, str]:
     """Return the conventions of a point; what is no value of one is left out."""
     values = {decision.convention: decision for decision in (DEVIATION, RESIDUAL, BIASES)}
-    return {name: value for name, value in own.items() if values[name].option(value).status in ("standard", "convention")}
+    return {
+        name: value for name, value in own.items() if values[name].option(value).status in ("standard", "convention")
+    }
 
 
 def _taken_apart(joined: Array, config: Config) -> dict[str, Array]:
@@ -341,7 +330,7 @@ def _one(path: str, array: Array, other: Array, variances: Mapping[str, float], 
     """Return an array of the drawn ones, or what stands in its place."""
     name = name_of(path)
     if is_projection(path):
-        return array if point["signs"](array, variances[path]) else other
+        return array if centred(array, variances[path]) else other
     if is_bias(path):
         matrix = variances[path.replace(f".{name}", f".w_{name[2:]}")]
         return np.asarray(point["biases"](array, other, reference.bias_inputs(name, config), matrix))
@@ -350,6 +339,4 @@ def _one(path: str, array: Array, other: Array, variances: Mapping[str, float], 
     return np.asarray(point["gains" if name == "gamma" else "shifts"](array))
 
 
-INITIAL_WEIGHTS = Family(
-    "initial_weights", (DEVIATION, FANS, SPREAD, RESIDUAL, SIGNS, GAINS, SHIFTS, BIASES, SHARED), compute
-)
+INITIAL_WEIGHTS = Family("initial_weights", (DEVIATION, FANS, SPREAD, RESIDUAL, GAINS, SHIFTS, BIASES, SHARED), compute)

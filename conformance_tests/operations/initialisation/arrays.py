@@ -70,13 +70,13 @@ def reference_arrays(config: reference.TransformerConfiguration, seed: int, conv
 
 
 def heads_of(layer: int, arrays: Arrays, config: reference.TransformerConfiguration) -> dict[str, Array]:
-    """Return the part of each head of a layer's projections, E D entries of one row, by its name; first to last."""
-    path = f"layers.{layer}.self_attention"
+    """Return the part of each head of a layer's projections, E D entries in one row, by its name; first to last."""
     width = config.d_model // config.num_heads
     found: dict[str, Array] = {}
-    for name in ("w_q", "w_k", "w_v"):
-        heads = arrays[f"{path}.{name}"].reshape(config.d_model, -1, width).transpose(1, 0, 2)
-        found |= {f"head {place} of {path}.{name}": head.ravel() for place, head in enumerate(heads)}
-    # As queries, keys and values are: a row for each component of the model.
-    outputs = arrays[f"{path}.w_o"].T.reshape(config.d_model, -1, width).transpose(1, 0, 2)
-    return found | {f"head {place} of {path}.w_o": head.ravel() for place, head in enumerate(outputs)}
+    for name in (f"layers.{layer}.self_attention.w_{letter}" for letter in "qkvo"):
+        if name in arrays:
+            # Outputs as queries, keys and values are: a row for each component of the model.
+            matrix = arrays[name].T if name.endswith("w_o") else arrays[name]
+            heads = matrix.reshape(config.d_model, -1, width).transpose(1, 0, 2)
+            found |= {f"head {place} of {name}": head.ravel() for place, head in enumerate(heads)}
+    return found

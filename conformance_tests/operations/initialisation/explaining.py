@@ -5,7 +5,7 @@ What is not explained is replaced by other weights, so that it differs from them
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import sqrt
 
 import numpy as np
@@ -84,18 +84,21 @@ def apart(
     scaled = {path: array / sqrt(variances[path] or 1.0) for path, array in projections(arrays).items()}
     for layer in range(config.num_layers):
         heads = heads_of(layer, scaled, config)
-        for path in _later(list(heads), np.stack(list(heads.values()))):
+        for path in _later(heads):
             found[path.rpartition(" ")[2]] = other[path.rpartition(" ")[2]]
     for paths in of_one_size(arrays):
-        for path in _later(paths, np.stack([scaled[path].ravel() for path in paths])):
+        for path in _later({path: scaled[path].ravel() for path in paths}):
             found[path] = other[path]
     return found
 
 
-def _later(names: Sequence[str], rows: Array) -> list[str]:
+def _later(rows: Arrays) -> list[str]:
     """Return the names of the rows, of variance 1, that have something in common with one before."""
-    shares = in_common(rows, np.ones(len(rows)))
-    return [name for name, shared in zip(names, (shares > 1.0).any(axis=0), strict=True) if shared]
+    if len(rows) < 2:
+        return []
+    shares = in_common(np.stack(list(rows.values())), np.ones(len(rows)))
+    columns = {int(column) for column in np.nonzero(shares > 1.0)[1]}
+    return [name for place, name in enumerate(rows) if place in columns]
 
 
 def of_one_size(arrays: Arrays) -> list[list[str]]:

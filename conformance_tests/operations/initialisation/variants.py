@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from veriformer import reference
@@ -200,12 +200,12 @@ class Found:
     variances: Mapping[str, float]
     config: Config
 
-    def changed(self, change: Callable[[str, Array], Array]) -> Arrays:
-        """Return the arrays with a change of each projection of a layer."""
-        return {
-            path: change(path, array) if path in self.variances and path != "unembedding" else array
-            for path, array in self.arrays.items()
-        }
+    def derived(self, origin: Callable[[str], str], change: Callable[[str, Array], Array]) -> Arrays:
+        """Return the arrays with each projection made from that of its origin; those that are their own are apart."""
+        own = {path: self.arrays[path] for path in self.variances if origin(path) == path}
+        independent = apart(own, self.variances, self.config, self.other)
+        changed = {path: change(path, independent[origin(path)]) for path in self.variances}
+        return {**self.arrays, **changed}
 
     def part(self, path: str, columns: slice, rows: slice) -> Array:
         """Return a part of a projection as it was drawn if chance explains it, else of the other."""
@@ -217,23 +217,36 @@ def _independent(found: Found) -> Arrays:
     return apart(found.arrays, found.variances, found.config, found.other)
 
 
+def _in_first_layer(path: str) -> str:
+    return ".".join(("layers.0", *path.split(".")[2:])) if path.startswith("layers.") else path
+
+
 def _of_first_layer(found: Found) -> Arrays:
-    return found.changed(lambda path, array: found.arrays[".".join(("layers.0", *path.split(".")[2:]))])
+    return found.derived(_in_first_layer, lambda path, array: array)
 
 
 def _zero_in_others(found: Found) -> Arrays:
-    return found.changed(lambda path, array: array if path.startswith("layers.0.") else np.zeros_like(array))
+    return found.derived(
+        _in_first_layer, lambda path, array: array if path == _in_first_layer(path) else np.zeros_like(array)
+    )
 
 
 def _heads_alike(found: Found) -> Arrays:
     width = found.config.d_model // found.config.num_heads
+    changed = {
+        path: np.tile(found.part(path, slice(width), slice(None)), (1, found.drawn[path].shape[1] // width))
+        for path in found.variances
+        if name_of(path) in _READING
+    }
+    return {**found.arrays, **changed}
 
-    def alike(path: str, array: Array) -> Array:
-        if name_of(path) not in _READING:
-            return array
-        return np.tile(found.part(path, slice(width), slice(None)), (1, array.shape[1] // width))
 
-    return found.changed(alike)
+def _rows_alike(found: Found) -> Arrays:
+    changed = {
+        path: np.broadcast_to(found.part(path, slice(None), slice(1)), found.drawn[path].shape)
+        for path in found.variances
+    }
+    return {**found.arrays, **changed}
 
 
 def _all_positive(found: Found) -> Arrays:
@@ -246,32 +259,40 @@ def _is_positive(array: Array) -> bool:
     return bool(np.isfinite(array).all() and (array >= 0.0).all() and array.any())
 
 
-def _rows_alike(found: Found) -> Arrays:
-    whole = slice(None)
-    changed = {
-        path: np.broadcast_to(found.part(path, whole, slice(1)), found.drawn[path].shape) for path in found.variances
-    }
-    return {**found.arrays, **changed}
-
-
 def _keys_as_queries(found: Found) -> Arrays:
-    def as_queries(path: str, array: Array) -> Array:
-        return found.arrays[path[:-1] + "q"][:, : array.shape[1]] if name_of(path) == "w_k" else array
+    return found.derived(
+        lambda path: path[:-1] + "q" if name_of(path) == "w_k" else path,
+        lambda path, array: array[:, : found.arrays[path].shape[1]],
+    )
 
-    return found.changed(as_queries)
 
-
-def _same_numbers(found: Found) -> Arrays:
+def _same_numbers(found: Found, order: Literal["C", "F"] = "C") -> Arrays:
     """Return projections that are made of the numbers of the largest, from its first on, each in its deviation."""
     largest = max(found.variances, key=lambda path: found.arrays[path].size)
     if not found.variances[largest]:
         return found.arrays
-    numbers = found.arrays[largest].ravel() / sqrt(found.variances[largest])
+    numbers = found.arrays[largest].ravel(order) / sqrt(found.variances[largest])
     changed = {
-        path: (numbers[: found.arrays[path].size] * sqrt(own)).reshape(found.arrays[path].shape)
+        path: (numbers[: found.arrays[path].size] * sqrt(own)).reshape(found.arrays[path].shape, order=order)
         for path, own in found.variances.items()
     }
     return {**found.arrays, **changed}
+
+
+def _same_numbers_in_attention(found: Found) -> Arrays:
+    """Return projections of which those of one attention that are of one shape are one."""
+    firsts: dict[tuple[str, Shape], str] = {}
+
+    def first(path: str) -> str:
+        record = path.rpartition(".")[0]
+        shape = found.arrays[path].shape
+        return firsts.setdefault((record, shape), path) if record.endswith("self_attention") else path
+
+    def scaled(path: str, array: Array) -> Array:
+        origin = found.variances[first(path)]
+        return array * sqrt(found.variances[path] / origin) if first(path) != path and origin else array
+
+    return found.derived(first, scaled)
 
 
 # Of all arrays.
@@ -284,6 +305,8 @@ SHARED = Decision(
         mistake("initial_heads_alike", _heads_alike),
         mistake("initial_keys_as_queries", _keys_as_queries),
         mistake("initial_numbers_of_one_seed", _same_numbers),
+        mistake("initial_numbers_of_one_seed", lambda found: _same_numbers(found, "F"), "transposed"),
+        mistake("initial_numbers_of_one_seed", _same_numbers_in_attention, "in_attention"),
         mistake("initial_first_layer_alone", _zero_in_others),
         mistake("initial_rows_alike", _rows_alike),
         mistake("initial_weights_all_positive", _all_positive),

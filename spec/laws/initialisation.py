@@ -13,6 +13,7 @@ INTERFACE = "the interface of an implementation under test (docs/interface.md)"
 GAINS = "Ba, Kiros & Hinton 2016, section 3.1; Zhang & Sennrich 2019, section 4"
 RESIDUAL = "Radford et al. 2019, section 2.3: the weights of residual layers are scaled by the root of their number"
 _INDEPENDENT = "Entries of different matrices are uncorrelated"
+_ENTRIES = "Entries of one matrix are uncorrelated"
 
 NORMS = Property(
     key="norms",
@@ -64,7 +65,7 @@ DEPTH = Property(
     formula="1 + Σ_layers (‖W_V W_O‖² + ‖W_2‖²)/E = 1 + N (E H D σ_V² σ_O² + F σ_2²), within chance",
     source=RESIDUAL,
     derivation="initialisation",
-    steps=("A branch adds its gain", "Branches scaled by 1/√(2N) double the variance"),
+    steps=("A branch adds its gain", "After all branches", "Branches scaled by 1/√(2N) double the variance"),
     conventions=("initial_deviation", "initial_residual"),
 )
 INDEPENDENT = Property(
@@ -82,7 +83,7 @@ HEADS_INDEPENDENT = Property(
     formula="P(|⟨A, B⟩| ≥ t) ≤ 2 exp(−t²/(2 σ_B² ‖A‖²)), A and B the entries of two heads",
     source=INTERFACE,
     derivation="initialisation",
-    steps=(_INDEPENDENT,),
+    steps=(_ENTRIES, _INDEPENDENT),
     conventions=("initial_deviation", "initial_residual"),
 )
 ROWS_INDEPENDENT = Property(
@@ -91,7 +92,7 @@ ROWS_INDEPENDENT = Property(
     formula="P(|⟨a_i, a_j⟩| ≥ t) ≤ 2 exp(−t²/(2 σ² ‖a_i‖²)), i ≠ j",
     source=INTERFACE,
     derivation="initialisation",
-    steps=(_INDEPENDENT,),
+    steps=(_ENTRIES,),
     conventions=("initial_deviation", "initial_residual"),
 )
 TABLES = Property(
@@ -100,7 +101,7 @@ TABLES = Property(
     formula="σ² = Σ w²/n; Σ_j w_ij = 0, Σ_j w_ij²/E = σ², ⟨w_i, w_j⟩ = 0, i ≠ j",
     source="Vaswani et al. 2017, section 3.4; Radford et al. 2018, section 4.1",
     derivation="initialisation",
-    steps=("The variance of a mean", _INDEPENDENT),
+    steps=("The variance of a mean", _ENTRIES),
 )
 OTHER_SEED = Property(
     key="seed.other",

@@ -148,7 +148,7 @@ STREAM = (
 
 DERIVATION = Derivation(
     id="initialisation",
-    title="Weights of variance 1/n_in keep the variance of outputs and logits, and 1/√(2N) that of the stream",
+    title="Weights of variance 1/n_in keep the variance of logits, and a factor 1/√(2N) that of the stream",
     opening=(
         "How large should weights be at first? Where each matrix enlarges what it is given, or makes it smaller, by "
         "a factor, logits saturate or vanish with the width, and the stream grows with the depth, before a single step "

@@ -97,7 +97,8 @@ ROWS_INDEPENDENT = Property(
 )
 TABLES = Property(
     key="tables",
-    statement="The rows of a table have the mean zero and one variance, and nothing in common, within chance.",
+    statement="The rows of a table have the mean zero and one variance, and nothing in common, within chance; one row, "
+    "that of padding, may be zero, and so may all positions.",
     formula="σ² = Σ w²/n; Σ_j w_ij = 0, Σ_j w_ij²/E = σ², ⟨w_i, w_j⟩ = 0, i ≠ j",
     source="Vaswani et al. 2017, section 3.4; Radford et al. 2018, section 4.1",
     derivation="initialisation",

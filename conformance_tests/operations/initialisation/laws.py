@@ -245,16 +245,22 @@ def _nothing_in_common(rows: Array, names: list[str], groups: int) -> Verdict:
 def tables(trial: Trial[InitialInputs]) -> Verdict:
     """The rows of each table have the mean 0, one variance, and nothing in common, whatever the variance is.
 
-    That is known from the mean square of all entries, up to chance. A table of positions may be zero.
+    That is known from the mean square of all entries, up to chance. A table of positions may be zero, and a row of
+    embeddings: that of padding, as torch.nn.Embedding's with a padding_idx.
     """
     found = {path: array for path, array in _weights(trial).items() if is_table(path)}
     verdicts = (
         verdict
         for path, array in found.items()
         if array.any() or path == "embedding"
-        for verdict in _table(path, array, FALSE_ALARM / len(found))
+        for verdict in _table(path, _without_padding(array), FALSE_ALARM / len(found))
     )
     return first_broken(verdicts, "tables of independent rows")
+
+
+def _without_padding(table: Array) -> Array:
+    used = table.any(axis=1)
+    return table[used] if int((~used).sum()) == 1 else table
 
 
 def _table(path: str, table: Array, alarm: float) -> Iterator[Verdict]:

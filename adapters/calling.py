@@ -163,8 +163,8 @@ class PreparedCall:
         return [False] * (len(arrays) + sum(self._arrays_of(argument) for argument in records.values()))
 
     def _arrays_of(self, argument: str) -> int:
-        kind, is_array = self.operation.parameter(argument).kind, self.implementation.framework.is_array
-        return len(names_like(argument, self.framework_arguments[argument], kind, is_array))
+        is_array = self.implementation.framework.is_array
+        return len(names_like(argument, self.framework_arguments[argument], is_array))
 
     def _returned(self) -> object:
         positional, arguments = self._split()

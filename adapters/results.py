@@ -89,7 +89,7 @@ def read_results(
     parts = dict(zip(names, returned, strict=True))
     opaque = {name: parts.pop(name) for name in OPAQUE if name in parts}
     for record, argument in operation.records:
-        names_of_arrays = names_like(record, given[argument], operation.parameter(argument).kind, framework.is_array)
+        names_of_arrays = names_like(record, given[argument], framework.is_array)
         parts |= _arrays_of(operation.name, record, parts.pop(record), given[argument], names_of_arrays)
     shapes: Sequence[Shape | None] = expected or [None] * len(parts)
     read = [

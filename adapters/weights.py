@@ -49,12 +49,12 @@ def arrays_in(name: str, value: object, is_array: Callable[[Any], bool]) -> Iter
             yield from arrays_in(f"{name}.{place}", inner, is_array)
 
 
-def names_like(name: str, argument: object, kind: str, is_array: Callable[[Any], bool]) -> list[str]:
-    """Return the dotted name of each array of a record called `name`, which is like an argument of a kind.
+def names_like(name: str, argument: object, is_array: Callable[[Any], bool]) -> list[str]:
+    """Return the dotted name of each array of a record called `name`, which is like an argument.
 
     Like weights it has an array for each of theirs; like a configuration, those of a model with it.
     """
-    if kind == "configuration":
+    if hasattr(argument, "vocabulary_size"):
         return [f"{name}.{path}" for path in names_in_configuration(argument)]
     return [path for path, _ in arrays_in(name, argument, is_array)]
 

@@ -25,6 +25,7 @@ NOT_IN_THE_COURSE = {
     "clip_by_global_norm",
     "warmup_cosine_learning_rate",
     "warmup_inverse_root_learning_rate",
+    "initial_weights",
 }
 
 

@@ -28,7 +28,7 @@ def network(key, config):
     }
 
 
-def decoder_layer(key, config):
+def block(key, config):
     k_attention, k_network = jax.random.split(key)
     return {
         "self_attention": attention(k_attention, config),
@@ -42,7 +42,7 @@ def initial_weights(config, *, seed):
     k_table, k_logits, k_layers = jax.random.split(jax.random.key(seed), 3)
     return {
         "embedding": 0.02 * jax.random.normal(k_table, (config.vocabulary_size, config.d_model)),
-        "layers": [decoder_layer(key, config) for key in jax.random.split(k_layers, config.num_layers)],
+        "layers": [block(key, config) for key in jax.random.split(k_layers, config.num_layers)],
         "final_norm": {"gamma": jnp.ones(config.d_model)},
         "unembedding": lecun(k_logits, (config.d_model, config.vocabulary_size)),
     }

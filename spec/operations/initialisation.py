@@ -17,7 +17,7 @@ INITIAL_WEIGHTS = Operation(
         CONFIG,
         Parameter("seed", "", "scalar", "keyword", "an integer from 0 on, which all random numbers are made from"),
     ),
-    result="a record of weights, as `language_model` and `encoder` take it",
+    result="a record of all weights",
     formula="gains 1, shifts 0; entries of a projection independent, of mean 0 and variance σ²(n_in, n_out), "
     "1/n_in as standard; entries of a table independent, of mean 0 and one variance",
     source=SOURCE,

@@ -18,6 +18,7 @@ from veriformer.conformance_tests.comparison.comparing import compare_implementa
 from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.core.subject import Subject, standard_conventions
 from veriformer.conformance_tests.core.trial import Trial
+from veriformer.conformance_tests.mistakes.files import read_source
 from veriformer.conformance_tests.operations.initialisation.arrays import NAMES, shapes_of
 from veriformer.conformance_tests.operations.initialisation.cases import InitialCase
 from veriformer.conformance_tests.operations.initialisation.chance import (
@@ -75,7 +76,7 @@ class Program:
     def __init__(self, numbers: Numbers, stored: str = "float32", **conventions: str) -> None:
         self.numbers = numbers
         self.stored = stored
-        self.chosen = {name: conventions.get(name, CONVENTIONS[name].standard) for name in NAMES}
+        self.chosen: dict[str, Any] = {name: conventions.get(name, CONVENTIONS[name].standard) for name in NAMES}
 
     def initial_weights(self, config: Any, *, seed: int) -> Any:
         """Return the weights as nested mappings."""
@@ -184,6 +185,16 @@ def initial_weights(config, *, seed):
         encoding="utf-8",
     )
     report = check(str(path), tier="quick", diagnosis=False)
+    assert [(one.law.id, one.status) for one in report.results if one.status in ("failed", "error")] == []
+
+
+def test_the_defaults_of_torch_conform_and_are_recognised(tmp_path: Any) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "program.py"
+    path.write_text(read_source("initial_xavier_torch").replace("self.apply(self.reset)", "pass"), encoding="utf-8")
+    found = examine(load(str(path)), OPERATIONS["initial_weights"]).subject.conventions
+    assert [found[name] for name in NAMES] == ["third_of_fan_in", "unscaled", "uniform"]
+    report = check(str(path), diagnosis=False)
     assert [(one.law.id, one.status) for one in report.results if one.status in ("failed", "error")] == []
 
 

@@ -17,7 +17,7 @@ from veriformer.adapters.errors import (
 )
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.results import OPAQUE, Result, Shape, read_results
-from veriformer.adapters.weights import arrays_in, convert_weights, plain_weights
+from veriformer.adapters.weights import arrays_in, convert_weights, names_like, plain_weights
 from veriformer.spec.operations import OPERATIONS, Operation
 
 __all__ = ["Call", "OneCall", "OperationRaised", "PreparedCall", "Result", "UnjudgeableResult", "prepare"]
@@ -164,7 +164,7 @@ class PreparedCall:
 
     def _arrays_of(self, argument: str) -> int:
         is_array = self.implementation.framework.is_array
-        return len(list(arrays_in(argument, self.framework_arguments[argument], is_array)))
+        return len(names_like(argument, self.framework_arguments[argument], is_array))
 
     def _returned(self) -> object:
         positional, arguments = self._split()

@@ -16,6 +16,7 @@ _FORWARD: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "encoder_decoder": ("vaswani", "bart"),
         "language_model": ("gpt", "llama"),
         "decode_step": ("gpt", "llama"),
+        "initial_weights": ("gpt", "llama", "bert"),
     }
 )
 # A backward pass has the architectures of its forward pass, and so has training.

@@ -17,6 +17,7 @@ from veriformer.adapters.weights import convert_weights
 from veriformer.reference import (
     alibi_bias,
     causal_mask,
+    initial_weights,
     padding_mask,
     relative_position_bucket,
     sinusoidal_positions,
@@ -27,6 +28,7 @@ from veriformer.reference import (
 __all__ = [
     "alibi_bias",
     "causal_mask",
+    "initial_weights",
     "padding_mask",
     "relative_position_bucket",
     "sinusoidal_positions",
@@ -56,6 +58,9 @@ conventions = {
     "decayed_weights": "all",
     "clip_norm_eps": "none",
     "warmup_start": "zero",
+    "initial_deviation": "fan_in",
+    "initial_residual": "unscaled",
+    "initial_bias": "zero",
     "softmax_dtype": "at_least_float32",
     "numerics": "fused",
 }

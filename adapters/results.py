@@ -15,7 +15,7 @@ import numpy as np
 from veriformer.adapters.arrays import DTYPES, ArrayFramework
 from veriformer.adapters.errors import UnjudgeableResult, describe
 from veriformer.adapters.private_names import with_own_names
-from veriformer.adapters.weights import arrays_in, member_at
+from veriformer.adapters.weights import member_at, names_like
 from veriformer.spec.operations import Operation
 
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -89,7 +89,8 @@ def read_results(
     parts = dict(zip(names, returned, strict=True))
     opaque = {name: parts.pop(name) for name in OPAQUE if name in parts}
     for record, argument in operation.records:
-        parts |= _arrays_of(framework, operation.name, record, parts.pop(record), given[argument])
+        names_of_arrays = names_like(record, given[argument], framework.is_array)
+        parts |= _arrays_of(operation.name, record, parts.pop(record), given[argument], names_of_arrays)
     shapes: Sequence[Shape | None] = expected or [None] * len(parts)
     read = [
         read_result(framework, f"{operation.name}, its {name}", part, shape)
@@ -107,11 +108,8 @@ def _holds_one_record(framework: ArrayFramework, returned: object) -> bool:
     return type(returned) is tuple and len(returned) == 1 and not framework.is_array(returned[0])
 
 
-def _arrays_of(
-    framework: ArrayFramework, operation: str, name: str, record: object, argument: object
-) -> dict[str, object]:
-    """Return the arrays of a record by their dotted names: one for each array of an argument, in its order."""
-    names = [path for path, _ in arrays_in(name, argument, framework.is_array)]
+def _arrays_of(operation: str, name: str, record: object, argument: object, names: list[str]) -> dict[str, object]:
+    """Return the arrays of a record, which is like an argument, by their dotted names."""
     if isinstance(argument, list) and not (isinstance(record, list | tuple) and len(record) == len(argument)):
         raise UnjudgeableResult(f"{operation}, its {name},", _described(record), f"a list of {len(argument)} arrays")
     found = {path: member_at(record, path.removeprefix(f"{name}.")) for path in names}

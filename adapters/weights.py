@@ -54,6 +54,36 @@ def arrays_in(name: str, value: object, is_array: Callable[[Any], bool]) -> Iter
             yield from arrays_in(f"{name}.{place}", inner, is_array)
 
 
+def names_like(name: str, argument: object, is_array: Callable[[Any], bool]) -> list[str]:
+    """Return the dotted name of each array of a record called `name`, which is like an argument.
+
+    Like weights it has an array for each of theirs; like a configuration, those of a model with it.
+    """
+    if hasattr(argument, "vocabulary_size"):
+        return [f"{name}.{path}" for path in names_in_configuration(argument)]
+    return [path for path, _ in arrays_in(name, argument, is_array)]
+
+
+def names_in_configuration(config: Any) -> list[str]:
+    """Return the dotted names of the weights of a language model or an encoder, in the order of their records."""
+    norm = ["gamma"] if config.norm == "rms_norm" else ["gamma", "beta"]
+    biases = [f"b_{name}" for name in "qkvo"] if config.biases else []
+    attention = [*(f"w_{name}" for name in "qkvo"), *biases]
+    network = ["w_1", "w_2", *(["b_1", "b_2"] if config.biases else [])]
+    network = ["w_gate", "w_up", "w_down"] if config.gated else network
+    parts = {"self_attention": attention, "norm_1": norm, "feed_forward": network, "norm_2": norm}
+    layer = [f"{part}.{member}" for part, members in parts.items() for member in members]
+    has_logits = config.architecture != "bert" and not config.tied_embedding
+    return [
+        "embedding",
+        *(["positions"] if config.positions == "learned" else []),
+        *(f"embedding_norm.{member}" for member in norm if config.embedding_norm),
+        *(f"layers.{number}.{path}" for number in range(config.num_layers) for path in layer),
+        *(f"final_norm.{member}" for member in norm if config.final_norm),
+        *(["unembedding"] if has_logits else []),
+    ]
+
+
 def member_at(record: object, path: str) -> Any:
     """Return what a record, a mapping or a list has at a dotted name: "w_q", "layers.0.w_1"; None if there is none."""
     for name in path.split("."):

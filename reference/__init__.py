@@ -30,6 +30,7 @@ from veriformer.reference.feed_forward import feed_forward, gated_feed_forward
 from veriformer.reference.feed_forward_backward import feed_forward_backward, gated_feed_forward_backward
 from veriformer.reference.grouped_query import grouped_query_attention
 from veriformer.reference.grouped_query_backward import grouped_query_attention_backward
+from veriformer.reference.initialisation import bias_inputs, initial_variance, initial_weights
 from veriformer.reference.layer_weights import DecoderLayerWeights, EncoderLayerWeights, NormWeights
 from veriformer.reference.layers import decoder_layer, encoder_layer
 from veriformer.reference.layers_backward import decoder_layer_backward, encoder_layer_backward
@@ -96,6 +97,7 @@ __all__ = [
     "attention_over_part",
     "attention_weights",
     "attention_weights_backward",
+    "bias_inputs",
     "blocked_attention",
     "causal_mask",
     "clip_by_global_norm",
@@ -123,6 +125,8 @@ __all__ = [
     "gradient_of_logits",
     "grouped_query_attention",
     "grouped_query_attention_backward",
+    "initial_variance",
+    "initial_weights",
     "kept_entries",
     "language_model",
     "language_model_backward",

@@ -255,6 +255,42 @@ _CATALOGUE = (
         ),
     ),
     Convention(
+        "initial_deviation",
+        "Which variance have the entries of a projection with n_in inputs and n_out outputs at first?",
+        (
+            ConventionValue("fan_in", "1/n_in", "flax (lecun_normal), LeCun et al. 1998"),
+            ConventionValue(
+                "fan_in_and_out",
+                "2/(n_in + n_out)",
+                "keras.layers.Dense (glorot_uniform), tensor2tensor, torch.nn.MultiheadAttention with kdim or vdim",
+            ),
+            ConventionValue(
+                "packed_fan_in_and_out",
+                "2/(n_in + n_out), query, key and value being one matrix, whose n_out is the sum of theirs",
+                "torch.nn.MultiheadAttention, torch.nn.Transformer",
+                inferred=False,
+            ),
+            ConventionValue("third_of_fan_in", "1/(3 n_in)", "torch.nn.Linear, equinox.nn.Linear"),
+            ConventionValue("fixed", "0.02², whatever the width", "GPT-2, BERT, transformers' initializer_range"),
+        ),
+    ),
+    Convention(
+        "initial_residual",
+        "Are the projections that add to the residual stream smaller at first, the deeper the model is?",
+        (
+            ConventionValue("unscaled", "no", "flax, keras, torch.nn.Transformer, BERT"),
+            ConventionValue("by_depth", "yes, divided by √(2N) in N layers", "GPT-2, nanoGPT, Megatron-LM"),
+        ),
+    ),
+    Convention(
+        "initial_bias",
+        "Where do biases start?",
+        (
+            ConventionValue("zero", "at 0", "flax, keras, GPT-2, BERT"),
+            ConventionValue("uniform", "uniform in ±1/√n_in", "torch.nn.Linear, equinox.nn.Linear"),
+        ),
+    ),
+    Convention(
         "softmax_dtype",
         "In which precision is the softmax computed?",
         (

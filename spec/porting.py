@@ -151,6 +151,29 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
         "zero": Porting("begin the warm-up at 0", "begins its warm-up at 0"),
         "first_share": Porting("begin the warm-up at peak/(W + 1)", "begins its warm-up at peak/(W + 1)"),
     },
+    "initial_deviation": {
+        "fan_in": Porting("draw projections of the variance 1/n_in", "has the variance 1/n_in"),
+        "fan_in_and_out": Porting(
+            "draw projections of the variance 2/(n_in + n_out)", "has the variance 2/(n_in + n_out) of each matrix"
+        ),
+        "packed_fan_in_and_out": Porting(
+            "count query, key and value as one matrix in the variance 2/(n_in + n_out)",
+            "counts the outputs of query, key and value together",
+        ),
+        "third_of_fan_in": Porting("draw projections of the variance 1/(3 n_in)", "has the variance 1/(3 n_in)"),
+        "fixed": Porting("draw projections of the deviation 0.02", "has the deviation 0.02 at every width"),
+    },
+    "initial_residual": {
+        "unscaled": Porting("draw all projections alike", "scales no projection by the depth"),
+        "by_depth": Porting(
+            "divide the projections that add to the stream by √(2N)",
+            "divides the projections that add to the stream by √(2N)",
+        ),
+    },
+    "initial_bias": {
+        "zero": Porting("start biases at 0", "starts its biases at 0"),
+        "uniform": Porting("draw biases uniformly in ±1/√n_in", "draws its biases uniformly in ±1/√n_in"),
+    },
     "softmax_dtype": {
         "input": Porting("compute the softmax in its input's precision", "computes it in its input's precision"),
         "float32": Porting("compute the softmax in float32", "computes it in float32, of float64 input too"),

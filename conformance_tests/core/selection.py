@@ -24,6 +24,8 @@ _SHARES = {
     **dict.fromkeys(WHOLE_MODELS, 2),
     **dict.fromkeys((f"{name}_backward" for name in WHOLE_MODELS), 4),
     "training_steps": 4,
+    # A case is a whole model's weights.
+    "initial_weights": 2,
     **dict.fromkeys(("encoder_layer_backward", "decoder_layer_backward", "multi_head_attention_backward"), 2),
 }
 # What a backward pass or a training loop obeys or breaks whatever the values are is tried on few cases.

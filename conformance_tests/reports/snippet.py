@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.weights import names_in_configuration
 from veriformer.conformance_tests.core.counterexample import Counterexample
 from veriformer.conformance_tests.core.subject import CallRecord, EarlierCache
 from veriformer.conformance_tests.core.text import plain
@@ -280,11 +281,7 @@ def _taken_apart(operation: Operation, result: str, record: CallRecord) -> list[
     """Return the lines that put the arrays of a record that was returned behind each other, as they are judged."""
     if not operation.records:
         return []
-    arrays = [
-        path.removeprefix(name).replace("[", ".").replace("]", "").removeprefix(".")
-        for _, name in operation.records
-        for path in _arrays_in(name, record.arguments[name])
-    ]
+    arrays = [path for _, name in operation.records for path in _paths_of(name, record.arguments[name])]
     plain = len(operation.results) - len(operation.records)
     found = result if len(operation.results) > 1 else f"[{result}]"
     return [
@@ -303,6 +300,14 @@ def _taken_apart(operation: Operation, result: str, record: CallRecord) -> list[
         f"paths = {arrays!r}",
         f"{result} = [*returned[:{plain}], *(at(returned[{plain}], path) for path in paths)]",
     ]
+
+
+def _paths_of(name: str, argument: Any) -> list[str]:
+    """Return the dotted names of the arrays of a record that is like an argument."""
+    if hasattr(argument, "vocabulary_size"):
+        return names_in_configuration(argument)
+    found = _arrays_in(name, argument)
+    return [path.removeprefix(name).replace("[", ".").replace("]", "").removeprefix(".") for path in found]
 
 
 def _cache_name(number: int) -> str:

@@ -29,6 +29,7 @@ _TITLES = {
     "clipping": "Clipping by the norm of all gradients keeps the direction and bounds the length",
     "schedules": "Schedules of learning rates: a rise that meets a cosine or a root at the peak",
     "dropout": "Dropout with the factor 1/(1 − p) changes no average, and its gradient passes through the same mask",
+    "initialisation": "Weights of variance 1/n_in keep the variance of logits, and a factor 1/√(2N) that of the stream",
     "rms_norm": "What root-mean-square normalisation keeps and what it removes",
     "gated_activations": "GELU and SiLU are the input times a gate, and the gates of x and −x sum to one",
     "feed_forward": "Feed-forward networks are sums over hidden units, at each position alone",

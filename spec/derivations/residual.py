@@ -304,7 +304,7 @@ DERIVATION = Derivation(
         "inside or outside of them? Pre-norm keeps a path along which input and gradient pass unchanged; post-norm "
         "does not, which is why deep post-norm models are harder to train."
     ),
-    see_also=("layer_norm",),
+    see_also=("layer_norm", "initialisation"),
     symbols=(
         Meaning((d,), "the width of a token"),
         Meaning((width,), "how many hidden units the sublayer has"),

@@ -162,7 +162,7 @@ DERIVATION = Derivation(
         "Without the division the logits have a standard deviation of 8 at a width of 64: softmax gives nearly all "
         "weight to one key, and hardly any gradient reaches the queries and keys."
     ),
-    see_also=("saturation",),
+    see_also=("saturation", "initialisation"),
     symbols=(
         Meaning((query, key), "a query and a key; their components q_i and k_i are random numbers"),
         Meaning((d_k,), "the width: how many components a query and a key have"),

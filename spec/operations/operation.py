@@ -49,9 +49,10 @@ class Operation:
     backward pass, whose framework decides, and where an argument may be returned. A backward pass names the operation
     that it goes back through as `forward`, those of its parameters whose gradients it returns as `differentiated`, and
     those that are the loss's gradients by the results of that operation, one for each, as `cotangents`. `records` are
-    the results that are records like an argument, and that argument: the gradients of weights. A `random` operation
-    makes random numbers of its own from a seed, so that results of correct implementations differ. `place` orders
-    listings; a backward pass, which has that of its forward pass, comes after it.
+    the results that are records like an argument, and that argument: the gradients of weights. Like a configuration are
+    the weights of a model with it. A `random` operation makes random numbers of its own from a seed, so that results of
+    correct implementations differ. `place` orders listings; a backward pass, which has that of its forward pass, comes
+    after it.
     """
 
     name: str

@@ -383,6 +383,7 @@ def test_torch_declares_only_what_it_has():
         "warmup_cosine_learning_rate",
         "warmup_inverse_root_learning_rate",
         "training_steps",
+        "initial_weights",
         "decode_step",
         "model",
     }

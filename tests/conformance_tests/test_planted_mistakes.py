@@ -53,6 +53,8 @@ IN_WORDS = (
     "mask.shared",
     "seed.other",
     "training_again",
+    *(f"initial_weights.{key}" for key in ("mean", "deviation", "logits", "depth", "tables")),
+    ".independent",
 )
 # Whatever is found after so few tries is small enough to be read.
 MOST_TRIED = 1_000

@@ -28,6 +28,7 @@ WITHOUT = {
     "rotary_embedding", "rotary_embedding_backward", "token_embedding", "token_embedding_backward", "cross_entropy",
     "next_token_loss", "next_token_loss_backward", "encoder", "encoder_decoder", "language_model", "decode_step",
     "warmup_cosine_learning_rate", "warmup_inverse_root_learning_rate", "dropout", "dropout_backward",
+    "initial_weights",
 }  # fmt: skip
 JUDGED = [name for name, operation in OPERATIONS.items() if not operation.is_black_box and name not in WITHOUT]
 

@@ -22,6 +22,7 @@ from veriformer.conformance_tests.operations.clipping.cases import ClipCase, Cli
 from veriformer.conformance_tests.operations.dropout.cases import DropoutCase, DropoutSpace
 from veriformer.conformance_tests.operations.embedding.cases import EmbeddingCase, EmbeddingSpace
 from veriformer.conformance_tests.operations.feed_forward.cases import FeedForwardCase, FeedForwardSpace
+from veriformer.conformance_tests.operations.initialisation.cases import InitialCase, InitialSpace
 from veriformer.conformance_tests.operations.laws import laws
 from veriformer.conformance_tests.operations.layers.cases import LayerCase, LayerSpace
 from veriformer.conformance_tests.operations.loss.cases import LossCase, LossSpace
@@ -241,6 +242,17 @@ def check_training_steps(case: ModelCase, space: TrainingSpace, limits: Limits) 
         assert not given or (wish != "never" and name in limits.features)
 
 
+def check_random(case: Any, space: DropoutSpace | InitialSpace, limits: Limits) -> None:
+    if isinstance(space, DropoutSpace):
+        assert isinstance(case, DropoutCase)
+        assert case.rate in space.rates
+        assert case.training in space.training and (case.training is None or "training" in limits.features)
+    else:
+        assert isinstance(case, InitialCase)
+        assert case.layers >= space.least_layers and case.config.num_heads == case.heads
+        assert case.kv_heads == case.heads or case.architecture == "llama"
+
+
 def check_case(case: Any, space: Space, limits: Limits) -> None:
     check_least(case, space)
     if isinstance(space, AttentionSpace):
@@ -294,10 +306,8 @@ def check_case(case: Any, space: Space, limits: Limits) -> None:
     elif isinstance(space, BoxSpace):
         assert isinstance(case, BoxCase)
         check_black_box(case, space, limits)
-    elif isinstance(space, DropoutSpace):
-        assert isinstance(case, DropoutCase)
-        assert case.rate in space.rates
-        assert case.training in space.training and (case.training is None or "training" in limits.features)
+    elif isinstance(space, DropoutSpace | InitialSpace):
+        check_random(case, space, limits)
     else:
         assert isinstance(space, PositionSpace)
         assert isinstance(case, PositionCase)

@@ -21,7 +21,7 @@ from veriformer.spec.operations import OPERATIONS
 
 TOPICS = Path(lookup.__file__).parent
 ARCHITECTURES = {"encoder": "bert", "encoder_decoder": "vaswani", "language_model": "gpt", "decode_step": "llama"}
-ARCHITECTURES["training_steps"] = "gpt"
+ARCHITECTURES |= dict.fromkeys(("training_steps", "initial_weights"), "gpt")
 ARCHITECTURES |= {f"{name}_backward": kind for name, kind in ARCHITECTURES.items()}
 
 

@@ -22,6 +22,7 @@ NOT_IN_THE_COURSE = {
     "dropout",
     "warmup_cosine_learning_rate",
     "warmup_inverse_root_learning_rate",
+    "initial_weights",
 }
 
 

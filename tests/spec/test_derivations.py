@@ -35,6 +35,7 @@ EXPECTED = {
     "clipping",
     "schedules",
     "dropout",
+    "initialisation",
     "rotary",
     "alibi",
     "rms_norm",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from veriformer.conformance_tests.conventions.asking import Answer, Asking
 from veriformer.conformance_tests.conventions.questions import (
     attention,
+    initialisation,
     models,
     networks,
     positions,
@@ -20,7 +21,7 @@ from veriformer.spec.conventions import CONVENTIONS
 
 QUESTIONS: Mapping[str, Callable[[Asking], Answer]] = {
     name: getattr(module, name)
-    for module in (attention, positions, networks, precision, training)
+    for module in (attention, positions, networks, precision, training, initialisation)
     for name in CONVENTIONS
     if hasattr(module, name)
 }

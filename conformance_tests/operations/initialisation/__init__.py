@@ -1,0 +1,1 @@
+"""The weights with which a model starts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,14 @@ from veriformer.reference.multi_head_backward import (
 from veriformer.reference.normalisation_backward import layer_norm_backward, rms_norm_backward
 from veriformer.reference.rotary import rotary_embedding
 from veriformer.reference.rotary_backward import rotary_embedding_backward
-from veriformer.reference.sublayers_backward import Differentiable, Memory, Stream, by_context, through_encoder_layer
+from veriformer.reference.sublayers_backward import (
+    Differentiable,
+    Memory,
+    Passed,
+    Stream,
+    by_context,
+    encoder_layer_back,
+)
 from veriformer.reference.weights import MultiHeadWeights
 
 
@@ -131,9 +139,9 @@ class ModelBackward:
         sizes = config.num_heads, config.num_kv_heads
         return between_projections_backward(x, context, weights, gradient, attend, *sizes)
 
-    def layer(self, x: Stream, weights: Any, mask: Any, gradient: Stream) -> tuple[Stream, Any]:
+    def layer_back(self, passed: Sequence[Passed], gradient: Stream) -> tuple[Stream, Any]:
         """Return the gradients of the stream and of the weights of an encoder's layer, or a language model's."""
-        of_x, found = through_encoder_layer(self, x, weights, mask, gradient)
+        of_x, found = encoder_layer_back(passed, gradient)
         return of_x, GatedLayerWeights(*found) if self.model.config.gated else EncoderLayerWeights(*found)
 
     def embed(

@@ -29,6 +29,8 @@ from veriformer.reference.sublayers_backward import (
     Memory,
     Stream,
     by_context,
+    decoder_layer_back,
+    encoder_layer_back,
     through_decoder_layer,
     through_encoder_layer,
 )
@@ -66,7 +68,7 @@ def encoder_layer_backward(
     mask = keys_only(padding_mask, "padding_mask", sizes["B"], sizes["L"])
     parts = _Parts(num_heads, norm_first, activation, eps, gelu_form, eps_placement)
     gradient = as_grad_output(grad_output, x.shape)
-    grad_x, found = through_encoder_layer(parts, x, weights, mask, gradient)
+    grad_x, found = encoder_layer_back(through_encoder_layer(parts, x, weights, mask), gradient)
     return grad_x, EncoderLayerWeights(*found)
 
 
@@ -104,7 +106,8 @@ def decoder_layer_backward(
     own = causal if keys is None else causal & keys
     read = keys_only(memory_padding_mask, "memory_padding_mask", sizes["B"], sizes["S"])
     parts = _Parts(num_heads, norm_first, activation, eps, gelu_form, eps_placement)
-    return through_decoder_layer(parts, x, memory, weights, (own, read), as_grad_output(grad_output, x.shape))
+    gradient = as_grad_output(grad_output, x.shape)
+    return decoder_layer_back(through_decoder_layer(parts, x, memory, weights, (own, read)), gradient)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from veriformer.reference.array_types import Array, Float64
 from veriformer.reference.layer_weights import DecoderLayerWeights
-from veriformer.reference.layers import residual
 
 Stream = Float64[Array, "B L E"]
 Memory = Float64[Array, "B S E"]
@@ -42,37 +41,67 @@ class Sublayer:
     function: Differentiable
 
 
-def through_sublayers(
-    x: Stream, sublayers: Sequence[Sublayer], gradient: Stream, *, norm_first: bool
-) -> tuple[Stream, list[tuple[Any, Any]]]:
-    """Trace the gradient of a loss back through sublayers f with norms n.
+@dataclass(frozen=True)
+class Passed:
+    """A sublayer f with its norm n that a stream x has passed, and what the second of them reads.
+
+    Shapes: x and between (B, L, E); between is n(x) under norm_first (pre-norm), otherwise x + f(x) (post-norm).
+    Raises: what the sublayer raises.
+    Source: Xiong et al. 2020, table 1.
+    """
+
+    sublayer: Sublayer
+    x: Stream
+    between: Stream
+    norm_first: bool
+
+    def result(self) -> Stream:
+        """Return x + f(n(x)) under norm_first, otherwise n(x + f(x))."""
+        if self.norm_first:
+            return np.asarray(self.x + self.sublayer.function.forward(self.between))
+        return self.sublayer.norm.forward(self.between)
+
+
+def forward_through(x: Stream, sublayers: Sequence[Sublayer], *, norm_first: bool) -> list[Passed]:
+    """Pass a stream through sublayers, and keep what they read for the way back; the last has its result in itself.
+
+    Shapes: x (B, L, E).
+    Raises: what the sublayers raise.
+    Source: Vaswani et al. 2017, section 3.1.
+    """
+    passed: list[Passed] = []
+    for sublayer in sublayers:
+        y = passed[-1].result() if passed else x
+        between = sublayer.norm.forward(y) if norm_first else np.asarray(y + sublayer.function.forward(y))
+        passed.append(Passed(sublayer, y, between, norm_first))
+    return passed
+
+
+def back_through(passed: Sequence[Passed], gradient: Stream) -> tuple[Stream, list[tuple[Any, Any]]]:
+    """Trace the gradient of a loss back through sublayers f with norms n that a stream has passed.
 
     y = x + f(n(x)):  dx = g + n_backward(x, f_backward(n(x), g))                          norm_first (pre-norm)
     y = n(x + f(x)):  dx = s + f_backward(x, s),  s = n_backward(x + f(x), g)              otherwise (post-norm)
 
-    Shapes: x and gradient (B, L, E); to (B, L, E), and for each sublayer the records of its weights and of its norm's.
+    Shapes: gradient (B, L, E); to (B, L, E), and for each sublayer the records of its weights and of its norm's.
     Raises: what the sublayers raise.
     Source: Xiong et al. 2020, table 1, differentiated.
     """
-    streams = [x]
-    for sublayer in sublayers[:-1]:
-        norm, function = sublayer.norm.forward, sublayer.function.forward
-        streams.append(residual(streams[-1], norm, function, norm_first=norm_first))
     found = []
-    for sublayer, stream in zip(reversed(sublayers), reversed(streams), strict=True):
-        gradient, of_weights = _back(stream, sublayer, gradient, norm_first=norm_first)
+    for one in reversed(passed):
+        gradient, of_weights = _back(one, gradient)
         found.append(of_weights)
     return gradient, found[::-1]
 
 
-def _back(x: Stream, sublayer: Sublayer, gradient: Stream, *, norm_first: bool) -> tuple[Stream, tuple[Any, Any]]:
-    norm, function = sublayer.norm, sublayer.function
-    if norm_first:
-        grad_normalised, of_weights = function.backward(norm.forward(x), gradient)
-        through, of_norm = norm.backward(x, grad_normalised)
+def _back(passed: Passed, gradient: Stream) -> tuple[Stream, tuple[Any, Any]]:
+    norm, function = passed.sublayer.norm, passed.sublayer.function
+    if passed.norm_first:
+        grad_normalised, of_weights = function.backward(passed.between, gradient)
+        through, of_norm = norm.backward(passed.x, grad_normalised)
         return np.asarray(gradient + through), (of_weights, of_norm)
-    grad_sum, of_norm = norm.backward(np.asarray(x + function.forward(x)), gradient)
-    through, of_weights = function.backward(x, grad_sum)
+    grad_sum, of_norm = norm.backward(passed.between, gradient)
+    through, of_weights = function.backward(passed.x, grad_sum)
     return np.asarray(grad_sum + through), (of_weights, of_norm)
 
 
@@ -112,33 +141,40 @@ def by_context(memory: Memory | None, gradients: tuple[Stream, Memory, Any]) -> 
     return of_queries, (of_weights, of_context)
 
 
-def through_encoder_layer(
-    parts: Parts, x: Stream, weights: Any, mask: Any, gradient: Stream
-) -> tuple[Stream, tuple[Any, Any, Any, Any]]:
-    """Trace the gradient of a loss back through self-attention and a network.
+def through_encoder_layer(parts: Parts, x: Stream, weights: Any, mask: Any) -> list[Passed]:
+    """Pass a stream through self-attention and a network.
 
-    Shapes: x and gradient (B, L, E), mask broadcastable to (B, 1, L, L); to (B, L, E), and the records of the weights
-    in their order: attention, its norm, network, its norm.
+    Shapes: x (B, L, E), mask broadcastable to (B, 1, L, L).
     Raises: what the parts raise.
-    Source: Vaswani et al. 2017, section 3.1, differentiated.
+    Source: Vaswani et al. 2017, section 3.1.
     """
     sublayers = (
         Sublayer(parts.norm(weights.norm_1), parts.attention(weights.self_attention, mask)),
         Sublayer(parts.norm(weights.norm_2), parts.network(weights.feed_forward)),
     )
-    grad_x, (first, second) = through_sublayers(x, sublayers, gradient, norm_first=parts.norm_first)
+    return forward_through(x, sublayers, norm_first=parts.norm_first)
+
+
+def encoder_layer_back(passed: Sequence[Passed], gradient: Stream) -> tuple[Stream, tuple[Any, Any, Any, Any]]:
+    """Trace the gradient of a loss back through an encoder's layer that a stream has passed.
+
+    Shapes: gradient (B, L, E); to (B, L, E), and the records of the weights in their order: attention, its norm,
+    network, its norm.
+    Raises: what the parts raise.
+    Source: Vaswani et al. 2017, section 3.1, differentiated.
+    """
+    grad_x, (first, second) = back_through(passed, gradient)
     return grad_x, (*first, *second)
 
 
 def through_decoder_layer(
-    parts: Parts, x: Stream, memory: Memory, weights: Any, masks: tuple[Any, Any], gradient: Stream
-) -> tuple[Stream, Memory, DecoderLayerWeights]:
-    """Trace the gradient of a loss back through self-attention, attention to a memory, and a network.
+    parts: Parts, x: Stream, memory: Memory, weights: Any, masks: tuple[Any, Any]
+) -> list[Passed]:
+    """Pass a stream through self-attention, attention to a memory, and a network.
 
-    Shapes: x and gradient (B, L, E), memory (B, S, E), masks broadcastable to (B, 1, L, L) and (B, 1, L, S); to
-    (B, L, E), (B, S, E) and a record of the weights' shapes.
+    Shapes: x (B, L, E), memory (B, S, E), masks broadcastable to (B, 1, L, L) and (B, 1, L, S).
     Raises: what the parts raise.
-    Source: Vaswani et al. 2017, section 3.1, differentiated.
+    Source: Vaswani et al. 2017, section 3.1.
     """
     own, other = masks
     sublayers = (
@@ -146,6 +182,15 @@ def through_decoder_layer(
         Sublayer(parts.norm(weights.norm_2), parts.attention(weights.cross_attention, other, memory)),
         Sublayer(parts.norm(weights.norm_3), parts.network(weights.feed_forward)),
     )
-    grad_x, found = through_sublayers(x, sublayers, gradient, norm_first=parts.norm_first)
-    (attention, norm_1), ((cross, grad_memory), norm_2), (network, norm_3) = found
+    return forward_through(x, sublayers, norm_first=parts.norm_first)
+
+
+def decoder_layer_back(passed: Sequence[Passed], gradient: Stream) -> tuple[Stream, Memory, DecoderLayerWeights]:
+    """Trace the gradient of a loss back through a decoder's layer that a stream has passed.
+
+    Shapes: gradient (B, L, E); to (B, L, E), (B, S, E) and a record of the weights' shapes.
+    Raises: what the parts raise.
+    Source: Vaswani et al. 2017, section 3.1, differentiated.
+    """
+    grad_x, ((attention, norm_1), ((cross, grad_memory), norm_2), (network, norm_3)) = back_through(passed, gradient)
     return grad_x, grad_memory, DecoderLayerWeights(attention, norm_1, cross, norm_2, network, norm_3)

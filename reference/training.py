@@ -22,8 +22,7 @@ from veriformer.reference.model_weights import (
     role_of,
 )
 from veriformer.reference.next_token import next_token_loss, next_token_loss_backward
-from veriformer.reference.transformer import language_model
-from veriformer.reference.transformer_backward import language_model_backward
+from veriformer.reference.transformer_backward import language_model_and_back
 
 
 def training_steps(
@@ -131,10 +130,10 @@ def _whole_batch(
         if not count and any(targets):
             continue
         share = count / max(sum(targets), 1)
-        logits = language_model(part, weights, config, conventions=conventions)
+        logits, back = language_model_and_back(part, weights, config, conventions=conventions)
         loss += share * float(next_token_loss(logits, part, ignore_index=ignore_index))
         slope = next_token_loss_backward(logits, part, np.asarray(share), ignore_index=ignore_index)
-        found = language_model_backward(part, weights, config, slope, conventions=conventions)
+        found = back(slope)
         gradients = found if gradients is None else map_weights(np.add, gradients, found)
     return loss, gradients
 

@@ -78,7 +78,7 @@ def encoder_decoder(
     y = model.embed(target, weights.embedding, weights.decoder_positions, weights.decoder_embedding_norm)
     mask = causal_and(target_padding_mask, "target_padding_mask", target)
     for layer in weights.decoder_layers:
-        y = one_decoder_layer(y, memory, layer, model, mask, source_mask)
+        y = _decoder_layer(y, memory, layer, model, mask, source_mask)
     y = model.normalise(y, weights.decoder_final_norm)
     return model.unembed(y, weights.embedding, weights.unembedding)
 
@@ -196,15 +196,10 @@ def _layer(
     return x, known[0]
 
 
-def one_decoder_layer(
+def _decoder_layer(
     x: Vectors, memory: Float64[Array, "B S E"], weights: Any, model: Model, mask: Any, memory_mask: Any
 ) -> Vectors:
-    """Return the result of a decoder's layer on x and the memory.
-
-    Shapes: x (B, L, E), memory (B, S, E), masks broadcastable to (B, 1, L, L) and (B, 1, L, S), to (B, L, E).
-    Raises: ValueError when an array does not fit.
-    Source: Phuong & Hutter 2022, algorithm 8.
-    """
+    """Return the result of a decoder's layer on x and the memory."""
     first = model.config.norm_first
     sublayers = (
         (weights.norm_1, lambda y: model.attend(y, y, weights.self_attention, mask)[0]),
@@ -214,16 +209,6 @@ def one_decoder_layer(
     for norm, sublayer in sublayers:
         x = residual(x, partial(model.normalise, norm=norm), sublayer, norm_first=first)
     return x
-
-
-def one_layer(x: Vectors, weights: Any, model: Model, mask: Any) -> Vectors:
-    """Return the result of an encoder's layer on x, or of a language model's, whose mask is causal.
-
-    Shapes: x (B, L, E), mask broadcastable to (B, 1, L, L), to (B, L, E).
-    Raises: ValueError when an array does not fit.
-    Source: Phuong & Hutter 2022, algorithms 9 and 10.
-    """
-    return _layer(x, weights, model, mask)[0]
 
 
 def causal_and(padding_mask: Any, name: str, tokens: Int[Array, "B L"]) -> Bool[Array, "#B 1 L L"]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from math import ceil
 from typing import Literal
 
 from veriformer.spec.laws import LAWS
@@ -28,20 +29,10 @@ _SHARES = {
     "initial_weights": 2,
     **dict.fromkeys(("encoder_layer_backward", "decoder_layer_backward", "multi_head_attention_backward"), 2),
 }
+# Whether a call depends on earlier ones, or on where its arrays lie, shows in most cases alike.
+_OF_ANY_CASE = frozenset(("same_call_same_answer", "history_independence", "memory_layout"))
 # What a backward pass or a training loop obeys or breaks whatever the values are is tried on few cases.
-_OF_ANY_VALUES = frozenset(
-    (
-        "shape",
-        "dtype",
-        "inputs_unchanged",
-        "same_call_same_answer",
-        "history_independence",
-        "memory_layout",
-        "grad_output.linear",
-        "grad_output.zero",
-        "samples.additive",
-    )
-)
+_OF_ANY_VALUES = _OF_ANY_CASE | {"shape", "dtype", "grad_output.linear", "grad_output.zero", "samples.additive"}
 
 
 class UnknownName(ValueError):
@@ -87,14 +78,17 @@ class Selection:
 
     def examples_of(self, operation: str, key: str = "") -> int:
         """Return how many cases the law of a key is tried on, by default a law of values: of a whole model half, or
-        fewer. A backward pass has fewer decisions than what it goes back through: three of five at most, and a
-        quarter of its share if values count for little. A quick run, which has few cases, keeps all, and half.
+        fewer, and of what shows in any case half of that. A backward pass has fewer decisions than what it goes back
+        through: half at most, and a quarter of its share if values count for little. A quick run, which has
+        few cases, keeps all; of what counts for little in a backward pass half.
         """
         share, quick = Fraction(1, share_of(operation)), self.effort == "quick"
         if OPERATIONS[operation].forward or operation == "training_steps":
-            of_any, most = (Fraction(1, 2), Fraction(1)) if quick else (Fraction(1, 4), Fraction(3, 5))
+            of_any, most = (Fraction(1, 2), Fraction(1)) if quick else (Fraction(1, 4), Fraction(1, 2))
             share = share * of_any if key in _OF_ANY_VALUES else min(share, most)
-        return max(int(self.examples * share), 2)
+        elif key in _OF_ANY_CASE and not quick:
+            share /= 2
+        return max(ceil(self.examples * share), 2)
 
     @property
     def reach(self) -> int:

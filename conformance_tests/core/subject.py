@@ -162,13 +162,11 @@ class Subject:
 
     def _run_one(self, prepared: Call, inputs: Inputs) -> Result:
         origin = self.implementation.derived.get(inputs.operation, "")
-        record = CallRecord(
-            inputs.operation, inputs.dtype, inputs.arguments(), None, derived_from=origin, inputs=inputs
-        )
-        self.calls.append(record)
+        call = inputs.operation, inputs.dtype, inputs.arguments()
+        self.calls.append(CallRecord(*call, None, (), origin, inputs))
         with self.implementation.stopwatch.timing():
             result = prepared.run(inputs.result_shapes)
-        self.calls[-1] = replace(record, result=result.value, shapes=result.shapes)
+        self.calls[-1] = CallRecord(*call, result.value, result.shapes, origin, inputs)
         return result
 
     def _run_steps(self, prepared: Call, inputs: Inputs) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from veriformer.conformance_tests.drawing.case import BatchableCase, Case
@@ -73,7 +74,11 @@ def cases_in(case: AnyCase | None) -> int:
 
 def regime_of(case: BatchableCase) -> Regime:
     """Return the regime of a case."""
-    return Regime(case.palette, case.amplitude, getattr(case, "mask", "none"))
+    return _regime(case.palette, case.amplitude, getattr(case, "mask", "none"))
+
+
+# A run asks for a few dozen of them a hundred thousand times.
+_regime = lru_cache(maxsize=256)(Regime)
 
 
 def reseeded(case: AnyCase, seed: int) -> AnyCase:

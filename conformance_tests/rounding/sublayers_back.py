@@ -36,47 +36,54 @@ class Sublayer:
 NOTHING = Step(lambda x: x, lambda x, gradient: (gradient, {}))
 
 
-def through_sublayers(
-    x: Estimate, sublayers: Sequence[Sublayer], gradient: Estimate, precision: Precision, *, norm_first: bool
-) -> tuple[Estimate, Gradients]:
+@dataclass(frozen=True)
+class Passed:
+    """A sublayer that a stream has passed: n(x), which the sublayer reads, or x + f(x), which the norm reads."""
+
+    sublayer: Sublayer
+    x: Estimate
+    between: Estimate
+    norm_first: bool
+    precision: Precision
+
+    def result(self) -> Estimate:
+        """Return what the sublayer and its norm make of the stream."""
+        if self.norm_first:
+            return added(self.x, self.sublayer.function.forward(self.between), self.precision)
+        return self.sublayer.norm.forward(self.between)
+
+
+def forward_through(
+    x: Estimate, sublayers: Sequence[Sublayer], precision: Precision, *, norm_first: bool
+) -> list[Passed]:
+    """Return the sublayers as a stream passes them; the last has its result in itself."""
+    passed: list[Passed] = []
+    for sublayer in sublayers:
+        norm, function = sublayer.norm, sublayer.function
+        y = passed[-1].result() if passed else x
+        between = norm.forward(y) if norm_first else added(y, function.forward(y), precision)
+        passed.append(Passed(sublayer, y, between, norm_first, precision))
+    return passed
+
+
+def back_through(passed: Sequence[Passed], gradient: Estimate) -> tuple[Estimate, Gradients]:
     """Return the gradients of the stream and of all weights, given that of the result."""
-    streams = [x]
-    for sublayer in sublayers[:-1]:
-        streams.append(_result(streams[-1], sublayer, precision, norm_first=norm_first))
     found: Gradients = {}
-    for sublayer, stream in zip(reversed(sublayers), reversed(streams), strict=True):
-        gradient, of_weights = _back(stream, sublayer, gradient, precision, norm_first=norm_first)
+    for one in reversed(passed):
+        gradient, of_weights = _back(one, gradient)
         found |= of_weights
     return gradient, found
 
 
-def result_of_sublayers(
-    x: Estimate, sublayers: Sequence[Sublayer], precision: Precision, *, norm_first: bool
-) -> Estimate:
-    """Return what the sublayers make of a stream."""
-    for sublayer in sublayers:
-        x = _result(x, sublayer, precision, norm_first=norm_first)
-    return x
-
-
-def _result(x: Estimate, sublayer: Sublayer, precision: Precision, *, norm_first: bool) -> Estimate:
-    norm, function = sublayer.norm, sublayer.function
-    if norm_first:
-        return added(x, function.forward(norm.forward(x)), precision)
-    return norm.forward(added(x, function.forward(x), precision))
-
-
-def _back(
-    x: Estimate, sublayer: Sublayer, gradient: Estimate, precision: Precision, *, norm_first: bool
-) -> tuple[Estimate, Gradients]:
-    norm, function = sublayer.norm, sublayer.function
-    if norm_first:
-        grad_normalised, found = function.backward(norm.forward(x), gradient)
-        through, of_norm = norm.backward(x, grad_normalised)
-        return added(gradient, through, precision), found | of_norm
-    grad_sum, of_norm = norm.backward(added(x, function.forward(x), precision), gradient)
-    through, found = function.backward(x, grad_sum)
-    return added(grad_sum, through, precision), found | of_norm
+def _back(passed: Passed, gradient: Estimate) -> tuple[Estimate, Gradients]:
+    norm, function = passed.sublayer.norm, passed.sublayer.function
+    if passed.norm_first:
+        grad_normalised, found = function.backward(passed.between, gradient)
+        through, of_norm = norm.backward(passed.x, grad_normalised)
+        return added(gradient, through, passed.precision), found | of_norm
+    grad_sum, of_norm = norm.backward(passed.between, gradient)
+    through, found = function.backward(passed.x, grad_sum)
+    return added(grad_sum, through, passed.precision), found | of_norm
 
 
 def under(path: str, gradients: Gradients) -> Gradients:

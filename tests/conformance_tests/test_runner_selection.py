@@ -21,9 +21,11 @@ Array = np.ndarray
 
 def test_backward_passes_have_fewer_cases_of_laws_in_which_values_count_for_little() -> None:
     selection = Selection()
-    assert selection.examples_of("gelu_backward", "grad_x") == selection.examples_of("gelu_backward") == 12
+    assert selection.examples_of("gelu_backward", "grad_x") == selection.examples_of("gelu_backward") == 10
     assert selection.examples_of("gelu_backward", "shape") == 5
     assert selection.examples_of("gelu", "shape") == 20
+    assert selection.examples_of("gelu", "memory_layout") == 10
+    assert Selection(effort="quick").examples_of("gelu", "memory_layout") == 8
     assert selection.examples_of("encoder_backward", "grad_layers") == 5
     assert selection.examples_of("encoder_backward", "grad_output.linear") == 2
     assert Selection(effort="quick").examples_of("encoder_backward", "shape") == 2

@@ -140,18 +140,10 @@ def fit(sizes: Sizes, space: AttentionSpace) -> Sizes:
     value_width = sizes.value_width
     if space.widths == "unequal" and value_width == width:
         value_width += 1
-    fitted = replace(
-        sizes,
-        batch=max(sizes.batch, space.least_batch),
-        queries=queries,
-        keys=keys,
-        width=width,
-        value_width=value_width,
-    )
-    return _fit_heads(fitted, space)
+    return Sizes(max(sizes.batch, space.least_batch), *_fit_heads(sizes, space), queries, keys, width, value_width)
 
 
-def _fit_heads(sizes: Sizes, space: AttentionSpace) -> Sizes:
+def _fit_heads(sizes: Sizes, space: AttentionSpace) -> tuple[int, int]:
     kv_heads, group = sizes.kv_heads, sizes.group
     if space.kv_heads == "one":
         kv_heads, group = 1, max(group, 2)
@@ -163,7 +155,7 @@ def _fit_heads(sizes: Sizes, space: AttentionSpace) -> Sizes:
         kv_heads, group = 1, space.heads
     if kv_heads * group < space.least_heads:
         kv_heads = space.least_heads
-    return replace(sizes, kv_heads=kv_heads, group=group)
+    return kv_heads, group
 
 
 def plainer(case: AttentionCase, space: AttentionSpace) -> Iterator[AttentionCase]:

@@ -15,7 +15,14 @@ from veriformer.conformance_tests.operations.layers.weights import DecoderLayerP
 from veriformer.conformance_tests.operations.multi_head_backward.bounds import multi_head_back
 from veriformer.conformance_tests.operations.normalisation_backward.estimates import layer_normalised_back
 from veriformer.conformance_tests.rounding.estimates import Estimate, added
-from veriformer.conformance_tests.rounding.sublayers_back import Gradients, Step, Sublayer, through_sublayers, under
+from veriformer.conformance_tests.rounding.sublayers_back import (
+    Gradients,
+    Step,
+    Sublayer,
+    back_through,
+    forward_through,
+    under,
+)
 from veriformer.reference.layer_weights import HasNormWeights
 from veriformer.reference.weights import HasFeedForwardWeights, HasMultiHeadWeights
 
@@ -45,7 +52,8 @@ def layer_back(
     names = [f"norm_{number}" for number in range(1, len(functions) + 1)]
     norms = (_norm(name, getattr(weights, name), settings) for name in names)
     sublayers = [Sublayer(norm, function) for norm, function in zip(norms, functions, strict=True)]
-    return through_sublayers(x, sublayers, gradient, settings.precision, norm_first=settings.norm_first)
+    passed = forward_through(x, sublayers, settings.precision, norm_first=settings.norm_first)
+    return back_through(passed, gradient)
 
 
 def _norm(name: str, norm: HasNormWeights, settings: LayerSettings) -> Step:

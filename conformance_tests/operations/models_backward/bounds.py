@@ -26,12 +26,21 @@ from veriformer.conformance_tests.rounding.going_back import of_matrix, through_
 from veriformer.conformance_tests.rounding.sublayers_back import (
     NOTHING,
     Gradients,
+    Passed,
     Step,
     Sublayer,
-    result_of_sublayers,
-    through_sublayers,
+    back_through,
+    forward_through,
     under,
 )
+
+
+@dataclass(frozen=True)
+class Way:
+    """The layers that a stream has passed, each by its sublayers, and what comes out of the last."""
+
+    layers: Sequence[list[Passed]]
+    end: Estimate
 
 
 @dataclass(frozen=True)
@@ -132,30 +141,24 @@ class ModelGradients:
         norms = (self.norm(f"{path}.{name}", getattr(weights, name)) for name in names)
         return [Sublayer(norm, function) for norm, function in zip(norms, functions, strict=True)]
 
-    def streams(self, x: Estimate, layers: Sequence[list[Sublayer]]) -> list[Estimate]:
-        """Return what each layer reads, and last what comes out of the last one."""
-        found = [x]
+    def way(self, x: Estimate, layers: Sequence[list[Sublayer]]) -> Way:
+        """Return how a stream passes layers."""
+        passed, first = [], self.model.config.norm_first
         for layer in layers:
-            found.append(self._result(found[-1], layer))
-        return found
+            passed.append(forward_through(x, layer, self.model.precision, norm_first=first))
+            x = passed[-1][-1].result()
+        return Way(passed, x)
 
-    def _result(self, x: Estimate, layer: Sequence[Sublayer]) -> Estimate:
-        first = self.model.config.norm_first
-        return result_of_sublayers(x, layer, self.model.precision, norm_first=first)
-
-    def layers_back(
-        self, streams: Sequence[Estimate], layers: Sequence[list[Sublayer]], gradient: Estimate
-    ) -> tuple[Estimate, Gradients]:
+    def layers_back(self, way: Way, gradient: Estimate) -> tuple[Estimate, Gradients]:
         """Return the gradients of what the first layer reads and of all weights of the layers.
 
         Those of a memory that several layers read add up.
         """
-        precision, found = self.model.precision, Gradients()
-        for layer, x in zip(reversed(layers), reversed(streams[:-1]), strict=True):
-            first = self.model.config.norm_first
-            gradient, of_layer = through_sublayers(x, layer, gradient, precision, norm_first=first)
+        found = Gradients()
+        for layer in reversed(way.layers):
+            gradient, of_layer = back_through(layer, gradient)
             if "memory" in found and "memory" in of_layer:
-                of_layer["memory"] = added(found["memory"], of_layer["memory"], precision)
+                of_layer["memory"] = added(found["memory"], of_layer["memory"], self.model.precision)
             found |= of_layer
         return gradient, found
 
@@ -224,13 +227,13 @@ def stack_back(
     """Return the gradients of all weights of an encoder, or of a language model, given that of its result."""
     layers = [parts.layer(f"layers.{number}", layer, visible) for number, layer in enumerate(weights.layers)]
     tables = weights.embedding, weights.positions, weights.embedding_norm
-    streams = parts.streams(parts.model.embed(tokens, *tables), layers)
+    way = parts.way(parts.model.embed(tokens, *tables), layers)
     norm = parts.norm("final_norm", weights.final_norm)
     found: Gradients = {}
     if with_logits:
-        gradient, found = parts.logits_back(norm.forward(streams[-1]), weights, gradient)
-    gradient, of_norm = norm.backward(streams[-1], gradient)
-    gradient, of_layers = parts.layers_back(streams, layers, gradient)
+        gradient, found = parts.logits_back(norm.forward(way.end), weights, gradient)
+    gradient, of_norm = norm.backward(way.end, gradient)
+    gradient, of_layers = parts.layers_back(way, gradient)
     names = "embedding", "positions", "embedding_norm"
     found = {**found, **of_norm, **of_layers, **parts.embedded_back(tokens, names, tables, gradient)}
     tied = found.pop("tied", None)
@@ -249,24 +252,24 @@ def encoder_decoder_back(
     """Return the gradients of all weights of an encoder-decoder, given that of its logits."""
     encoder = [parts.layer(f"encoder_layers.{n}", layer, seen) for n, layer in enumerate(weights.encoder_layers)]
     read_tables = weights.embedding, weights.encoder_positions, weights.encoder_embedding_norm
-    read = parts.streams(parts.model.embed(source, *read_tables), encoder)
+    read = parts.way(parts.model.embed(source, *read_tables), encoder)
     encoder_norm = parts.norm("encoder_final_norm", weights.encoder_final_norm)
-    memory = encoder_norm.forward(read[-1])
+    memory = encoder_norm.forward(read.end)
     decoder = [
         parts.decoder_layer(f"decoder_layers.{n}", memory, layer, visible, seen)
         for n, layer in enumerate(weights.decoder_layers)
     ]
     written_tables = weights.embedding, weights.decoder_positions, weights.decoder_embedding_norm
-    written = parts.streams(parts.model.embed(target, *written_tables), decoder)
+    written = parts.way(parts.model.embed(target, *written_tables), decoder)
     decoder_norm = parts.norm("decoder_final_norm", weights.decoder_final_norm)
-    gradient, found = parts.logits_back(decoder_norm.forward(written[-1]), weights, gradient)
-    gradient, of_decoder_norm = decoder_norm.backward(written[-1], gradient)
-    gradient, of_decoder = parts.layers_back(written, decoder, gradient)
+    gradient, found = parts.logits_back(decoder_norm.forward(written.end), weights, gradient)
+    gradient, of_decoder_norm = decoder_norm.backward(written.end, gradient)
+    gradient, of_decoder = parts.layers_back(written, gradient)
     of_memory = of_decoder.pop("memory")
     names = "embedding", "decoder_positions", "decoder_embedding_norm"
     of_target = parts.embedded_back(target, names, written_tables, gradient)
-    of_source, of_encoder_norm = encoder_norm.backward(read[-1], of_memory)
-    of_source, of_encoder = parts.layers_back(read, encoder, of_source)
+    of_source, of_encoder_norm = encoder_norm.backward(read.end, of_memory)
+    of_source, of_encoder = parts.layers_back(read, of_source)
     names = "embedding", "encoder_positions", "encoder_embedding_norm"
     of_tables = parts.embedded_back(source, names, read_tables, of_source)
     uses = [of_target.pop("embedding"), of_tables.pop("embedding")]

@@ -96,7 +96,7 @@ def test_a_wrong_program_is_shown_and_an_input_judged(tmp_path: Path) -> None:
 
 def test_the_lessons_are_written_as_notebooks(tmp_path: Path) -> None:
     output = learn("notebooks", tmp_path / "books").output
-    assert "13 notebooks written" in output
+    assert "14 notebooks written" in output
     assert (tmp_path / "books" / "01_dot_products.ipynb").is_file()
     (tmp_path / "file").write_text("")
     assert "cannot write" in refused("notebooks", tmp_path / "file")

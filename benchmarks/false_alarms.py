@@ -68,7 +68,8 @@ def alarms(reports: Iterable[Report]) -> list[Alarm]:
 def row(reports: list[Report]) -> tuple[str, ...]:
     """Return one implementation's line of the table."""
     passed = [result for report in reports for result in tried(report) if result.status == "passed"]
-    worst = max(passed, key=lambda result: result.largest_excess)
+    # Some implementations have none of the operations that were asked for.
+    worst = max(passed, key=lambda result: result.largest_excess, default=None)
     seeds = [report.seed for report in reports]
     return (
         reports[0].implementation,
@@ -77,8 +78,8 @@ def row(reports: list[Report]) -> tuple[str, ...]:
         f"{sum(report.counts['cases'] for report in reports):,}",
         str(len(alarms(reports))),
         str(sum(result.expected_failure is not None for report in reports for result in tried(report))),
-        f"{worst.largest_excess:.3f}",
-        f"`{worst.law.id}`",
+        f"{worst.largest_excess:.3f}" if worst else "–",
+        f"`{worst.law.id}`" if worst else "–",
         f"{sum(report.seconds for report in reports):.0f}",
     )
 

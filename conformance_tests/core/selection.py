@@ -30,7 +30,7 @@ _SHARES = {
     **dict.fromkeys(("encoder_layer_backward", "decoder_layer_backward", "multi_head_attention_backward"), 2),
 }
 # Whether a call depends on earlier ones, or on where its arrays lie, shows in most cases alike.
-_OF_ANY_CASE = frozenset(("same_call_same_answer", "history_independence", "memory_layout", "result_kept"))
+_OF_ANY_CASE = frozenset(("same_call_same_answer", "history_independence", "memory_layout"))
 # What a backward pass or a training loop obeys or breaks whatever the values are is tried on few cases.
 _OF_ANY_VALUES = _OF_ANY_CASE | {"shape", "dtype", "grad_output.linear", "grad_output.zero", "samples.additive"}
 

@@ -99,7 +99,12 @@ def report_on(path: Path, *operations: str, diagnosis: bool = False) -> Report:
     return check(str(path), laws=laws, tier="quick", shrink=False, diagnosis=diagnosis, isolate=alone, seed=1)
 
 
-@pytest.mark.parametrize("program", PLANTED)
+def marked(program: str) -> list[pytest.MarkDecorator]:
+    """Return the mark of what is compiled, which takes seconds."""
+    return [pytest.mark.long] if program.startswith("jax") or program == "torch_compiled" else []
+
+
+@pytest.mark.parametrize("program", [pytest.param(name, marks=marked(name)) for name in PLANTED])
 def test_right_gradients_hold(program: str, tmp_path: Path) -> None:
     source = source_of(program)
     operations = dict.fromkeys(planted.operation for planted in PLANTED[program])
@@ -112,7 +117,7 @@ def test_right_gradients_hold(program: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "planted"),
     [
-        pytest.param(program, planted, id=f"{program}-{number}")
+        pytest.param(program, planted, id=f"{program}-{number}", marks=marked(program))
         for program, several in PLANTED.items()
         for number, planted in enumerate(several)
     ],

@@ -58,8 +58,8 @@ def written(folder: Path, text: str, rule: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("value", [VALUES[0], *(pytest.param(value, marks=pytest.mark.long) for value in VALUES[1:])])
 def test_a_loop_conforms_whichever_weights_decay(tmp_path: Path, value: str, seed: int) -> None:
     report = check(written(tmp_path, read_source(SOURCE), RULES[value]), seed=seed)
     assert report.verdict == "conforms"
@@ -84,6 +84,7 @@ def test_a_declared_value_is_obeyed_and_contradicted(tmp_path: Path, value: str)
     assert [item.fits for item in identify(path).contradicted] == [(other,)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WRONG)
 def test_a_choice_of_no_library_is_named(tmp_path: Path, name: str) -> None:
     report = check(written(tmp_path, read_source(SOURCE), WRONG[name]), tier="quick")

@@ -34,7 +34,9 @@ def example(framework: str) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize(("framework", "laws", "least"), [("torch", None, 45), ("jax", FEW, 6)])
+@pytest.mark.parametrize(
+    ("framework", "laws", "least"), [("torch", None, 45), pytest.param("jax", FEW, 6, marks=pytest.mark.long)]
+)
 def test_the_example_obeys_the_laws(framework: str, laws: tuple[str, ...] | None, least: int) -> None:
     report = check(example(framework), laws=laws, tier="quick")
     assert [result.law.id for result in report.results if result.status in ("failed", "error")] == []

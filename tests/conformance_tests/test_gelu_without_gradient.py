@@ -78,7 +78,10 @@ def report_on(name: str) -> Report:
     return check(found, operations=("gelu_backward",), tier="quick", shrink=False)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] if made[0] == "jax" else []) for name, made in PROGRAMS.items()],
+)
 def test_it_is_caught_and_named(name: str) -> None:
     report = report_on(name)
     statuses = {result.law.id: result.status for result in report.results}

@@ -82,7 +82,14 @@ def slope(
     return (ahead - behind) / (2.0 * step)
 
 
-@pytest.mark.parametrize("operation", BACKWARD)
+# Those of layers and of whole models have hundreds of weights, each moved twice.
+BY_SIZE = [
+    pytest.param(name, marks=[pytest.mark.long] if "layer_b" in name or "coder_" in name or "model" in name else [])
+    for name in BACKWARD
+]
+
+
+@pytest.mark.parametrize("operation", BY_SIZE)
 def test_a_gradient_is_the_slope_of_the_forward_pass(operation: str) -> None:
     generator = np.random.default_rng(0)
     for inputs in cases_of(operation):

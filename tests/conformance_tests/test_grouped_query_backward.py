@@ -28,7 +28,7 @@ def module(text: str) -> SimpleNamespace:
     return SimpleNamespace(**found)
 
 
-@pytest.mark.parametrize("framework", ("numpy", "torch", "jax"))
+@pytest.mark.parametrize("framework", ("numpy", "torch", pytest.param("jax", marks=pytest.mark.long)))
 def test_keys_that_get_the_mean_over_their_group_are_named(framework: str) -> None:
     """Written by hand, in an autograd.Function, and in a custom_vjp."""
     pytest.importorskip(framework)

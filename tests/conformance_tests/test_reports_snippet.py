@@ -249,7 +249,14 @@ SCRIPTS = (
 )
 
 
-@pytest.mark.parametrize(("source", "law"), SCRIPTS)
+@pytest.mark.parametrize(
+    ("source", "law"),
+    [
+        # JAX compiles for each case that the search for the smallest one tries.
+        pytest.param(*script, marks=[pytest.mark.long] if script[0].endswith("jax") else [])
+        for script in SCRIPTS
+    ],
+)
 def test_a_script_prints_the_wrong_result(source: str, law: str, tmp_path: Path) -> None:
     mistake = next(one for one in planted() if one.source == source and law in one.laws)
     pytest.importorskip(mistake.framework)

@@ -44,6 +44,7 @@ def checked(folder: Path, source: str) -> tuple[dict[str, int], list[tuple[str, 
     return report.counts, [suspect.mistakes for found in report.diagnoses for suspect in found.suspects]
 
 
+@pytest.mark.long
 def test_a_right_exercise_in_jax_holds(tmp_path: Path) -> None:
     pytest.importorskip("jax")
     counts, _ = checked(tmp_path, EXERCISE)

@@ -326,6 +326,7 @@ assert np.abs(got - np.asarray(model(tokens))).max() < 1e-5
 
 
 @keras_installed
+@pytest.mark.long
 def test_a_keras_model_is_left_as_it_was():
     run_with_keras(
         """

@@ -19,5 +19,5 @@ DecayedWeights = Literal["all", "matrices", "matrices_without_embeddings", "all_
 ClipNormEps = Literal["none", "1e-6"]
 WarmupStart = Literal["zero", "first_share"]
 InitialDeviation = Literal["fan_in", "fan_in_and_out", "packed_fan_in_and_out", "third_of_fan_in", "fixed"]
-InitialResidual = Literal["unscaled", "by_depth"]
+InitialResidual = Literal["unscaled", "by_depth", "by_layer"]
 InitialBias = Literal["zero", "uniform"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import sqrt
 from typing import Any
 
@@ -44,7 +45,7 @@ def initial_weights(
             f"initial_weights is of language models and encoders; got the architecture {config.architecture!r}; "
             "configure 'gpt', 'llama' or 'bert'"
         )
-    generator = np.random.default_rng(seed)
+    generator, layers = np.random.default_rng(seed), Counter[str]()
 
     def make(name: str, shape: tuple[int, ...]) -> Float64[Array, "*shape"]:
         if name in ("gamma", "beta"):
@@ -54,9 +55,10 @@ def initial_weights(
             return generator.uniform(-bound, bound, shape) if bound else np.zeros(shape)
         if name in ("embedding", "positions"):
             return generator.normal(0.0, config.d_model**-0.5, shape)
-        variance = initial_variance(
-            name, shape, config, initial_deviation=initial_deviation, initial_residual=initial_residual
-        )
+        # Each layer has one projection of a name, and layers are made in their order.
+        layers[name] += 1
+        chosen: Any = {"initial_deviation": initial_deviation, "initial_residual": initial_residual}
+        variance = initial_variance(name, shape, config, layer=layers[name] - 1, **chosen)
         return generator.normal(0.0, sqrt(variance), shape)
 
     weights: Any = weight_tree(config, make)
@@ -69,6 +71,7 @@ def initial_variance(
     shape: tuple[int, ...],
     config: TransformerConfiguration,
     *,
+    layer: int = 0,
     initial_deviation: InitialDeviation = "fan_in",
     initial_residual: InitialResidual = "unscaled",
 ) -> float:
@@ -81,11 +84,12 @@ def initial_variance(
     fixed                  0.02²
 
     By depth, what is added to the residual stream has 1/(2N) of it: W_O and the last matrix of a network, of N layers.
+    By layer it has 1/(2(l + 1)) in `layer` l, counted from 0.
 
     Shapes: none.
     Raises: ValueError when a convention's value is unknown.
     Source: LeCun et al. 1998 (Efficient BackProp), section 4.6; Glorot & Bengio 2010, equation 12; Radford et al. 2018,
-    section 4.1 (0.02); Radford et al. 2019, section 2.3 (by depth).
+    section 4.1 (0.02); Radford et al. 2019, section 2.3 (by depth); allenai/OLMo, the rule "mitchell" (by layer).
     Conventions: initial_deviation, initial_residual.
     """
     require_choice("initial_deviation", initial_deviation, InitialDeviation)
@@ -100,8 +104,8 @@ def initial_variance(
         "third_of_fan_in": 1.0 / (3.0 * inputs),
         "fixed": FIXED_DEVIATION**2,
     }
-    by_depth = initial_residual == "by_depth" and name in RESIDUAL_WEIGHTS
-    return variances[initial_deviation] / (2.0 * config.num_layers if by_depth else 1.0)
+    branches = {"unscaled": 1.0, "by_depth": 2.0 * config.num_layers, "by_layer": 2.0 * (layer + 1)}
+    return variances[initial_deviation] / (branches[initial_residual] if name in RESIDUAL_WEIGHTS else 1.0)
 
 
 def bias_inputs(name: str, config: TransformerConfiguration) -> int:

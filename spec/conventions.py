@@ -280,6 +280,7 @@ _CATALOGUE = (
         (
             ConventionValue("unscaled", "no", "flax, keras, torch.nn.Transformer, BERT"),
             ConventionValue("by_depth", "yes, divided by √(2N) in N layers", "GPT-2, nanoGPT, Megatron-LM"),
+            ConventionValue("by_layer", "yes, divided by √(2(l + 1)) in layer l, counted from 0", "OLMo (mitchell)"),
         ),
     ),
     Convention(

@@ -169,6 +169,10 @@ _CATALOGUE: dict[str, dict[str, Porting]] = {
             "divide the projections that add to the stream by √(2N)",
             "divides the projections that add to the stream by √(2N)",
         ),
+        "by_layer": Porting(
+            "divide the projections of layer l that add to the stream by √(2(l + 1))",
+            "divides the projections of layer l that add to the stream by √(2(l + 1))",
+        ),
     },
     "initial_bias": {
         "zero": Porting("start biases at 0", "starts its biases at 0"),

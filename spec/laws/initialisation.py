@@ -42,7 +42,7 @@ MEAN = Property(
 DEVIATION = Property(
     key="deviation",
     statement="The entries of each projection have the variance of the convention, no further off than chance allows.",
-    formula="Σ w²/n = σ², σ² = 1/n_in, 2/(n_in + n_out), 1/(3 n_in) or 0.02², where residual /(2N)",
+    formula="Σ w²/n = σ², σ² = 1/n_in, 2/(n_in + n_out), 1/(3 n_in) or 0.02², where residual /(2N) or /(2(l + 1))",
     source=SOURCE,
     derivation="initialisation",
     steps=("The variance of one output", "With the variance 1/n_in it stays"),

@@ -96,6 +96,7 @@ class Program:
                 name,
                 array.shape,
                 config,
+                layer=int(path.split(".")[1]) if path.startswith("layers.") else 0,
                 initial_deviation=self.chosen["initial_deviation"],
                 initial_residual=self.chosen["initial_residual"],
             )

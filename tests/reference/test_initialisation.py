@@ -47,6 +47,11 @@ def test_variances_are_the_fractions(rule, name):
     np.testing.assert_allclose(found, float(exact), rtol=1e-15)
     scaled = initial_variance(name, FANS[name], LLAMA, initial_deviation=rule, initial_residual="by_depth")
     np.testing.assert_allclose(scaled, float(exact / 6 if name in ("w_o", "w_down") else exact), rtol=1e-15)
+    for layer in range(3):
+        settings = {"initial_deviation": rule, "initial_residual": "by_layer"}
+        own = initial_variance(name, FANS[name], LLAMA, layer=layer, **settings)
+        branches = 2 * (layer + 1) if name in ("w_o", "w_down") else 1
+        np.testing.assert_allclose(own, float(exact / branches), rtol=1e-15)
 
 
 def test_packed_queries_keys_and_values_count_as_one_matrix():
@@ -84,13 +89,15 @@ def test_biases_are_bounded_by_the_inputs_of_their_projection():
     assert {name: bias_inputs(f"b_{name}", config) for name in "qkvo12"} == {**dict.fromkeys("qkvo1", 64), "2": 160}
 
 
-def test_over_many_seeds_mean_and_variance_are_those_of_the_rule():
-    found = [named(initial_weights(LLAMA, seed=seed, initial_residual="by_depth")) for seed in range(60)]
+@pytest.mark.parametrize("residual", ["by_depth", "by_layer"])
+def test_over_many_seeds_mean_and_variance_are_those_of_the_rule(residual):
+    found = [named(initial_weights(LLAMA, seed=seed, initial_residual=residual)) for seed in range(60)]
     for path in found[0]:
         name = path.rpartition(".")[2]
         if name in FANS:
             entries = np.concatenate([one[path].ravel() for one in found])
-            variance = initial_variance(name, FANS[name], LLAMA, initial_residual="by_depth")
+            layer = int(path.split(".")[1]) if path.startswith("layers") else 0
+            variance = initial_variance(name, FANS[name], LLAMA, layer=layer, initial_residual=residual)
             # Six standard deviations of a mean, and of a variance, of so many normal numbers.
             assert abs(entries.mean()) <= 6.0 * np.sqrt(variance / entries.size)
             assert abs(entries.var() / variance - 1.0) <= 6.0 * np.sqrt(2.0 / entries.size)

@@ -52,12 +52,18 @@ def projections(arrays: Arrays) -> dict[str, Array]:
     return {path: array for path, array in arrays.items() if is_projection(path)}
 
 
+def layer_of(path: str) -> int:
+    """Return the number of the layer that an array is in, 0 where it is in none."""
+    return int(path.split(".")[1]) if path.startswith("layers.") else 0
+
+
 def variance(path: str, config: reference.TransformerConfiguration, conventions: Conventions) -> float:
     """Return the variance that the entries of a projection have under conventions."""
     return reference.initial_variance(
         name_of(path),
         shapes_of(config)[path],
         config,
+        layer=layer_of(path),
         initial_deviation=conventions["initial_deviation"],
         initial_residual=conventions["initial_residual"],
     )

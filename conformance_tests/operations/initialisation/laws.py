@@ -160,7 +160,8 @@ def _heads(matrix: Array, config: reference.TransformerConfiguration) -> Array:
 @judges("depth", space=InitialSpace(deep=True), operations=_INITIAL)
 def depth(trial: Trial[InitialInputs]) -> Verdict:
     """What all branches of all layers add to the variance of the stream: of a position that sees itself alone
-    ‖W_V W_O‖²/E, and of hidden units of unit variance ‖W_2‖²/E.
+    ‖W_V W_O‖²/E, and of hidden units of unit variance ‖W_2‖²/E. Where each layer has a variance of its own, what it
+    adds is measured in that, and told as if it were that of the first.
 
     Chance has a part in W_V, given that in W_O, and in W_2: the three share the alarm.
     """
@@ -173,10 +174,10 @@ def depth(trial: Trial[InitialInputs]) -> Verdict:
     for number in range(config.num_layers):
         values = _heads(weights[f"layers.{number}.self_attention.w_v"], config)
         spread = np.concatenate(list(np.repeat(values, config.num_heads // len(values), axis=0)), axis=1)
-        output = weights[f"layers.{number}.self_attention.w_o"]
+        output, last = (_as_if_first(weights, trial, number, name) for name in _names(config)[1:])
         forms.append(Form.of(spread, output.shape[1], by["self_attention.w_o"]))
         attended += float(np.square(spread @ output).sum()) / config.d_model
-        hidden += float(np.square(weights[f"layers.{number}.{_names(config)[2]}"]).sum()) / config.d_model
+        hidden += float(np.square(last).sum()) / config.d_model
     of_values, of_output, of_network = (by[name] for name in _names(config))
     entries = config.num_layers * config.d_model * (config.d_model // config.num_heads) * config.num_kv_heads
     width = config.num_layers * config.d_model
@@ -194,6 +195,12 @@ def depth(trial: Trial[InitialInputs]) -> Verdict:
         ),
         f"a variance of the stream {layers} of {1.0 + attended + hidden:.4g}",
     )
+
+
+def _as_if_first(weights: Arrays, trial: Trial[InitialInputs], layer: int, name: str) -> Array:
+    """Return a projection of a layer in the deviation that it would have in the first layer."""
+    first, own = (variance(f"layers.{number}.{name}", trial.inputs.config, trial.conventions) for number in (0, layer))
+    return weights[f"layers.{layer}.{name}"] * sqrt(first / own)
 
 
 def _names(config: reference.TransformerConfiguration) -> tuple[str, str, str]:

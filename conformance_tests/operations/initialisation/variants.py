@@ -23,6 +23,7 @@ from veriformer.conformance_tests.operations.initialisation.arrays import (
     is_bias,
     is_projection,
     is_table,
+    layer_of,
     name_of,
     projections,
     reference_arrays,
@@ -106,10 +107,8 @@ def _scaling(names: tuple[str, ...], factor: Callable[[int], float]) -> Callable
     return lambda path, name, config: factor(config.num_layers) if name in names else 1.0
 
 
-def _by_place(path: str, name: str, config: Config) -> float:
-    if name not in RESIDUAL_WEIGHTS:
-        return 1.0
-    return 1.0 / (2.0 * (int(path.split(".")[1]) + 1))
+def _by_layer(path: str, name: str, config: Config) -> float:
+    return _by_branches(layer_of(path) + 1) if name in RESIDUAL_WEIGHTS else 1.0
 
 
 _EVERY = (*_READING, *RESIDUAL_WEIGHTS, "w_1", "w_gate", "w_up", "unembedding")
@@ -127,6 +126,7 @@ RESIDUAL = Decision(
     (
         standard("unscaled", _scaling((), _by_branches), "initial_residual_not_scaled"),
         convention("by_depth", _scaling(RESIDUAL_WEIGHTS, _by_branches), "initial_residual_scaled_without_need"),
+        convention("by_layer", _by_layer),
         mistake("initial_residual_scaled_by_layers", _scaling(RESIDUAL_WEIGHTS, lambda layers: 1.0 / layers)),
         mistake("initial_residual_scaled_twice", _scaling(RESIDUAL_WEIGHTS, lambda layers: _by_branches(layers) ** 2)),
         mistake("initial_residual_scale_misplaced", _scaling(("w_v", *_FIRST), _by_branches), "before_instead"),
@@ -136,7 +136,6 @@ RESIDUAL = Decision(
         mistake("initial_residual_scaled_in_part", _scaling(("w_o",), _by_branches), "attention_alone"),
         mistake("initial_residual_scaled_in_part", _scaling(RESIDUAL_WEIGHTS[1:], _by_branches), "network_alone"),
         mistake("initial_residual_enlarged", _scaling(RESIDUAL_WEIGHTS, lambda layers: 2.0 * layers)),
-        neighbour("by_place", _by_place, "layers are counted up to each one, instead of all"),
     ),
     convention="initial_residual",
 )

@@ -74,6 +74,7 @@ def test_what_decays_is_found_out_where_gradients_are_wrong(tmp_path: Path, valu
     assert [(item.value, item.told, item.fits) for item in found] == [(value, "told", (value,))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", VALUES)
 def test_a_declared_value_is_obeyed_and_contradicted(tmp_path: Path, value: str) -> None:
     text = read_source(SOURCE).replace("conventions = {", f'conventions = {{"decayed_weights": "{value}", ')

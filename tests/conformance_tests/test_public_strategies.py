@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from veriformer import reference
 from veriformer.adapters import numpy as built_in
 from veriformer.adapters.results import join
-from veriformer.adapters.weights import arrays_in
+from veriformer.adapters.weights import arrays_in, convert_weights
 from veriformer.conformance_tests.core.selection import UnknownName
 from veriformer.conformance_tests.core.verdict import compare
 from veriformer.conformance_tests.strategies import Arguments, attention_inputs, inputs
@@ -48,8 +48,9 @@ def test_a_correct_function_agrees_with_what_is_expected(name: str) -> None:
 
 
 def together(result: Any) -> Any:
-    """Return the parts of a result, of which a record may be the only one."""
-    return result if isinstance(result, tuple) else (result,)
+    """Return the parts of a result, of which a record may be the only one, records as all operations take them."""
+    parts = result if isinstance(result, tuple) else (result,)
+    return [part if is_array(part) or isinstance(part, list) else convert_weights(part, np.asarray) for part in parts]
 
 
 def is_array(value: Any) -> bool:

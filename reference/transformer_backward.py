@@ -95,6 +95,7 @@ def language_model_and_back(
     of the weights' shapes.
     Raises: ValueError as `language_model` does; the function when grad_output has not the shape of the logits.
     Source: as `language_model_backward`.
+    Conventions: those of `language_model`.
     """
     parts = ModelBackward(Model(config, conventions))
     tokens = as_tokens("tokens", tokens)

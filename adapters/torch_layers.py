@@ -51,11 +51,10 @@ def decoder_layer(
     """Let every position attend to the real ones that are not later, then to a memory: nn.TransformerDecoderLayer."""
     sublayers = {"self_attn": weights.self_attention, "multihead_attn": weights.cross_attention}
     layer = layer_module(torch.nn.TransformerDecoderLayer, weights, sublayers, num_heads, norm_first, activation, eps)
-    length = x.shape[1]
     return layer(
         x,
         memory,
-        tgt_mask=torch.ones(length, length, dtype=torch.bool).triu(1),
+        tgt_mask=later_positions(x),
         tgt_key_padding_mask=torch_padding(padding_mask),
         memory_key_padding_mask=torch_padding(memory_padding_mask),
         tgt_is_causal=True,
@@ -105,6 +104,12 @@ def _state(weights: Any, attentions: dict[str, Any]) -> dict[str, Tensor]:
         norm = getattr(weights, f"norm_{number}")
         state |= {f"norm{number}.weight": norm.gamma, f"norm{number}.bias": norm.beta}
     return state
+
+
+def later_positions(x: Tensor) -> Tensor:
+    """Return torch's causal mask for x (B, L, E), on its device: True at the keys that come later."""
+    length = x.shape[1]
+    return torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
 
 
 def torch_padding(padding_mask: Tensor | None) -> Tensor | None:

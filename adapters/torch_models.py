@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from torch.nn import functional
-from veriformer.adapters.torch_layers import layer_and_state, torch_padding
+from veriformer.adapters.torch_layers import later_positions, layer_and_state, torch_padding
 from veriformer.adapters.torch_multi_head import loaded
 
 Tensor = Any
@@ -48,7 +48,7 @@ def encoder_decoder(
     output = _decoder(weights.decoder_layers, weights.decoder_final_norm, config)(
         y,
         memory,
-        tgt_mask=_later(target.shape[1]),
+        tgt_mask=later_positions(y),
         tgt_key_padding_mask=torch_padding(target_padding_mask),
         memory_key_padding_mask=source_padding,
         tgt_is_causal=True,
@@ -60,7 +60,7 @@ def language_model(tokens: Tensor, weights: Any, config: Any, *, padding_mask: T
     """Predict each next token from those before it: an encoder whose mask is causal."""
     x = _embedded(tokens, weights.embedding, weights.positions, weights.embedding_norm, config)
     output = _encoder(weights.layers, weights.final_norm, config)(
-        x, mask=_later(tokens.shape[1]), src_key_padding_mask=torch_padding(padding_mask), is_causal=True
+        x, mask=later_positions(x), src_key_padding_mask=torch_padding(padding_mask), is_causal=True
     )
     return output @ weights.embedding.T
 
@@ -101,7 +101,3 @@ def _filled(stack: Any, made: list[Made], norm: Any, config: Any) -> Any:
         stack.norm = torch.nn.LayerNorm(norm.gamma.shape[0], eps=config.eps, device="meta", dtype=norm.gamma.dtype)
         state |= {"norm.weight": norm.gamma, "norm.bias": norm.beta}
     return loaded(stack, state)
-
-
-def _later(length: int) -> Tensor:
-    return torch.ones(length, length, dtype=torch.bool).triu(1)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from veriformer import conformance_tests
 from veriformer.adapters.calling import prepare
 from veriformer.adapters.errors import OperationRaised
 from veriformer.adapters.loading import load
@@ -407,3 +408,14 @@ def test_the_dtypes_tried_here_are_those_that_are_declared(name):
 def test_the_compiled_functions_of_jax_show_their_features():
     pytest.importorskip("jax")
     assert load("jax").features("grouped_query_attention") == {"mask", "bias", "is_causal", "scale", "window"}
+
+
+def test_torch_makes_its_masks_where_the_arguments_are():
+    # A new tensor on another device than its arguments would end a call on a GPU; "meta" stands for the other device.
+    torch = pytest.importorskip("torch")
+    laws = [
+        f"{part}.padding.content" for part in ("decoder_layer", "encoder", "encoder_decoder.target", "language_model")
+    ]
+    with torch.device("meta"):
+        report = conformance_tests.check("torch", laws=tuple(laws), dtypes=("float32",), tier="quick")
+    assert {result.law.id: result.status for result in report.results} == dict.fromkeys(laws, "passed")

@@ -36,10 +36,34 @@ def test_the_table_counts_what_held(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     script: dict[str, Any] = runpy.run_path(str(SCRIPT))
     right = script["torch_kernel"]("math", "cpu", "bfloat16")
-    notes, violated = script["measure"]([("right", "bfloat16", right)], laws=("*.mask.value",), tier="quick")
-    header, _, (name, dtype, laws, hold, violations, errors, *_) = rows(capsys.readouterr().out)
+    notes, violated = script["measure"](
+        [("right", "bfloat16", right)], laws=("attention.mask.value", "attention_backward.mask.value"), tier="quick"
+    )
+    header, _, (name, dtype, laws, hold, violations, errors, untried, *_) = rows(capsys.readouterr().out)
     assert header == list(script["HEADER"])
-    assert (name, dtype, laws, hold, violations, errors) == ("right", "bfloat16", "2", "2", "0", "0")
+    assert (name, dtype, laws, hold) == ("right", "bfloat16", "2", "2")
+    assert (violations, errors, untried) == ("0", "0", "0")
+    assert (notes, violated) == ([], False)
+
+
+def test_the_functions_of_a_library_has_gradients(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    script: dict[str, Any] = runpy.run_path(str(SCRIPT))
+    functions = script["functions"]("torch", "cpu", "float32")
+    laws = ("gelu.value", "gelu_backward.grad_x", "attention.mask.value")
+    notes, violated = script["measure"]([("functions", "float32", functions)], laws=laws, tier="quick")
+    assert rows(capsys.readouterr().out)[-1][2:6] == ["2", "2", "0", "0"]
+    assert (notes, violated) == ([], False)
+
+
+def test_heads_filled_up_with_zeros_give_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    script: dict[str, Any] = runpy.run_path(str(SCRIPT))
+    padded = script["torch_kernel"]("math", "cpu", "float32")
+    padded.scaled_dot_product_attention = script["_padded"](padded.scaled_dot_product_attention)
+    laws = ("attention.explicit_scale", "attention.scale", "attention_backward.grad_query")
+    notes, violated = script["measure"]([("padded", "float32", padded)], laws=laws, tier="quick")
+    assert rows(capsys.readouterr().out)[-1][2:6] == ["3", "3", "0", "0"]
     assert (notes, violated) == ([], False)
 
 

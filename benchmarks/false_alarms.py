@@ -1,6 +1,6 @@
 """How often the suite accuses implementations that are right: the built-in ones, over many seeds.
 
-    python benchmarks/false_alarms.py numpy torch jax --seeds 0-19 [--operation NAME ...]
+    python benchmarks/false_alarms.py numpy torch jax --seeds 0-19 [--operation NAME ...] [--law GLOB ...]
 
 Prints a Markdown table, and below it every law that was violated or could not be judged, with its case. Exit status
 1 when there is one. Failures on the list of documented findings are counted in a column of their own.
@@ -96,12 +96,12 @@ def seed_range(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def run(implementation: str, seeds: range, tier: Effort, operations: tuple[str, ...] | None) -> list[Report]:
+def run(implementation: str, seeds: range, tier: Effort, **chosen: tuple[str, ...] | None) -> list[Report]:
     """Check one implementation at every seed, saying so on standard error."""
     findings = ExpectedFailures.read(FINDINGS)
     reports = []
     for seed in seeds:
-        report = check(implementation, operations=operations, seed=seed, tier=tier, expected_failures=findings)
+        report = check(implementation, seed=seed, tier=tier, expected_failures=findings, **chosen)
         print(
             f"{implementation} seed {seed}: {report.verdict} in {report.seconds:.1f} s",
             file=sys.stderr,
@@ -118,14 +118,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=seed_range, default=seed_range("0-19"), metavar="A-B")
     parser.add_argument("--tier", choices=EXAMPLES, default="standard")
     parser.add_argument("--operation", nargs="+", metavar="NAME", help="only these operations")
+    parser.add_argument("--law", nargs="+", metavar="GLOB", help="only laws whose ids match")
     return parser.parse_args()
 
 
 def main() -> int:
     """Print the table and the alarms; 1 when there is an alarm."""
     asked = arguments()
-    operations = tuple(asked.operation) if asked.operation else None
-    runs = [run(name, asked.seeds, asked.tier, operations) for name in asked.implementations]
+    chosen = {
+        "operations": tuple(asked.operation) if asked.operation else None,
+        "laws": tuple(asked.law) if asked.law else None,
+    }
+    runs = [run(name, asked.seeds, asked.tier, **chosen) for name in asked.implementations]
     print(markdown(row(reports) for reports in runs))
     found = [alarm for reports in runs for alarm in alarms(reports)]
     if found:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from veriformer.spec.operations import OPERATIONS
 
 Array = np.ndarray
 
@@ -119,10 +120,15 @@ RANKED = ("softmax", "gelu", "silu", "layer_norm", "rms_norm", "feed_forward", "
 RANKED_BACKWARD = ("feed_forward_backward", "gated_feed_forward_backward", "dropout", "dropout_backward")
 
 
+def forward_of(operation: str) -> str:
+    """Return the operation that a backward pass belongs to; of any other operation its own name."""
+    return OPERATIONS[operation].forward or operation
+
+
 def sizes_of(call: Call) -> dict[str, int]:
     """Return the lengths of a call's axes by their letters."""
     found: dict[str, int] = {}
-    for letter, (name, axis) in AXES.get(call.operation, {}).items():
+    for letter, (name, axis) in AXES.get(call.operation, AXES.get(forward_of(call.operation), {})).items():
         array = call.array(name)
         if array is not None and array.ndim > axis:
             found[letter] = int(array.shape[axis]) if array.ndim else 1
@@ -135,7 +141,7 @@ def sizes_of(call: Call) -> dict[str, int]:
     if "gradients" in call.arguments:
         gradients = call.arguments["gradients"]
         return {"arrays": len(gradients), "entries": sum(np.size(one) for one in gradients)}
-    if call.operation in (*RANKED, *RANKED_BACKWARD):
+    if call.operation in RANKED_BACKWARD or forward_of(call.operation) in RANKED:
         x = np.asarray(call.arguments["x"])
         found |= {"rank": x.ndim, "rows": x.size // max(1, x.shape[-1]) if x.ndim else 1}
     return found | _heads(call, found)
@@ -149,7 +155,7 @@ def _heads(call: Call, found: Mapping[str, int]) -> dict[str, int]:
     groups = found.get("G") or int(call.arguments.get("num_kv_heads") or heads)
     width = {"D": found["E"] // heads} if "config" in call.arguments or "layer" in call.operation else {}
     weights = call.arguments.get("weights")
-    if call.operation == "multi_head_attention" and weights is not None:
+    if forward_of(call.operation) == "multi_head_attention" and weights is not None:
         width = {"D": weights.w_q.shape[1] // heads, "Dv": weights.w_v.shape[1] // groups, "G": groups}
     return {**width, "group": heads // groups} if groups != heads or "G" in found or "G" in width else width
 

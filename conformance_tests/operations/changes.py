@@ -176,6 +176,7 @@ _OTHERS: dict[str, Callable[[Array], Array]] = {
     "hidden_key": _hidden_key,
     "lower_triangle": lambda mask: np.tri(*mask.shape[-2:], dtype=bool),
     "all_true": lambda mask: np.ones(mask.shape, dtype=bool),
+    "all_false": lambda mask: np.zeros(mask.shape, dtype=bool),
     "with_gaps": _with_gaps,
     "far": _some_positions(2048, 0, 1023, 1024),
     "byte": _some_positions(256, 255, 128, 127),

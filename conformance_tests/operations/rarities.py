@@ -91,7 +91,7 @@ def _case(rarity: Rarity, number: int, random: Random, key: str, limits: Limits)
     given = {name: value for name, value in rarity.fields.items() if name in known}
     if limits.operation.startswith("encoder_layer"):
         given.pop("memory", None)
-    if limits.operation != "encoder_decoder":
+    if not limits.operation.startswith("encoder_decoder"):
         given.pop("source_length", None)
     case = replace(ordinary, **given, dtype=dtypes[(number + limits.seed) % len(dtypes)], seed=random.randrange(2**16))
     case = suite.suited(case, key, limits)

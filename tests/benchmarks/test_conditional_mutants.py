@@ -19,6 +19,13 @@ def test_there_are_conditions_on_every_operation(benchmark: ModuleType) -> None:
     assert sum(numbers.values()) >= 400
 
 
+def test_a_backward_pass_has_the_conditions_of_its_forward_pass(benchmark: ModuleType) -> None:
+    names = {one.name for one in benchmark.conditions_of("layer_norm_backward")}
+    assert names >= {one.name for one in benchmark.conditions_of("layer_norm")}
+    arguments = {"x": np.zeros((2, 3, 64)), "gamma": np.ones(64)}
+    assert named(benchmark, "layer_norm_backward", "E > 16").holds(benchmark.Call("layer_norm_backward", arguments))
+
+
 def test_no_two_conditions_of_an_operation_have_one_name(benchmark: ModuleType) -> None:
     for operation in benchmark.OPERATIONS:
         names = [one.name for one in benchmark.conditions_of(operation)]
@@ -58,6 +65,13 @@ def test_the_laws_that_meet_a_condition_kill_its_mutant(benchmark: ModuleType) -
         ("adamw_step", "step > 1000"),
         ("warmup_cosine_learning_rate", "beyond the schedule"),
         ("feed_forward_backward", "F == 1"),
+        ("softmax_backward", "n > 32768"),
+        ("cross_entropy_backward", "reduction sum, more than 256 classes"),
+        ("scaled_dot_product_attention_backward", "mask hides everything"),
+        ("multi_head_attention_backward", "weights.b_q has a negative entry"),
+        ("encoder_layer_backward", "B > 4"),
+        ("encoder_decoder_backward", "S > 64"),
+        ("language_model_backward", "N > 1000"),
     ),
 )
 def test_what_is_drawn_of_training_and_of_gradients_is_killed(benchmark: ModuleType, operation: str, name: str) -> None:

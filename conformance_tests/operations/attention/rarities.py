@@ -116,6 +116,8 @@ _SEVERAL_HEADS = tuple(
     Rarity(_PLAIN, {"batch": 1, "heads": heads, "kv_heads": heads}) for heads in (5, 8, 9, 12, 16, 32)
 )
 _WEIGHTS = (*_PLAIN_ONES, *_SHARED, *_MASKS, *_BIASES, *_CAUSAL_ONES, *_SCALES, *_SEVERAL_HEADS)
+# A mask that hides every key from every query: nothing has a gradient.
+_NO_KEYS = Rarity(("mask.empty_row",), {"mask": "empty_rows"}, (("mask", "all_false"),), _WITH_MASK)
 _GRADIENT_LAWS = ("grad_query", "grad_key", "grad_value")
 
 
@@ -150,7 +152,7 @@ def _of_gradients() -> tuple[Rarity, ...]:
 def _in_gradients(laws: tuple[str, ...], *others: Rarity) -> tuple[Rarity, ...]:
     """Return the rarities of weights, and others, as those of gradients, of which `laws` say the values."""
     softcaps = (replace(one, laws=("softcap.slope",)) for one in _SOFTCAPS)
-    every = (*_WEIGHTS, *others, *_WINDOWS, *softcaps, *_SINK_VALUES)
+    every = (*_WEIGHTS, *others, *_WINDOWS, *softcaps, *_SINK_VALUES, _NO_KEYS)
     return tuple(replace(one, laws=laws) if one.laws == _PLAIN else one for one in every)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from veriformer.conformance_tests.drawing.rarity import Rarity, of_values
+from veriformer.conformance_tests.drawing.rarity import Rarity, of_sizes, of_values
 from veriformer.conformance_tests.operations.layers import rarities
 
 _OF_ENCODER = ("grad_x", "grad_self_attention", "grad_feed_forward", "grad_norms")
@@ -19,7 +19,12 @@ def _of(laws: tuple[str, ...], forward: Iterable[Rarity]) -> tuple[Rarity, ...]:
         for one in forward
         for first in (True, False)
     )
-    return (*placed, *of_values(laws, "grad_output", "zero negative positive small constant whole"))
+    return (
+        *placed,
+        *of_sizes(laws, "batch", (5,), length=2),
+        *(Rarity((law,), {"batch": 2, "length": 1}) for law in laws),
+        *of_values(laws, "grad_output", "zero negative positive small constant whole"),
+    )
 
 
 ENCODER_LAYER = _of(_OF_ENCODER, rarities.ENCODER_LAYER)

@@ -12,12 +12,17 @@ LOSSES_BACKWARD = (
     *(
         Rarity((f"reduction.{name}",), {"reduction": name, **sizes}, needs=_REDUCED)
         for name in ("sum", "none")
-        for sizes in ({"batch": 1, "length": 66, "classes": 5}, {"batch": 3, "length": 3, "classes": 5})
+        for sizes in (
+            {"batch": 1, "length": 66, "classes": 5},
+            {"batch": 1, "length": 3, "classes": 1001},
+            {"batch": 3, "length": 3, "classes": 5},
+        )
     ),
     *(
         Rarity((law,), {"reduction": name, "ignore": "outside"}, _NONE_KEPT, _REDUCED | {"ignore_index"})
         for law, name in (("reduction.sum", "sum"), ("reduction.none.ignored", "none"))
     ),
+    Rarity(("ignore.value",), {"ignore": "outside"}, (("targets", "none_ignored"),), frozenset({"ignore_index"})),
     *of_values(("reduction.none",), "grad_output", f"{ANY_VALUES} whole", _REDUCED, reduction="none"),
     *of_values(_VALUE, "grad_output", "minus_zero subnormal zero negative small large"),
     *of_sizes(_VALUE, "length", (17, 65, 129), batch=1, classes=5),

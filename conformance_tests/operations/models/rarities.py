@@ -22,7 +22,7 @@ _SIZES = (
 _GROUPED = ((2, 24, 12, 3, 5, 1, 5), (2, 16, 8, 1, 5, 1, 5), (3, 12, 6, 2, 5, 3, 5), (9, 18, 9, 3, 5, 1, 5))
 
 
-def _of_sizes(laws: tuple[str, ...], tokens: str, sizes: tuple[tuple[int, ...], ...]) -> tuple[Rarity, ...]:
+def of_model_sizes(laws: tuple[str, ...], tokens: str, sizes: tuple[tuple[int, ...], ...]) -> tuple[Rarity, ...]:
     """Return a case of each of the sizes; where the vocabulary is large its last token occurs."""
     return tuple(
         Rarity(
@@ -34,8 +34,8 @@ def _of_sizes(laws: tuple[str, ...], tokens: str, sizes: tuple[tuple[int, ...], 
     )
 
 
-def _alike(laws: tuple[str, ...], *sizes: tuple[int, int]) -> tuple[Rarity, ...]:
-    """Return cases of as many samples as components, with so many heads."""
+def as_many_samples(laws: tuple[str, ...], *sizes: tuple[int, int]) -> tuple[Rarity, ...]:
+    """Return cases of as many samples as components, with so many heads, from pairs of both."""
     return tuple(
         Rarity(laws, {"batch": size, "length": 3, "width": size, "heads": heads, "kv_heads": heads})
         for size, heads in sizes
@@ -54,14 +54,14 @@ _BOTH = ("architecture.vaswani", "architecture.bart")
 _DECODERS = ("architecture.gpt", "architecture.llama")
 _GPT, _LLAMA = _DECODERS[:1], _DECODERS[1:]
 ENCODER = (
-    *_of_sizes(_BERT, "tokens", _SIZES),
-    *_alike(_BERT, (2, 2), (4, 4)),
+    *of_model_sizes(_BERT, "tokens", _SIZES),
+    *as_many_samples(_BERT, (2, 2), (4, 4)),
     *_padded(_BERT, "padding", "padding_mask"),
 )
 ENCODER_DECODER = (
-    *_of_sizes(_BOTH, "target", _SIZES),
+    *of_model_sizes(_BOTH, "target", _SIZES),
     *(Rarity((law,), {"layers": 3, "batch": 1, "length": 2}) for law in _BOTH),
-    *_alike(_BOTH, (2, 2), (4, 4)),
+    *as_many_samples(_BOTH, (2, 2), (4, 4)),
     *(
         Rarity(_BOTH, {"source_length": length, "batch": 1, "length": 2, "width": 2, "heads": 1})
         for length in (9, 18, 66)
@@ -72,15 +72,15 @@ ENCODER_DECODER = (
     Rarity(_BOTH, {"length": 5, "source_length": 5}, (("target", "equal_to_source"),)),
 )
 _CAUSAL = (
-    *_of_sizes(_DECODERS, "tokens", _SIZES[:8]),
-    *_of_sizes(_LLAMA, "tokens", _GROUPED),
-    *_alike(_GPT, (2, 2), (4, 4)),
-    *_alike(_LLAMA, (4, 2)),
+    *of_model_sizes(_DECODERS, "tokens", _SIZES[:8]),
+    *of_model_sizes(_LLAMA, "tokens", _GROUPED),
+    *as_many_samples(_GPT, (2, 2), (4, 4)),
+    *as_many_samples(_LLAMA, (4, 2)),
     *(Rarity((f"architecture.{name}",), {"layers": 3, "batch": 1, "length": 2}) for name in ("gpt", "llama")),
 )
 LANGUAGE_MODEL = (
     *_CAUSAL,
-    *_of_sizes(_DECODERS, "tokens", _SIZES[8:]),
+    *of_model_sizes(_DECODERS, "tokens", _SIZES[8:]),
     *_padded(_DECODERS, "padding", "padding_mask"),
 )
 # Long prompts and long caches, in a model that is as small as can be.

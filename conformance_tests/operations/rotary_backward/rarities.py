@@ -14,6 +14,7 @@ ROTARY_BACKWARD = (
     *of_values(_VALUE, "x", "zero huge", batch=2, heads=2, length=3, width=6),
     *of_values(_VALUE, "positions", "far byte all_equal in_order falling all_zero even", batch=2, length=5, width=4),
     *(Rarity(_VALUE, {"batch": size, "length": size, "heads": 2, "width": 4}) for size in (2, 3, 5)),
+    Rarity(_VALUE, {"batch": 4, "length": 3, "heads": 2, "width": 4}),
     *(Rarity(_VALUE, {"base": base, "width": 8}, needs=frozenset({"base"})) for base in (1e6, 5e5, 1e4)),
     *(
         Rarity(_VALUE, {"rotary_dim": turned, "width": width}, needs=frozenset({"rotary_dim"}))

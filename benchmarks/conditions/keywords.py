@@ -260,6 +260,11 @@ CHOICES: Mapping[str, Mapping[str, tuple[object, ...]]] = {
     "encoder_decoder": {"config.architecture": ("vaswani", "bart"), "config.num_layers": (1, 2, 3)},
     "language_model": {"config.architecture": ("gpt", "llama"), "config.num_layers": (1, 2, 3)},
     "decode_step": {"config.architecture": ("gpt", "llama"), "config.num_layers": (1, 2, 3)},
+    "initial_weights": {
+        "config.architecture": ("gpt", "llama", "bert"),
+        "config.num_layers": (1, 2, 3),
+        "seed": (0, 1, 2, 42, 1234),
+    },
     "relative_position_bucket": {
         "bidirectional": (True, False),
         "num_buckets": (32, 64, 16, 8),

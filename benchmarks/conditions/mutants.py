@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any
@@ -66,6 +66,8 @@ def wrong(result: Any) -> Any:
         return 1.5 * result + 0.5
     if isinstance(result, SimpleNamespace):
         return SimpleNamespace(**{name: wrong(member) for name, member in vars(result).items()})
+    if is_dataclass(result) and not isinstance(result, type):
+        return replace(result, **{field.name: wrong(getattr(result, field.name)) for field in fields(result)})
     if not isinstance(result, np.ndarray | np.generic):
         return result
     array = np.asarray(result)

@@ -40,6 +40,7 @@ def test_no_two_conditions_of_an_operation_have_one_name(benchmark: ModuleType) 
         ("causal_mask", "S > L"),
         ("gelu", "every call after the first"),
         ("silu", "float64"),
+        ("initial_weights", "config.num_layers 2, seed 0"),
     ),
 )
 def test_what_is_drawn_is_killed(benchmark: ModuleType, operation: str, name: str) -> None:

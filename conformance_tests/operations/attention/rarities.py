@@ -109,6 +109,8 @@ _WINDOWS = tuple(
     )
 )
 _SOFTCAPS = tuple(Rarity(_SOFTCAP, {"softcap": cap}, needs=frozenset({"softcap"})) for cap in (30.0, 50.0, 0.25))
+# Forwards it has a law of its own.
+_NO_SOFTCAP = Rarity(_SOFTCAP, {"softcap": 0.0}, needs=frozenset({"softcap"}))
 _SINK_VALUES = of_values(_SINKS, "sinks", "zero hundred half negative positive", frozenset({"sinks"}), sinks=True)
 
 _OPTIONAL = (*_WINDOWS, *_SOFTCAPS, *_SINK_VALUES)
@@ -151,7 +153,7 @@ def _of_gradients() -> tuple[Rarity, ...]:
 
 def _in_gradients(laws: tuple[str, ...], *others: Rarity) -> tuple[Rarity, ...]:
     """Return the rarities of weights, and others, as those of gradients, of which `laws` say the values."""
-    softcaps = (replace(one, laws=("softcap.slope",)) for one in _SOFTCAPS)
+    softcaps = (replace(one, laws=("softcap.slope",)) for one in (*_SOFTCAPS, _NO_SOFTCAP))
     every = (*_WEIGHTS, *others, *_WINDOWS, *softcaps, *_SINK_VALUES, _NO_KEYS)
     return tuple(replace(one, laws=laws) if one.laws == _PLAIN else one for one in every)
 

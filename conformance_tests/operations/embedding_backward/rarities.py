@@ -15,5 +15,5 @@ EMBEDDINGS_BACKWARD = (
         for size in (129, 257, 1001, 32770, 65540)
     ),
     *of_values(_VALUE, "grad_output", f"{ANY_VALUES} huge whole", batch=2, length=4, vocabulary=5, width=3),
-    *of_values(_VALUE, "table", "zero huge", batch=2, length=4, vocabulary=5, width=3),
+    *of_values(_VALUE, "table", "minus_zero subnormal zero small huge", batch=2, length=4, vocabulary=5, width=3),
 )

@@ -25,6 +25,7 @@ _SIZES = (
 _GROUPED = ((2, 24, 12, 3, 5, 1, 5), (2, 16, 8, 1, 5, 1, 5))
 _STACKED: dict[str, Any] = {"layers": 2, "batch": 2, "length": 4, "width": 4, "heads": 2, "kv_heads": 2}
 
+_THREE: dict[str, Any] = {"layers": 3, "batch": 1, "length": 2, "width": 2, "heads": 1, "kv_heads": 1}
 _SHORT: dict[str, Any] = {"layers": 1, "batch": 1, "length": 2, "width": 2, "heads": 1, "kv_heads": 1}
 
 
@@ -66,6 +67,11 @@ ENCODER_DECODER = (
         Rarity(_LAWS, {**_SHORT, "architecture": name, "source_length": length})
         for name, length in (("vaswani", 9), ("bart", 18), ("vaswani", 66))
     ),
+    *(Rarity(_LAWS, {**_THREE, "architecture": name, "source_length": 3}) for name in ("vaswani", "bart")),
+    *(
+        Rarity(_LAWS, {**_SHORT, "architecture": name, "length": 5, "source_length": 5}, (("target", f"{how}_source"),))
+        for name, how in (("vaswani", "same_as"), ("bart", "equal_to"))
+    ),
     *(
         Rarity((law,), {**_SHORT, "batch": 2, "length": 1, "width": 4, "source_length": 2, "architecture": name})
         for name, law in zip(("vaswani", "bart"), _LAWS, strict=True)
@@ -75,6 +81,7 @@ LANGUAGE_MODEL = (
     *_stacked("gpt"),
     *_stacked("llama", width=8, kv_heads=1),
     *_stacked("llama", width=16, heads=4, layers=1, length=5),
+    *(Rarity(_LAWS, {**_THREE, "architecture": name}) for name in ("gpt", "llama")),
     *_padded("gpt", "padding", "padding_mask"),
     *_gradients("llama", kv_heads=1),
     *_sized("gpt", "llama"),

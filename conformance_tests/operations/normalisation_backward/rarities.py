@@ -22,5 +22,6 @@ RMS_NORM = _of(_OF_RMS_NORM)
 LAYER_NORM = (
     *_of(_OF_LAYER_NORM),
     *of_values(_OF_LAYER_NORM, "beta", f"{GAINS} large hundred", batch=2, rows=2, width=6),
+    Rarity(_OF_LAYER_NORM, {"batch": 2, "rows": 2, "width": 6}, (("gamma", "same_as_beta"),)),
     Rarity(_OF_LAYER_NORM, {"batch": 2, "rows": 2, "width": 1}),
 )

@@ -11,7 +11,7 @@ ROTARY_BACKWARD = (
     *of_sizes(_VALUE, "width", (32, 40, 64, 80, 96, 128, 256), batch=1, heads=1, length=3),
     *of_sizes(_VALUE, "length", (24, 65, 129, 520), batch=1, heads=1, width=4, furthest=600),
     *of_values(_VALUE, "grad_output", f"{ANY_VALUES} huge some_zero whole", batch=2, heads=2, length=3, width=6),
-    *of_values(_VALUE, "x", "zero huge", batch=2, heads=2, length=3, width=6),
+    *of_values(_VALUE, "x", "minus_zero subnormal zero small constant huge", batch=2, heads=2, length=3, width=6),
     *of_values(_VALUE, "positions", "far byte all_equal in_order falling all_zero even", batch=2, length=5, width=4),
     *(Rarity(_VALUE, {"batch": size, "length": size, "heads": 2, "width": 4}) for size in (2, 3, 5)),
     Rarity(_VALUE, {"batch": 4, "length": 3, "heads": 2, "width": 4}),

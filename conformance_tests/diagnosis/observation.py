@@ -189,7 +189,7 @@ def observed(subject: Subject, inputs: Inputs, base: Point, *, strided: bool = F
     value = subject.conventions.get("empty_row")
     judges_all = any(
         decision.convention == "empty_row" and value in {option.name for option in decision.options}
-        for decision in base.family.decisions
+        for decision in base.family.all_decisions.values()
     )
     judged = np.ones(output.shape, dtype=bool) if judges_all else np.broadcast_to(expected.judged, output.shape)
     rounding = max(_largest(bound) for bound in bounds)

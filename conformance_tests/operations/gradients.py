@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from veriformer.conformance_tests.core.inputs import Inputs, SampledInputs, Shape
-from veriformer.conformance_tests.core.trial import Bound, Trial
+from veriformer.conformance_tests.core.trial import Bound, NotOffered, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.case import BatchableCase
@@ -174,3 +174,19 @@ def rows_sum_to_zero(trial: Trial[GradientInputs]) -> Verdict:
     """The one gradient sums to zero along its last axis: a shift of that changes nothing."""
     sums = trial.output(trial.inputs).sum(axis=-1)
     return compare(np.zeros(sums.shape), sums, trial.allowed(trial.inputs).sum(axis=-1))
+
+
+def agrees_at_empty_rows(trial: Trial[Inputs], inputs: Inputs, empty: Array) -> Verdict:
+    """Judge all gradients, those too that rows without a visible key reach; `empty` says which rows these are.
+
+    NotOffered where such a row has another output than zero.
+    """
+    if trial.conventions["empty_row"] != "zeros" and empty.any():
+        raise NotOffered("the output of a query that sees no key is not zero; its gradients are not compared")
+    expected, output = trial.expected(inputs), trial.output(inputs)
+    return trial.within_bounds(
+        lambda bound: worst(
+            compare(part(expected.value), part(output), part(bound(inputs)), None, name)
+            for name, part in parts_of(inputs).items()
+        )
+    )

@@ -175,6 +175,16 @@ MASK_VALUE = Property(
     features=("mask",),
     conventions=("mask_polarity",),
 )
+EMPTY_ROW = Property(
+    key="mask.empty_row",
+    statement="A query whose heads are zero because they see no key sends no gradient back through them.",
+    formula="empty_row zeros, no visible j: dQ[i] = 0, and dK, dV and the gradients of all matrices are those without "
+    "row i",
+    source="docs/interface.md: gradients at an empty row are zero where its value is, else not compared",
+    reason="the heads of such a row are a convention, and constants have no gradient",
+    features=("mask",),
+    conventions=("mask_polarity", "empty_row"),
+)
 UNSEEN = Property(
     key="mask.masked_keys",
     statement="A position of the context that no query may see has no gradient.",
@@ -212,6 +222,7 @@ _OF_BOTH = (
     EQUAL_SHARES,
     VALUES_ALONG,
     MASK_VALUE,
+    EMPTY_ROW,
     SAMPLES,
     ADDITIVE,
     *EVERY_BACKWARD_PASS,

@@ -154,7 +154,7 @@ def empty_row(asking: Asking) -> Answer:
     if not asking.has("mask"):
         return asking.unasked("mask")
     inputs = asking.attention(3, 4, mask="empty_rows", mask_shape="lengths")
-    if asking.operation in BACKWARD:
+    if OPERATIONS[asking.operation].forward:
         return _empty_row_of_gradients(asking, inputs)
     return asking.compared([inputs], empty_rows=True)
 
@@ -163,8 +163,9 @@ def _empty_row_of_gradients(asking: Asking, inputs: Inputs) -> Answer:
     """Return what the output of a query without a visible key is, or may be by the gradients that it reaches."""
     forward = OPERATIONS[asking.operation].forward
     # Grouped queries have empty rows like any other attention, so that the plain operation answers for them too.
-    name = forward if asking.subject.implementation.declares(forward) else FORWARD
-    if asking.subject.implementation.declares(name):
+    names = (forward, FORWARD) if asking.operation in BACKWARD else (forward,)
+    name = next((name for name in names if asking.subject.implementation.declares(name)), None)
+    if name is not None:
         findings = asking.examine(asking.subject.implementation, OPERATIONS[name]).findings
         of_forward = next(finding for finding in findings if finding.convention == "empty_row")
         fits = of_forward.standing or (of_forward.value,)

@@ -12,8 +12,14 @@ from veriformer.conformance_tests.core.trial import Bound, Trial
 from veriformer.conformance_tests.core.verdict import Verdict, compare
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
-from veriformer.conformance_tests.operations.attention.case import MASK_SHAPES_OF_ONE_HEAD, AttentionSpace
-from veriformer.conformance_tests.operations.gradients import added_up, equal, linear, without_grad_output
+from veriformer.conformance_tests.operations.attention.case import MASK_SHAPES_OF_ONE_HEAD, AttentionSpace, MaskShape
+from veriformer.conformance_tests.operations.gradients import (
+    added_up,
+    agrees_at_empty_rows,
+    equal,
+    linear,
+    without_grad_output,
+)
 from veriformer.conformance_tests.operations.multi_head_backward.inputs import (
     MultiHeadBackwardInputs,
     SingleHeadBackwardInputs,
@@ -32,6 +38,11 @@ _MANY = AttentionSpace(mask="sometimes", causal="sometimes", least_keys=2)
 # Each operation with the space of its cases.
 _BOTH = ((_ONE, _SINGLE), (_MANY, _MULTI))
 
+
+def _with_empty_rows(space: AttentionSpace, *shapes: MaskShape) -> AttentionSpace:
+    return replace(space, mask="always", causal="never", mask_kinds=("empty_rows",), mask_shapes=shapes)
+
+
 for _space, _operations in _BOTH:
     for _name in ("grad_x", "grad_w_q", "grad_w_k", "grad_w_v"):
         judges(_name, space=_space, operations=_operations)(agrees_in(_name))
@@ -43,6 +54,13 @@ for _name in ("grad_context", "grad_w_o"):
 judges("grad_biases", space=replace(_MANY, biases="always"), operations=_MULTI)(
     agrees_in("grad_b_q", "grad_b_v", "grad_b_o")
 )
+
+
+@judges("mask.empty_row", space=_with_empty_rows(_ONE, "full", "lengths"), operations=_SINGLE)
+@judges("mask.empty_row", space=_with_empty_rows(_MANY, "full", "lengths", "shared_by_heads"), operations=_MULTI)
+def empty_row(trial: AnyTrial) -> Verdict:
+    """A query without a visible key sends no gradient back through its heads, where these are zero."""
+    return agrees_at_empty_rows(trial, trial.inputs, trial.inputs.empty_rows(trial.conventions))
 
 
 @judges("b_k.no_gradient", space=replace(_MANY, biases="always"), operations=_MULTI)

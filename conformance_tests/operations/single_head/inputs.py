@@ -113,6 +113,10 @@ class OneHeadInputs(Inputs):
         """Which positions no position may see, (B, L)."""
         return np.asarray(~self.visible.any(axis=1))
 
+    def empty_rows(self, _: Conventions) -> Array:
+        """Return which positions may see no position, (B, L)."""
+        return np.asarray(~self.visible.any(axis=-1))
+
     def with_tokens_replaced(self, where: Array, content: float) -> Self:
         """Return a sequence with other content at `where` (B, L)."""
         return replace(self, x=np.where(where[..., None], content, self.x))

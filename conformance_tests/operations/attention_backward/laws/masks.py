@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.core.law import judges
-from veriformer.conformance_tests.core.trial import NotOffered, Trial
-from veriformer.conformance_tests.core.verdict import Verdict, compare
+from veriformer.conformance_tests.core.trial import Trial
+from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.laws.causality import with_padding as forward_with_padding
 from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, LogitsBackwardInputs
-from veriformer.conformance_tests.operations.gradients import equal
-from veriformer.conformance_tests.operations.parts import agrees, parts_of, worst
+from veriformer.conformance_tests.operations.gradients import agrees_at_empty_rows, equal
+from veriformer.conformance_tests.operations.parts import agrees, worst
 
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes")
 _CAUSAL = AttentionSpace(causal="always", least_queries=2, least_keys=2)
@@ -87,7 +87,7 @@ def broadcast(trial: Trial[LogitsBackwardInputs]) -> Verdict:
 def empty_row(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     """A query without a visible key has no gradient and adds to none, where its output is zero."""
     inputs = trial.inputs
-    return _agrees_at_empty_rows(trial, inputs)
+    return agrees_at_empty_rows(trial, inputs, inputs.empty_rows(trial.conventions))
 
 
 @judges("causal.empty_row", space=replace(_CAUSAL, least_keys=1), operations=BACKWARD)
@@ -96,19 +96,7 @@ def causal_empty_row(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     inputs = trial.inputs
     # Fewer keys than queries, so that there is such a row; aligned to the first key the flag empties none.
     inputs = inputs.take_keys(np.arange(min(inputs.key_length, inputs.query_length - 1)))
-    return _agrees_at_empty_rows(trial, inputs)
-
-
-def _agrees_at_empty_rows(trial: Trial[LogitsBackwardInputs], inputs: LogitsBackwardInputs) -> Verdict:
-    if trial.conventions["empty_row"] != "zeros" and inputs.empty_rows(trial.conventions).any():
-        raise NotOffered("the output of a query that sees no key is not zero; its gradients are not compared")
-    expected, output = trial.expected(inputs), trial.output(inputs)
-    return trial.within_bounds(
-        lambda bound: worst(
-            compare(part(expected.value), part(output), part(bound(inputs)), None, name)
-            for name, part in parts_of(inputs).items()
-        )
-    )
+    return agrees_at_empty_rows(trial, inputs, inputs.empty_rows(trial.conventions))
 
 
 @judges(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -14,27 +15,52 @@ from veriformer.adapters.signatures import keyword_names
 from veriformer.adapters.weights import arrays_in, converted
 from veriformer.spec.operations import OPERATIONS, Operation
 
+_DERIVED = object()
+
+
+@dataclass(frozen=True)
+class _NamedLast:
+    """A forward pass whose last positional arguments are some of its keywords; else it is what it was."""
+
+    forward: Callable[..., Any]
+    names: tuple[str, ...]
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        count = len(arguments) - len(self.names)
+        named = dict(zip(self.names, arguments[count:], strict=True))
+        return self.forward(*arguments[:count], **named, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        # What is compiled has attributes that tell; those of Python's own are this object's.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.forward, name)
+
 
 class DerivedBackward:
     """A backward pass by automatic differentiation of a forward pass; its features are the forward pass's.
 
-    It is called with the forward pass's positional arguments, then the gradient of each result, then keywords.
+    It is called with the forward pass's positional arguments, then the gradient of each result, then keywords, of which
+    some may be differentiated.
     """
 
     def __init__(self, operation: str, forward: Callable[..., Any], framework: ArrayFramework) -> None:
-        self._forward = forward
-        self._framework = framework
         specification = OPERATIONS[operation]
+        self._named = named_gradients(specification)
+        self._forward = _NamedLast(forward, self._named) if self._named else forward
+        self._framework = framework
         self._cotangents = len(specification.cotangents)
         self._returns_several = specification.returns_several_arrays
         self._has_records = bool(specification.records)
-        places = {name: place for place, name in enumerate(specification.positional)}
+        inputs = (name for name in specification.positional if name not in specification.cotangents)
+        places = {name: place for place, name in enumerate((*inputs, *self._named))}
         self._differentiated = tuple(places[name] for name in specification.differentiated)
         self.__signature__ = _signature(specification, keyword_names(forward))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Return the gradients of ⟨last arguments, forward(*other arguments)⟩ by the differentiated arguments."""
         inputs, cotangents = arguments[: -self._cotangents], arguments[-self._cotangents :]
+        inputs += tuple(keywords.pop(name) for name in self._named)
         forward = partial(self._forward, **keywords)
         if self._has_records:
             found = self._by_records(forward, inputs, cotangents)
@@ -63,6 +89,11 @@ class DerivedBackward:
         return tuple(filled(gradients).values())
 
 
+def named_gradients(operation: Operation) -> tuple[str, ...]:
+    """Return the keywords whose gradients a backward pass returns."""
+    return tuple(name for name in operation.differentiated if name not in operation.positional)
+
+
 def _signature(operation: Operation, keywords: Container[str]) -> inspect.Signature:
     """Return the signature of a backward pass: that of its record, with the keywords that the forward pass has."""
     required, optional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
@@ -80,12 +111,17 @@ def with_derived(operations: Callables, found: object, framework: ArrayFramework
     """Return the operations with those derived from them by differentiation, in the catalogue's order.
 
     Nothing is derived if the framework does not differentiate, or if `found` has the operation itself; an attribute
-    that is None prevents the derivation.
+    that is None prevents the derivation. The backward pass of an operation stands for the gradients of its keywords
+    too: where it is None, nothing differentiates that operation.
     """
     derived: dict[str, Callable[..., Any]] = {
         backward.name: DerivedBackward(backward.name, operations[backward.forward], framework)
         for backward in OPERATIONS.values()
-        if framework.differentiates and backward.forward in operations and not hasattr(found, backward.name)
+        if framework.differentiates
+        and backward.forward in operations
+        and not hasattr(found, backward.name)
+        and set(named_gradients(backward)) <= keyword_names(operations[backward.forward])
+        and getattr(found, f"{backward.forward}_backward", _DERIVED) is not None
     }
     together = {**operations, **derived}
     return MappingProxyType({name: together[name] for name in OPERATIONS if name in together})

@@ -6,6 +6,7 @@ where a query may attend.
 from veriformer.reference.activations import activate, gelu, relu, silu
 from veriformer.reference.activations_backward import activate_backward, gelu_backward, silu_backward
 from veriformer.reference.adamw import adamw_step
+from veriformer.reference.additions_backward import attention_bias_backward, attention_sinks_backward
 from veriformer.reference.attention import (
     attention_logits,
     attention_weights,
@@ -93,8 +94,10 @@ __all__ = [
     "adamw_step",
     "alibi_bias",
     "alibi_slopes",
+    "attention_bias_backward",
     "attention_logits",
     "attention_over_part",
+    "attention_sinks_backward",
     "attention_weights",
     "attention_weights_backward",
     "bias_inputs",

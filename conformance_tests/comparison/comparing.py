@@ -141,7 +141,11 @@ class _Comparing:
         reason = self._incomparable(operation.name)
         if reason:
             return replace(nothing, reason=reason)
-        pair = self._told(Pair(examine(self.first, operation), examine(self.second, operation)))
+        pair = Pair(examine(self.first, operation), examine(self.second, operation))
+        reason = pair.first.lacking or pair.second.lacking
+        if reason:
+            return replace(nothing, reason=reason)
+        pair = self._told(pair)
         for implementation in self.both:
             implementation.forgive(operation.name)
         mine, theirs = (self._refusing(profile, self._limits(pair)) for profile in (pair.first, pair.second))

@@ -13,7 +13,9 @@ from veriformer.conformance_tests.conventions.asking import ATTENTION, Asking
 from veriformer.conformance_tests.conventions.profile import Finding, Profile, finding_of
 from veriformer.conformance_tests.conventions.questions import answer
 from veriformer.conformance_tests.core.subject import Subject, standard_conventions
-from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, WITH_VALUES
+from veriformer.conformance_tests.operations.attention.case import ADDITIONS
+from veriformer.conformance_tests.operations.attention_backward.inputs import ASKED, ASKED_WITH_VALUES
+from veriformer.conformance_tests.operations.suites import suite_of
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS, Operation
 
@@ -28,8 +30,9 @@ def examine(implementation: Implementation, operation: Operation) -> Profile:
     asking = Asking.of(Subject(implementation, operation, standard_conventions()), examine)
     findings = tuple(_found(asking, name) for name in operation.conventions)
     equal_widths, refuses = _needs_equal_widths(asking), _refuses_bias_with_mask(asking)
+    lacking = suite_of(operation.name).lacking(asking.subject)
     asking.subject.calls.clear()
-    return Profile(asking.subject, findings, equal_widths, refuses, asking.fixed)
+    return Profile(asking.subject, findings, equal_widths, refuses, asking.fixed, lacking)
 
 
 def _as_derived(operation: Operation, profile: Profile) -> Profile:
@@ -39,8 +42,9 @@ def _as_derived(operation: Operation, profile: Profile) -> Profile:
     asking = Asking.of(subject, examine)
     findings = (_found(asking, f.convention) if f.convention == "numerics" else f for f in of_both)
     its = tuple(replace(finding, operation=operation.name) for finding in findings)
+    lacking = suite_of(operation.name).lacking(subject)
     subject.calls.clear()
-    return replace(profile, subject=subject, findings=its)
+    return replace(profile, subject=subject, findings=its, lacking=lacking)
 
 
 def _found(asking: Asking, convention: str) -> Finding:
@@ -58,7 +62,7 @@ def _found(asking: Asking, convention: str) -> Finding:
 
 def _needs_equal_widths(asking: Asking) -> bool:
     """Return whether the operation works only with values as wide as keys (declared, or found by trying)."""
-    if asking.operation not in (*ATTENTION, *WITH_VALUES) or asking.operation == "attention_weights":
+    if asking.operation not in (*ATTENTION, *ASKED_WITH_VALUES) or asking.operation == "attention_weights":
         return False
     if asking.subject.implementation.limited(asking.operation, "value_width"):
         return True
@@ -68,8 +72,12 @@ def _needs_equal_widths(asking: Asking) -> bool:
 
 def _refuses_bias_with_mask(asking: Asking) -> bool:
     """Return whether the operation takes a mask and takes a bias but not both, which the interface allows."""
-    if asking.operation not in (*ATTENTION, *BACKWARD) or not asking.has("mask", "bias"):
+    has_bias = asking.has("bias") or ADDITIONS.get(asking.operation) == "bias"
+    if asking.operation not in (*ATTENTION, *ASKED) or not asking.has("mask") or not has_bias:
         return False
     alone = (asking.attention(3, 4, mask="padding"), asking.attention(3, 4, bias=True))
     both = asking.attention(3, 4, mask="padding", bias=True)
+    if not asking.has("bias"):
+        # Every call has one.
+        return asking.result(both) is None and asking.result(asking.attention(3, 4)) is not None
     return asking.result(both) is None and all(asking.result(inputs) is not None for inputs in alone)

@@ -35,13 +35,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Profile:
-    """What was found out about an operation before its laws are tried."""
+    """What was found out about an operation before its laws are tried.
+
+    `lacking` says why it is not offered although the implementation has it, and is empty if it is.
+    """
 
     subject: Subject
     findings: tuple[Finding, ...]
     equal_widths: bool
     refuses_bias_beside_mask: bool
     fixed: Fixed = field(default_factory=Fixed)
+    lacking: str = ""
 
 
 def values_standing(convention: str, fits: Iterable[str]) -> tuple[str, ...]:

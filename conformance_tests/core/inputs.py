@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from veriformer.adapters.sequences import Step
 from veriformer.conformance_tests.core.expected import Conventions, Expected
@@ -82,7 +82,9 @@ class Inputs(ABC):
 
 
 class SampledInputs(Inputs):
-    """Inputs of several samples, each a case of its own."""
+    """Inputs of several samples, each a case of its own unless the result adds them up: `adds_samples`."""
+
+    adds_samples: ClassVar[bool] = False
 
     @abstractmethod
     def take_samples(self, index: Array) -> Self:

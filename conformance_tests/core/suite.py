@@ -16,6 +16,7 @@ from veriformer.conformance_tests.drawing.values import stored
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.core.inputs import Inputs
+    from veriformer.conformance_tests.core.subject import Subject
     from veriformer.conformance_tests.variants import Family
 
 SpaceT = TypeVar("SpaceT", bound=Space)
@@ -40,6 +41,10 @@ def _no_more(_: SpaceT, __: Limits) -> list[Any]:
     return []
 
 
+def _nothing_lacking(_: Subject) -> str:
+    return ""
+
+
 def _as_it_is(case: CaseT, _: str, __: Limits) -> CaseT:
     return case
 
@@ -54,6 +59,7 @@ class Suite(Generic[SpaceT, CaseT, InputsT]):
     `weight` is the time of a law, in milliseconds of `veriformer check numpy`: long ones start first, and no verdict
     depends on it. `further` returns cases that a law of that space is tried on, whatever is drawn. `ordinary` is a case
     without anything rare, which `rarities` change. `suited` adapts it to a law, by its key, and an implementation.
+    `lacking` returns why an implementation that has the operation does not offer it all the same, empty if it does.
     `variants` locates the formula with its decisions: the module, imported when needed,
     and the name in it.
     """
@@ -69,6 +75,7 @@ class Suite(Generic[SpaceT, CaseT, InputsT]):
     given: Callable[[str, Mapping[str, Any]], InputsT] | None = None
     suited: Callable[[CaseT, str, Limits], CaseT] = _as_it_is
     further: Callable[[SpaceT, Limits], list[CaseT]] = _no_more
+    lacking: Callable[[Subject], str] = _nothing_lacking
 
     def given_inputs(self, dtype: str, arguments: Mapping[str, Any]) -> InputsT:
         """Return inputs made from given arguments: floats become arrays of values that the dtype can hold.

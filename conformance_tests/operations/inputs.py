@@ -25,4 +25,4 @@ def draw_inputs(operation: str, case: AnyCase) -> Inputs:
 def has_samples(operation: str) -> bool:
     """Return whether the samples of a call are cases of their own, of which a call may carry many."""
     kind = suite_of(operation).inputs
-    return isinstance(kind, type) and issubclass(kind, SampledInputs)
+    return isinstance(kind, type) and issubclass(kind, SampledInputs) and not kind.adds_samples

@@ -9,7 +9,7 @@ from typing import Any
 from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.rarity import RareCase, Rarity
-from veriformer.conformance_tests.operations.attention.case import PROJECTED
+from veriformer.conformance_tests.operations.attention.case import ADDITIONS, PROJECTED
 from veriformer.conformance_tests.operations.suites import suite_of
 
 __all__ = ["RareCase", "Rarity", "every_rare_case", "rare_cases"]
@@ -62,11 +62,13 @@ def _is_of_an_architecture_offered(key: str, limits: Limits) -> bool:
 def _is_offered(rarity: Rarity, limits: Limits) -> bool:
     """Return whether an implementation offers the features of a rarity, and the tier includes it."""
     wanted = rarity.fields
+    given = {*wanted, ADDITIONS.get(limits.operation, "")}
     return (
         rarity.reach <= limits.reach
         and rarity.needs <= limits.features
         and not (limits.equal_widths and wanted.get("value_width") is not None)
-        and not (limits.causal_excludes_mask and {"mask", "is_causal"} <= set(wanted))
+        and not (limits.causal_excludes_mask and "is_causal" in given and given & {"mask", "bias"})
+        and not (limits.bias_excludes_mask and {"mask", "bias"} <= given)
         and not (wanted.get("kv_heads", 0) != wanted.get("heads", 0) and _needs_kv_heads(limits))
         and wanted.get("architecture", "") in ("", *limits.architectures)
         and (limits.left_padding or wanted.get("padding") != "left")

@@ -51,13 +51,27 @@ def of_matrix(x: Estimate, gradient: Estimate, precision: Precision) -> Estimate
 
 def of_bias(gradient: Estimate, precision: Precision) -> Estimate:
     """Return Σ dy over all vectors, the gradient of b in y = x W + b."""
-    rows = _rows(gradient)
-    carried = rows.error.sum(axis=0)
-    largest = np.abs(rows.value).sum(axis=0) + carried
-    terms = len(rows.value)
-    return _summed(
-        rows.value.sum(axis=0), largest, carried, math.expm1(precision.stored_sums(terms - 1)), terms, precision
-    )
+    return summed_to(gradient.value.shape[-1:], gradient, precision)
+
+
+def summed_to(shape: tuple[int, ...], gradient: Estimate, precision: Precision) -> Estimate:
+    """Return the gradient of an array of this shape that was broadcast: a sum over the axes that it lacks or has once.
+
+    Where nothing is added up, nothing is rounded.
+    """
+    lengths = (1,) * (gradient.value.ndim - len(shape)) + shape
+    shared = tuple(axis for axis, length in enumerate(lengths) if length == 1)
+    terms = math.prod(gradient.value.shape[axis] for axis in shared)
+
+    def added(array: Array) -> Array:
+        return np.asarray(array.sum(axis=shared, keepdims=True).reshape(shape))
+
+    carried = added(gradient.error)
+    if terms == 1:
+        return Estimate(added(gradient.value), carried)
+    largest = added(np.abs(gradient.value)) + carried
+    rounding = math.expm1(precision.stored_sums(terms - 1))
+    return _summed(added(gradient.value), largest, carried, rounding, terms, precision)
 
 
 def _rows(one: Estimate) -> Estimate:

@@ -8,7 +8,7 @@ from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.model_declarations import BlackBox
 from veriformer.conformance_tests.conventions.profile import Profile
 from veriformer.conformance_tests.core.law import Law
-from veriformer.conformance_tests.operations.attention.case import AttentionSpace
+from veriformer.conformance_tests.operations.attention.case import ADDITIONS, AttentionSpace
 from veriformer.conformance_tests.operations.black_box.cases import BoxSpace
 from veriformer.conformance_tests.operations.models.cases import ModelSpace
 
@@ -57,13 +57,17 @@ def _no_architecture(implementation: Implementation, operation: str, space: Mode
 def not_offered(law: Law, profile: Profile) -> str:
     """Return what the operation does not offer, by its conventions or declared limitations; empty if nothing."""
     space = law.space
-    if not isinstance(space, AttentionSpace):
-        return ""
+    if profile.lacking or not isinstance(space, AttentionSpace):
+        return profile.lacking
     name = law.statement.operation.name
+    with_bias = space.bias == "always" or ADDITIONS.get(name) == "bias"
+    conventions = profile.subject.conventions
+    if with_bias and space.causal == "always" and conventions.get("causal_with_mask") == "rejects":
+        return f"{name} refuses a bias together with the causal flag"
     if space.widths == "unequal" and profile.subject.implementation.limited(name, "value_width"):
         return f"{name} declares that values are as wide as keys"
     if law.statement.claim.key == "biases" and profile.fixed.choices.offered.get("biases") == (False,):
         return f"{name} has no biases"
-    if (space.mask, space.bias) == ("always", "always") and profile.refuses_bias_beside_mask:
+    if space.mask == "always" and with_bias and profile.refuses_bias_beside_mask:
         return f"{name} refuses a bias together with a mask"
     return ""

@@ -30,6 +30,7 @@ READING_ORDER = {
         "matrices_backward",
         "lookup",
         "attention_backward",
+        "additions_backward",
         "initialisation",
         "dropout",
         "clipping",

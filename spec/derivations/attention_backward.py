@@ -387,6 +387,7 @@ DERIVATION = Derivation(
         "masking",
         "grouped_query",
         "merging_backward",
+        "additions_backward",
     ),
     symbols=(
         Meaning((L, S), "how many queries and how many keys there are; with two indices, S is a logit"),

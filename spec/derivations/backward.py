@@ -135,6 +135,7 @@ DERIVATION = Derivation(
         "matrices_backward",
         "lookup",
         "attention_backward",
+        "additions_backward",
     ),
     symbols=(
         Meaning((inputs, hidden, outputs), "how many inputs, inner values and outputs there are"),

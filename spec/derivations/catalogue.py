@@ -42,6 +42,7 @@ _TITLES = {
     "matrices_backward": "The gradients of matrices, and of networks that are made of them",
     "lookup": "The gradient of a table of vectors is a sum over the places of each token",
     "attention_backward": "The gradients of attention by queries, keys and values",
+    "additions_backward": "The gradients of attention by a bias and by a sink",
     "merging_backward": "The gradients of merging two parts of an attention",
     "residual": "Residual connections: pre-norm keeps the identity, post-norm does not",
     "decoding_cache": "Decoding with a cache gives what the full pass gives",

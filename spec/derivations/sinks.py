@@ -127,6 +127,7 @@ DERIVATION = Derivation(
     see_also=(
         "windows",
         "online_softmax",
+        "additions_backward",
     ),
     symbols=(
         Meaning((S,), "how many keys there are"),

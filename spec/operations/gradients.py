@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from veriformer.spec.operations.operation import Operation, Parameter
 
@@ -15,6 +16,7 @@ def backward_of(
     summary: str,
     formula: str,
     source: str,
+    name: str = "",
     prefix: str = "",
     features: Sequence[str] | None = None,
     conventions: tuple[str, ...] | None = None,
@@ -23,17 +25,18 @@ def backward_of(
 
     It takes what the forward pass takes, with the gradient of its result, `grad_output`, behind the last positional
     argument, or with those of its results, by their names: `grad_output, grad_lse`. It returns an array, or a tuple, of
-    the shapes of `differentiated`; the gradients of weights are a record of their names. `features` are the optional
-    keywords that it has, if not all, and `conventions` those that bear on it, if not all.
+    the shapes of `differentiated`; the gradients of weights are a record of their names. An optional keyword of the
+    forward pass whose gradient it returns is a required one. `features` are the optional keywords that it has, if not
+    all, and `conventions` those that bear on it, if not all.
     """
     cotangents = _cotangents(forward)
-    required = [parameter for parameter in forward.parameters if parameter.requirement != "feature"]
-    optional = forward.features if features is None else features
+    required = [_required(one) for one in forward.parameters if one.name in differentiated or one.is_required]
+    optional = [one for one in (forward.features if features is None else features) if one not in differentiated]
     result = ", ".join(_shape(forward.parameter(name)) for name in differentiated)
     gradients = tuple(f"grad_{name}" for name in differentiated)
     records = tuple((f"grad_{name}", name) for name in differentiated if forward.parameter(name).kind == "weights")
     return Operation(
-        name=f"{forward.name}_backward",
+        name=name or f"{forward.name}_backward",
         prefix=prefix or f"{forward.prefix}_backward",
         summary=summary,
         parameters=(
@@ -65,6 +68,10 @@ def _cotangents(forward: Operation) -> tuple[Parameter, ...]:
         Parameter(f"grad_{name}", shape, "float", "positional", f"the loss's gradient by the {name}")
         for name, shape in zip(names, shapes, strict=True)
     )
+
+
+def _required(parameter: Parameter) -> Parameter:
+    return parameter if parameter.is_required else replace(parameter, requirement="keyword")
 
 
 def _shape(parameter: Parameter) -> str:

@@ -28,6 +28,11 @@ class Parameter:
     meaning: str
 
     @property
+    def is_required(self) -> bool:
+        """Whether every call passes it."""
+        return self.requirement != "feature"
+
+    @property
     def is_laid_out(self) -> bool:
         """Whether the layout orders its axes: those of vectors, one for each head and position.
 

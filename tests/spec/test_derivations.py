@@ -51,6 +51,7 @@ EXPECTED = {
     "lookup",
     "attention_backward",
     "merging_backward",
+    "additions_backward",
     "residual",
     "decoding_cache",
     "rounding_of_sums",

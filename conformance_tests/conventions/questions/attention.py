@@ -12,7 +12,7 @@ from veriformer.conformance_tests.conventions.evidence import Evidence, keys_wor
 from veriformer.conformance_tests.core.expected import Conventions
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD
+from veriformer.conformance_tests.operations.attention_backward.inputs import ASKED
 from veriformer.conformance_tests.operations.masks.inputs import CausalMaskInputs
 from veriformer.spec.operations import OPERATIONS
 
@@ -53,7 +53,7 @@ def causal_alignment(asking: Asking) -> Answer:
         return asking.compared(CausalMaskInputs(*pair) for pair in lengths)
     if not asking.has("is_causal") and not asking.has("window"):
         return asking.unasked("is_causal", "window")
-    if asking.operation in BACKWARD:
+    if asking.operation in ASKED:
         return asking.compared(asking.attention(*pair, is_causal=True) for pair in lengths)
     # Without limit to the left, a window of nothing to the right is the causal flag.
     causal: dict[str, Any] = {"is_causal": True} if asking.has("is_causal") else {"window": (None, 0)}
@@ -163,7 +163,7 @@ def _empty_row_of_gradients(asking: Asking, inputs: Inputs) -> Answer:
     """Return what the output of a query without a visible key is, or may be by the gradients that it reaches."""
     forward = OPERATIONS[asking.operation].forward
     # Grouped queries have empty rows like any other attention, so that the plain operation answers for them too.
-    names = (forward, FORWARD) if asking.operation in BACKWARD else (forward,)
+    names = (forward, FORWARD) if asking.operation in ASKED else (forward,)
     name = next((name for name in names if asking.subject.implementation.declares(name)), None)
     if name is not None:
         findings = asking.examine(asking.subject.implementation, OPERATIONS[name]).findings

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import ClassVar, Literal, Self
 
 from veriformer.conformance_tests.drawing.case import BatchableCase, MaskKind, Palette
@@ -15,6 +17,10 @@ from veriformer.conformance_tests.drawing.space import EVERY_PALETTE, How, Space
 GROUPED = ("grouped_query_attention", "grouped_query_attention_backward")
 # Those between projections, which may have biases.
 PROJECTED = ("multi_head_attention", "multi_head_attention_backward")
+# Those of what is added to the logits, and the argument that every call of them passes.
+ADDITIONS: Mapping[str, Literal["bias", "sinks"]] = MappingProxyType(
+    {"attention_bias_backward": "bias", "attention_sinks_backward": "sinks"}
+)
 Window = tuple[int | None, int | None]
 MaskShape = Literal["full", "shared_by_heads", "shared_by_batch", "lengths", "keys_only"]
 
@@ -24,7 +30,8 @@ class AttentionCase(BatchableCase):
     """One call of an attention operation.
 
     Sizes are those of the interface: `kv_heads` divides `heads`. `biases` says whether the projections of multi-head
-    attention have biases, `itself` that context and x are one array; `bias` is the additive bias of the logits.
+    attention have biases, `itself` that context and x are one array; `bias` is the additive bias of the logits, of the
+    shape `bias_shape`.
     """
 
     batch: int
@@ -40,6 +47,7 @@ class AttentionCase(BatchableCase):
     mask: MaskKind = "none"
     mask_shape: MaskShape = "full"
     bias: bool = False
+    bias_shape: MaskShape = "full"
     is_causal: bool = False
     scale: float | None = None
     biases: bool = False
@@ -98,8 +106,9 @@ class AttentionCase(BatchableCase):
         settings = [self.dtype]
         if self.mask != "none":
             settings.append(f"mask {self.mask.replace('_', ' ')} ({self.mask_shape.replace('_', ' ')})")
+        shape = "" if self.bias_shape == "full" else f" ({self.bias_shape.replace('_', ' ')})"
         settings += [
-            name for name, on in (("bias", self.bias), ("causal", self.is_causal), ("sinks", self.sinks)) if on
+            name for name, on in ((f"bias{shape}", self.bias), ("causal", self.is_causal), ("sinks", self.sinks)) if on
         ]
         if self.window is not None:
             settings.append(f"window {self.window}")
@@ -130,6 +139,7 @@ class AttentionSpace(Space):
     mask_shapes: tuple[MaskShape, ...] = MASK_SHAPES
     causal: How = "never"
     bias: How = "never"
+    bias_shapes: tuple[MaskShape, ...] = ("full",)
     scale: How = "never"
     window: How = "never"
     softcap: How = "never"
@@ -184,4 +194,11 @@ def suited(case: AttentionCase, _: str, limits: Limits) -> AttentionCase:
         case = replace(case, value_width=case.head_width)
     if limits.operation not in (*GROUPED, *PROJECTED):
         case = replace(case, kv_heads=case.heads)
-    return case
+    return with_additions(case, limits.operation)
+
+
+def with_additions(case: AttentionCase, operation: str) -> AttentionCase:
+    """Return a case with the bias, or with the sinks, if an operation returns their gradient."""
+    if operation not in ADDITIONS:
+        return case
+    return replace(case, bias=True) if ADDITIONS[operation] == "bias" else replace(case, sinks=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product, starmap
-from typing import Any
+from typing import Any, NamedTuple
 
 from veriformer.conformance_tests.drawing import choices
 from veriformer.conformance_tests.drawing.case import MaskKind, Palette
 from veriformer.conformance_tests.drawing.limits import LARGEST_AMPLITUDE, SEEDS, Limits
 from veriformer.conformance_tests.drawing.space import How
 from veriformer.conformance_tests.operations.attention.case import (
+    ADDITIONS,
     GROUPED,
     PROJECTED,
     AttentionCase,
@@ -35,6 +37,10 @@ def attention_cases(space: AttentionSpace, limits: Limits) -> choices.Choice[Att
 
     Each draw costs more than a call of a small attention, so what belongs together is drawn together.
     """
+    if limits.operation in ADDITIONS:
+        name = ADDITIONS[limits.operation]
+        space = replace(space, bias="always") if name == "bias" else replace(space, sinks="always")
+        limits = replace(limits, features=limits.features | {name})
     if limits.compiles_per_shape and not limits.small:
         compiled = choices.sampled_from([_fixed(chosen, space, limits) for chosen in pooled(limits.pool, limits.turn)])
     else:
@@ -96,9 +102,10 @@ def _flags(space: AttentionSpace, limits: Limits) -> list[list[dict[str, Any]]]:
     for *drawn, with_biases in product(*switches, biases):
         on = {name for name, switch in zip(wishes, drawn, strict=True) if switch}
         shapes = space.mask_shapes if "mask" in on else space.mask_shapes[:1]
+        of_bias = space.bias_shapes if "bias" in on else space.bias_shapes[:1]
         settled = [
-            _settled(on, space, limits, shape, logits, biases=with_biases)
-            for shape, logits in product(shapes, _logit_settings(on))
+            _settled(on, space, limits, Shapes(shape, of_its_bias), logits, biases=with_biases)
+            for shape, of_its_bias, logits in product(shapes, of_bias, _logit_settings(on))
         ]
         combinations.append(settled)
     return combinations
@@ -120,7 +127,9 @@ def _fixed(chosen: Compiled, space: AttentionSpace, limits: Limits) -> tuple[dic
     biases = space.biases == "always" or (space.biases == "sometimes" and "bias" in chosen.extras)
     # Numbers are compiled as numbers, whatever they are.
     logits = LogitSettings(_SCALES[(limits.turn or 0) % len(_SCALES)])
-    flags = _settled(on & limits.features, space, limits, shape, logits, biases=biases)
+    # Few shapes are compiled, and laws take turns at those of the bias.
+    of_bias = space.bias_shapes[(limits.turn or 0) % len(space.bias_shapes)]
+    flags = _settled(on & limits.features, space, limits, Shapes(shape, of_bias), logits, biases=biases)
     # With more dtypes than entries each law starts at another dtype, so that a run meets all declared ones.
     rounds = -(-len(limits.dtypes) // limits.pool)
     index = chosen.dtype_index + limits.pool * (limits.seed % rounds)
@@ -143,11 +152,18 @@ def _may_have_biases(space: AttentionSpace, limits: Limits) -> bool:
     return limits.operation in PROJECTED and space.biases == "sometimes"
 
 
+class Shapes(NamedTuple):
+    """The shapes of a mask and of a bias, where there are any."""
+
+    mask: MaskShape
+    bias: MaskShape
+
+
 def _settled(
     on: set[str] | frozenset[str],
     space: AttentionSpace,
     limits: Limits,
-    mask_shape: MaskShape,
+    shapes: Shapes,
     logits: LogitSettings,
     *,
     biases: bool,
@@ -162,7 +178,9 @@ def _settled(
         causal = space.causal == "always" or not on & {"mask", "bias"}
     flags: dict[str, Any] = {"bias": "bias" in on, "is_causal": causal, "biases": biases}
     if "mask" in on:
-        flags["mask_shape"] = mask_shape
+        flags["mask_shape"] = shapes.mask
+    if "bias" in on:
+        flags["bias_shape"] = shapes.bias
     if "scale" in on:
         flags["scale"] = logits.scale
     if "window" in on:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +19,23 @@ from veriformer.conformance_tests.operations.attention.bounds import (
     AttentionTerms,
     attention_weights_bound,
 )
-from veriformer.conformance_tests.operations.attention.case import AttentionCase, Window
+from veriformer.conformance_tests.operations.attention.case import ADDITIONS, AttentionCase, MaskShape, Window
 from veriformer.conformance_tests.operations.attention.empty_rows import softmax_over_visible
 from veriformer.conformance_tests.operations.attention.masks import draw_mask
 from veriformer.conformance_tests.rounding.precision import Precision
 
 WITHOUT_VALUES = ("attention_weights", "attention_weights_backward")
 _COSTLY = 2**14
+# What of a full bias is a bias of another shape.
+_OF_SHAPE: Mapping[MaskShape, Any] = MappingProxyType(
+    {
+        "full": np.s_[:],
+        "shared_by_heads": np.s_[:, :1],
+        "shared_by_batch": np.s_[:1],
+        "lengths": np.s_[0, 0],
+        "keys_only": np.s_[:, :1, :1],
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +77,8 @@ class AttentionInputs(SampledInputs):
         value = None if operation in WITHOUT_VALUES else values(*keys, case.value_width)
         mask = draw_mask(case, generator)
         bias = values(batch, case.heads, case.query_length, case.key_length) if case.bias else None
+        if bias is not None:
+            bias = bias[_OF_SHAPE[case.bias_shape]]
         sinks = values(1, case.heads)[0] if case.sinks else None
         optional = (case.is_causal, case.scale, case.window, case.softcap, sinks)
         return cls(operation, case.dtype, query, key, value, mask, bias, *optional)
@@ -209,7 +222,9 @@ class AttentionInputs(SampledInputs):
     def loosest_error(self, conventions: Conventions) -> Array:
         """Return the error bound of one that may not scale and sees every key of any head: see `Trial.equal`."""
         unscaled = 1.0 if self.scale is None else max(self.scale, 1.0)
-        loosest = replace(self, mask=None, is_causal=False, scale=unscaled, window=None, softcap=None, sinks=None)
+        # Whose own gradient is asked for has to stay.
+        sinks = self.sinks if ADDITIONS.get(self.operation) == "sinks" else None
+        loosest = replace(self, mask=None, is_causal=False, scale=unscaled, window=None, softcap=None, sinks=sinks)
         if self.bias is not None:
             loosest = replace(loosest, bias=np.where(np.isneginf(self.bias), 0.0, self.bias))
         # One that does scale is looser where what is not scaled would leave a key no weight at all.

@@ -77,8 +77,8 @@ def backward_bounds(
     The terms are those of the query heads; consecutive ones, `group_size` of them, share a key and a value. The
     output's gradient may itself be wrong by `grad_error`. Without values it is that of the weights.
     """
-    weights = ComputedWeights(terms.all_logits, _all_weights(terms), logit_error(terms, precision), precision)
-    gradients = logit_gradients(weights, _grad_weights(terms, grad_output, grad_error, precision), precision)
+    weights = ComputedWeights(terms.all_logits, all_weights(terms), logit_error(terms, precision), precision)
+    gradients = logit_gradients(weights, grad_weights(terms, grad_output, grad_error, precision), precision)
     left = gradients.left_behind(weights, precision)
     ranks = Ranks(terms.all_logits, weights.logit_error)
     to_query = ranks.moved_upwards(left, terms.beside_sink(_largest(terms.key, terms.key_error), axis=-2))
@@ -120,7 +120,7 @@ def _largest(values: Array, error: Array | None) -> Array:
     return np.asarray(np.abs(values) if error is None else np.abs(values) + error)
 
 
-def _all_weights(terms: AttentionTerms) -> Array:
+def all_weights(terms: AttentionTerms) -> Array:
     """Return the weights of the keys, followed by that of the sink, if there is one."""
     return terms.weights if terms.sinks is None else np.asarray(reference.softmax(terms.all_logits))
 
@@ -166,9 +166,10 @@ class Group:
         return np.asarray(array.reshape(batch, heads // self.size, self.size, *rest).sum(axis=2))
 
 
-def _grad_weights(
+def grad_weights(
     terms: AttentionTerms, grad_output: Array, grad_error: Array | None, precision: Precision
 ) -> GradWeights:
+    """Return the gradients of the weights, the sink's included: those given where there are no values."""
     beside_sink = terms.sinks is not None
     if terms.value is None:
         given = terms.beside_sink(grad_output)

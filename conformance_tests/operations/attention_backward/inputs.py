@@ -13,7 +13,7 @@ from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.attention.case import AttentionCase
+from veriformer.conformance_tests.operations.attention.case import ADDITIONS, AttentionCase
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 from veriformer.conformance_tests.operations.attention_backward.bounds import backward_bounds
 from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_cotangent
@@ -24,6 +24,9 @@ OPERATION = "scaled_dot_product_attention_backward"
 WITH_VALUES = (OPERATION, "grouped_query_attention_backward")
 # All have the laws of gradients that pass the softmax.
 BACKWARD = (*WITH_VALUES, "attention_weights_backward")
+# Those whose conventions are asked alike, and those of them that take values.
+ASKED = (*BACKWARD, *ADDITIONS)
+ASKED_WITH_VALUES = (*WITH_VALUES, *ADDITIONS)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,7 +8,7 @@ conventions = {"window_counting": "inclusive"}
 
 
 def attended(query, key, mask, bias, is_causal, scale, window, softcap, sinks):
-    """Return the weights, and the tanh of the logits where they are capped."""
+    """Return the weights with those of the sinks behind them, and the tanh of the logits where they are capped."""
     logits, bent = (scale * query) @ key.transpose(-1, -2), None
     if softcap:
         bent = torch.tanh(logits / softcap)
@@ -28,9 +28,9 @@ def attended(query, key, mask, bias, is_causal, scale, window, softcap, sinks):
     logits = logits.masked_fill(~visible, float("-inf"))
     if sinks is not None:
         column = sinks[:, None, None].expand(*logits.shape[:3], 1)
-        return torch.softmax(torch.cat([logits, column], dim=-1), dim=-1)[..., :-1], bent
+        return torch.softmax(torch.cat([logits, column], dim=-1), dim=-1).split((key.shape[2], 1), dim=-1), bent
     # A row without a visible key has no weight at all; softmax alone would make it NaN.
-    return torch.softmax(logits, dim=-1).masked_fill(~visible, 0.0), bent
+    return (torch.softmax(logits, dim=-1).masked_fill(~visible, 0.0), None), bent
 
 
 class Attention(torch.autograd.Function):
@@ -38,21 +38,25 @@ class Attention(torch.autograd.Function):
     def forward(context, query, key, value, *settings):
         context.save_for_backward(query, key, value)
         context.settings = settings
-        return attended(query, key, *settings)[0] @ value
+        (weights, _), _ = attended(query, key, *settings)
+        return weights @ value
 
     @staticmethod
     def backward(context, grad_output):
         query, key, value = context.saved_tensors
         mask, bias, is_causal, scale, window, softcap, sinks = context.settings
-        weights, bent = attended(query, key, mask, bias, is_causal, scale, window, softcap, sinks)
+        (weights, rest), bent = attended(query, key, mask, bias, is_causal, scale, window, softcap, sinks)
         grad_value = weights.transpose(-1, -2) @ grad_output
         grad_weights = grad_output @ value.transpose(-1, -2)
-        grad_logits = weights * (grad_weights - (weights * grad_weights).sum(dim=-1, keepdim=True))
+        average = (weights * grad_weights).sum(dim=-1, keepdim=True)
+        grad_logits = weights * (grad_weights - average)
+        grad_sinks = None if rest is None else -(rest * average).sum(dim=(0, 2, 3))
         if bent is not None:
             grad_logits = grad_logits * (1 - bent**2)
         grad_query = scale * (grad_logits @ key)
         grad_key = scale * (grad_logits.transpose(-1, -2) @ query)
-        return grad_query, grad_key, grad_value, *[None] * 7
+        # The bias is a constant here.
+        return grad_query, grad_key, grad_value, *[None] * 6, grad_sinks
 
 
 def scaled_dot_product_attention(

@@ -175,10 +175,8 @@ GRADIENT_OF_SINK = Decision(
         mistake(_LEFT_OUT, lambda beside: -beside.of_sink * beside.average_of_keys_alone, "average_of_keys_alone"),
         mistake(_LEFT_OUT, lambda beside: -beside.against_keys_alone * beside.average_of_keys_alone, "keys_alone"),
         mistake(_LEFT_OUT, lambda beside: -beside.against_keys_alone * beside.average, "sink_against_keys_alone"),
-        neighbour("opposite", lambda beside: -_usual(beside), "the gradient of a sink has the opposite sign"),
-        neighbour(
-            "sink_not_weighted", lambda beside: -beside.average, "the gradient of a sink lacks the sink's weight"
-        ),
+        mistake("sink_gradient_sign", lambda beside: -_usual(beside)),
+        mistake("sink_gradient_not_weighted", lambda beside: -beside.average),
         neighbour(
             "keys_weight",
             lambda beside: -(1.0 - beside.of_sink) * beside.average,

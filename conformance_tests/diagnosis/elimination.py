@@ -115,7 +115,7 @@ class Elimination:
             return False
         point = self.base.changed(*changes)
         self.work.compute(self.work.largest, len(self.doubtful))
-        return all(observation.is_nearer(point) for observation in self.doubtful)
+        return all(one.is_nearer(point) or one.is_noise_beside(point) for one in self.doubtful)
 
     def _passed(self, part: float, ahead: int = 0) -> bool:
         """Return whether a part of the remaining work is done, or will be after so many steps `ahead`.

@@ -120,6 +120,13 @@ class Observation:
             return bool(np.isfinite(rest))
         return rest <= _LARGEST_BLURRED_REST * self._deviation
 
+    def is_noise_beside(self, point: Point) -> bool:
+        """Return whether neither the right result nor that of a point differs from the call's by more than noise."""
+        if not self.deviates_within_noise:
+            return False
+        result = result_at(point, self.arguments)
+        return result is not None and self._between(result, self.output) <= _largest(self.allowed)
+
     def agrees(self, result: Array) -> bool:
         """Return whether a result is that of the call, up to rounding."""
         if result.shape != self.output.shape:

@@ -33,6 +33,10 @@ def _row_term(term: Callable[[Array, Array], Array]) -> Callable[[Passed], Array
     return grad_logits
 
 
+def _mean_of_shown(passed: Passed) -> Array:
+    return passed.weights * (passed.grad_weights - _grad_weights(passed).mean(axis=-1, keepdims=True))
+
+
 def _without_softmax(passed: Passed) -> Array:
     return _grad_weights(passed)
 
@@ -70,6 +74,7 @@ GRADIENT_OF_LOGITS = Decision(
             _row_term(lambda weights, grad: grad.sum(axis=-1, keepdims=True)),
             "softmax_row_term_not_weighted_sum",
         ),
+        mistake("softmax_row_term_not_weighted", _mean_of_shown, "softmax_row_term_not_weighted_mean_of_shown"),
         neighbour(
             "row_term_a_mean",
             _row_term(lambda weights, grad: (weights * grad).mean(axis=-1, keepdims=True)),

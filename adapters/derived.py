@@ -65,7 +65,12 @@ class DerivedBackward:
         if self._has_records:
             found = self._by_records(forward, inputs, cotangents)
             return found if len(found) > 1 else found[0]
-        gradients = self._framework.vector_jacobian_product(forward, inputs, cotangents, self._differentiated)
+        if self._named:
+            # What is cut off from a keyword is so from nothing else: by the first argument there is always a way back.
+            differentiated = (0, *self._differentiated)
+            gradients = self._framework.vector_jacobian_product(forward, inputs, cotangents, differentiated)[1:]
+        else:
+            gradients = self._framework.vector_jacobian_product(forward, inputs, cotangents, self._differentiated)
         return gradients if self._returns_several else gradients[0]
 
     def _by_records(

@@ -35,7 +35,8 @@ def scaled_dot_product_attention_backward(
     dS = P ∘ (dP − rowsum(P ∘ dP)), dQ = scale · dS K, dK = scale · dSᵀ Q, scale = 1/√D unless given
 
     A soft cap c multiplies dS by its slope, `soft_cap_slope`. A sink is one key more, of value 0: it takes part in P
-    and has no term in rowsum(P ∘ dP). The gradients of the bias and of the sinks are not returned.
+    and has no term in rowsum(P ∘ dP). The gradients of the bias and of the sinks are those of
+    `attention_bias_backward` and `attention_sinks_backward`.
 
     Hidden entries are omitted from every sum, even if they are not finite. A query that sees no key has the constant
     output 0 here: its gradient is 0, and it adds nothing to the others.

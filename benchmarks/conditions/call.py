@@ -61,20 +61,19 @@ class Condition:
         return f"{self.operation}: {self.name}"
 
 
+_OF_ATTENTION = {
+    "B": ("query", 0), "H": ("query", 1), "L": ("query", 2), "S": ("key", 2), "D": ("query", 3), "Dv": ("value", 3),
+}  # fmt: skip
 # Of each operation, the axes by letter: the argument that has the axis, and where.
 AXES: Mapping[str, Mapping[str, tuple[str, int]]] = {
     "softmax": {"n": ("x", -1)},
-    "scaled_dot_product_attention": {
-        "B": ("query", 0), "H": ("query", 1), "L": ("query", 2), "S": ("key", 2), "D": ("query", 3), "Dv": ("value", 3),
-    },
+    "scaled_dot_product_attention": _OF_ATTENTION,
     "grouped_query_attention": {
         "B": ("query", 0), "H": ("query", 1), "G": ("key", 1), "L": ("query", 2), "S": ("key", 2), "D": ("query", 3),
         "Dv": ("value", 3),
     },
     "attention_weights": {"B": ("query", 0), "H": ("query", 1), "L": ("query", 2), "S": ("key", 2), "D": ("query", 3)},
-    "scaled_dot_product_attention_backward": {
-        "B": ("query", 0), "H": ("query", 1), "L": ("query", 2), "S": ("key", 2), "D": ("query", 3), "Dv": ("value", 3),
-    },
+    "scaled_dot_product_attention_backward": _OF_ATTENTION,
     "single_head_attention": {
         "B": ("x", 0), "L": ("x", 1), "S": ("x", 1), "E": ("x", 2), "D": ("weights.w_q", 1), "Dv": ("weights.w_v", 1),
     },
@@ -107,6 +106,8 @@ AXES: Mapping[str, Mapping[str, tuple[str, int]]] = {
     "attention_weights_backward": {
         "B": ("query", 0), "H": ("query", 1), "L": ("query", 2), "S": ("key", 2), "D": ("query", 3),
     },
+    "attention_bias_backward": _OF_ATTENTION,
+    "attention_sinks_backward": _OF_ATTENTION,
     "feed_forward_backward": {"E": ("x", -1), "F": ("weights.w_1", 1)},
     "gated_feed_forward_backward": {"E": ("x", -1), "F": ("weights.w_gate", 1)},
     "dropout": {"n": ("x", -1)},

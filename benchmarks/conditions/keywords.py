@@ -13,6 +13,7 @@ from conditions.call import Array, Call, Condition
 Holds = Callable[[Call], bool]
 Test = Callable[[Array, Call], bool]
 
+ADDITIONS = ("attention_bias_backward", "attention_sinks_backward")
 _MASKS = ("mask", "bias", "is_causal", "scale")
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "scaled_dot_product_attention": (*_MASKS, "window", "softcap", "sinks"),
@@ -32,6 +33,8 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "decode_step": ("positions", "padding_mask"),
     "model": ("padding_mask",),
     "attention_weights_backward": (*_MASKS, "window", "softcap", "sinks"),
+    "attention_bias_backward": ("mask", "is_causal", "scale", "window", "softcap", "sinks"),
+    "attention_sinks_backward": (*_MASKS, "window", "softcap"),
     "next_token_loss": ("ignore_index",),
     "next_token_loss_backward": ("ignore_index",),
 }
@@ -216,7 +219,7 @@ NUMBERS_OF = {
     "decoder_layer": ("eps",),
     "rotary_embedding": ("base",),
     "cross_entropy": ("label_smoothing", "ignore_index"),
-    "attention_weights_backward": ("scale", "softcap"),
+    **dict.fromkeys(("attention_weights_backward", *ADDITIONS), ("scale", "softcap")),
     "next_token_loss": ("ignore_index",),
     "next_token_loss_backward": ("ignore_index",),
 }
@@ -301,10 +304,10 @@ def conditions_of_keywords() -> Iterator[Condition]:
     """Return all conditions on optional arguments, on masks and on plain numbers."""
     for operation, names in (*OPTIONAL.items(), *BIASES.items()):
         yield from presence(operation, names)
-    for operation in (*MASKED, "attention_weights_backward"):
+    for operation in (*MASKED, "attention_weights_backward", *ADDITIONS):
         for text, test in (SHAPES | SEEN).items():
             yield Condition(operation, "mask", f"mask {text}", partial(_of_mask, "mask", test))
-    for operation in MASKED[:3]:
+    for operation in (*MASKED[:3], *ADDITIONS):
         for text, test in SHAPES.items():
             yield Condition(operation, "mask", f"bias {text}", partial(_of_mask, "bias", test))
     seen_by_one_head = {text: test for text, test in SEEN.items() if text != "differs between heads"}

@@ -52,6 +52,14 @@ LENGTHS = "=1 =2 >16 >64 >128 >512 >1024 %8 =64 odd"
 WIDTHS = "=1 >8 >16 =32 =40 =64 =80 =96 =128 >128 odd"
 GROUPS = "=1 =2 =3 =4 >4 =8"
 
+_OF_ADDITIONS = {
+    "B": "=1 =2",
+    "H": "=1 >2 >4 odd",
+    "L": "=1 >16 >64 odd",
+    "S": "=1 >16 >64 odd",
+    "D": "=1 >8 >16 =64 >64 odd",
+    "Dv": "=1 >16 =64",
+}
 _OF_NETWORKS = {"E": "=1 >16 >64 >128 >512 odd", "F": "=1 >16 >64 >128 >512 >1024 odd", "rows": "=1 >16 >128 >1024"}
 
 # Of each operation, the lengths at which something else is done: a block, a buffer, a table, a kernel's special case.
@@ -209,6 +217,8 @@ LENGTHS_OF: Mapping[str, Mapping[str, str]] = {
         "S": "=1 >16 >64 odd",
         "D": "=1 >8 >16 =64 >64 odd",
     },
+    "attention_bias_backward": _OF_ADDITIONS,
+    "attention_sinks_backward": _OF_ADDITIONS,
     "next_token_loss": {"B": "=1 >4 >16", "L": "=2 >16 >64 >128", "N": "=1 =2 >64 >128 >256 >1000 >32768 odd"},
     "next_token_loss_backward": {"B": "=1 >4 >16", "L": "=2 >16 >64", "N": "=1 =2 >64 >256 >1000 odd"},
     "feed_forward_backward": _OF_NETWORKS,
@@ -248,6 +258,7 @@ CONFUSED: Mapping[str, tuple[str, ...]] = {
     "model": ("B", "L"),
     "merge_attention_backward": ("B", "H", "L", "Dv"),
     "attention_weights_backward": ("B", "H", "L", "S", "D"),
+    **dict.fromkeys(("attention_bias_backward", "attention_sinks_backward"), ("B", "H", "L", "S", "D")),
     **dict.fromkeys(("next_token_loss", "next_token_loss_backward"), ("B", "L", "N")),
     **dict.fromkeys(("feed_forward_backward", "gated_feed_forward_backward"), ("E", "F", "rows")),
 }

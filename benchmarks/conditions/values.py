@@ -156,6 +156,20 @@ VALUES_OF: Mapping[str, Mapping[str, str]] = {
         "grad_lse": VECTOR_BACK,
     },
     "attention_weights_backward": {"query": QUERY, "key": QUERY, "grad_output": VECTOR_BACK},
+    "attention_bias_backward": {
+        "query": QUERY,
+        "key": QUERY,
+        "value": QUERY,
+        "grad_output": VECTOR_BACK,
+        "bias": ATTENTION_VALUES["bias"],
+    },
+    "attention_sinks_backward": {
+        "query": QUERY,
+        "key": QUERY,
+        "value": QUERY,
+        "grad_output": VECTOR_BACK,
+        "sinks": ATTENTION_VALUES["sinks"],
+    },
     "next_token_loss": {"logits": LOGITS},
     "next_token_loss_backward": {"logits": LOGITS},
     "feed_forward_backward": {
@@ -226,6 +240,7 @@ ALIKE: Mapping[str, tuple[tuple[str, str], ...]] = {
     "layer_norm": (("gamma", "beta"),),
     "merge_attention_backward": (("output_a", "output_b"), ("lse_a", "lse_b"), ("output_a", "grad_output")),
     "attention_weights_backward": (("query", "key"),),
+    **dict.fromkeys(("attention_bias_backward", "attention_sinks_backward"), (*_QKV, ("value", "grad_output"))),
     **dict.fromkeys(("feed_forward_backward", "gated_feed_forward_backward"), (("x", "grad_output"),)),
     "adamw_step": (("parameter", "gradient"), ("gradient", "first_moment"), ("first_moment", "second_moment")),
 }

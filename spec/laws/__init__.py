@@ -15,7 +15,8 @@ __all__ = ["LAWS", "LawStatement", "Obligation", "Property", "state"]
 
 # The order of the topics' laws in listings; other topics come last.
 _ORDER = (
-    *("softmax", "attention", "attention_backward", "merging", "single_head", "multi_head", "normalisation"),
+    *("softmax", "attention", "attention_backward", "additions_backward", "merging", "single_head", "multi_head"),
+    "normalisation",
     *("activations", "feed_forward", "rotary", "embedding", "loss", "layers", "models", "black_box"),
     *("masks", "sinusoids", "relative_positions"),
 )

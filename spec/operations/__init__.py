@@ -12,8 +12,10 @@ from veriformer.spec.topics import topics
 __all__ = ["OPERATIONS", "Kind", "Operation", "Parameter", "Requirement"]
 
 
-def _in_listings(operation: Operation) -> tuple[int, bool]:
-    return operation.place, bool(operation.forward)
+def _in_listings(operation: Operation) -> tuple[int, bool, bool]:
+    # The gradients of keywords come after those of the arguments that every call has.
+    of_keywords = bool(operation.forward) and operation.name != f"{operation.forward}_backward"
+    return operation.place, bool(operation.forward), of_keywords
 
 
 def _by_name(operations: Iterable[Operation]) -> dict[str, Operation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from veriformer import reference
@@ -30,6 +31,7 @@ _BOTH = (BIAS, SINKS)
 _ANY = AttentionSpace(mask="sometimes", causal="sometimes", scale="sometimes", least_keys=2, bias_shapes=MASK_SHAPES)
 _OF_EACH_ENTRY = replace(_ANY, bias_shapes=("full",))
 _SEVERAL = AttentionSpace(least_queries=2, least_keys=2, bias_shapes=MASK_SHAPES)
+_OF_ANY_KEYS = replace(_SEVERAL, causal="sometimes")
 _CAUSAL = replace(_SEVERAL, causal="always")
 _SHORT = MASK_SHAPES[1:]
 
@@ -45,16 +47,16 @@ _SHORT = MASK_SHAPES[1:]
 )
 @judges("mask.value", space=replace(_SEVERAL, mask="always"), operations=_BOTH)
 @judges("causal.unequal_lengths", space=replace(_CAUSAL, lengths="unequal"), operations=_BOTH)
-@judges("softcap.value", space=replace(_SEVERAL, softcap="always", scale="sometimes"), operations=_BOTH)
-@judges("window.value", space=replace(_SEVERAL, window="always", mask="sometimes"), operations=_BOTH)
+@judges("softcap.value", space=replace(_OF_ANY_KEYS, softcap="always", scale="sometimes"), operations=_BOTH)
+@judges("window.value", space=replace(_OF_ANY_KEYS, window="always", mask="sometimes"), operations=_BOTH)
 @judges(
     "bias.value",
-    space=replace(_SEVERAL, bias="always", mask="sometimes", causal="sometimes"),
+    space=replace(_OF_ANY_KEYS, bias="always", mask="sometimes"),
     operations=(SINKS,),
 )
 @judges(
     "sinks.value",
-    space=replace(_SEVERAL, sinks="always", mask="sometimes", amplitudes=(1,)),
+    space=replace(_OF_ANY_KEYS, sinks="always", mask="sometimes", amplitudes=(1,)),
     operations=(BIAS,),
 )
 @judges(
@@ -66,6 +68,7 @@ _SHORT = MASK_SHAPES[1:]
         mask="always",
         window="always",
         sinks="always",
+        causal="sometimes",
         least_queries=3,
         least_keys=3,
         bias_shapes=MASK_SHAPES,
@@ -273,7 +276,9 @@ def _others_changed(inputs: AdditionInputs, kept: tuple[slice, ...] | slice) -> 
         other[kept] = array[kept]
         return round_to_dtype(other, inputs.dtype)
 
-    arrays = {name: changed(present(getattr(inputs, name))) for name in ("query", "key", "value", "grad_output")}
+    arrays: dict[str, Any] = {
+        name: changed(present(getattr(inputs, name))) for name in ("query", "key", "value", "grad_output")
+    }
     return replace(inputs, **arrays)
 
 

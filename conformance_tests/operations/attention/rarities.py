@@ -19,14 +19,14 @@ _WITH_MASK, _WITH_BIAS, _WITH_WINDOW = frozenset({"mask"}), frozenset({"bias"}),
 _ONE: dict[str, Any] = {"batch": 1, "heads": 1, "kv_heads": 1}
 
 _WIDTHS = (32, 40, 64, 80, 96, 128, 256)
-QKV = "minus_zero subnormal zero negative positive"
+_QKV = "minus_zero subnormal zero negative positive"
 _PLAIN_ONES = (
     *of_sizes(_PLAIN, "head_width", _WIDTHS, **_ONE, query_length=3, key_length=4),
     *of_sizes(_PLAIN, "query_length", (24, 66, 130, 520, 1030), **_ONE, key_length=3, head_width=2),
     *of_sizes(_PLAIN, "key_length", (24, 66, 130, 520, 1030), **_ONE, query_length=3, head_width=2),
     *of_sizes(_PLAIN, "key_length", (4096,), reach=2, **_ONE, query_length=2, head_width=2),
     *of_sizes(_PLAIN, "query_length", (4096,), reach=2, **_ONE, key_length=2, head_width=2),
-    *of_values(_PLAIN, "query key", QKV),
+    *of_values(_PLAIN, "query key", _QKV),
 )
 _SHARED = (
     Rarity(_PLAIN, {"query_length": 4, "key_length": 4}, (("key", "same_as_query"),)),
@@ -34,7 +34,7 @@ _SHARED = (
 )
 VALUES = (
     *of_sizes(_PLAIN, "value_width", (24, 64, 80, 128), **_ONE, query_length=3, key_length=4),
-    *of_values(_PLAIN, "value", f"{QKV} hundred huge ties", head_width=4, value_width=4),
+    *of_values(_PLAIN, "value", f"{_QKV} hundred huge ties", head_width=4, value_width=4),
     Rarity(_PLAIN, {"head_width": 4, "value_width": 4}, (("value", "same_as_key"),)),
     Rarity(_PLAIN, {"head_width": 4, "value_width": 4}, (("value", "equal_to_key"),)),
     Rarity(_PLAIN, {"query_length": 4, "head_width": 4, "value_width": 4}, (("value", "same_as_query"),)),
@@ -71,7 +71,7 @@ _MASKS = (
 )
 _BIASES = (
     *of_values(_BIAS, "bias", f"{_SHAPES} shape_one_query", _WITH_BIAS, bias=True),
-    *of_values(_BIAS, "bias", f"{QKV} hundred far_below", _WITH_BIAS, bias=True),
+    *of_values(_BIAS, "bias", f"{_QKV} hundred far_below", _WITH_BIAS, bias=True),
     *(
         Rarity(_BIAS, {"bias": True, **_as_many(size)}, (("bias", shape),), _WITH_BIAS)
         for size in (2, 3)
@@ -143,12 +143,15 @@ ATTENTION = (*_WEIGHTS, *VALUES, *_OPTIONAL)
 
 
 def _of_gradients() -> tuple[Rarity, ...]:
-    own = of_values(_GRADIENT_LAWS, "grad_output", f"{QKV} large small", head_width=4, value_width=4)
+    return (*in_gradients(_GRADIENT_LAWS, *VALUES), *of_output_gradients(_GRADIENT_LAWS))
+
+
+def of_output_gradients(laws: tuple[str, ...]) -> tuple[Rarity, ...]:
+    """Return the rarities of the gradient of an output, one array with the values among them."""
+    own = of_values(laws, "grad_output", f"{_QKV} large small constant", head_width=4, value_width=4)
     shared = (("grad_output", "same_as_value"), ("grad_output", "equal_to_value"))
-    alike = (
-        Rarity(_GRADIENT_LAWS, {"query_length": 4, "head_width": 4, "value_width": 4}, (change,)) for change in shared
-    )
-    return (*in_gradients(_GRADIENT_LAWS, *VALUES), *own, *alike)
+    alike = (Rarity(laws, {"query_length": 4, "head_width": 4, "value_width": 4}, (change,)) for change in shared)
+    return (*own, *alike)
 
 
 def in_gradients(laws: tuple[str, ...], *others: Rarity) -> tuple[Rarity, ...]:
@@ -216,7 +219,7 @@ GRADIENTS = _of_gradients()
 _BY_WEIGHTS = ("grad_query", "grad_key")
 WEIGHTS_GRADIENTS = (
     *in_gradients(_BY_WEIGHTS),
-    *of_values(_BY_WEIGHTS, "grad_output", f"{QKV} large small constant", key_length=4),
+    *of_values(_BY_WEIGHTS, "grad_output", f"{_QKV} large small constant", key_length=4),
     Rarity(_BY_WEIGHTS, {"batch": 3, "key_length": 3}),
 )
 GROUPED_GRADIENTS = (

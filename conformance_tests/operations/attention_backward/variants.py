@@ -34,7 +34,7 @@ def _row_term(term: Callable[[Array, Array], Array]) -> Callable[[Passed], Array
 
 
 def _mean_of_shown(passed: Passed) -> Array:
-    return passed.weights * (passed.grad_weights - _grad_weights(passed).mean(axis=-1, keepdims=True))
+    return np.asarray(passed.weights * (passed.grad_weights - _grad_weights(passed).mean(axis=-1, keepdims=True)))
 
 
 def _without_softmax(passed: Passed) -> Array:

@@ -59,7 +59,7 @@ from veriformer.reference.rotary import pair_places, rotary_embedding, rotary_fr
 from veriformer.reference.rotary_backward import rotary_embedding_backward
 from veriformer.reference.schedules import warmup_cosine_learning_rate, warmup_inverse_root_learning_rate
 from veriformer.reference.single_head import SingleHeadWeights, single_head_attention
-from veriformer.reference.sinks import softmax_beside_sinks
+from veriformer.reference.sinks import softmax_beside_sinks, weights_of_sinks
 from veriformer.reference.softcap import soft_cap, soft_cap_slope
 from veriformer.reference.softmax import log_sum_exp, masked_softmax, softmax
 from veriformer.reference.softmax_backward import softmax_backward
@@ -176,6 +176,7 @@ __all__ = [
     "warmup_inverse_root_learning_rate",
     "weight_tree",
     "weighted_sum",
+    "weights_of_sinks",
     "window_mask",
     "within_window",
 ]

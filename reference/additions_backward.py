@@ -6,9 +6,9 @@ import numpy as np
 from veriformer.reference.array_types import Array, Bool, Float, Float64
 from veriformer.reference.attention import attention_logits, visible_keys
 from veriformer.reference.attention_backward import gradient_of_logits
-from veriformer.reference.checks import Sizes, as_axes, as_float64
+from veriformer.reference.checks import Sizes, as_axes
 from veriformer.reference.conventions import CausalAlignment, WindowCounting
-from veriformer.reference.sinks import softmax_beside_sinks
+from veriformer.reference.sinks import softmax_beside_sinks, weights_of_sinks
 from veriformer.reference.softmax import masked_softmax
 from veriformer.reference.windows import Window
 
@@ -147,19 +147,10 @@ def _gradients(
     if sinks is None:
         weights = masked_softmax(logits, visible)
         return gradient_of_logits(weights, visible, grad_weights), np.zeros(logits.shape[:-1])
-    weights = softmax_beside_sinks(logits, visible, sinks)
+    # Without the sink's column in between, so that sums run in the same order with and without sinks.
+    weights = np.ascontiguousarray(softmax_beside_sinks(logits, visible, sinks))
     average = np.sum(np.where(visible, weights * grad_weights, 0.0), axis=-1)
-    return gradient_of_logits(weights, visible, grad_weights), -_sink_weights(logits, visible, sinks) * average
-
-
-def _sink_weights(
-    logits: Float64[Array, "B H L S"], visible: Bool[Array, "B H L S"], sinks: Float[Array, " H"]
-) -> Float64[Array, "B H L"]:
-    """Return the weight of the sink itself: 1 minus the others would lose the digits of a faint one."""
-    column = np.broadcast_to(as_float64("sinks", sinks)[:, None, None], (*logits.shape[:-1], 1))
-    extended = np.concatenate([column, logits], axis=-1)
-    shown = np.concatenate([np.ones(column.shape, dtype=bool), visible], axis=-1)
-    return np.asarray(masked_softmax(extended, shown)[..., 0])
+    return gradient_of_logits(weights, visible, grad_weights), -weights_of_sinks(logits, visible, sinks) * average
 
 
 def _summed_to(shape: tuple[int, ...], array: Float64[Array, "B H L S"]) -> Float64[Array, "*axes"]:

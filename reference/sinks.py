@@ -22,10 +22,31 @@ def softmax_beside_sinks(
     Source: OpenAI 2025 (gpt-oss model card), section 2.2; Miller 2023 (softmax plus one: a sink of 0).
     Conventions: a sink is neither scaled nor capped.
     """
+    return np.asarray(_all_weights(logits, visible, sinks)[..., :-1])
+
+
+def weights_of_sinks(
+    logits: Float[Array, "B H L S"], visible: Bool[Array, "B H L S"], sinks: Float[Array, " H"]
+) -> Float64[Array, "B H L"]:
+    """Return the weight that the sink takes from each query.
+
+    w_i = exp(σ_h) / (exp(σ_h) + Σ_{j visible} exp(logit_ij)),  1 in a row without a visible key
+
+    It is not computed as 1 minus the others, which would lose the digits of a faint one.
+
+    Shapes: logits and visible (B, H, L, S), sinks (H,), to (B, H, L).
+    Raises: ValueError when shapes do not fit or a sink is not finite.
+    Source: OpenAI 2025 (gpt-oss model card), section 2.2.
+    """
+    return np.asarray(_all_weights(logits, visible, sinks)[..., -1])
+
+
+def _all_weights(
+    logits: Float[Array, "B H L S"], visible: Bool[Array, "B H L S"], sinks: Float[Array, " H"]
+) -> Float64[Array, "B H L columns"]:
     column = _as_column(sinks, logits.shape)
     extended = np.concatenate([logits, column], axis=-1)
-    weights = masked_softmax(extended, np.concatenate([visible, np.isfinite(column)], axis=-1))
-    return np.asarray(weights[..., :-1])
+    return masked_softmax(extended, np.concatenate([visible, np.isfinite(column)], axis=-1))
 
 
 def _as_column(sinks: Float[Array, " H"], shape: tuple[int, ...]) -> Float64[Array, "B H L 1"]:

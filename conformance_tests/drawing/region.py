@@ -8,6 +8,8 @@ from typing import Any
 
 Predicate = Callable[[Any], bool]
 
+# The gradients of what is added to the logits.
+OF_ADDITIONS = ("attention_bias_backward", "attention_sinks_backward")
 # The operations that attend, and those of them that take queries, keys and values without projections.
 PER_HEAD = (
     "scaled_dot_product_attention",
@@ -16,6 +18,7 @@ PER_HEAD = (
     "scaled_dot_product_attention_backward",
     "grouped_query_attention_backward",
     "attention_weights_backward",
+    *OF_ADDITIONS,
 )
 ATTENTION = (*PER_HEAD, "multi_head_attention")
 # Those that take the additions of later years: windows, caps, sinks.

@@ -140,6 +140,7 @@ WRONG = {
     "training_steps": (X, TREE, CONFIGURATION),
     "visible_keys": ((2, 4, 3),),
     "weighted_sum": (LOGITS, V, SEEN[:, :, :2]),
+    "weights_of_sinks": (LOGITS, SEEN, np.ones(3)),
 }
 KEYWORDS = {
     "adamw_step": {"step": 1, "learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.0},

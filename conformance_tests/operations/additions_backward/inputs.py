@@ -59,8 +59,11 @@ class AdditionInputs(SampledGradientInputs, AttentionInputs):
         a row adds. With sinks the output of such a row is zero under each convention.
         """
         precision = Precision.under(self.dtype, conventions)
-        visible = self.visible(conventions)
         obeyed = self.obeying(conventions)
+        if self.operation == BIAS and obeyed.bias is None:
+            # Nothing reads the bias beside the causal flag.
+            return bounded(np.zeros(self.result_shape), lambda: np.zeros(self.result_shape), precision, self.dtype)
+        visible = self.visible(conventions)
         value = getattr(reference, self.operation)(
             self.query,
             self.key,

@@ -34,6 +34,16 @@ _SEVERAL = AttentionSpace(least_queries=2, least_keys=2, bias_shapes=MASK_SHAPES
 _OF_ANY_KEYS = replace(_SEVERAL, causal="sometimes")
 _CAUSAL = replace(_SEVERAL, causal="always")
 _SHORT = MASK_SHAPES[1:]
+_ALL_TOGETHER = AttentionSpace(
+    scale="always",
+    softcap="always",
+    mask="always",
+    window="always",
+    causal="sometimes",
+    least_queries=3,
+    least_keys=3,
+    bias_shapes=MASK_SHAPES,
+)
 
 
 @judges("grad_bias", space=_ANY, operations=(BIAS,))
@@ -59,22 +69,8 @@ _SHORT = MASK_SHAPES[1:]
     space=replace(_OF_ANY_KEYS, sinks="always", mask="sometimes", amplitudes=(1,)),
     operations=(BIAS,),
 )
-@judges(
-    "order_of_steps",
-    space=AttentionSpace(
-        scale="always",
-        softcap="always",
-        bias="always",
-        mask="always",
-        window="always",
-        sinks="always",
-        causal="sometimes",
-        least_queries=3,
-        least_keys=3,
-        bias_shapes=MASK_SHAPES,
-    ),
-    operations=_BOTH,
-)
+@judges("order_of_steps", space=replace(_ALL_TOGETHER, sinks="always"), operations=(BIAS,))
+@judges("order_of_steps", space=replace(_ALL_TOGETHER, bias="always"), operations=(SINKS,))
 def agrees_with_formula(trial: Trial[AdditionInputs]) -> Verdict:
     """The gradient is the formula's."""
     return agrees(trial, trial.inputs)

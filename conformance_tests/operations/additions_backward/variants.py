@@ -111,13 +111,15 @@ EMPTY_ROWS = Decision(
 
 def of_bias(arguments: Arguments, point: Point) -> Array:
     """Return the gradient of the bias at a point of the family."""
+    shape = arguments["bias"].shape
     arguments = point["causal_beside_mask"](arguments)
+    if arguments.get("bias") is None:
+        return np.zeros(shape)
     factor = point["scale"](arguments.get("scale"), arguments["query"], arguments["key"])
     passed = recomputed(arguments, factor, point)
     entries = _nan_rows(point["gradient_of_logits"](passed), passed)
     entries = entries * point["factor_of_bias"](passed, factor, arguments.get("softcap"))
     entries = point["empty_rows"](passed, entries)
-    shape = arguments["bias"].shape
     lengths = (1,) * (entries.ndim - len(shape)) + shape
     axes = tuple(axis for axis, length in enumerate(lengths) if length == 1)
     return np.asarray(point["shared_axes"](_Shared(entries, axes)).reshape(shape))
@@ -234,9 +236,7 @@ def _weight_of_sink(passed: Passed, sinks: Array, point: Point) -> Array:
     """Return the weight of each query's sink: what the keys leave, which of right weights is known to every digit."""
     if point.option("sinks").status != "standard":
         return np.asarray(1.0 - passed.weights.sum(axis=-1))
-    column = np.broadcast_to(sinks[:, None, None], (*passed.logits.shape[:-1], 1))
-    extended = np.concatenate([np.where(passed.visible, passed.logits, -np.inf), column], axis=-1)
-    return np.asarray(reference.softmax(extended)[..., -1])
+    return reference.weights_of_sinks(passed.logits, passed.visible, sinks)
 
 
 # A sink that is left out of the weights is a decision about its own gradient here.

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from veriformer.conformance_tests.drawing.region import ATTENTION, BEYOND_EXP, MODERN, PER_HEAD, Region, among
+from veriformer.conformance_tests.drawing.region import (
+    ATTENTION,
+    BEYOND_EXP,
+    MODERN,
+    OF_ADDITIONS,
+    PER_HEAD,
+    Region,
+    among,
+)
 from veriformer.conformance_tests.operations.attention.case import GROUPED
 from veriformer.conformance_tests.operations.every.regions import with_gradients
 
@@ -103,8 +111,11 @@ FLAGS = among(
         "Several queries and keys without the flag.",
         lambda c: not c.is_causal and min(c.query_length, c.key_length) > 1,
     ),
-    ("nothing given", "No mask, bias or flag.", lambda c: not c.is_causal and c.mask == "none" and not c.bias),
     ("amplitude 4", "Logits of some dozens.", lambda c: c.amplitude == 4),
+)
+NOTHING_GIVEN = among(
+    tuple(name for name in ATTENTION if name not in OF_ADDITIONS),
+    ("nothing given", "No mask, bias or flag.", lambda c: not c.is_causal and c.mask == "none" and not c.bias),
 )
 MASKS = among(
     ATTENTION,
@@ -146,6 +157,15 @@ BIASES = among(
         "bias on scaled logits",
         "A bias where the scale is not 1.",
         lambda c: c.bias and (c.head_width > 1 if c.scale is None else c.scale != 1),
+    ),
+)
+SHARED_BIASES = (
+    Region(
+        "a shared bias",
+        "Several samples, heads or queries share an entry of the bias.",
+        ("attention_bias_backward",),
+        lambda c: c.bias_shape != "full",
+        lambda given: given.bias.size < given.batch * given.heads * given.query_length * given.key_length,
     ),
 )
 SCALES = among(
@@ -211,7 +231,7 @@ INPUTS = (
     Region(
         "negative logits only",
         "Rows in which a maximum that starts at zero is wrong.",
-        PER_HEAD,
+        tuple(name for name in PER_HEAD if name not in OF_ADDITIONS),
         lambda c: c.amplitude >= 4,
         lambda given: bool(_logits(given).max(axis=-1).min() < -BEYOND_EXP[given.dtype]),
     ),
@@ -248,4 +268,18 @@ INPUTS = (
         ("scale.range",),
     ),
 )
-REGIONS = (*LENGTHS, *SIZES, *VALUES, *FLAGS, *MASKS, *PALETTES, *BIASES, *SCALES, *ADDITIONS, *GROUPS, *INPUTS)
+REGIONS = (
+    *LENGTHS,
+    *SIZES,
+    *VALUES,
+    *FLAGS,
+    *NOTHING_GIVEN,
+    *MASKS,
+    *PALETTES,
+    *BIASES,
+    *SHARED_BIASES,
+    *SCALES,
+    *ADDITIONS,
+    *GROUPS,
+    *INPUTS,
+)

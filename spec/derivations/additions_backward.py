@@ -95,7 +95,7 @@ BIAS = (
 
 SINK = (
     Step(
-        "The gradient of a sink: dσ = −Σ p_σ D",
+        "The gradient of a sink is −Σ p_σ D",
         Partial(loss(output_beside_sink), sink),
         -total(lambda m: of_sink(m) * _row_term(m), "i", QUERIES),
         "The sink is one key more, of value 0, so that dP is 0 for it: P ∘ (dP − D) is −p_σ D.",
@@ -148,7 +148,7 @@ DERIVATION = Derivation(
         Meaning((array("P"),), "the weights, one row for each query"),
         Meaning((array("O"),), "the output, one row for each query"),
         Meaning((array("D"),), "D_i is Σ_l P_il dP_il over all keys l"),
-        Meaning((real("dS"),), "a d before a name is the gradient of the loss by it: dP, dS, dσ"),
+        Meaning((real("dS"),), "a d before a name is the gradient of the loss by it: dP, dS"),
         Meaning((real("p_sigma"),), "the weight of the sink"),
     ),
     scope=Scope.SYMBOLIC,

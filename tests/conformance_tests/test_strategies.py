@@ -15,7 +15,7 @@ from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.space import NoSpace, OwnSpace, Space
 from veriformer.conformance_tests.drawing.vectors import VectorCase, VectorSpace
 from veriformer.conformance_tests.operations.adamw.cases import StepCase, StepSpace
-from veriformer.conformance_tests.operations.attention.case import AttentionCase, AttentionSpace
+from veriformer.conformance_tests.operations.attention.case import ADDITIONS, AttentionCase, AttentionSpace
 from veriformer.conformance_tests.operations.black_box.cases import BoxCase, BoxSpace
 from veriformer.conformance_tests.operations.cases import cases, own_space
 from veriformer.conformance_tests.operations.clipping.cases import ClipCase, ClipSpace
@@ -172,13 +172,17 @@ def check_features(case: AttentionCase, space: AttentionSpace, limits: Limits) -
     given |= {"window": case.window is not None, "softcap": case.softcap is not None, "sinks": case.sinks}
     wishes = {"mask": space.mask, "bias": space.bias, "is_causal": space.causal, "scale": space.scale}
     wishes |= {"window": space.window, "softcap": space.softcap, "sinks": space.sinks}
+    always = ADDITIONS.get(limits.operation)
+    if always is not None:
+        # What is required is no feature, and no law demands it. Beside a flag that excludes it no law is offered.
+        assert given.pop(always) or (limits.causal_excludes_mask and space.causal == "always")
     for name, is_given in given.items():
         assert not (is_given and name not in limits.features), f"{name} is not a keyword of the implementation"
         assert not (is_given and wishes[name] == "never"), f"the space never has {name}"
         if not limits.causal_excludes_mask and name in limits.features:
             assert is_given or wishes[name] != "always", f"the space always has {name}"
     if limits.causal_excludes_mask:
-        assert not (given["is_causal"] and (given["mask"] or given["bias"]))
+        assert not (given["is_causal"] and (given["mask"] or case.bias))
     assert case.biases or space.biases != "always"
 
 

@@ -29,6 +29,7 @@ _INTRODUCED_WHERE_THEY_STAND = {
     "cross_entropy": {"x"},
     "online_softmax": {"x", "y"},
     "attention_backward": {"b", "d", "l"},
+    "additions_backward": {"d"},
     "rounding_of_sums": {"m", "g", "j", "k", "J", "λ"},
     "attention_rounding": {"g", "w"},
     "normalisation_rounding": {"g", "j"},

@@ -51,9 +51,13 @@ def test_a_backward_pass_is_listed_with_its_forward_pass() -> None:
     backward = [operation for operation in OPERATIONS.values() if operation.forward]
     assert len(backward) >= 10
     assert all(one.place == OPERATIONS[one.forward].place for one in backward)
-    assert all(one.name == f"{one.forward}_backward" for one in backward)
+    # The gradients of keywords are operations of their own, named after them, and come last.
+    of_keywords = [one for one in backward if not {*one.differentiated} & {*one.positional}]
+    assert [one.name for one in of_keywords] == ["attention_bias_backward", "attention_sinks_backward"]
+    assert all(one.name == f"{one.forward}_backward" for one in backward if one not in of_keywords)
     order = list(OPERATIONS)
     assert all(order.index(one.forward) < order.index(one.name) for one in backward)
+    assert all(order.index(f"{one.forward}_backward") < order.index(one.name) for one in of_keywords)
 
 
 def test_a_topic_is_found_by_being_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

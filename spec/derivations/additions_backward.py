@@ -95,14 +95,14 @@ BIAS = (
 
 SINK = (
     Step(
-        "The gradient of a sink is −Σ p_σ D",
+        "The gradient of a sink is minus the sum of its weights times D",
         Partial(loss(output_beside_sink), sink),
         -total(lambda m: of_sink(m) * _row_term(m), "i", QUERIES),
-        "The sink is one key more, of value 0, so that dP is 0 for it: P ∘ (dP − D) is −p_σ D.",
+        "The sink is one key more, of value 0, so that dP is 0 for it: P ∘ (dP − D) is minus its weight times D.",
         context=FREE,
     ),
     Step(
-        "D from the output: the gradient of a sink is −Σ p_σ (G · O)",
+        "The same from the output: D is the product of output and gradient",
         of_sink(i) * total(lambda m: beside_sink(i, m) * grad_weight(i, m), "j", KEYS),
         of_sink(i) * total(lambda c: grad_output[i, c] * output_beside_sink(i, c), "e", VALUE_WIDTH),
         "Exchange the sums over keys and over components.",
@@ -112,8 +112,7 @@ SINK = (
         "A sink that is left out of the weights gives another gradient",
         -exp(sink) / (exp(sink) + ONE) * shift / (exp(sink) + ONE),
         -exp(sink) / (exp(sink) + ONE) * shift,
-        "One key of logit 0 beside a sink of logit 1, G · V = h = 2: the output is p V, and the gradient is −0.39322, "
-        "not −1.46212.",
+        "One key of logit 0 beside a sink of logit 1, and G · V = h = 2: the gradient is −0.39322, not −1.46212.",
         example=World(symbols={sink: 1, shift: 2}),
         values=("-0.39322", "-1.46212"),
         optional=True,
@@ -149,7 +148,6 @@ DERIVATION = Derivation(
         Meaning((array("O"),), "the output, one row for each query"),
         Meaning((array("D"),), "D_i is Σ_l P_il dP_il over all keys l"),
         Meaning((real("dS"),), "a d before a name is the gradient of the loss by it: dP, dS"),
-        Meaning((real("p_sigma"),), "the weight of the sink"),
     ),
     scope=Scope.SYMBOLIC,
     assumptions=(

@@ -39,8 +39,8 @@ GPT_OSS = "OpenAI 2025 (gpt-oss model card), section 2.2"
 _LOGITS = ("The gradient of a bias is that of the logits",)
 _SHARED = ("A bias that all queries share gets the sum of their gradients",)
 _HIDDEN = ("A hidden entry of a bias has no gradient",)
-_SINK = ("The gradient of a sink is −Σ p_σ D",)
-_FROM_OUTPUT = ("D from the output: the gradient of a sink is −Σ p_σ (G · O)",)
+_SINK = ("The gradient of a sink is minus the sum of its weights times D",)
+_FROM_OUTPUT = ("The same from the output: D is the product of output and gradient",)
 _BIAS = "dbias = P ∘ (dP − rowsum(P ∘ dP))"
 _SINKS = "dσ = −Σ p_σ rowsum(P ∘ dP)"
 

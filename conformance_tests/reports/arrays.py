@@ -30,8 +30,16 @@ _GAP = "   "
 
 
 def axis_names(shape: str, rank: int) -> tuple[str, ...] | None:
-    """Return the name of each axis of a shape such as "(B, H, L, D)", or None when the rank differs."""
-    letters = [part.strip() for part in shape.removeprefix("bool ").strip("()").split(",") if part.strip()]
+    """Return the name of each axis of a shape such as "(B, H, L, D)", or None when the rank differs.
+
+    Of "broadcastable to (B, H, L, S)" an array of lower rank has the last axes.
+    """
+    groups = re.findall(r"\(([^()]*)\)", shape)
+    if len(groups) != 1 and "broadcastable" not in shape:
+        return None
+    letters = [part.strip() for part in groups[-1].split(",") if part.strip()]
+    if "broadcastable" in shape and rank > 0:
+        letters = letters[-rank:]
     return tuple(_AXES.get(letter, letter) for letter in letters) if len(letters) == rank else None
 
 

@@ -55,9 +55,8 @@ def of_bias(gradient: Estimate, precision: Precision) -> Estimate:
 
 
 def summed_to(shape: tuple[int, ...], gradient: Estimate, precision: Precision) -> Estimate:
-    """Return the gradient of an array of this shape that was broadcast: a sum over the axes that it lacks or has once.
-
-    Where nothing is added up, nothing is rounded.
+    """Return the gradient of an array of this shape that was broadcast: a sum over the axes that it lacks or has once,
+    which is rounded where it is stored.
     """
     lengths = (1,) * (gradient.value.ndim - len(shape)) + shape
     shared = tuple(axis for axis, length in enumerate(lengths) if length == 1)
@@ -67,8 +66,6 @@ def summed_to(shape: tuple[int, ...], gradient: Estimate, precision: Precision) 
         return np.asarray(array.sum(axis=shared, keepdims=True).reshape(shape))
 
     carried = added(gradient.error)
-    if terms == 1:
-        return Estimate(added(gradient.value), carried)
     largest = added(np.abs(gradient.value)) + carried
     rounding = math.expm1(precision.stored_sums(terms - 1))
     return _summed(added(gradient.value), largest, carried, rounding, terms, precision)

@@ -2,11 +2,11 @@
 
 Behind the soft cap and the scale the gradient of a logit is wrong by e, see `softmax_backward.bounds`, and by what keys
 leave to it by the gradient of a maximum, Σ l_j over those whose logits are no larger. It is the bias's own, summed over
-whatever shares an entry, as in `going_back.summed_to`; a bias of 16 bits rounds it once more, where it is stored.
+whatever shares an entry, and rounded once more where it is stored, as in `going_back.summed_to`.
 
 A sink is the last key, of value 0, so that its gradient −p_σ D is wrong by the same. Code that multiplies the output of
 the keys by their share g, and differentiates that, takes 1 − g for p_σ. It is wrong by what g is, ν + 2u, however small
-p_σ is, and counts with the average of the keys alone.
+p_σ is, and counts with the average of the keys alone, which is max M at most.
 
 Derivation: additions_backward.
 """
@@ -27,15 +27,14 @@ def bias_bound(terms: AttentionTerms, grad_output: Array, shape: tuple[int, ...]
     """Return the largest rounding error of the gradient of a bias of this shape, entry by entry."""
     of_logits, _ = _gradients(terms, grad_output, precision)
     keys = slice(terms.key.shape[-2])
-    return _stored(summed_to(shape, of_logits.mapped(lambda array: array[..., keys]), precision), precision)
+    return summed_to(shape, of_logits.mapped(lambda array: array[..., keys]), precision).error
 
 
 def sinks_bound(terms: AttentionTerms, grad_output: Array, precision: Precision) -> Array:
     """Return the largest rounding error of the gradients of the sinks, (H,)."""
     of_logits, of_share = _gradients(terms, grad_output, precision)
     of_sinks = Estimate(of_logits.value[..., -1:], of_logits.error[..., -1:] + of_share)
-    summed = summed_to((terms.query.shape[1], 1, 1), of_sinks, precision)
-    return _stored(summed, precision)[:, 0, 0]
+    return summed_to((terms.query.shape[1], 1, 1), of_sinks, precision).error[:, 0, 0]
 
 
 def _gradients(terms: AttentionTerms, grad_output: Array, precision: Precision) -> tuple[Estimate, Array]:
@@ -49,7 +48,3 @@ def _gradients(terms: AttentionTerms, grad_output: Array, precision: Precision) 
     most = np.max(np.where(weights.visible, of_weights.magnitude, 0.0), axis=-1, keepdims=True)
     share = (weights.rounding + 2.0 * precision.stored) * most
     return Estimate(gradients.value, np.where(weights.visible, gradients.error + moved, 0.0)), share
-
-
-def _stored(gradient: Estimate, precision: Precision) -> Array:
-    return np.asarray(gradient.error + precision.output * (np.abs(gradient.value) + gradient.error) + precision.tiny)

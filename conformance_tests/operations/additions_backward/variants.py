@@ -8,7 +8,13 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.attention.variants.softmax import exponentials_of
-from veriformer.conformance_tests.operations.attention_backward.recomputed import RECOMPUTED, WRONG, Passed, recomputed
+from veriformer.conformance_tests.operations.attention_backward.recomputed import (
+    RECOMPUTED,
+    RECOMPUTED_WEIGHTS,
+    WRONG,
+    Passed,
+    recomputed,
+)
 from veriformer.conformance_tests.operations.attention_backward.variants import GRADIENT_OF_LOGITS
 from veriformer.conformance_tests.variants.decision import Decision, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.family import Arguments, Family, Point
@@ -136,8 +142,7 @@ class _BesideSink:
     @property
     def average(self) -> Array:
         """D, the average of the gradients of the weights."""
-        weighted = np.where(self.passed.visible, self.passed.weights * self.passed.grad_weights, 0.0)
-        return np.asarray(weighted.sum(axis=-1))
+        return np.asarray(self.passed.own_average[..., 0])
 
     @property
     def keys_alone(self) -> Array:
@@ -149,12 +154,17 @@ class _BesideSink:
     @property
     def average_of_keys_alone(self) -> Array:
         """D of the weights without the sink."""
-        shown = np.where(self.passed.visible, self.passed.grad_weights, 0.0)
-        return np.asarray((self.keys_alone * shown).sum(axis=-1))
+        return np.asarray((self.keys_alone * self.passed.shown_grad_weights).sum(axis=-1))
+
+    @property
+    def against_nothing(self) -> Array:
+        """e^σ over the sum of the keys' exponentials alone, infinite where there are none."""
+        seen = self.passed.visible.any(axis=-1)
+        return np.where(seen, self.against_keys_alone, np.inf)
 
     @property
     def against_keys_alone(self) -> Array:
-        """e^σ over the sum of the keys' exponentials alone."""
+        """The same, 1 where there are none."""
         shown = np.where(self.passed.visible, self.passed.logits, -np.inf)
         highest = shown.max(axis=-1, initial=-np.inf)
         empty = np.isneginf(highest)
@@ -177,12 +187,20 @@ GRADIENT_OF_SINK = Decision(
         mistake(_LEFT_OUT, lambda beside: -beside.of_sink * beside.average_of_keys_alone, "average_of_keys_alone"),
         mistake(_LEFT_OUT, lambda beside: -beside.against_keys_alone * beside.average_of_keys_alone, "keys_alone"),
         mistake(_LEFT_OUT, lambda beside: -beside.against_keys_alone * beside.average, "sink_against_keys_alone"),
+        mistake(_LEFT_OUT, lambda beside: -beside.against_nothing * beside.average_of_keys_alone, "over_keys_alone"),
+        mistake(_LEFT_OUT, lambda beside: -beside.against_nothing * beside.average, "sink_over_keys_alone"),
         mistake("sink_gradient_sign", lambda beside: -_usual(beside)),
         mistake("sink_gradient_not_weighted", lambda beside: -beside.average),
         neighbour(
             "keys_weight",
             lambda beside: -(1.0 - beside.of_sink) * beside.average,
             "the gradient of a sink has the weight of all keys in place of the sink's",
+        ),
+        neighbour("weight_alone", lambda beside: -beside.of_sink, "the gradient of a sink is minus its weight alone"),
+        neighbour(
+            "weight_of_keys_too",
+            lambda beside: (1.0 - beside.of_sink) * _usual(beside),
+            "the gradient of a sink is multiplied by the weight of all keys once more",
         ),
         neighbour(
             "weight_squared",
@@ -243,7 +261,7 @@ def _weight_of_sink(passed: Passed, sinks: Array, point: Point) -> Array:
 _RECOMPUTED = tuple(one.without(_LEFT_OUT) if one.name == "sinks" else one for one in RECOMPUTED)
 BIAS_BACKWARD = Family(
     "attention_bias_backward",
-    (*RECOMPUTED, GRADIENT_OF_LOGITS, FACTOR_OF_BIAS, EMPTY_ROWS, SHARED_AXES),
+    (*RECOMPUTED, RECOMPUTED_WEIGHTS, GRADIENT_OF_LOGITS, FACTOR_OF_BIAS, EMPTY_ROWS, SHARED_AXES),
     of_bias,
     needs_dtype=True,
 )

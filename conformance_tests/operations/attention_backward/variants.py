@@ -9,7 +9,13 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.operations.attention.variants.logits import SCALE
-from veriformer.conformance_tests.operations.attention_backward.recomputed import RECOMPUTED, WRONG, Passed, recomputed
+from veriformer.conformance_tests.operations.attention_backward.recomputed import (
+    RECOMPUTED,
+    RECOMPUTED_WEIGHTS,
+    WRONG,
+    Passed,
+    recomputed,
+)
 from veriformer.conformance_tests.variants.decision import Decision, Option, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.family import Arguments, Family, NotDefined, Point
 
@@ -18,11 +24,9 @@ Parts = tuple[Array, ...]
 
 
 def _standard_logits(passed: Passed) -> Array:
-    return reference.gradient_of_logits(passed.weights, passed.visible, passed.grad_weights)
-
-
-def _grad_weights(passed: Passed) -> Array:
-    return np.where(passed.visible, passed.grad_weights, 0.0)
+    if passed.average is None:
+        return reference.gradient_of_logits(passed.weights, passed.visible, passed.grad_weights)
+    return np.where(passed.visible, passed.weights * (passed.shown_grad_weights - passed.average), 0.0)
 
 
 def _row_term(term: Callable[[Array, Array], Array]) -> Callable[[Passed], Array]:
@@ -34,15 +38,15 @@ def _row_term(term: Callable[[Array, Array], Array]) -> Callable[[Passed], Array
 
 
 def _mean_of_shown(passed: Passed) -> Array:
-    return np.asarray(passed.weights * (passed.grad_weights - _grad_weights(passed).mean(axis=-1, keepdims=True)))
+    return np.asarray(passed.weights * (passed.grad_weights - passed.shown_grad_weights.mean(axis=-1, keepdims=True)))
 
 
 def _without_softmax(passed: Passed) -> Array:
-    return _grad_weights(passed)
+    return passed.shown_grad_weights
 
 
 def _without_weights(passed: Passed) -> Array:
-    grad_weights = _grad_weights(passed)
+    grad_weights = passed.shown_grad_weights
     average = (passed.weights * grad_weights).sum(axis=-1, keepdims=True)
     return np.where(passed.visible, grad_weights - average, 0.0)
 
@@ -87,7 +91,7 @@ GRADIENT_OF_LOGITS = Decision(
         ),
         mistake(
             "softmax_backward_only_diagonal",
-            lambda passed: passed.weights * (1.0 - passed.weights) * _grad_weights(passed),
+            lambda passed: passed.weights * (1.0 - passed.weights) * passed.shown_grad_weights,
         ),
         mistake("softmax_backward_factor_two", lambda passed: 2.0 * _standard_logits(passed)),
         neighbour("softmax_left_out", _without_softmax, "the gradient passes softmax as if it were the identity"),
@@ -289,6 +293,7 @@ def gradients(arguments: Arguments, point: Point) -> Parts:
 
 DECISIONS = (
     *RECOMPUTED,
+    RECOMPUTED_WEIGHTS,
     GRADIENT_OF_LOGITS,
     SOFTCAP_SLOPE,
     KEYS,

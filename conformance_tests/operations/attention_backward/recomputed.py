@@ -28,6 +28,7 @@ from veriformer.conformance_tests.variants.decision import Decision, mistake, st
 from veriformer.conformance_tests.variants.family import Arguments, Point
 
 WRONG = "custom_backward_wrong"
+OTHER = "backward_recomputes_other_weights"
 # Other uses of the mask have derivatives of their own.
 _KEPT_OF_MASK_USE = ("hidden_keys_left_out", "mask_polarity_inverted", "bool_mask_added_as_numbers")
 
@@ -131,7 +132,6 @@ def _log_sum(passed: Passed, sinks: Array | None) -> Array:
     return np.asarray(safe + np.log(np.exp(logits - safe).sum(axis=-1, keepdims=True)))
 
 
-_OTHER = "backward_recomputes_other_weights"
 RECOMPUTED_WEIGHTS = Decision(
     "recomputed_weights",
     "With which arguments are the weights computed again, where D is known from the output?",
@@ -140,9 +140,9 @@ RECOMPUTED_WEIGHTS = Decision(
         *(
             mistake(slug, how(name), f"without_{name}{suffix}")
             for slug, name in (
-                (_OTHER, "mask"),
-                (_OTHER, "bias"),
-                (_OTHER, "is_causal"),
+                (OTHER, "mask"),
+                (OTHER, "bias"),
+                (OTHER, "is_causal"),
                 ("attention_backward_window_dropped", "window"),
             )
             for how, suffix in ((_dropped, ""), (_dropped_beside_normaliser, "_beside_normaliser"))
@@ -202,6 +202,14 @@ _WINDOW = Decision(
         for option in WINDOW.options
     ),
 )
+_BIAS = Decision(
+    BIAS.name,
+    BIAS.question,
+    tuple(
+        replace(option, slug=OTHER, meaning="") if option.name == "ignored" else option
+        for option in BIAS.without("float_padding_mask_treated_as_bool").options
+    ),
+)
 _LEFT_OUT = "sink_left_out_of_backward_denominator"
 _SINKS = Decision(
     SINKS.name,
@@ -219,7 +227,7 @@ RECOMPUTED = (
     Decision(SOFTMAX.name, SOFTMAX.question, (SOFTMAX.standard, *NOT_SHIFTED)),
     SOFTCAP.without("softcap_of_zero_divides"),
     BIAS_HEEDED,
-    BIAS.without("float_padding_mask_treated_as_bool"),
+    _BIAS,
     MASK_HEEDED,
     MASK_READING,
     _MASK_USE,

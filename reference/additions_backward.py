@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from veriformer.reference.array_types import Array, Bool, Float, Float64
-from veriformer.reference.attention import attention_logits, visible_keys
-from veriformer.reference.attention_backward import gradient_of_logits
+from veriformer.reference.attention import attention_logits
+from veriformer.reference.attention_backward import gradient_of_logits, gradient_of_weights, recomputed_weights
 from veriformer.reference.checks import Sizes, as_axes
 from veriformer.reference.conventions import CausalAlignment, WindowCounting
-from veriformer.reference.sinks import softmax_beside_sinks, weights_of_sinks
-from veriformer.reference.softmax import masked_softmax
+from veriformer.reference.sinks import weights_of_sinks
 from veriformer.reference.windows import Window
 
 
@@ -43,11 +42,10 @@ def attention_bias_backward(
     Source: Raffel et al. 2020 (T5), section 2.1; Dao et al. 2022 (FlashAttention), appendix B.2.
     Conventions: those of `scaled_dot_product_attention_backward`.
     """
-    grad_logits, _ = _gradients(
+    query, key, value, grad_output = _checked(query, key, value, grad_output)
+    weights, visible = recomputed_weights(
         query,
         key,
-        value,
-        grad_output,
         mask=mask,
         bias=bias,
         is_causal=is_causal,
@@ -58,7 +56,7 @@ def attention_bias_backward(
         causal_alignment=causal_alignment,
         window_counting=window_counting,
     )
-    return _summed_to(np.shape(bias), grad_logits)
+    return _summed_to(np.shape(bias), gradient_of_logits(weights, visible, gradient_of_weights(grad_output, value)))
 
 
 def attention_sinks_backward(
@@ -91,11 +89,10 @@ def attention_sinks_backward(
     Source: OpenAI 2025 (gpt-oss model card), section 2.2, by the chain rule.
     Conventions: those of `scaled_dot_product_attention_backward`; a sink is neither scaled nor capped.
     """
-    _, grad_sinks = _gradients(
+    query, key, value, grad_output = _checked(query, key, value, grad_output)
+    weights, visible = recomputed_weights(
         query,
         key,
-        value,
-        grad_output,
         mask=mask,
         bias=bias,
         is_causal=is_causal,
@@ -106,51 +103,26 @@ def attention_sinks_backward(
         causal_alignment=causal_alignment,
         window_counting=window_counting,
     )
-    return np.asarray(grad_sinks.sum(axis=(0, 2)))
+    average = np.sum(weights * np.where(visible, gradient_of_weights(grad_output, value), 0.0), axis=-1)
+    logits = attention_logits(query, key, bias=bias, scale=scale, softcap=softcap)
+    return np.asarray(-np.sum(weights_of_sinks(logits, visible, sinks) * average, axis=(0, 2)))
 
 
-def _gradients(
+def _checked(
     query: Float[Array, "B H L D"],
     key: Float[Array, "B H S D"],
     value: Float[Array, "B H S Dv"],
     grad_output: Float[Array, "B H L Dv"],
-    *,
-    mask: Bool[Array, "#B #H #L #S"] | Bool[Array, "#L #S"] | None,
-    bias: Float[Array, "#B #H #L #S"] | Float[Array, "#L #S"] | None,
-    is_causal: bool,
-    scale: float | None,
-    window: Window | None,
-    softcap: float | None,
-    sinks: Float[Array, " H"] | None,
-    causal_alignment: CausalAlignment,
-    window_counting: WindowCounting,
-) -> tuple[Float64[Array, "B H L S"], Float64[Array, "B H L"]]:
-    """Return the gradients of the logits of the keys, and of that of the sink of each query, 0 without sinks."""
+) -> tuple[
+    Float64[Array, "B H L D"], Float64[Array, "B H S D"], Float64[Array, "B H S Dv"], Float64[Array, "B H L Dv"]
+]:
     sizes: Sizes = {}
-    query = as_axes("query", query, "B H L D", sizes)
-    key = as_axes("key", key, "B H S D", sizes)
-    value = as_axes("value", value, "B H S Dv", sizes)
-    grad_output = as_axes("grad_output", grad_output, "B H L Dv", sizes)
-    logits = attention_logits(query, key, bias=bias, scale=scale, softcap=softcap)
-    visible = visible_keys(
-        logits.shape,
-        mask=mask,
-        bias=bias,
-        is_causal=is_causal,
-        window=window,
-        causal_alignment=causal_alignment,
-        window_counting=window_counting,
+    return (
+        as_axes("query", query, "B H L D", sizes),
+        as_axes("key", key, "B H S D", sizes),
+        as_axes("value", value, "B H S Dv", sizes),
+        as_axes("grad_output", grad_output, "B H L Dv", sizes),
     )
-    # A hidden value may hold anything: 0 · ∞ is no reason to warn.
-    with np.errstate(invalid="ignore", over="ignore"):
-        grad_weights = grad_output @ value.swapaxes(-1, -2)
-    if sinks is None:
-        weights = masked_softmax(logits, visible)
-        return gradient_of_logits(weights, visible, grad_weights), np.zeros(logits.shape[:-1])
-    # Without the sink's column in between, so that sums run in the same order with and without sinks.
-    weights = np.ascontiguousarray(softmax_beside_sinks(logits, visible, sinks))
-    average = np.sum(np.where(visible, weights * grad_weights, 0.0), axis=-1)
-    return gradient_of_logits(weights, visible, grad_weights), -weights_of_sinks(logits, visible, sinks) * average
 
 
 def _summed_to(shape: tuple[int, ...], array: Float64[Array, "B H L S"]) -> Float64[Array, "*axes"]:

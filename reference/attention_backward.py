@@ -53,7 +53,7 @@ def scaled_dot_product_attention_backward(
     key = as_axes("key", key, "B H S D", sizes)
     value = as_axes("value", value, "B H S Dv", sizes)
     grad_output = as_axes("grad_output", grad_output, "B H L Dv", sizes)
-    weights, visible = _weights(
+    weights, visible = recomputed_weights(
         query,
         key,
         mask=mask,
@@ -66,10 +66,7 @@ def scaled_dot_product_attention_backward(
         causal_alignment=causal_alignment,
         window_counting=window_counting,
     )
-    # A hidden value may hold anything: 0 · ∞ is no reason to warn.
-    with np.errstate(invalid="ignore", over="ignore"):
-        grad_weights = grad_output @ value.swapaxes(-1, -2)
-    grad_logits = gradient_of_logits(weights, visible, grad_weights)
+    grad_logits = gradient_of_logits(weights, visible, gradient_of_weights(grad_output, value))
     grad_query, grad_key = _to_query_and_key(query, key, grad_logits, visible, scale, softcap)
     return grad_query, grad_key, weighted_sum(weights.swapaxes(-1, -2), grad_output, visible.swapaxes(-1, -2))
 
@@ -107,7 +104,7 @@ def attention_weights_backward(
     query = as_axes("query", query, "B H L D", sizes)
     key = as_axes("key", key, "B H S D", sizes)
     grad_output = as_axes("grad_output", grad_output, "B H L S", sizes)
-    weights, visible = _weights(
+    weights, visible = recomputed_weights(
         query,
         key,
         mask=mask,
@@ -123,7 +120,7 @@ def attention_weights_backward(
     return _to_query_and_key(query, key, gradient_of_logits(weights, visible, grad_output), visible, scale, softcap)
 
 
-def _weights(
+def recomputed_weights(
     query: Float64[Array, "B H L D"],
     key: Float64[Array, "B H S D"],
     *,
@@ -170,6 +167,15 @@ def _to_query_and_key(
     grad_query = weighted_sum(grad_logits, key, visible)
     grad_key = weighted_sum(grad_logits.swapaxes(-1, -2), query, visible.swapaxes(-1, -2))
     return factor * grad_query, factor * grad_key
+
+
+def gradient_of_weights(
+    grad_output: Float64[Array, "B H L Dv"], value: Float64[Array, "B H S Dv"]
+) -> Float64[Array, "B H L S"]:
+    """Return dP = dO Vᵀ, (B, H, L, S), hidden entries included: where a value is not finite, these are not either."""
+    # A hidden value may hold anything: 0 · ∞ is no reason to warn.
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(grad_output @ value.swapaxes(-1, -2))
 
 
 def gradient_of_logits(

@@ -6,7 +6,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-__all__ = ["Array", "present"]
+__all__ = ["Array", "present", "shared_axes"]
 
 Array: TypeAlias = np.ndarray
 T = TypeVar("T")
@@ -17,3 +17,9 @@ def present(argument: T | None) -> T:
     if argument is None:
         raise TypeError("an argument is missing that this law's cases always have")
     return argument
+
+
+def shared_axes(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Return the axes of arrays of a rank that one of this shape is broadcast along: it lacks them or has them once."""
+    lengths = (1,) * (rank - len(shape)) + shape
+    return tuple(axis for axis, length in enumerate(lengths) if length == 1)

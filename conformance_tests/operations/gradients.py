@@ -171,9 +171,11 @@ def without_grad_output(trial: Trial[GradientInputs]) -> Verdict:
 
 
 def rows_sum_to_zero(trial: Trial[GradientInputs]) -> Verdict:
-    """The one gradient sums to zero along its last axis: a shift of that changes nothing."""
-    sums = trial.output(trial.inputs).sum(axis=-1)
-    return compare(np.zeros(sums.shape), sums, trial.allowed(trial.inputs).sum(axis=-1))
+    """The one gradient sums to zero along its last axis, where all of it is judged: a shift changes nothing."""
+    sums, judged = trial.output(trial.inputs).sum(axis=-1), trial.expected(trial.inputs).judged
+    return compare(
+        np.zeros(sums.shape), sums, trial.allowed(trial.inputs).sum(axis=-1), np.asarray(judged.all(axis=-1))
+    )
 
 
 def agrees_at_empty_rows(trial: Trial[Inputs], inputs: Inputs, empty: Array) -> Verdict:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.arrays import Array, shared_axes
 from veriformer.conformance_tests.rounding.estimates import Estimate, projected
 from veriformer.conformance_tests.rounding.precision import Precision
 
@@ -58,8 +58,7 @@ def summed_to(shape: tuple[int, ...], gradient: Estimate, precision: Precision) 
     """Return the gradient of an array of this shape that was broadcast: a sum over the axes that it lacks or has once,
     which is rounded where it is stored.
     """
-    lengths = (1,) * (gradient.value.ndim - len(shape)) + shape
-    shared = tuple(axis for axis, length in enumerate(lengths) if length == 1)
+    shared = shared_axes(shape, gradient.value.ndim)
     terms = math.prod(gradient.value.shape[axis] for axis in shared)
 
     def added(array: Array) -> Array:

@@ -262,7 +262,7 @@ _OF_SINKS = (
     replace(LARGE_LOGITS, formula="|logits| > 88: dσ is finite and equals the formula"),
     replace(
         MASK_VALUE,
-        statement="Under a mask the gradient of a sink is that beside the visible keys alone.",
+        statement="Under a mask a sink shares the weights with the visible keys alone.",
         formula=f"{_SINKS} with P = softmax over the visible keys and the sink",
         derivation=DERIVATION,
         steps=_SINK,
@@ -271,7 +271,7 @@ _OF_SINKS = (
     BROADCAST,
     replace(
         EMPTY_ROW,
-        statement="A query that sees no key, whose output is zero beside a sink, adds nothing to its gradient.",
+        statement="A query that sees no key has the output zero whatever the sink is, and adds nothing.",
         formula="no visible j: dσ is that without row i",
         source="the sink takes all the weight, and the output stays 0 whatever the sink is",
         derivation=DERIVATION,
@@ -298,14 +298,14 @@ _OF_SINKS = (
     ),
     replace(
         BIAS_VALUE,
-        statement="A bias enters the weights beside a sink, and its entries of −∞ hide keys.",
+        statement="A bias enters the weights that give a sink its gradient, and its entries of −∞ hide keys.",
         formula=f"{_SINKS} with P = softmax([s Q Kᵀ + bias, σ])",
         derivation=DERIVATION,
         steps=_SINK,
     ),
     replace(
         WINDOW_VALUE,
-        statement="Under a window the gradient of a sink is that beside the keys near the query's position.",
+        statement="Under a window a sink shares the weights with the keys near the query's position alone.",
         formula=f"{_SINKS} with P = softmax over i − left ≤ j ≤ i + right and the sink",
         derivation=DERIVATION,
         steps=_SINK,

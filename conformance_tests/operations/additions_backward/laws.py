@@ -6,16 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from veriformer import reference
 from veriformer.conformance_tests.core.law import judges
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
-from veriformer.conformance_tests.drawing.arrays import Array, present
+from veriformer.conformance_tests.drawing.arrays import Array, present, shared_axes
 from veriformer.conformance_tests.drawing.space import EXACT_PALETTES
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.additions_backward.inputs import BIAS, SINKS, AdditionInputs
 from veriformer.conformance_tests.operations.attention.case import MASK_SHAPES, AttentionSpace
-from veriformer.conformance_tests.operations.attention.laws.causality import with_padding as forward_with_padding
+from veriformer.conformance_tests.operations.attention_backward.laws import masks
 from veriformer.conformance_tests.operations.gradients import (
     Selection,
     added_up,
@@ -77,14 +76,13 @@ def agrees_with_formula(trial: Trial[AdditionInputs]) -> Verdict:
 
 
 @judges("bias.shared_axes", space=replace(_SEVERAL, mask="sometimes", bias_shapes=_SHORT), operations=(BIAS,))
-def shared_axes(trial: Trial[AdditionInputs]) -> Verdict:
+def sums_over_shared_axes(trial: Trial[AdditionInputs]) -> Verdict:
     """The expanded bias gets what the short one gets, before it is added up."""
     inputs = trial.inputs
     bias = present(inputs.bias)
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
     expanded = replace(inputs, bias=np.broadcast_to(bias, shape).copy())
-    lengths = (1,) * (len(shape) - bias.ndim) + bias.shape
-    axes = tuple(axis for axis, length in enumerate(lengths) if length == 1)
+    axes = shared_axes(bias.shape, len(shape))
 
     def added(_: str, part: Array) -> Array:
         # A sum is judged where all that it adds up is.
@@ -109,7 +107,7 @@ def shift(trial: Trial[AdditionInputs]) -> Verdict:
 
 @judges("bias.hidden_entry", space=AttentionSpace(least_keys=2, bias_shapes=MASK_SHAPES), operations=(BIAS,))
 def hidden_entry(trial: Trial[AdditionInputs]) -> Verdict:
-    """The last key, which the bias hides by −∞, has no gradient, and the others have those beside it."""
+    """Where the bias hides the last key by −∞, its entries have no gradient, and the others that of the keys left."""
     inputs = trial.inputs
     bias = present(inputs.bias).copy()
     bias[..., -1] = -np.inf
@@ -137,7 +135,7 @@ def no_values(trial: Trial[AdditionInputs]) -> Verdict:
 
 @judges("sinks.negligible", space=replace(_ANY, amplitudes=(1,)), operations=(SINKS,))
 def negligible(trial: Trial[AdditionInputs]) -> Verdict:
-    """Sinks of which nothing is left beside any key have no gradient."""
+    """Sinks so far below the logits that they take no weight have no gradient."""
     sinks = np.full_like(present(trial.inputs.sinks), -1e4)
     return agrees(trial, replace(trial.inputs, sinks=sinks))
 
@@ -177,29 +175,6 @@ def hidden_entries(trial: Trial[AdditionInputs]) -> Verdict:
 
 
 @judges(
-    "mask.masked_content",
-    space=replace(_SEVERAL, mask="always", mask_kinds=("padding", "left_padding")),
-    operations=_BOTH,
-)
-def masked_content(trial: Trial[AdditionInputs]) -> Verdict:
-    """Other content in keys that no query may see changes nothing."""
-    hidden = trial.inputs.unseen_keys(trial.conventions)
-    return equal(trial, trial.inputs, trial.inputs.with_keys_replaced(hidden, 5.0))
-
-
-@judges(
-    "mask.broadcast",
-    space=AttentionSpace(mask="always", mask_shapes=_SHORT, least_batch=2, least_heads=2, least_keys=2),
-    operations=_BOTH,
-)
-def broadcast(trial: Trial[AdditionInputs]) -> Verdict:
-    """The expanded mask gives the same gradient as the short one."""
-    inputs = trial.inputs
-    shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
-    return equal(trial, replace(inputs, mask=np.broadcast_to(present(inputs.mask), shape).copy()), inputs)
-
-
-@judges(
     "mask.empty_row",
     space=replace(
         _SEVERAL, mask="always", mask_kinds=("empty_rows",), mask_shapes=("full", "lengths", "shared_by_heads")
@@ -212,37 +187,6 @@ def empty_row(trial: Trial[AdditionInputs]) -> Verdict:
     if inputs.sinks is not None:
         return agrees(trial, inputs)
     return agrees_at_empty_rows(trial, inputs, inputs.empty_rows(trial.conventions))
-
-
-@judges("causal.empty_row", space=_CAUSAL, operations=(BIAS,))
-def causal_empty_row(trial: Trial[AdditionInputs]) -> Verdict:
-    """A query in front of the first key, where the flag is aligned to the last, adds nothing."""
-    inputs = trial.inputs
-    # Fewer keys than queries, so that there is such a row; aligned to the first key the flag empties none.
-    inputs = inputs.take_keys(np.arange(min(inputs.key_length, inputs.query_length - 1)))
-    return agrees_at_empty_rows(trial, inputs, inputs.empty_rows(trial.conventions))
-
-
-@judges(
-    "causal.with_padding",
-    space=replace(_CAUSAL, mask="always", mask_kinds=("random", "padding")),
-    operations=_BOTH,
-)
-def with_padding(trial: Trial[AdditionInputs]) -> Verdict:
-    """The gradient is that over the keys that flag and mask both leave visible, as the convention says."""
-    if trial.conventions["causal_with_mask"] == "rejects":
-        return forward_with_padding(trial)
-    return agrees(trial, trial.inputs)
-
-
-@judges("causal.explicit_mask", space=_CAUSAL, operations=_BOTH)
-def explicit_mask(trial: Trial[AdditionInputs]) -> Verdict:
-    """The explicit triangular mask gives the same gradient as the flag."""
-    inputs = trial.inputs
-    alignment = trial.conventions["causal_alignment"]
-    triangle = reference.causal_mask(inputs.query_length, inputs.key_length, causal_alignment=alignment)
-    mask = np.broadcast_to(triangle, (inputs.batch, inputs.heads, *triangle.shape)).copy()
-    return equal(trial, replace(inputs, is_causal=False, mask=mask), inputs)
 
 
 @judges("batch.independence", space=replace(_OF_EACH_ENTRY, least_batch=2), operations=(BIAS,))
@@ -311,3 +255,21 @@ def _reordered(inputs: AdditionInputs, order: Array, axis: int) -> Selection:
 
 judges("grad_output.linear", space=replace(_ANY, palettes=EXACT_PALETTES), operations=_BOTH)(linear)
 judges("grad_output.zero", space=_ANY, operations=_BOTH)(without_grad_output)
+# Judged as of the gradients of queries and keys, with biases of every shape.
+judges(
+    "mask.masked_content",
+    space=replace(_SEVERAL, mask="always", mask_kinds=("padding", "left_padding")),
+    operations=_BOTH,
+)(masks.masked_content)
+judges(
+    "mask.broadcast",
+    space=AttentionSpace(mask="always", mask_shapes=_SHORT, least_batch=2, least_heads=2, least_keys=2),
+    operations=_BOTH,
+)(masks.broadcast)
+judges("causal.empty_row", space=_CAUSAL, operations=(BIAS,))(masks.causal_empty_row)
+judges(
+    "causal.with_padding",
+    space=replace(_CAUSAL, mask="always", mask_kinds=("random", "padding")),
+    operations=_BOTH,
+)(masks.with_padding)
+judges("causal.explicit_mask", space=_CAUSAL, operations=_BOTH)(masks.explicit_mask)

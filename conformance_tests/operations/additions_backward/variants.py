@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from veriformer import reference
-from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.drawing.arrays import Array, shared_axes
 from veriformer.conformance_tests.operations.attention.variants.softmax import exponentials_of
 from veriformer.conformance_tests.operations.attention_backward.recomputed import (
     RECOMPUTED,
@@ -126,9 +126,7 @@ def of_bias(arguments: Arguments, point: Point) -> Array:
     entries = _nan_rows(point["gradient_of_logits"](passed), passed)
     entries = entries * point["factor_of_bias"](passed, factor, arguments.get("softcap"))
     entries = point["empty_rows"](passed, entries)
-    lengths = (1,) * (entries.ndim - len(shape)) + shape
-    axes = tuple(axis for axis, length in enumerate(lengths) if length == 1)
-    return np.asarray(point["shared_axes"](_Shared(entries, axes)).reshape(shape))
+    return np.asarray(point["shared_axes"](_Shared(entries, shared_axes(shape, entries.ndim))).reshape(shape))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from veriformer.conformance_tests.core.inputs import Shape
 from veriformer.conformance_tests.core.several_results import SeveralResults
 from veriformer.conformance_tests.core.when_needed import bounded_parts
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.attention.case import ADDITIONS, AttentionCase
+from veriformer.conformance_tests.operations.attention.bounds import AttentionTerms
+from veriformer.conformance_tests.operations.attention.case import ADDITIONS, AttentionCase, with_additions
 from veriformer.conformance_tests.operations.attention.inputs import AttentionInputs
 from veriformer.conformance_tests.operations.attention_backward.bounds import backward_bounds
 from veriformer.conformance_tests.operations.gradients import SampledGradientInputs, drawn_cotangent
@@ -30,28 +31,19 @@ ASKED_WITH_VALUES = (*WITH_VALUES, *ADDITIONS)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LogitsBackwardInputs(SeveralResults, SampledGradientInputs, AttentionInputs):
-    """The inputs of attention or of its weights, and the gradient of the result; there is one of each argument.
-
-    Where query heads share a key/value head, its gradients are the sums over its group.
-    """
+class AttentionBackwardInputs(SampledGradientInputs, AttentionInputs):
+    """The inputs of attention or of its weights, and the gradient of the result."""
 
     grad_output: Array
 
     @classmethod
     def draw(cls, operation: str, case: AttentionCase) -> Self:
         """Return the inputs that a case describes; the result's gradient is of the values' palette."""
-        forward = AttentionInputs.draw(operation, case)
+        forward = AttentionInputs.draw(operation, with_additions(case, operation))
         return cls(**vars(forward), grad_output=drawn_cotangent(case, forward.result_shape))
 
     def arguments(self) -> dict[str, Any]:
         return {**super().arguments(), "grad_output": self.grad_output}
-
-    @property
-    def parts(self) -> dict[str, Shape]:
-        """The gradients, each with the shape of its argument."""
-        arrays = {"grad_query": self.query, "grad_key": self.key, "grad_value": self.value}
-        return {name: array.shape for name, array in arrays.items() if array is not None}
 
     def take_heads(self, index: Array) -> Self:
         """Return the heads at `index`."""
@@ -60,6 +52,41 @@ class LogitsBackwardInputs(SeveralResults, SampledGradientInputs, AttentionInput
     def take_queries(self, index: Array) -> Self:
         """Return the queries at `index` with the gradients of their outputs."""
         return replace(super().take_queries(index), grad_output=self.grad_output[:, :, index])
+
+    def exact(self, conventions: Conventions) -> Any:
+        """Return what the reference gives under the conventions; a row without a key follows the convention zeros."""
+        obeyed = self.obeying(conventions)
+        backward = getattr(reference, self.operation)
+        return backward(
+            *(getattr(self, name) for name in OPERATIONS[self.operation].positional),
+            mask=obeyed.mask,
+            bias=obeyed.bias,
+            is_causal=obeyed.is_causal,
+            scale=self.scale,
+            window=self.window,
+            softcap=self.softcap,
+            sinks=self.sinks,
+            causal_alignment=conventions["causal_alignment"],
+            window_counting=conventions.get("window_counting", "inclusive"),
+        )
+
+    def exact_terms(self, conventions: Conventions) -> AttentionTerms:
+        """Return what the bounds follow from. By the convention zeros an empty row adds to no error either."""
+        return self._terms(self.visible(conventions), {**conventions, "empty_row": "zeros"})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LogitsBackwardInputs(SeveralResults, AttentionBackwardInputs):
+    """Inputs whose result is a gradient of each argument.
+
+    Where query heads share a key/value head, its gradients are the sums over its group.
+    """
+
+    @property
+    def parts(self) -> dict[str, Shape]:
+        """The gradients, each with the shape of its argument."""
+        arrays = {"grad_query": self.query, "grad_key": self.key, "grad_value": self.value}
+        return {name: array.shape for name, array in arrays.items() if array is not None}
 
     def result_axis(self, name: str) -> int:
         """Return the axis of a part of the result that stands for `batch`, `heads`, or its queries or keys."""
@@ -73,27 +100,10 @@ class LogitsBackwardInputs(SeveralResults, SampledGradientInputs, AttentionInput
         all. With sinks the output of such a row is zero under each convention.
         """
         precision = Precision.under(self.dtype, conventions)
-        visible = self.visible(conventions)
-        obeyed = self.obeying(conventions)
-        backward = getattr(reference, self.operation)
-        gradients = backward(
-            *(getattr(self, name) for name in OPERATIONS[self.operation].positional),
-            mask=obeyed.mask,
-            bias=obeyed.bias,
-            is_causal=obeyed.is_causal,
-            scale=self.scale,
-            window=self.window,
-            softcap=self.softcap,
-            sinks=self.sinks,
-            causal_alignment=conventions["causal_alignment"],
-            window_counting=conventions.get("window_counting", "inclusive"),
-        )
-        # Under the convention zeros an empty row has no weight, so that it adds to no error either.
-        without_nan = {**conventions, "empty_row": "zeros"}
+        gradients = self.exact(conventions)
 
         def bounds() -> tuple[Array, ...]:
-            terms = self._terms(visible, without_nan)
-            return backward_bounds(terms, self.grad_output, precision, self.group_size)
+            return backward_bounds(self.exact_terms(conventions), self.grad_output, precision, self.group_size)
 
         empty = self.empty_rows(conventions) & (self.sinks is None)
         of_groups = empty.reshape(self.batch, -1, self.group_size * self.query_length)

@@ -14,7 +14,11 @@ from veriformer.conformance_tests.drawing.arrays import Array, present
 from veriformer.conformance_tests.drawing.values import round_to_dtype
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.attention.laws.causality import with_padding as forward_with_padding
-from veriformer.conformance_tests.operations.attention_backward.inputs import BACKWARD, LogitsBackwardInputs
+from veriformer.conformance_tests.operations.attention_backward.inputs import (
+    BACKWARD,
+    AttentionBackwardInputs,
+    LogitsBackwardInputs,
+)
 from veriformer.conformance_tests.operations.gradients import agrees_at_empty_rows, equal
 from veriformer.conformance_tests.operations.parts import agrees, worst
 
@@ -55,7 +59,7 @@ def no_gradient(trial: Trial[LogitsBackwardInputs], inputs: LogitsBackwardInputs
 
 
 @judges("mask.masked_content", space=_PADDED, operations=BACKWARD)
-def masked_content(trial: Trial[LogitsBackwardInputs]) -> Verdict:
+def masked_content(trial: Trial[AttentionBackwardInputs]) -> Verdict:
     """Other content in keys that no query may see changes no gradient."""
     hidden = trial.inputs.unseen_keys(trial.conventions)
     return equal(trial, trial.inputs, trial.inputs.with_keys_replaced(hidden, 5.0))
@@ -72,7 +76,7 @@ def masked_content(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     ),
     operations=BACKWARD,
 )
-def broadcast(trial: Trial[LogitsBackwardInputs]) -> Verdict:
+def broadcast(trial: Trial[AttentionBackwardInputs]) -> Verdict:
     """The expanded mask gives the same gradients as the short one."""
     inputs = trial.inputs
     shape = (inputs.batch, inputs.heads, inputs.query_length, inputs.key_length)
@@ -91,7 +95,7 @@ def empty_row(trial: Trial[LogitsBackwardInputs]) -> Verdict:
 
 
 @judges("causal.empty_row", space=replace(_CAUSAL, least_keys=1), operations=BACKWARD)
-def causal_empty_row(trial: Trial[LogitsBackwardInputs]) -> Verdict:
+def causal_empty_row(trial: Trial[AttentionBackwardInputs]) -> Verdict:
     """A query in front of the first key, where the flag is aligned to the last, has no gradient and adds to none."""
     inputs = trial.inputs
     # Fewer keys than queries, so that there is such a row; aligned to the first key the flag empties none.
@@ -104,7 +108,7 @@ def causal_empty_row(trial: Trial[LogitsBackwardInputs]) -> Verdict:
     space=replace(_CAUSAL, mask="always", mask_kinds=("random", "padding")),
     operations=BACKWARD,
 )
-def with_padding(trial: Trial[LogitsBackwardInputs]) -> Verdict:
+def with_padding(trial: Trial[AttentionBackwardInputs]) -> Verdict:
     """The gradients are those over the keys that flag and mask both leave visible, as the convention says."""
     if trial.conventions["causal_with_mask"] == "rejects":
         return forward_with_padding(trial)
@@ -112,7 +116,7 @@ def with_padding(trial: Trial[LogitsBackwardInputs]) -> Verdict:
 
 
 @judges("causal.explicit_mask", space=_CAUSAL, operations=BACKWARD)
-def explicit_mask(trial: Trial[LogitsBackwardInputs]) -> Verdict:
+def explicit_mask(trial: Trial[AttentionBackwardInputs]) -> Verdict:
     """The explicit triangular mask gives the same gradients as the flag."""
     inputs = trial.inputs
     alignment = trial.conventions["causal_alignment"]

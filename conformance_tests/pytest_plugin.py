@@ -5,14 +5,14 @@ pytest imports this module at every start, so whatever costs time is imported wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from veriformer.conformance_tests.reports.parametrization import parametrize_with_laws
 
 if TYPE_CHECKING:
-    from veriformer.conformance_tests.reports.law_tests import LawTest
+    from veriformer.conformance_tests.reports.law_tests import LawFailure, LawTest
 
 __all__ = ["parametrize_with_laws"]
 
@@ -44,8 +44,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Add the tests of the implementations named on the command line, before -k and -m choose among all tests."""
     for implementation in dict.fromkeys(config.getoption("veriformer")):
-        collector = ImplementationCollector.from_parent(session, name=implementation, nodeid=implementation)
+        nodeid = _from_the_root(config, implementation)
+        collector = ImplementationCollector.from_parent(session, name=implementation, nodeid=nodeid)
         items.extend(session.genitems(collector))
+
+
+def _from_the_root(config: pytest.Config, implementation: str) -> str:
+    """Return a name as pytest's are, from the root: it prints them as they are seen from the working directory."""
+    try:
+        return (config.invocation_params.dir / implementation).relative_to(config.rootpath).as_posix()
+    except ValueError:
+        return implementation
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Place a law that turned out not to be declared, when it was tried, where its operation is defined."""
+    report = yield
+    if isinstance(item, LawItem) and report.outcome == "skipped" and isinstance(report.longrepr, tuple):
+        path, line, _ = item.reportinfo()
+        report.longrepr = (path, line + 1, report.longrepr[2])
+    return report
 
 
 class ImplementationCollector(pytest.Collector):
@@ -67,14 +86,15 @@ class ImplementationCollector(pytest.Collector):
         except (LoadError, UnreadableList) as error:
             raise self.CollectError(str(error)) from error
         for test in tests:
-            yield LawItem.from_parent(self, name=test.id, test=test)
+            yield LawItem.from_parent(self, name=test.id, test=test, implementation=self.name)
 
 
 class LawItem(pytest.Item):
     """One law of one implementation."""
 
-    def __init__(self, *, test: LawTest, **given: Any) -> None:
+    def __init__(self, *, test: LawTest, implementation: str, **given: Any) -> None:
         super().__init__(**given)
+        self.implementation = implementation
         self.test = test
         if test.skip_reason:
             self.add_marker(pytest.mark.skip(reason=test.skip_reason))
@@ -83,6 +103,29 @@ class LawItem(pytest.Item):
         """Try the law."""
         self.test()
 
-    def reportinfo(self) -> tuple[str, int | None, str]:
-        """Return where the test stands in pytest's own listings."""
-        return self.nodeid.partition("::")[0], None, self.nodeid
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return what pytest shows of a failure: the summary has its gist, at the line of the operation."""
+        shown = super().repr_failure(excinfo, style)
+        crash = getattr(shown, "reprcrash", None)
+        failure = excinfo.value
+        if crash is not None and isinstance(failure, _law_failure()):
+            crash.message = failure.gist
+            if failure.place is not None:
+                crash.path, crash.lineno = failure.place.file, failure.place.line
+        return shown
+
+    def reportinfo(self) -> tuple[str, int, str]:
+        """Return where the operation is defined, its line counted from 0, and the heading of a failure.
+
+        What is no file of the user has the line 0 too: pytest insists on one for a test that is skipped.
+        """
+        place = self.test.place
+        # pytest makes two colons of a dot in a heading with which the test's id ends.
+        heading = f"{self.implementation}: {self.name}"
+        return (self.implementation, 0, heading) if place is None else (place.file, place.line - 1, heading)
+
+
+def _law_failure() -> type[LawFailure]:
+    from veriformer.conformance_tests.reports.law_tests import LawFailure
+
+    return LawFailure

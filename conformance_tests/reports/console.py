@@ -7,6 +7,7 @@ from veriformer.conformance_tests.core.law_result import LawResult, is_unexpecte
 from veriformer.conformance_tests.core.text import counted, joined, plain
 from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
 from veriformer.conformance_tests.reports.findings import conventions_found
+from veriformer.conformance_tests.reports.gist import gist
 from veriformer.conformance_tests.reports.layout import Lines, as_text, blank, entry, paragraph
 from veriformer.conformance_tests.reports.model import model_lines
 from veriformer.conformance_tests.reports.of_operations import (
@@ -40,8 +41,8 @@ def law_text(report: Report, result: LawResult, options: Options = DEFAULTS) -> 
     explained = diagnosis_lines(report, result.law.operation.name, options)
     explained = [blank(), *explained, blank()] if explained else []
     if result.status == "error":
-        return f"{MARK} {plain(result.reason)}\n\n{as_text([*circumstances(report, result, options), *explained])}"
-    return f"{CROSS} {result.law.statement}\n\n{as_text([*evidence(report, result, options), *explained])}"
+        return f"{MARK} {gist(report, result)}\n\n{as_text([*circumstances(report, result, options), *explained])}"
+    return f"{CROSS} {gist(report, result)}\n\n{as_text([*evidence(report, result, options), *explained])}"
 
 
 def report_lines(report: Report, options: Options = DEFAULTS) -> Lines:

@@ -4,22 +4,40 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 
 import pytest
+from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult, is_broken
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.operations.laws import laws as every_law
 from veriformer.conformance_tests.reports.console import law_text
+from veriformer.conformance_tests.reports.exports.outcome import Place
+from veriformer.conformance_tests.reports.exports.places import definition, from_root, raised_at
+from veriformer.conformance_tests.reports.gist import gist
 from veriformer.conformance_tests.reports.layout import as_text, labelled
 from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.reports.violation import target, target_named
 from veriformer.conformance_tests.run.applicability import not_declared
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.report import Report
 from veriformer.conformance_tests.run.runner import Run
 
 _MOST_ATTEMPTS = 3
+
+
+class LawFailure(pytest.fail.Exception):  # type: ignore[misc]  # a variable, to mypy
+    """A broken law: the text that pytest shows, its gist in one line, and where the operation stands or raised."""
+
+    # As of pytest's own: the summary would begin with the path of this module otherwise.
+    __module__ = "builtins"
+
+    def __init__(self, text: str, gist: str, place: Place | None) -> None:
+        super().__init__(text, pytrace=False)
+        self.gist = gist
+        self.place = place
 
 
 class Diagnoses:
@@ -43,10 +61,14 @@ class Diagnoses:
 
 
 class LawTest:
-    """A law, ready to be tried on an implementation: call it."""
+    """A law, ready to be tried on an implementation: call it.
 
-    def __init__(self, run: Run, law: Law, diagnoses: Diagnoses) -> None:
+    `place` is where the operation is defined; None where that is no file of the user.
+    """
+
+    def __init__(self, run: Run, law: Law, diagnoses: Diagnoses, place: Place | None = None) -> None:
         self.id = law.id
+        self.place = place
         self.statement = law.statement.statement
         self._run = run
         self._law = law
@@ -77,13 +99,23 @@ class LawTest:
         if result.status == "not_declared":
             pytest.skip(result.reason)
         if is_broken(result):
-            pytest.fail(self._failure(result), pytrace=False)
+            raise self._failure(result)
         return result
 
-    def _failure(self, result: LawResult) -> str:
-        """Return what the command line would show of this law, and the command that shows it."""
+    def _failure(self, result: LawResult) -> LawFailure:
+        """Return what the command line would show of this law, where to look, and the command that shows it."""
+        report = self._report(result)
+        place = raised_at(target(report), result.traceback) or self.place
+        source = [] if place is None else labelled("source", [f"{from_root(place.file) or place.file}:{place.line}"])
+        command = [] if report.source is None else labelled("try it", [self._command(report)])
+        # Under pytest the traceback of an operation that raised is always useful.
+        text = law_text(report, result, Options(traceback=True)) + as_text([*source, *command])
+        return LawFailure(text, gist(report, result), place)
+
+    def _report(self, result: LawResult) -> Report:
+        """Return the report of this law alone."""
         run = self._run
-        report = Report(
+        return Report(
             implementation=run.implementation.name,
             framework=run.implementation.framework.name,
             seed=run.selection.seed,
@@ -93,9 +125,6 @@ class LawTest:
             source=run.implementation.source,
             diagnoses=self._diagnoses.of(result),
         )
-        # Under pytest the traceback of an operation that raised is always useful.
-        text = law_text(report, result, Options(traceback=True))
-        return text if report.source is None else text + as_text(labelled("try it", [self._command(report)]))
 
     def _command(self, report: Report) -> str:
         seed = ["--seed", str(report.seed)] if report.seed else []
@@ -112,5 +141,13 @@ def law_tests(implementation: object, options: RunOptions) -> list[LawTest]:
     loaded.framework.use_one_thread()
     run = Run(loaded, options)
     declared = (law for law in every_law().values() if loaded.declares(law.statement.operation.name))
+    chosen = [law for law in declared if options.selection.includes(law.id)]
+    places = _places(loaded, {law.statement.operation.name for law in chosen})
     diagnoses = Diagnoses(run)
-    return [LawTest(run, law, diagnoses) for law in declared if options.selection.includes(law.id)]
+    return [LawTest(run, law, diagnoses, places[law.statement.operation.name]) for law in chosen]
+
+
+def _places(loaded: Implementation, operations: Iterable[str]) -> dict[str, Place | None]:
+    """Return where each operation is defined; what is derived from another is defined where that is."""
+    source = target_named(loaded.name, loaded.source)
+    return {name: definition(source, loaded.derived.get(name, name)) for name in operations}

@@ -137,9 +137,12 @@ def script(report: Report, result: LawResult) -> Lines:
 
 def target(report: Report) -> str | None:
     """Return the source of the implementation, with the object in a file if the name has one."""
-    if report.source is None or not report.implementation.startswith(f"{report.source}:"):
-        return report.source
-    return report.implementation
+    return target_named(report.implementation, report.source)
+
+
+def target_named(name: str, source: str | None) -> str | None:
+    """Return the source of the implementation of that name, with the object in a file if the name has one."""
+    return source if source is None or not name.startswith(f"{source}:") else name
 
 
 def conventions_of(report: Report, operation: str) -> dict[str, str]:

@@ -56,11 +56,12 @@ def test_a_violation_fails_with_the_report_of_the_command_line(pytester: pytest.
     result.stdout.fnmatch_lines(
         [
             "*test_conformance?softmax.large_logits?*",
-            "✗ Logits far beyond the range of exp give a finite result.",
+            "✗ softmax_no_max_subtraction: Logits far beyond the range of exp give a finite result.",
             "*smallest case*batch 1, rows 1*float32",
             "*expected*1*",
             "*got*nan*",
             "*veriformer explain softmax.large_logits",
+            "*source * mine.py:2",
             "*veriformer check mine.py --law softmax.large_logits --tier quick --verbose",
         ]
     )
@@ -114,7 +115,85 @@ def test_the_command_line_needs_no_test_file(pytester: pytest.Pytester) -> None:
     result = run(pytester, "--veriformer", "mine.py", "--veriformer-tier", "quick", "-k", "softmax")
     # The law of the value meets large numbers too.
     result.assert_outcomes(passed=len(SOFTMAX_LAWS) - 2, failed=2, deselected=_weights())
-    result.stdout.fnmatch_lines(["FAILED mine.py::softmax.large_logits - *Logits far beyond*"])
+    result.stdout.fnmatch_lines(["FAILED mine.py::softmax.large_logits - softmax_no_max_subtraction: *"])
+
+
+MIXED = """\
+import numpy as np
+
+limitations = ("value_width",)
+
+
+def softmax(x):
+    e = np.exp(x)
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def scaled_dot_product_attention(query, key, value):
+    weights = softmax(query @ key.swapaxes(-1, -2) * query.shape[-1] ** -0.5)
+    return weights @ value
+
+
+def silu(x):
+    helper = x * no_such_name
+    return helper
+"""
+MIXED_LAWS = "softmax.large_logits or attention.mask or width or silu.zero or softmax.shape"
+
+
+@pytest.mark.parametrize("more", ((), ("-n", "2")), ids=("alone", "with workers"))
+def test_skipped_failing_and_erring_laws_in_a_process_of_their_own(pytester: pytest.Pytester, more) -> None:
+    pytester.makepyfile(mixed=MIXED)
+    arguments = ("--veriformer=mixed.py", "--veriformer-tier=quick", "-rsf", "-k", MIXED_LAWS, *more)
+    result = pytester.runpytest_subprocess(*PLUGIN, *arguments, timeout=300)
+    counted = result.parseoutcomes()
+    assert (counted["failed"], counted["passed"], result.ret) == (2, 1, pytest.ExitCode.TESTS_FAILED)
+    assert counted["skipped"] > 10
+    result.stdout.fnmatch_lines_random(
+        [
+            # Known before it is tried, and known only then.
+            "SKIPPED [[]*[]] mixed.py*: scaled_dot_product_attention has no keyword mask",
+            "SKIPPED [[]1[]] mixed.py:11: scaled_dot_product_attention declares that values are as wide as keys",
+            "*source * mixed.py:6",
+            "*source * mixed.py:17",
+            "FAILED mixed.py::softmax.large_logits - softmax_no_max_subtraction: Logits*",
+            "FAILED mixed.py::silu.zero - silu raised NameError: *",
+            "_* mixed.py: softmax.large_logits _*",
+        ]
+    )
+    for unwanted in ("*INTERNALERROR*", "*site-packages*", "*law_tests.py*"):
+        result.stdout.no_fnmatch_line(unwanted)
+
+
+def test_reports_point_to_the_line_of_the_operation_or_of_what_raised(pytester: pytest.Pytester) -> None:
+    file = pytester.makepyfile(mixed=MIXED)
+    options = ("--veriformer=mixed.py", "--veriformer-tier=quick", "-k", MIXED_LAWS)
+    reports = pytester.inline_run(*PLUGIN, *options).getreports("pytest_runtest_logreport")
+    crashes = {report.nodeid: report.longrepr.reprcrash for report in reports if report.failed}
+    places = {name: (crash.path, crash.lineno) for name, crash in crashes.items()}
+    assert places == {"mixed.py::softmax.large_logits": (str(file), 6), "mixed.py::silu.zero": (str(file), 17)}
+    # pytest counts these from 0.
+    lines = {report.nodeid.partition("::")[2].partition(".")[0]: report.location[:2] for report in reports}
+    assert lines == {"softmax": ("mixed.py", 5), "attention": ("mixed.py", 10), "silu": ("mixed.py", 15)}
+
+
+def test_what_is_no_file_has_a_line_too_which_pytest_needs_to_skip_it(pytester: pytest.Pytester) -> None:
+    reports = pytester.inline_run(*PLUGIN, "--veriformer=numpy", "-k", "softmax.shape").getreports(
+        "pytest_runtest_logreport"
+    )
+    assert {report.location for report in reports} == {("numpy", 0, "numpy: softmax.shape")}
+
+
+def test_names_are_those_of_the_root_and_are_shown_from_the_working_directory(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = pytester.mkdir("inner")
+    (inner / "mine.py").write_text(IMPLEMENTATION)
+    pytester.makeini("[pytest]")
+    monkeypatch.chdir(inner)
+    result = run(pytester, "--veriformer=mine.py", "--veriformer=numpy", "-k", "softmax.large_logits", "-v", "-rfp")
+    result.stdout.fnmatch_lines(["mine.py::softmax.large_logits FAILED*", "numpy::softmax.large_logits PASSED*"])
+    result.stdout.fnmatch_lines_random(["FAILED mine.py::softmax.large_logits - *", "PASSED numpy::*"])
 
 
 def test_several_implementations_and_a_selection(pytester: pytest.Pytester) -> None:

@@ -166,6 +166,22 @@ def test_one_law_and_a_table_of_implementations_tell_it_too() -> None:
     assert "`rope_theta_ignored` (certain" in as_text(details(whole))
 
 
+def test_the_first_line_of_a_law_is_its_mistake_and_what_it_says() -> None:
+    def first_line(*suspects: Suspect, **more: Any) -> str:
+        whole = report(diagnosis(*suspects, **more))
+        return law_text(whole, whole.results[0]).partition("\n")[0]
+
+    said = LAWS["rotary.base"].statement
+    other = Suspect(("rope_sign_flipped",), 0.4)
+    assert first_line(BASE_IGNORED) == f"✗ rope_theta_ignored: {said}"
+    assert first_line(BOTH) == f"✗ rope_sign_flipped and rope_theta_ignored: {said}"
+    assert first_line(other, BASE_IGNORED) == f"✗ rope_sign_flipped or rope_theta_ignored: {said}"
+    assert "and 1 more: " in first_line(other, BASE_IGNORED, BOTH)
+    # What no program with the mistake breaks, or what laws merely hint at, is not called by its name.
+    assert first_line(BASE_IGNORED, unexplained=("rotary.base",)) == f"✗ {said}"
+    assert first_line(BASE_IGNORED, how="named_by_laws") == f"✗ {said}"
+
+
 def test_without_a_diagnosis_nothing_is_told() -> None:
     whole = replace(report(diagnosis(BASE_IGNORED)), diagnoses=())
     assert "iagnosis" not in report_text(whole)

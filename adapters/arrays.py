@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
 import numpy as np
 from veriformer.adapters.errors import LoadError, MissingFramework, describe, install_hint
 
-FRAMEWORKS = ("numpy", "torch", "jax")
+FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow", "mlx", "tinygrad", "cupy")
+# What is imported where that is not the framework's own name.
+_MODULES = {"mlx": "mlx.core"}
 DTYPES = ("float16", "bfloat16", "float32", "float64")
+# What is installed where that is not called like the framework: the first of these.
+_DISTRIBUTIONS = {
+    "tensorflow": ("tensorflow", "tensorflow-cpu"),
+    "cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy"),
+}
+_TENSORS = ("torch", "tensorflow", "tinygrad")
 
 
 class ArrayFramework(Protocol):
@@ -93,12 +103,25 @@ def framework(name: str) -> ArrayFramework:
     return arrays
 
 
+def noun(name: str) -> str:
+    """Return what an array of a framework is called: "torch tensor", "jax array"."""
+    return f"{name} {'tensor' if name in _TENSORS else 'array'}"
+
+
+def version_of(name: str) -> str:
+    """Return the version of a framework, or of another package, as installed; empty where it is not."""
+    for distribution in _DISTRIBUTIONS.get(name, (name,)):
+        with suppress(PackageNotFoundError, ValueError):
+            return version(distribution)
+    return ""
+
+
 def import_package(name: str) -> None:
     """Import a library; MissingFramework when it is not installed, LoadError when it cannot be imported."""
     try:
-        import_module(name)
+        import_module(_MODULES.get(name, name))
     except ModuleNotFoundError as error:
-        if error.name == name:
+        if error.name in (name, _MODULES.get(name)):
             raise MissingFramework(name) from error
         raise LoadError(_broken(name, error)) from error
     except Exception as error:

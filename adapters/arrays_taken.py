@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from veriformer.adapters.arrays import FRAMEWORKS, ArrayFramework, framework
+from veriformer.adapters.array_kinds import frameworks_used
+from veriformer.adapters.arrays import FRAMEWORKS, ArrayFramework, framework, noun
 from veriformer.adapters.errors import OperationRaised, UnjudgeableResult, WrongFramework
 from veriformer.adapters.weights import converted
-
-_NOUNS = {"numpy": "numpy arrays", "torch": "torch tensors", "jax": "jax arrays"}
 
 
 @dataclass
@@ -46,17 +45,18 @@ class ArraysTaken:
         if isinstance(error, UnjudgeableResult) and _answers(own, own, function, positional, keywords):
             # It takes these arrays and returns some; another check judges them.
             return
-        for other in _others(own):
+        for other in _others(own, function):
             if _answers(own, other, function, positional, keywords):
                 self.wrong[operation] = (
-                    f'its framework is "{own.name}", and on {_NOUNS[own.name]} it fails; the same call with '
-                    f'{_NOUNS[other.name]} answers: set framework = "{other.name}"'
+                    f'its framework is "{own.name}", and on {noun(own.name)}s it fails; the same call with '
+                    f'{noun(other.name)}s answers: set framework = "{other.name}"'
                 )
                 raise WrongFramework(self.wrong[operation]) from error
 
 
-def _others(own: ArrayFramework) -> Iterator[ArrayFramework]:
-    for name in FRAMEWORKS:
+def _others(own: ArrayFramework, function: Callable[..., Any]) -> Iterator[ArrayFramework]:
+    """Yield the other frameworks that are imported here, first those that the operation is written with."""
+    for name in dict.fromkeys((*frameworks_used(function), *FRAMEWORKS)):
         if name != own.name and name in sys.modules:
             yield framework(name)
 

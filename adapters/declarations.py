@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from veriformer.adapters import signatures
+from veriformer.adapters.array_kinds import framework_behind
 from veriformer.adapters.arrays import DTYPES, FRAMEWORKS, ArrayFramework, framework
 from veriformer.adapters.errors import LoadError, NoOperations, describe
 from veriformer.adapters.fixed_values import FixedValue, fixed_of, read_fixed_values, refuse_unlike
@@ -17,6 +18,8 @@ from veriformer.adapters.notices import misspelt_operations
 from veriformer.adapters.spelling import listing, suggestion
 from veriformer.spec.conventions import CONVENTIONS, Convention
 from veriformer.spec.operations import OPERATIONS
+
+_USUAL_DTYPES = ("float32",)
 
 
 def read_framework(found: object, name: str, home: object = None) -> ArrayFramework:
@@ -64,7 +67,10 @@ def read_declarations(found: object, name: str, arrays: ArrayFramework) -> Decla
 
 def _dtypes(found: object, name: str, arrays: ArrayFramework) -> tuple[str, ...]:
     """Return the dtypes to test, ("float32",) by default; LoadError for what is unknown or not available."""
-    received = attribute(found, "dtypes", name, ("float32",))
+    received = attribute(found, "dtypes", name, _USUAL_DTYPES)
+    if framework_behind(received) is not None:
+        # `from tinygrad import dtypes` declares nothing.
+        received = _USUAL_DTYPES
     if not _is_sequence_of_names(received) or not received:
         raise LoadError(
             f"{name}: dtypes is {received!r}; "

@@ -130,9 +130,10 @@ class WrongFramework(OperationNotTried):
 
 def install_hint(framework: str) -> str:
     """Return the command that installs a framework."""
-    # Keras alone is checked on TensorFlow.
-    extra = {"numpy": "", "tensorflow": "[keras-tensorflow]"}.get(framework, f"[{framework}]")
-    return f"pip install 'veriformer{extra}'"
+    if framework == "cupy":
+        # There is a package of it for each version of CUDA.
+        return "pip install cupy-cuda12x (cupy-cuda13x for CUDA 13)"
+    return f"pip install 'veriformer{'' if framework == 'numpy' else f'[{framework}]'}'"
 
 
 def formatted_traceback(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from veriformer.adapters import signatures
+from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.implementation import Callables
 from veriformer.adapters.spelling import closest
@@ -81,12 +82,11 @@ def _about_framework(found: object, home: ModuleType | None) -> list[str]:
     module = found if isinstance(found, ModuleType) else home
     if module is None or hasattr(found, "framework") or hasattr(module, "framework"):
         return []
-    used = {value.__name__.partition(".")[0] for value in vars(module).values() if isinstance(value, ModuleType)}
     return [
         f"framework is not declared, so the operations are given numpy arrays; {name} is imported: "
         f'if they take its arrays, add framework = "{name}"'
-        for name in FRAMEWORKS
-        if name in used - {"numpy"}
+        for name in frameworks_used(module)
+        if name != "numpy"
     ]
 
 

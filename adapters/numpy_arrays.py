@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
+from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.errors import LoadError, NotDifferentiable, UnsupportedDtype
 
 _KINDS: dict[str, Literal["bool", "int", "float"]] = {"b": "bool", "i": "int", "u": "int", "f": "float"}
@@ -39,7 +40,7 @@ class NumPyArrays:
 
     def from_numpy(self, array: np.ndarray, dtype: str | None = None) -> np.ndarray:
         """Return a copy in `dtype`, bool or int64."""
-        return np.array(array, dtype=_target_dtype(self, array, dtype), order="C", copy=True)
+        return np.array(array, dtype=target_dtype(self, array, dtype), order="C", copy=True)
 
     def to_numpy(self, value: Any) -> np.ndarray:
         """Return a copy as float64, bool or int64."""
@@ -64,13 +65,8 @@ class NumPyArrays:
 
     def strided(self, array: np.ndarray) -> np.ndarray:
         """Return a transposed view of every second element of a larger buffer."""
-        if array.ndim == 0 or array.size == 0:
-            return array
-        turned = array.T
-        buffer = np.empty((*turned.shape[:-1], 2 * turned.shape[-1]), dtype=array.dtype)
-        buffer[..., 1::2] = _between(turned)
-        buffer[..., ::2] = turned
-        return buffer[..., ::2].T
+        view: np.ndarray = view_with_gaps(array, np.empty)
+        return view
 
     def call(self, function: Callable[..., Any], positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call without NumPy's warnings about NaN and infinity: results are judged by their values."""
@@ -105,7 +101,11 @@ def widened(array: np.ndarray) -> np.ndarray:
     return array.astype(target, order="C", copy=True)
 
 
-def _target_dtype(framework: NumPyArrays, array: np.ndarray, dtype: str | None) -> str:
+def target_dtype(framework: ArrayFramework, array: np.ndarray, dtype: str | None) -> str:
+    """Return the name of the dtype that an argument has in a framework: `dtype`, bool or int64.
+
+    Raises: as `checked_dtype`, and TypeError for any other kind of element.
+    """
     kind = simple_kind(array)
     if kind != "float":
         return "bool" if kind == "bool" else "int64"
@@ -129,7 +129,18 @@ def checked_dtype(dtype: str | None, dtypes: tuple[str, ...], missing: Callable[
     return dtype
 
 
-def _between(array: np.ndarray) -> Any:
+def view_with_gaps(array: Any, empty: Callable[..., Any]) -> Any:
+    """Return a transposed view of every second element of a larger buffer, which `empty` makes."""
+    if array.ndim == 0 or array.size == 0:
+        return array
+    turned = array.T
+    buffer = empty((*turned.shape[:-1], 2 * turned.shape[-1]), dtype=array.dtype)
+    buffer[..., 1::2] = _between(turned)
+    buffer[..., ::2] = turned
+    return buffer[..., ::2].T
+
+
+def _between(array: Any) -> Any:
     if array.dtype.kind == "b":
         return ~array
     return np.nan if array.dtype.kind == "f" else -1

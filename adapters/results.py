@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.arrays import DTYPES, ArrayFramework
+from veriformer.adapters.arrays import DTYPES, ArrayFramework, noun
 from veriformer.adapters.errors import UnjudgeableResult, describe
 from veriformer.adapters.private_names import with_own_names
 from veriformer.adapters.weights import member_at, names_like
@@ -146,7 +146,7 @@ def read_result(
 
 
 def _noun(framework: ArrayFramework) -> str:
-    return f"a {framework.name} {'tensor' if framework.name == 'torch' else 'array'}"
+    return f"a {noun(framework.name)}"
 
 
 def _expected(framework: ArrayFramework, shape: tuple[int, ...] | None) -> str:

@@ -28,6 +28,8 @@ _START = "import sys; sys.path[:] = {path!r}; from {program} import main; main({
 _PROGRAM = "veriformer.adapters.isolation.worker"
 _WHERE_IT_STANDS = "Stack (most recent call first):"
 _WHERE_IT_ENDED = "Fatal Python error"
+# TensorFlow would log a line when it is first called, and a page for each call that raises.
+_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 _OUR_FRAMES = re.compile(r"^[^\n]*adapters.isolation.state\.py.*", re.MULTILINE | re.DOTALL)
 
 
@@ -60,6 +62,7 @@ class WorkerProcess:
             stdout=output,
             stderr=output,
             pass_fds=(requests, replies),
+            env={**_QUIET, **os.environ},
             # A session is a process group, which can be killed as a whole, and no terminal sends it signals.
             start_new_session=True,
         )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from veriformer.adapters.arrays import version_of
 from veriformer.adapters.implementation import Implementation
+
+# What a checkout has for a version.
+_MISSING = "(not installed)"
 
 
 def fingerprint(implementation: Implementation) -> str:
@@ -17,12 +20,4 @@ def fingerprint(implementation: Implementation) -> str:
     for path in implementation.files:
         texts.update(sha256(Path(path).read_bytes()).digest())
     packages = dict.fromkeys(("veriformer", "numpy", implementation.framework.name))
-    return " ".join([texts.hexdigest()[:16], *(f"{name} {version_of(name)}" for name in packages)])
-
-
-def version_of(package: str) -> str:
-    """Return the version of an installed package, or that it is a checkout."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "(not installed)"
+    return " ".join([texts.hexdigest()[:16], *(f"{name} {version_of(name) or _MISSING}" for name in packages)])

@@ -18,28 +18,59 @@ _LARGEST_FLOAT32 = 1e38
 
 @dataclass(frozen=True)
 class Notation:
-    """How a framework's arrays are written."""
+    """How a framework's arrays are written, and what is done with them in a script.
+
+    `boolean`: its bool, where that is not called so. The others are expressions in which {} stands for an array: with
+    its second and third axes exchanged, with some of its second axis, and as Python's numbers.
+    """
 
     imports: tuple[str, ...]
-    module: str
-    maker: str
-    full: str = "full"
+    made: str
+    full: str
+    dtypes: str
+    boolean: str = ""
+    turned: str = "{}.swapaxes(1, 2)"
+    chosen: str = "{}[:, {order}]"
+    listed: str = "{}.tolist()"
 
     def array(self, value: Array, dtype: str) -> str:
         """Return the expression that makes `value`, floating-point values in `dtype`."""
-        kind = f"{self.module}.{_dtype(value, dtype)}"
-        if self.module == "np":
-            kind = kind.replace("np.bool", "bool")
+        name = _dtype(value, dtype)
+        kind = self.boolean if name == "bool" and self.boolean else f"{self.dtypes}.{name}"
         if value.size == 0 or (value.size >= _UNIFORM_FROM and _is_uniform(value)):
             filling = "0" if value.size == 0 else scalar(value.flat[0], dtype)
-            return f"{self.module}.{self.full}({value.shape}, {filling}, dtype={kind})"
-        return f"{self.module}.{self.maker}({nested(value, dtype)}, dtype={kind})"
+            return self.full.format(shape=value.shape, filling=filling, dtype=kind)
+        return self.made.format(nested(value, dtype), dtype=kind)
+
+
+def _of_module(name: str, imported: str, maker: str = "array", boolean: str = "") -> Notation:
+    """Return the notation of a module that makes arrays as NumPy does."""
+    made, full = f"{name}.{maker}({{}}, dtype={{dtype}})", f"{name}.full({{shape}}, {{filling}}, dtype={{dtype}})"
+    return Notation((imported,), made, full, name, boolean)
 
 
 NOTATIONS = {
-    "numpy": Notation(("import numpy as np",), "np", "array"),
-    "torch": Notation(("import torch",), "torch", "tensor"),
-    "jax": Notation(("import jax.numpy as jnp",), "jnp", "array"),
+    "numpy": _of_module("np", "import numpy as np", boolean="bool"),
+    "torch": _of_module("torch", "import torch", "tensor"),
+    "jax": _of_module("jnp", "import jax.numpy as jnp"),
+    "mlx": _of_module("mx", "import mlx.core as mx", boolean="mx.bool_"),
+    "cupy": _of_module("cp", "import cupy as cp", boolean="bool"),
+    "tensorflow": Notation(
+        ("import tensorflow as tf",),
+        "tf.constant({}, dtype={dtype})",
+        "tf.constant({filling}, shape={shape}, dtype={dtype})",
+        "tf",
+        turned="tf.experimental.numpy.swapaxes({}, 1, 2)",
+        chosen="tf.gather({}, {order}, axis=1)",
+        listed="{}.numpy().tolist()",
+    ),
+    "tinygrad": Notation(
+        ("from tinygrad import Tensor, dtypes",),
+        "Tensor({}, dtype={dtype})",
+        "Tensor.full({shape}, {filling}, dtype={dtype})",
+        "dtypes",
+        turned="{}.transpose(1, 2)",
+    ),
 }
 
 

@@ -16,7 +16,7 @@ from veriformer.conformance_tests.core.subject import CallRecord, EarlierCache
 from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.reports.arguments import members, same
 from veriformer.conformance_tests.reports.differentiation import derived_call
-from veriformer.conformance_tests.reports.literals import NOTATIONS, nested
+from veriformer.conformance_tests.reports.literals import NOTATIONS, Notation, nested
 from veriformer.conformance_tests.reports.selections import parts, selected
 from veriformer.conformance_tests.reports.sources import is_file, loading
 from veriformer.spec.operations import OPERATIONS, Operation
@@ -33,8 +33,9 @@ _STRIDED = {
         "    axes = tuple(reversed(range(x.ndim)))",
         "    return x.permute(axes).repeat_interleave(2, dim=-1)[..., ::2].permute(axes)",
     ),
-    "jax": ("def strided(x):", "    return x"),
+    "cupy": ("def strided(x):", "    return cp.repeat(x.T, 2, axis=-1)[..., ::2].T"),
 }
+_SHOWING_NO_STRIDES = ("def strided(x):", "    return x")
 
 
 def reproduce(
@@ -72,7 +73,7 @@ class _Script:
         """Return the whole script."""
         calls = self.counterexample.calls
         body = [line for number in range(len(calls)) for line in self._call(number)]
-        helpers = ["", *_STRIDED[self.framework], ""] if self._is_strided and calls else []
+        helpers = ["", *_STRIDED.get(self.framework, _SHOWING_NO_STRIDES), ""] if self._is_strided and calls else []
         lines = [
             *self._imports("\n".join(body)),
             "",
@@ -91,12 +92,16 @@ class _Script:
             standard.append(f"from math import {', '.join(constants)}")
         if "SimpleNamespace(" in body:
             standard.append("from types import SimpleNamespace")
-        notation = NOTATIONS[self.framework].imports
+        notation = self._notation.imports
         wide = self.framework == "jax" and any(call.dtype == "float64" for call in self.counterexample.calls)
         needs_jax = wide or _mentions(body, "jax")
         framework = ["import jax", *notation] if needs_jax else [*notation]
         framework += ["", 'jax.config.update("jax_enable_x64", True)'] if wide else []
         return [*standard, "", *framework] if standard else framework
+
+    @property
+    def _notation(self) -> Notation:
+        return NOTATIONS[self.framework]
 
     @property
     def _is_strided(self) -> bool:
@@ -149,7 +154,7 @@ class _Script:
         if value is None or isinstance(value, bool | int | float | str):
             return repr(value)
         if isinstance(value, np.ndarray):
-            return NOTATIONS[self.framework].array(value, dtype)
+            return self._notation.array(value, dtype)
         if isinstance(value, list | tuple):
             return f"[{', '.join(self._literal(part, dtype) for part in value)}]"
         lines = "".join(f"    {name}={self._literal(part, dtype)},\n" for name, part in members(value))
@@ -160,9 +165,10 @@ class _Script:
         value = record.arguments[name]
         order = self._head_order(record)
         if order is not None and _has_heads(name, value):
-            variable = f"{variable}[{order}]" if name == "sinks" else f"{variable}[:, {order}]"
+            chosen = "{}[{order}]" if name == "sinks" else self._notation.chosen
+            variable = chosen.format(variable, order=order)
         if self._has_layout(operation) and operation.parameter(name).is_laid_out:
-            variable = f"{variable}.swapaxes(1, 2)"
+            variable = self._notation.turned.format(variable)
         if name == "mask" and self.conventions.get("mask_polarity") == "true_is_masked":
             variable = f"~{variable}"
         strided = self._is_strided and record is self.counterexample.calls[-1] and isinstance(value, np.ndarray)
@@ -179,16 +185,22 @@ class _Script:
         return remarks
 
     def _turned_back(self, operation: Operation, result: str, record: CallRecord) -> list[str]:
-        turned = operation.laid_out_results if self._has_layout(operation) else ()
-        turns = ".swapaxes(1, 2)" if any(turned) else ""
+        moved = operation.laid_out_results if self._has_layout(operation) else ()
         order = self._head_order(record)
-        heads = "" if order is None else f"[:, {np.argsort(order).tolist()}]"
+
+        def turned(array: str, is_moved: bool) -> str:
+            return self._notation.turned.format(array) if is_moved else array
+
+        def ordered(array: str) -> str:
+            return array if order is None else self._notation.chosen.format(array, order=np.argsort(order).tolist())
+
         if not operation.returns_several_arrays:
-            return [f"{result} = {result}{turns}{heads}"] if turns or heads else []
-        each = ", ".join(f"{result}[{place}]{turns if moved else ''}" for place, moved in enumerate(turned))
-        lines = [f"{result} = [{each}]"] if turns else []
+            expression = ordered(turned(result, any(moved)))
+            return [f"{result} = {expression}"] if expression != result else []
+        each = ", ".join(turned(f"{result}[{place}]", is_moved) for place, is_moved in enumerate(moved))
+        lines = [f"{result} = [{each}]"] if any(moved) else []
         # Of several gradients the first has a row for each query head.
-        return lines + ([f"{result} = [{result}[0]{heads}, *{result}[1:]]"] if heads else [])
+        return lines + ([f"{result} = [{ordered(f'{result}[0]')}, *{result}[1:]]"] if order is not None else [])
 
     def _head_order(self, record: CallRecord) -> list[int] | None:
         if self.conventions.get("kv_grouping") != "tile" or "key" not in record.arguments:
@@ -238,26 +250,27 @@ class _Script:
         name = self._result_name(number)
         if OPERATIONS[self.counterexample.calls[number].operation].returns_number:
             return f"float({name})"
-        return f"{name}{selection}.tolist()"
+        return self._notation.listed.format(f"{name}{selection}")
 
     def _ending_in_words(self, expected: str, received: str) -> list[str]:
         results = [self._result_name(number) for number in range(len(self.counterexample.calls))]
+        listed = self._notation.listed
         lines = [f"# Expected: {_commented(expected)}. Veriformer received: {_commented(received)}."]
         if self.law.endswith(".inputs_unchanged"):
             names = [name for name, known in self._known.items() if isinstance(known[0][1], np.ndarray)]
-            return [*lines, *(f'print("{name} after the call", {name}.tolist())' for name in names)]
+            return [*lines, *(f'print("{name} after the call", {listed.format(name)})' for name in names)]
         if any(OPERATIONS[call.operation].returns_several_arrays for call in self.counterexample.calls):
-            shown = "(tuple(part.shape), part.dtype, part.tolist())"
+            shown = f"(tuple(part.shape), part.dtype, {listed.format('part')})"
             return [*lines, *(f"print([{shown} for part in {name}])" for name in results)]
         if any(OPERATIONS[call.operation].returns_number for call in self.counterexample.calls):
             return [*lines, *(f"print(repr({name}))" for name in results)]
-        return [*lines, *(f"print(tuple({name}.shape), {name}.dtype, {name}.tolist())" for name in results)]
+        return [*lines, *(f"print(tuple({name}.shape), {name}.dtype, {listed.format(name)})" for name in results)]
 
     def _all_results(self) -> list[str]:
         lines = []
         for number, call in enumerate(self.counterexample.calls):
             name, several = self._result_name(number), OPERATIONS[call.operation].returns_several_arrays
-            shown = f"[part.tolist() for part in {name}]" if several else self._listed(number)
+            shown = f"[{self._notation.listed.format('part')} for part in {name}]" if several else self._listed(number)
             lines.append(f'print("{_ordinal(number)} call", {shown})')
         return lines
 

@@ -12,8 +12,8 @@ from veriformer.adapters.built_in import BUILT_IN
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip the item when its parameter `name` or `framework` needs a package that cannot be imported."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    for name in {parameters.get("name"), parameters.get("framework")} & set(BUILT_IN):
-        for package in BUILT_IN[name].packages:
+    for name in {parameters.get("name"), parameters.get("framework")} & {*BUILT_IN, *arrays.FRAMEWORKS}:
+        for package in BUILT_IN[name].packages if name in BUILT_IN else (name,):
             if "missing" not in item.name and find_spec(package) is None:
                 pytest.skip(f"{package} is not installed")
 

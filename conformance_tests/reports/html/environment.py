@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
+
+from veriformer.adapters.arrays import version_of
 
 # What a framework is called where it is installed, if not by its own name.
 _DISTRIBUTIONS = {"keras-torch": "keras", "keras-tensorflow": "keras", "onnx": "onnxruntime"}
@@ -18,11 +19,3 @@ def versions(frameworks: Iterable[str]) -> str:
     return ", ".join(
         [*ours, f"Python {platform.python_version()}", *(f"{name} {found}" for name, found in known.items())]
     )
-
-
-def version_of(distribution: str) -> str:
-    """Return the installed version of a distribution; empty where it is not installed."""
-    try:
-        return version(distribution)
-    except (PackageNotFoundError, ValueError):
-        return ""

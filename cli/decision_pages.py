@@ -11,7 +11,12 @@ from veriformer.spec.conventions import CONVENTIONS, ConventionValue
 
 _WIDTH = 100
 _LABEL = 14
-_KINDS = {"standard": "what the reference does", "convention": "a convention", "mistake": "a mistake"}
+_KINDS = {
+    "standard": "what the reference does",
+    "convention": "a convention",
+    "mistake": "a mistake",
+    "harmless": "harmless",
+}
 _MOST_CITATIONS = 3
 
 

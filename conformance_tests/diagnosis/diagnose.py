@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from veriformer.conformance_tests.conventions.profile import Profile
 from veriformer.conformance_tests.core.law_result import LawResult, is_unexpected
 from veriformer.conformance_tests.core.packages import blamed_on_its_package
+from veriformer.conformance_tests.diagnosis.by_itself import ByItself
 from veriformer.conformance_tests.diagnosis.calls import Calls
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.diagnosis.elimination import Elimination, mistakes_of
@@ -69,7 +70,7 @@ def _diagnosed(profile: Profile, results: Sequence[LawResult], limits: Limits) -
     made = Calls(profile, broken, limits, family.under(profile.subject.conventions))
     standing, elimination = made.explained()
     if standing:
-        found = _reproduced(made, standing, elimination)
+        found = _reproduced(made, standing, elimination, ByItself(profile, results, limits, made.base))
         return replace(found, cut_short=made.work.cut_short)
     if not elimination.observations and all(result.status == "error" for result in broken):
         return None
@@ -90,8 +91,10 @@ def _named_by_signature(operation: str, broken: Sequence[LawResult], against: Co
     return Diagnosis(operation, "named_by_laws", suspects, names) if suspects else None
 
 
-def _reproduced(made: Calls, standing: Sequence[Changes], elimination: Elimination) -> Diagnosis:
-    suspects = _with_what_is_left(made, ranked(made.base, standing, elimination.declared))
+def _reproduced(made: Calls, standing: Sequence[Changes], elimination: Elimination, by_itself: ByItself) -> Diagnosis:
+    names = {changes: mistakes_of(made.base, changes, elimination.declared) for changes in standing}
+    wrong = {changes: by_itself.mistakes(changes, its) for changes, its in names.items()}
+    suspects = _with_what_is_left(made, ranked(wrong))
     if made.only_moderate:
         suspects = tuple(replace(one, confidence=_MODERATE * one.confidence) for one in suspects)
     return Diagnosis(
@@ -135,11 +138,11 @@ def _refuted_with(made: Calls, formula: Point) -> frozenset[str]:
     return refuted | frozenset(catalogue()) - frozenset(STALE_STATE) if made.has_stale_state else refuted
 
 
-def ranked(base: Point, standing: Sequence[Changes], declared: Collection[str] = ()) -> tuple[Suspect, ...]:
-    """Return the suspects that the changes amount to, each once; those of the catalogue with most reports first."""
+def ranked(mistakes: Mapping[Changes, tuple[str, ...]]) -> tuple[Suspect, ...]:
+    """Return the suspects by the mistakes that changes make, each once, those of the catalogue first."""
     by_mistakes: dict[tuple[str, ...], Changes] = {}
-    for changes in standing:
-        by_mistakes.setdefault(mistakes_of(base, changes, declared), changes)
+    for changes, names in mistakes.items():
+        by_mistakes.setdefault(names, changes)
     known = catalogue()
 
     def merit(names: tuple[str, ...]) -> tuple[int, int]:

@@ -102,11 +102,17 @@ class Elimination:
         return found
 
     def _needed(self, changes: Changes) -> Changes:
-        """Return what explains every call, without a mistake that shows in none of them."""
+        """Return what explains every call, without a mistake or another choice that shows in none of them."""
         for name in mistakes_of(self.base, changes, self.declared):
             fewer = tuple(change for change in changes if mistake_of(self.base, change) != name)
             if fewer and self.explains(fewer):
-                return fewer
+                changes = fewer
+                break
+        wrong = mistakes_of(self.base, changes, self.declared)
+        for other in [change for change in changes if mistake_of(self.base, change) not in wrong]:
+            fewer = tuple(change for change in changes if change != other)
+            if self.explains(fewer):
+                changes = fewer
         return changes
 
     def explains(self, changes: Changes) -> bool:
@@ -131,16 +137,20 @@ class Elimination:
 
     def _under_what_stands(self) -> Iterator[Changes]:
         """Yield each single mistake under the other values of unknown conventions."""
+        harmless = tuple(self.base.harmless_changes())
         for values in self.unknown:
             under = self.base.changed(*values)
             if self.explains(values):
                 # No formula is wrong.
                 return
             units = (*((change,) for change in under.single_changes()), *under.repeated_changes())
-            yield from ((*values, *changes) for changes in units if not _names(values) & _names(changes))
+            for changes in (one for one in units if not _names(values) & _names(one)):
+                yield (*values, *changes)
+                yield from self._with_swaps((*values, *changes), harmless, least=1)
 
     def _with_conventions(self) -> Iterator[Changes]:
-        """Yield mistakes together with another value of one convention, which the mistake kept from being inferred.
+        """Yield mistakes together with a harmless choice or another value of one convention, which they kept from being
+        inferred.
 
         The value may show only through the mistake: rows may be empty because a mask is inverted.
         """
@@ -155,14 +165,14 @@ class Elimination:
                 yield from self._with_swaps(changes, swaps)
 
     def _swaps(self) -> list[Changes]:
-        """Return the changes that follow each other value of the conventions that were not declared."""
+        """Return the harmless changes, and those that follow each other value of the conventions not declared."""
         swaps: dict[tuple[str, str], list[Change]] = {}
         numbers_only = not any(np.isnan(observation.output).any() for observation in self.observations)
         for change in self.base.single_changes():
             if is_convention(self.base, change, self.declared) and not (numbers_only and change[1] == "nan"):
                 name = self.base.family.all_decisions[change[0]].convention
                 swaps.setdefault((name, change[1]), []).append(change)
-        return [tuple(changes) for changes in swaps.values()]
+        return [*self.base.harmless_changes(), *map(tuple, swaps.values())]
 
     def _and_conventions(self, pairs: Iterable[Changes]) -> Iterator[Changes]:
         """Yield the pairs; after a pair that explains the first calls, the same under other values of conventions."""
@@ -310,12 +320,19 @@ def is_convention(base: Point, change: Change, declared: Collection[str] = ()) -
     return bool(name) and name not in declared and change[1] in CONVENTIONS[name].inferred_values
 
 
+def is_harmless(base: Point, change: Change) -> bool:
+    """Return whether a change breaks no law by itself, and shows beside a mistake only."""
+    name, option = change
+    return base.family.all_decisions[name].option(option).status == "harmless"
+
+
 def mistakes_of(base: Point, changes: Changes, declared: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names of the mistakes among the changes; another value of a convention only where it is alone.
 
-    A departure from a `declared` convention is a mistake like others.
+    A departure from a `declared` convention is a mistake like others. Harmless changes are none.
     """
-    kept = [change for change in changes if not is_convention(base, change, declared)] or changes
+    wrong = [change for change in changes if not is_harmless(base, change)]
+    kept = [change for change in wrong if not is_convention(base, change, declared)] or wrong
     return tuple(sorted({mistake_of(base, change) for change in kept}))
 
 

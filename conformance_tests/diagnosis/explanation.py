@@ -58,7 +58,19 @@ def hidden_conventions(operation: str, suspect: Suspect, findings: Mapping[str, 
         return {}
     base = family.under({name: finding.value for name, finding in findings.items()})
     others = [change for change in suspect.changes if mistake_of(base, change) not in suspect.mistakes]
-    return {family.all_decisions[name].convention: value for name, value in others}
+    settled = ((family.all_decisions[name].convention, value) for name, value in others)
+    return {convention: value for convention, value in settled if convention}
+
+
+def harmless_choices(operation: str, suspect: Suspect) -> tuple[str, ...]:
+    """Return what the program does beside its mistake that breaks no law by itself, each in a sentence."""
+    family, known = family_of(operation), catalogue()
+    if family is None:
+        return ()
+    free = [change for change in suspect.changes if not family.all_decisions[change[0]].convention]
+    others = [change for change in free if mistake_of(family.standard, change) not in suspect.mistakes]
+    options = [family.all_decisions[name].option(value) for name, value in others]
+    return tuple(dict.fromkeys(one.meaning or f"{known[one.slug].sentence}; no law finds that" for one in options))
 
 
 def _explained(name: str, sentence: str, changes: tuple[Change, ...]) -> Explanation:

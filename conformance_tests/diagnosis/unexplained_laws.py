@@ -9,7 +9,7 @@ import numpy as np
 from veriformer.adapters.errors import AdapterError
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.subject import Subject
+from veriformer.conformance_tests.core.subject import Subject, WrongShape
 from veriformer.conformance_tests.diagnosis.interface_laws import is_interface_law
 from veriformer.conformance_tests.diagnosis.observation import arguments_of, result_at
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -30,10 +30,14 @@ class FormulaAsSubject(Subject):
     point: Point | None = None
 
     def call(self, inputs: Inputs, *, strided: bool = False) -> Array:
-        """Return what the point computes, whatever the layout in memory; NotComputed where it is not defined."""
+        """Return what the point computes, whatever the layout in memory; NotComputed where it is not defined, and
+        WrongShape where it returns another shape than a correct program.
+        """
         result = None if self.point is None else result_at(self.point, arguments_of(inputs))
         if result is None:
             raise NotComputed(f"the formula is not defined for these inputs of {inputs.operation}")
+        if len(inputs.result_shapes) == 1 and result.shape != inputs.result_shapes[0]:
+            raise WrongShape(inputs.operation, inputs.result_shapes, (result.shape,))
         return result
 
 

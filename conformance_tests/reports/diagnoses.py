@@ -7,7 +7,12 @@ from collections.abc import Mapping, Sequence
 from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
-from veriformer.conformance_tests.diagnosis.explanation import Explanation, explanations, hidden_conventions
+from veriformer.conformance_tests.diagnosis.explanation import (
+    Explanation,
+    explanations,
+    harmless_choices,
+    hidden_conventions,
+)
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, entry, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.run.report import Report
@@ -134,12 +139,15 @@ def _facts(one: Explanation, options: Options, indent: int = INDENT) -> Lines:
 
 
 def _hidden(diagnosis: Diagnosis, findings: Mapping[str, Finding], options: Options) -> Lines:
-    """Return the conventions that the mistake hides, if there is only one suspect."""
+    """Return the conventions that the only suspect hides, and the harmless choices beside it."""
     if len(diagnosis.suspects) != 1:
         return []
     hidden = hidden_conventions(diagnosis.operation, diagnosis.suspects[0], findings)
     text = joined(f"{name} {value}" for name, value in hidden.items())
-    return entry("convention", f"{text}, which the mistake hides", options.width) if text else []
+    lines = entry("convention", f"{text}, which the mistake hides", options.width) if text else []
+    for choice in harmless_choices(diagnosis.operation, diagnosis.suspects[0]):
+        lines += entry("besides", choice, options.width)
+    return lines
 
 
 def _evidence(diagnosis: Diagnosis, options: Options) -> Lines:

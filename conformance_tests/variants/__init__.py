@@ -1,6 +1,6 @@
 """Families: the formula of each operation with every decision of an implementer as a named choice.
 
-An option is standard, a convention, or a recorded mistake. Conventions, mistakes and ports are all points of a family:
+An option is standard, a convention, a mistake, or harmless. Conventions, mistakes and ports are all points of a family:
 a point that reproduces an implementation's results describes the implementation.
 """
 

@@ -1,4 +1,4 @@
-"""Decisions of an implementer, each with its options: the standard one, conventions, and mistakes."""
+"""Decisions of an implementer, each with its options: the standard one, conventions, mistakes, and harmless ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-Status = Literal["standard", "convention", "mistake"]
+Status = Literal["standard", "convention", "mistake", "harmless"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,11 @@ def mistake(slug: str, apply: Callable[..., Any], name: str = "", meaning: str =
     has no slug, but a name and a `meaning`.
     """
     return Option(name or slug, "mistake", apply, slug, meaning)
+
+
+def harmless(name: str, apply: Callable[..., Any], meaning: str) -> Option:
+    """Return an option that breaks no law by itself and shows beside a mistake only; `meaning` describes it."""
+    return Option(name, "harmless", apply, meaning=meaning)
 
 
 def neighbour(name: str, apply: Callable[..., Any], meaning: str) -> Option:

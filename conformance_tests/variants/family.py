@@ -130,10 +130,8 @@ class Point:
         )
 
     def single_changes(self) -> Iterator[Change]:
-        """Yield every change of one decision, in the order of the decisions and of their options."""
-        for name, decision in self.family.all_decisions.items():
-            taken = self.option(name).name
-            yield from ((name, option.name) for option in decision.options if option.name != taken)
+        """Yield every change of one decision that is not harmless, in the order of decisions and of their options."""
+        yield from (change for change, option in self._changes() if option.status != "harmless")
 
     def repeated_changes(self) -> Iterator[tuple[Change, ...]]:
         """Yield the changes that make one mistake in several decisions at once, as a function that all call does."""
@@ -143,6 +141,20 @@ class Point:
             mistake = option.slug or name.rpartition(".")[2]
             together.setdefault((mistake, option.name), []).append((name, value))
         yield from (tuple(changes) for changes in together.values() if len(changes) > 1)
+
+    def harmless_changes(self) -> Iterator[tuple[Change, ...]]:
+        """Yield the changes that are no mistakes, each alone, and those of one name in several decisions at once."""
+        together: dict[str, list[Change]] = {}
+        for change, option in self._changes():
+            if option.status == "harmless":
+                together.setdefault(option.name, []).append(change)
+                yield (change,)
+        yield from (tuple(changes) for changes in together.values() if len(changes) > 1)
+
+    def _changes(self) -> Iterator[tuple[Change, Option]]:
+        for name, decision in self.family.all_decisions.items():
+            taken = self.option(name).name
+            yield from (((name, option.name), option) for option in decision.options if option.name != taken)
 
     def compute(self, arguments: Arguments) -> Array:
         """Return the result of an implementation at this point; NotDefined if it would not run."""

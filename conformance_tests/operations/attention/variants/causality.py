@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.attention.variants.masks import Scores
+from veriformer.conformance_tests.operations.attention.variants.masks import Scores, filled
 from veriformer.conformance_tests.variants.decision import Decision, convention, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.family import Arguments
 from veriformer.reference.windows import Window
@@ -150,6 +150,7 @@ CAUSAL_USE = Decision(
             lambda scores, shown: scores.changed(np.where(shown, scores.logits, 0.0)),
             "later keys get the logit 0 instead of −∞",
         ),
+        filled(),
     ),
 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.variants.decision import Decision, mistake, neighbour, standard
+from veriformer.conformance_tests.variants.decision import Decision, Option, harmless, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.family import Arguments, NotDefined
 
 Shape = tuple[int, ...]
@@ -155,6 +155,20 @@ def _multiplied_before(scores: Scores, mask: Array) -> Scores:
 
 
 _CONSTANTS = (-1e3, -1e4, -65504.0, -1e5)
+# So low a number hides keys from every logit of a real model: softmax over the keys makes of it what it makes of −∞.
+_LOWEST = -1e9
+
+
+def filled() -> Option:
+    """Return the option of a program that gives hidden keys a logit that no other one comes near."""
+    meaning = "hidden keys get a finite number as their logit, which is no mistake where it is as low as −10⁹"
+    return harmless(f"hidden_logit_{_LOWEST:g}", _given_lowest, meaning)
+
+
+def _given_lowest(scores: Scores, shown: Array) -> Scores:
+    """Return scores in which hidden keys have that number."""
+    return scores.changed(np.where(shown, scores.logits, _LOWEST))
+
 
 MASK_USE = Decision(
     "mask_use",
@@ -167,5 +181,6 @@ MASK_USE = Decision(
         *(mistake("finite_mask_beaten_by_logits", _finite(c), f"hidden_logit_{c:g}") for c in _CONSTANTS),
         *(mistake("finite_mask_beaten_by_logits", _added(c), f"hidden_logit_plus_{c:g}") for c in _CONSTANTS),
         neighbour("logits_multiplied", _multiplied_before, "hidden logits become 0 instead of −∞"),
+        filled(),
     ),
 )

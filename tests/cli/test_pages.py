@@ -88,9 +88,9 @@ def test_a_derivation_is_shown_without_its_proof_unless_asked_for(name: str) -> 
 
 
 def test_a_choice_without_a_slug_is_explained() -> None:
-    text = shown("explain", "scale=length")
+    text = shown("explain", "scale=fourth_root")
     assert "By what are the inner products multiplied?" in text
-    assert "a mistake: the scale is 1/√S." in text
+    assert "a mistake: the scale is D^(−1/4)." in text
     assert "not in the catalogue" in text
     assert "scaled_dot_product_attention" in text
     assert "given_or_inverse_root_of_width standard" in text

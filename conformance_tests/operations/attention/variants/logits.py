@@ -164,6 +164,17 @@ def _rounded(dtype: str) -> Callable[[float | None, Array, Array], float]:
     return lambda given, query, key: float(rounded_to(dtype, np.asarray(_unless_given(_usual)(given, query, key))))
 
 
+def _of_axis(axis: int) -> Callable[[Array, Array], float]:
+    return lambda query, _: float(query.shape[axis] ** -0.5)
+
+
+_OF_OTHER_AXES: tuple[tuple[str, str, str, Callable[[Array, Array], float]], ...] = (
+    ("length", "S", "keys", lambda _, key: float(key.shape[2] ** -0.5)),
+    ("number_of_queries", "L", "queries", _of_axis(2)),
+    ("number_of_heads", "H", "heads", _of_axis(1)),
+    ("number_of_samples", "B", "samples", _of_axis(0)),
+)
+
 SCALE = Decision(
     "scale",
     "By what are the inner products multiplied?",
@@ -173,6 +184,15 @@ SCALE = Decision(
         mistake("scale_missing", lambda *_: 1.0, "missing"),
         mistake(
             "scale_by_d_model_not_head_dim", _unless_given(lambda query, _: (query.shape[-1] * query.shape[1]) ** -0.5)
+        ),
+        *(
+            mistake(
+                "scale_by_wrong_axis",
+                _unless_given(default),
+                name,
+                f"the scale is 1/√{size}, by the number of {counted}, instead of 1/√D",
+            )
+            for name, size, counted, default in _OF_OTHER_AXES
         ),
         mistake("scale_applied_twice", _unless_given(lambda query, _: 1.0 / query.shape[-1]), "twice_unless_given"),
         mistake(
@@ -204,7 +224,6 @@ SCALE = Decision(
             "the inner products are multiplied by √D instead of divided",
         ),
         neighbour("fourth_root", _unless_given(lambda query, _: query.shape[-1] ** -0.25), "the scale is D^(−1/4)"),
-        neighbour("length", _unless_given(lambda _, key: key.shape[2] ** -0.5), "the scale is 1/√S"),
     ),
 )
 

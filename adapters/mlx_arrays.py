@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 from veriformer.adapters.arrays import DTYPES
-from veriformer.adapters.errors import LoadError, describe
+from veriformer.adapters.cotangents import require_shapes, results_of
+from veriformer.adapters.errors import DifferentiationRefused, LoadError, describe
 from veriformer.adapters.foreign_arrays import ForeignArrays
 
 
@@ -16,6 +17,7 @@ class MLXArrays(ForeignArrays):
     """MLX's arrays: a device computes with them, and none holds them."""
 
     name = "mlx"
+    differentiates = True
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -43,6 +45,37 @@ class MLXArrays(ForeignArrays):
             mx.eval(returned)
         return returned
 
+    def vector_jacobian_product(
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        cotangents: tuple[Any, ...],
+        differentiated: tuple[int, ...],
+    ) -> tuple[Any, ...]:
+        """Go back with mx.vjp."""
+
+        def of_differentiated(*leaves: Any) -> Any:
+            of_place = dict(zip(differentiated, leaves, strict=True))
+            returned = function(*(of_place.get(place, argument) for place, argument in enumerate(arguments)))
+            results = results_of(returned, cotangents)
+            require_shapes(results, cotangents)
+            return results
+
+        leaves = [arguments[place] for place in differentiated]
+        with mx.stream(self._on):
+            try:
+                _, found = mx.vjp(of_differentiated, leaves, list(cotangents))
+                mx.eval(found)
+            except (ValueError, RuntimeError) as error:
+                if "vjp" not in str(error):
+                    raise
+                raise DifferentiationRefused(
+                    f"mlx cannot differentiate the forward pass ({describe(error)})"
+                ) from error
+            if not _any_nonzero(found) and _any_nonzero(cotangents):
+                _refuse_elsewhere(of_differentiated, leaves)
+        return tuple(found)
+
     @property
     def _on(self) -> Any:
         return self.device or mx.default_device()
@@ -67,6 +100,21 @@ class MLXArrays(ForeignArrays):
     def _read(self, value: Any) -> np.ndarray:
         with mx.stream(self._on):
             return np.array(value.astype(mx.float32) if value.dtype == mx.bfloat16 else value)
+
+
+def _any_nonzero(arrays: Iterable[Any]) -> bool:
+    return any(bool(mx.any(array != 0)) for array in arrays)
+
+
+def _refuse_elsewhere(function: Callable[..., Any], leaves: list[Any]) -> None:
+    """Raise DifferentiationRefused if a function takes values out of MLX: their gradients are zero."""
+    try:
+        mx.compile(function)(*leaves)
+    except ValueError as error:
+        if "Attempting to eval" in str(error):
+            raise DifferentiationRefused(
+                "the forward pass takes arrays out of MLX, or decides by their values: its gradients are all zero"
+            ) from error
 
 
 FRAMEWORK = MLXArrays()

@@ -74,7 +74,7 @@ def inputs(
     """Return the strategy that draws arguments of an operation, of the shapes in its record.
 
     `features` are the optional keywords that may be drawn, by default all; `space` is that of the cases, by default the
-    operation's ordinary ones. Floats are of one of the `dtypes`, and arrays of the `framework` (numpy, torch, jax).
+    operation's ordinary ones. Floats are of one of the `dtypes`, and arrays of the `framework`.
     UnknownName for an operation that does not exist; ValueError for an operation that cannot be called by its arguments
     alone (`decode_step`, `model`), and for a feature or a dtype that does not exist.
     """

@@ -86,6 +86,11 @@ class WorkerProcess:
         text, self._printed = self._printed, b""
         return text.decode("utf-8", "replace")
 
+    def forget_printed(self) -> None:
+        """Forget the output so far."""
+        self._read_late_output()
+        self._printed = b""
+
     def send(self, request: bytes) -> None:
         """Begin to send a request; what does not fit into the pipe is sent while waiting for the reply."""
         self._unsent, self._recent = memoryview(request), b""

@@ -86,6 +86,8 @@ class Supervisor:
             # Timed from here: the worker is not to blame for what this process did since it was started.
             header = _answer(process.receive(self.limits.loading), 0).header
             self.compiles = header.get("compiles") is True
+            # What is printed while the target is loaded is not printed by a call.
+            process.forget_printed()
         except BaseException as error:
             self.close()
             if not isinstance(error, WorkerLost):

@@ -161,6 +161,20 @@ def test_what_is_printed_is_heard_once(isolated: Implementation) -> None:
     assert isolated.printed() == ""
 
 
+def test_what_is_printed_while_it_is_loaded_is_not_printed_by_a_call(tmp_path: Path) -> None:
+    path = tmp_path / "talkative.py"
+    path.write_text("import os\nos.write(2, b'loading')\nprint('loading')\ndef softmax(x):\n    return x\n")
+    implementation = load_isolated(str(path))
+    try:
+        prepare(implementation, "softmax", {"x": np.ones((1, 2))}, dtype="float32").run()
+        assert implementation.printed() == ""
+        implementation.residence.supervisor.close()
+        prepare(implementation, "softmax", {"x": np.ones((1, 2))}, dtype="float32").run()
+        assert implementation.printed() == ""
+    finally:
+        implementation.close()
+
+
 def test_a_large_argument_fits_through_the_pipe(isolated: Implementation) -> None:
     value = np.arange(1_000_000.0)
     result = prepare(isolated, "softmax", {"x": value}, dtype="float64").run().value

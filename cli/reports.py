@@ -13,9 +13,14 @@ from veriformer.cli.reporting import write_report
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.changes.comparing import Changes
+    from veriformer.conformance_tests.reports.schemas import Command
 
 
-@click.group("report", short_help="Compare reports that were written before.")
+# As in reports/schemas, which is imported only when a schema is printed.
+_WITH_SCHEMA = ("check", "compare", "identify")
+
+
+@click.group("report", short_help="Compare reports that were written before; print their JSON Schema.")
 def report_group() -> None:
     """Read reports that --report or --json wrote."""
 
@@ -39,6 +44,20 @@ def diff_command(old: Path, new: Path, html_file: Path | None, color: bool, trac
     with printing():
         _print(changes, color=color)
     return changes.exit_status
+
+
+@report_group.command("schema", short_help="Print the JSON Schema of what --json writes.")
+@click.argument("command", type=click.Choice(_WITH_SCHEMA))
+def schema_command(command: Command) -> int:
+    """Print the JSON Schema (2020-12) of the file that --json of a COMMAND writes.
+
+    It allows further keys, which later versions may add: an older schema describes a newer report too.
+    """
+    from veriformer.conformance_tests.reports.schemas import schema_text
+
+    with printing():
+        click.echo(schema_text(command), nl=False)
+    return 0
 
 
 def _changes(old: Path, new: Path) -> Changes:

@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache, wraps
+from importlib import import_module
 from typing import Any
 
 import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 # The numeric tower lets an integer stand for a float, as Python's own typing does.
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
@@ -49,6 +53,70 @@ def _checked_where_it_is_worth_it(*, typechecker: Any) -> Callable[[Any], Any]:
 
 
 jaxtyping.jaxtyped = _checked_where_it_is_worth_it
+
+
+# What makes JSON, in the modules that `reports` holds, by the command whose schema it satisfies.
+MAKES_JSON = {
+    "check": ("json_report.report_as_json", "json_report.failure_as_json"),
+    "compare": ("comparison_json.comparison_as_json", "ports_json.ports_as_json"),
+    "identify": ("identified.identification_as_json", "identified.failure_of_identify"),
+}
+
+
+def strictly(command: str, written: Any) -> None:
+    """Fail unless JSON is what the schema of its command says, without any key that the schema does not have."""
+    error = best_match(_strict(command).iter_errors(written))
+    if error is not None:
+        where, file = error.json_path, f"conformance_tests/reports/schemas/{command}-1.json"
+        raise AssertionError(f"JSON is not what {file} says, at {where}: {error.message[:500]}. A key is added there.")
+
+
+@cache
+def _strict(command: str) -> Draft202012Validator:
+    from veriformer.conformance_tests.reports.schemas import schema
+
+    closed = _closed(schema(command))
+    # Looking at each of a million numbers would take most of the time; test_schemas.py does for some.
+    closed["$defs"]["values"] = {}
+    return Draft202012Validator(closed)
+
+
+def _closed(part: Any) -> Any:
+    """Return a schema in which an object has no key that is not listed."""
+    if isinstance(part, list):
+        return [_closed(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    listed = "type" in part and isinstance(part.get("properties"), dict)
+    return {**({"additionalProperties": False} if listed else {}), **{name: _closed(one) for name, one in part.items()}}
+
+
+def _hold_every_report_to_its_schema() -> None:
+    """Validate whatever these functions return; nothing has imported them by name yet."""
+    for command, functions in MAKES_JSON.items():
+        for name in functions:
+            module, _, function = name.partition(".")
+            home = import_module(f"veriformer.conformance_tests.reports.{module}")
+            setattr(home, function, _validated(command, getattr(home, function)))
+
+
+def _validated(command: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def validated(*given: Any, **named: Any) -> Any:
+        written = function(*given, **named)
+        strictly(command, written)
+        return written
+
+    return validated
+
+
+_hold_every_report_to_its_schema()
+
+
+@pytest.fixture(scope="session")
+def holds_to_its_schema() -> Callable[[str, Any], None]:
+    """Return a function that fails unless JSON is exactly what the schema of a command says."""
+    return strictly
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -10,7 +10,11 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
+from veriformer.conformance_tests.reports.schemas import COMMANDS, file_name, schema_text
+
 CONFIGURATION = Path(__file__).resolve().parents[1] / "site"
+# Where the schemas of reports stand in the site: an address that stays.
+SCHEMAS = "schemas"
 
 # Pages that Sphinx makes without a source.
 _OWN = {"search.html", "genindex.html"}
@@ -46,7 +50,14 @@ def build_site(sources: Path, folder: Path, work: Path) -> bool:
     warned = build_main([*options, str(sources), str(folder)]) != 0
     for page in folder.rglob("*.html"):
         _improve(page)
+    _write_schemas(folder / SCHEMAS)
     return warned
+
+
+def _write_schemas(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for command in COMMANDS:
+        (folder / file_name(command)).write_text(schema_text(command), encoding="utf-8")
 
 
 def _improve(page: Path) -> None:

@@ -17,10 +17,12 @@ from pages.derivations import READING_ORDER
 from pages.links import with_links
 from pages.pictures import block
 from pages.references import derivation_page, topic_page
+from pages.site import SCHEMAS
 from pages.topic import topics
 
 DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
+_SCHEMAS_AT_HOME = "conformance_tests/reports/schemas/"
 # Pages that stand outside docs/, where the repository has them, and their place in the site.
 _OUTSIDE = {
     "README.md": "readme.md",
@@ -146,6 +148,9 @@ def _links_inside(text: str, path: str, texts: Mapping[str, str], folder: Path) 
             return match[0]
         place, mark, fragment = target.partition("#")
         found = os.path.normpath(os.path.join(os.path.dirname(home), place))
+        if found.startswith(_SCHEMAS_AT_HOME):
+            address = os.path.relpath(f"{SCHEMAS}/{os.path.basename(found)}", os.path.dirname(path) or ".")
+            return f'<a href="{address}">{match["text"].replace("`", "")}</a>'
         address = _address(found, path, texts, folder)
         if address is None:
             return match["text"]

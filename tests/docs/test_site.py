@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from veriformer.conformance_tests.reports.schemas import schema
 
 # Of Sphinx's future, which its extensions have yet to follow.
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")
@@ -47,6 +49,15 @@ def test_formulas_become_mathml_without_latex(small: Path, site: Any) -> None:
     assert 'display="block"' in other
     assert "<msub>" in (small / "index.html").read_text(encoding="utf-8")
     assert site.faults(small) == []
+
+
+def test_schemas_of_reports_have_an_address_that_stays(small: Path, site: Any, tmp_path: Path) -> None:
+    for command in ("check", "compare", "identify"):
+        assert json.loads((small / "schemas" / f"{command}-1.json").read_text(encoding="utf-8")) == schema(command)
+    sources = import_module("pages.sources")
+    written = "[`check-1.json`](../conformance_tests/reports/schemas/check-1.json)"
+    linked = sources._links_inside(written, "interface.md", {}, tmp_path)
+    assert linked == '<a href="schemas/check-1.json">check-1.json</a>'
 
 
 def test_nothing_is_loaded_from_a_network(small: Path) -> None:

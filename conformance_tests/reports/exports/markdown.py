@@ -66,7 +66,7 @@ def _problem(problem: Problem) -> str:
 
 def _html(text: str) -> str:
     # Where a line begins with a tag of this kind, Markdown takes it for HTML: a backslash would escape nothing.
-    return _unlinked(html.escape(plain(text, _LONGEST_LINE)))
+    return html.escape(_unlinked(plain(text, _LONGEST_LINE)))
 
 
 def _block(text: str) -> str:
@@ -80,8 +80,8 @@ def _block(text: str) -> str:
 
 def prose(text: str) -> str:
     """Return a line that Markdown shows as it is: without emphasis, HTML, links or mentions."""
-    escaped = _SPECIAL.sub(r"\\\g<0>", plain(text, _LONGEST_LINE).strip())
-    return _unlinked(_AT_THE_BEGINNING.sub(r"\1\\\2", escaped))
+    escaped = _SPECIAL.sub(r"\\\g<0>", _unlinked(plain(text, _LONGEST_LINE).strip()))
+    return _AT_THE_BEGINNING.sub(r"\1\\\2", escaped)
 
 
 def code(text: str) -> str:
@@ -90,5 +90,6 @@ def code(text: str) -> str:
 
 
 def _unlinked(text: str) -> str:
-    # A space of no width after the character: no mention, no reference to an issue, no address.
+    # A space of no width after the character: no mention, no reference to an issue, no address. It is put into the text
+    # as it is meant: the characters that escape it may be among these.
     return _WOULD_LINK.sub("\\g<0>\u200b", text)

@@ -6,7 +6,7 @@ import re
 
 from veriformer.conformance_tests.core.text import plain_lines
 
-_FRAME = re.compile(r'^  File "(?P<path>[^"]*)", line \d+.*\n(?:    .*\n)*', re.MULTILINE)
+_FRAME = re.compile(r'^  File "(?P<path>[^"]*)", line \d+.*\n(?:    .*(?:\n|\Z))*', re.MULTILINE)
 _OURS = re.compile(
     r"[/\\]veriformer[/\\](conformance_tests[/\\].*|adapters[/\\](calling|results|arrays_taken|isolation[/\\]\w+|\w+_arrays))\.py$"
 )

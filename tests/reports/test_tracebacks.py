@@ -31,3 +31,10 @@ def test_the_whole_traceback_has_those_of_packages_too():
     assert "my_softmax.py" in shown
     assert "torch/functional.py" in shown
     assert "calling.py" not in shown
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_nothing_is_left_of_the_last_frame_where_the_text_ends_with_it(whole):
+    ending = _SUITE if whole else _LIBRARY
+    shown = traceback_lines(f"{_HEAD}{_USER}{ending}    ^^^^^^^^^^^", whole=whole)
+    assert shown[-1].strip() == "return x.nothing"

@@ -32,7 +32,7 @@ class MLXArrays(ForeignArrays):
 
     def overwrite(self, array: Any, values: Any) -> None:
         """Write the values of another array over an array."""
-        array[...] = values
+        array[()] = values
 
     def is_array(self, value: Any) -> bool:
         """Return whether `value` is an array."""

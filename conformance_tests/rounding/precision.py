@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+
 UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 # The smallest normal number, not the smallest subnormal: hardware may flush subnormals to zero.
 SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
@@ -66,6 +69,11 @@ class Precision:
     def logarithm(self) -> float:
         """The unit roundoff of a normaliser kept as its logarithm, which no kernel keeps in less than float32."""
         return min(self.stored, UNIT_ROUNDOFF["float32"])
+
+    def flushed(self, operand: Array) -> Array:
+        """Return by how much a processor may misread an operand: subnormal numbers as zero."""
+        magnitude = np.abs(operand)
+        return np.where(magnitude < self.underflow, magnitude, 0.0)
 
     @property
     def with_reference(self) -> float:

@@ -81,7 +81,8 @@ def _dtypes(found: object, name: str, arrays: ArrayFramework) -> tuple[str, ...]
             known = listing(DTYPES)
             raise LoadError(f"{name}: dtypes has {dtype!r}; the names are {known}{suggestion(dtype, DTYPES)}")
         if dtype not in arrays.dtypes:
-            raise LoadError(f"{name}: dtypes has {dtype!r}, but {arrays.missing_dtype(dtype)}")
+            said = "" if received is _USUAL_DTYPES else f"dtypes has {dtype!r}, but "
+            raise LoadError(f"{name}: {said}{arrays.missing_dtype(dtype)}")
     return tuple(dict.fromkeys(received))
 
 

@@ -22,6 +22,9 @@ def _remedy(error: BaseException) -> str:
         return 'it ends the program when imported: put that under `if __name__ == "__main__":`'
     if isinstance(error, ModuleNotFoundError) and error.name in FRAMEWORKS:
         return install_hint(error.name)
+    if isinstance(error, ImportError) and "libmlx" in str(error):
+        # On Linux its kernels are a package of their own.
+        return f"{install_hint('mlx')}, or the build of mlx for your GPU"
     if isinstance(error, ModuleNotFoundError):
         return f"install {error.name}, or put it next to the file"
     if isinstance(error, ImportError) and "no known parent package" in str(error):

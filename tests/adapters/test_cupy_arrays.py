@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from veriformer.adapters.arrays import framework
 from veriformer.adapters.errors import LoadError, UnsupportedDtype
+from veriformer.adapters.loading import load
 
 
 class Array:
@@ -110,3 +111,7 @@ def test_without_a_device_there_is_no_dtype(cupy):
     cupy.cuda.is_available = lambda: False
     with pytest.raises(UnsupportedDtype, match=r"^cupy has no CUDA device here; run this where there is one$"):
         framework("cupy").from_numpy(np.ones(2), "float32")
+    with pytest.raises(LoadError, match=r": cupy has no CUDA device here"):
+        load(SimpleNamespace(framework="cupy", softmax=lambda x: x))
+    with pytest.raises(LoadError, match=r"dtypes has 'float64', but cupy has no CUDA device here"):
+        load(SimpleNamespace(framework="cupy", dtypes=("float64",), softmax=lambda x: x))

@@ -114,6 +114,11 @@ def test_an_exception_at_import_names_the_line_and_keeps_the_original(folder):
     assert error.__cause__.__traceback__ is not None
 
 
+def test_mlx_without_its_kernels_says_what_to_install(folder):
+    write("mine.py", "raise ImportError('libmlx.so: cannot open shared object file: No such file or directory')\n")
+    assert str(failure("mine.py")).endswith("; pip install 'veriformer[mlx]', or the build of mlx for your GPU")
+
+
 def test_the_line_is_that_of_the_own_file_not_of_the_library(folder):
     write("mine.py", "import json\n\n\njson.loads('{')\n")
     assert "(line 4 of mine.py)" in str(failure("mine.py"))

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from types import CodeType, ModuleType
 from typing import Any
@@ -43,7 +44,9 @@ def frameworks_used(program: object) -> tuple[str, ...]:
     program = _written(program)
     bound = vars(program) if isinstance(program, ModuleType) else _globals_of(program)
     mentioned = Counter(name for code in _codes(program) for name in _names(code))
-    weights: Counter[str] = Counter()
+    own = None if isinstance(program, ModuleType) else framework_behind(program)
+    # A framework's own function, class or object.
+    weights: Counter[str] = Counter({own: sys.maxsize} if own is not None else {})
     for name, value in bound.items():
         if (framework := framework_behind(value)) is not None:
             weights[framework] += 1 + mentioned[name] * (len(bound) + 1)
@@ -59,7 +62,11 @@ def framework_behind(value: object) -> str | None:
     if isinstance(value, ModuleType):
         return _framework_called(value.__name__)
     own = getattr(value, "__module__", None) if isinstance(value, type) or callable(value) else None
-    return (_framework_called(own) if isinstance(own, str) else None) or _framework_called(type(value).__module__)
+    # What is written in C has no module, and may be bound to a class that has one.
+    owner = getattr(value, "__self__", None)
+    owner = owner if isinstance(owner, type) else type(owner)
+    places = (own, type(value).__module__, owner.__module__)
+    return next((found for place in places if (found := _framework_called(place)) is not None), None)
 
 
 def _framework_of_array(value: object) -> str | None:
@@ -114,13 +121,21 @@ def _written(program: object) -> object:
 
 def _globals_of(program: object) -> Mapping[str, Any]:
     if inspect.isfunction(program):
-        closure = inspect.getclosurevars(program).nonlocals
-        return {**program.__globals__, **closure}
+        return {**program.__globals__, **_enclosed(program)}
     kind = program if isinstance(program, type) else type(program)
     home = sys.modules.get(kind.__module__)
     # A class of a file that was loaded under a name of its own has its globals in its methods alone.
     own = next((method.__globals__ for method in vars(kind).values() if inspect.isfunction(method)), None)
     return own if own is not None else vars(home) if home is not None else {}
+
+
+def _enclosed(function: Any) -> dict[str, Any]:
+    """Return the variables of the functions around a function that have values by now."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found
 
 
 def _codes(program: object) -> Iterator[CodeType]:

@@ -99,6 +99,21 @@ def test_the_frameworks_of_functions_and_what_wraps_them():
     assert frameworks_used(written.of_jax)[0] == "jax"
 
 
+def test_the_frameworks_of_their_own_functions_and_of_functions_that_are_not_complete():
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    assert frameworks_used(torch.softmax)[0] == frameworks_used(torch.nn.functional.softmax)[0] == "torch"
+    assert frameworks_used(jax.nn.softmax)[0] == "jax"
+    assert frameworks_used(np.exp) == ("numpy",)
+    assert frameworks_used(len) == frameworks_used(None) == ()
+
+    def around() -> tuple[str, ...]:
+        found = frameworks_used(lambda x: later.exp(x))
+        later = torch
+        return found if later else ()
+
+    assert "torch" not in around()
+
+
 def test_keras_has_the_arrays_of_its_backend(monkeypatch):
     keras = ModuleType("keras")
     monkeypatch.setitem(sys.modules, "keras", keras)

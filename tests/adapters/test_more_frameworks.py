@@ -46,8 +46,8 @@ STOPPED = {
     "mlx": "def silu(x):\n    return x * mx.stop_gradient(mx.sigmoid(x))\n",
 }
 ELSEWHERE = {
-    "tensorflow": "def silu(x):\n    x = x.numpy()\n    return tf.constant(x / (1 + np.exp(-x)))\n",
-    "mlx": "def silu(x):\n    x = np.array(x)\n    return mx.array(x / (1 + np.exp(-x)))\n",
+    "tensorflow": "def silu(x):\n    x = x.numpy()\n    return tf.constant(x * (1 + np.tanh(x / 2)) / 2)\n",
+    "mlx": "def silu(x):\n    x = np.array(x)\n    return mx.array(x * (1 + np.tanh(x / 2)) / 2)\n",
 }
 LAYER_NORM = {
     "tensorflow": "def layer_norm(x, gamma, beta, eps):\n    mean, variance = tf.nn.moments(x, [-1], keepdims=True)\n"

@@ -59,7 +59,7 @@ class Until(NamedTuple):
     """The steps of work, counted from the start, at which the search for single mistakes and that for pairs end."""
 
     alone: int = 200_000
-    in_pairs: int = 700_000
+    in_pairs: int = 600_000
 
 
 UNTIL = Until()
@@ -122,7 +122,7 @@ class Calls:
         if not self.only_moderate:
             return search(everything), everything
         found = search(moderate)
-        everything.tried = moderate.tried
+        everything.tried, everything.pairs_left = moderate.tried, moderate.pairs_left
         explaining = [changes for changes in found if everything.explains(changes)]
         self.only_moderate = bool(found) and not explaining
         return (found, moderate) if self.only_moderate else (explaining, everything)

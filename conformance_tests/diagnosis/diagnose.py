@@ -76,7 +76,11 @@ def _diagnosed(profile: Profile, results: Sequence[LawResult], limits: Limits) -
         return None
     named = _named_by_laws(operation, broken, against | _refuted(made, elimination))
     return replace(
-        named, calls=len(elimination.observations), excluded=elimination.tried, cut_short=made.work.cut_short
+        named,
+        calls=len(elimination.observations),
+        excluded=elimination.tried,
+        cut_short=made.work.cut_short,
+        untried=elimination.pairs_left,
     )
 
 

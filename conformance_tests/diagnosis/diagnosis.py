@@ -34,6 +34,7 @@ class Diagnosis:
     was computed without success too. `laws` are the broken laws. `separated_by` describes an input on which the
     remaining suspects would differ, if one was found. `unexplained` are the broken laws that no program with the first
     suspect was seen to break, where it is named by laws. The search was `cut_short` where the calls were too slow.
+    `untried` counts the pairs of mistakes for which the work of a search that found nothing did not suffice.
     `problem` is the sentence about a package whose code raised during the search; nothing else is known then.
     """
 
@@ -46,4 +47,5 @@ class Diagnosis:
     separated_by: str = ""
     unexplained: tuple[str, ...] = ()
     cut_short: bool = False
+    untried: int = 0
     problem: str = ""

@@ -63,6 +63,8 @@ class Elimination:
     # The changes that follow another value of a convention that is unknown.
     unknown: Sequence[Changes] = ()
     tried: int = 0
+    # The pairs that nothing speaks against from the start and that were not tried yet.
+    pairs_left: int = 0
     _started: float = field(init=False, default=float("inf"))
     _in_turn: list[int] = field(init=False, default_factory=list)
 
@@ -220,8 +222,14 @@ class Elimination:
         mistakes = self._mistakes()
         first = range(self._first_calls(mistakes))
         effects = [[self._effect(changes, number) for changes in mistakes] for number in first]
-        for places in likeliest_first(mistakes, effects, self.observations[: len(first)]):
-            yield ((*mistakes[one], *mistakes[other]) for one, other in places)
+        likely, others, self.pairs_left = likeliest_first(mistakes, effects, self.observations[: len(first)])
+        for places in (likely, others):
+            yield self._counted((*mistakes[one], *mistakes[other]) for one, other in places)
+
+    def _counted(self, pairs: Iterable[Changes]) -> Iterator[Changes]:
+        for pair in pairs:
+            yield pair
+            self.pairs_left -= 1
 
     def _mistakes(self) -> list[Changes]:
         """Return the mistakes, each made in one place or in several; those that explain most alone come first."""

@@ -75,8 +75,8 @@ def _difference(result: Array, observation: Observation) -> Array:
 
 def likeliest_first(
     mistakes: Sequence[Changes], effects: Sequence[Sequence[Effect]], observations: Sequence[Observation]
-) -> tuple[Iterator[tuple[int, int]], Iterator[tuple[int, int]]]:
-    """Return the pairs of mistakes, by their places, that the calls make likely, and the others.
+) -> tuple[Iterator[tuple[int, int]], Iterator[tuple[int, int]], int]:
+    """Return the pairs of mistakes, by their places, that the calls make likely, the others, and how many there are.
 
     The effects are those of every mistake on each call. The pairs whose effects add up to what is wrong come first. The
     others remain possible, because on small calls one mistake may act only through another: with a single logit a wrong
@@ -88,7 +88,7 @@ def likeliest_first(
     for on_call, observation in zip(effects, observations, strict=True):
         likely = likely & _may_explain(on_call, right=not observation.deviates)
         left = left + _left_by_sums(on_call, _difference(observation.output, observation))
-    return _in_order(likely, left), _in_order(possible & ~likely, left)
+    return _in_order(likely, left), _in_order(possible & ~likely, left), int(np.triu(possible, 1).sum())
 
 
 def _in_order(chosen: Array, left: Array) -> Iterator[tuple[int, int]]:

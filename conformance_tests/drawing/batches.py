@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -14,6 +14,7 @@ from veriformer.conformance_tests.drawing.regimes import Regime
 # A call costs as much again, in a law's own arithmetic, where it works on about so many numbers.
 _NUMBERS = 2**15
 _MOST_SAMPLES = 256
+_FEW_SAMPLES = (1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,16 @@ class TakenOut:
             follow = self.samples == tuple(range(first, last + 1))
             which = f"samples {first} to {last}" if follow else f"samples {', '.join(map(str, self.samples))}"
         return f"{which} of: {self.whole.describe()}"
+
+    def as_cases(self) -> Iterator[Case]:
+        """Yield ordinary cases of its sizes, with one sample or a few, in the regimes of its samples."""
+        regimes = self.whole.regimes
+        for sample in self.samples if regimes else ():
+            one = regimes[sample % len(regimes)]
+            changed: dict[str, Any] = {"regimes": (), "palette": one.palette, "amplitude": one.amplitude}
+            if hasattr(self.whole, "mask"):
+                changed["mask"] = one.mask
+            yield from (replace(self.whole, **{**changed, "batch": batch}) for batch in _FEW_SAMPLES)
 
 
 AnyCase = Case | TakenOut | RareCase

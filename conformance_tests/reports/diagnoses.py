@@ -92,7 +92,8 @@ def _unknown(diagnosis: Diagnosis) -> str:
     if not diagnosis.excluded:
         return "No known mistake explains what is wrong."
     tried = f"{diagnosis.excluded:,} that were computed, alone and in pairs"
-    return f"No known mistake explains what is wrong: none of the {tried}, gives these outputs."
+    left = f" {counted(diagnosis.untried, 'less likely pair')} were not tried." if diagnosis.untried > 1 else ""
+    return f"No known mistake explains what is wrong: none of the {tried}, gives these outputs.{left}"
 
 
 def _by_laws(suspects: Explained) -> str:

@@ -55,7 +55,7 @@ def _judged_otherwise(run: Run, operation: str, about: list[Law], its: list[LawR
     run.settled.add(operation)
     # Laws that still fail get their smallest counterexample.
     again = [law for law in about if is_broken(judged[law.id])]
-    judged |= {law.id: run.try_law(law) for law in again}
+    judged |= {law.id: run.try_in_run(law) for law in again}
     return {name: run.with_reason(result) for name, result in judged.items()}
 
 

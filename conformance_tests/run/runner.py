@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
@@ -72,6 +72,7 @@ class Run:
         self.implementation.framework.use_one_thread()
         tried = {result.law.id: result for result in self._results(most_revealing_first(chosen))}
         tried |= judged_under_others(self, chosen, tried)
+        tried |= self._smallest_of_derived(tried)
         # Each refusal is the error of one law only.
         once = described_once([tried[law.id] for law in chosen if law.id in tried])
         results = tuple(map(self.with_reason, once))
@@ -130,17 +131,24 @@ class Run:
             if found is not None:
                 yield found
 
-    def try_law(self, law: Law) -> LawResult:
+    def try_in_run(self, law: Law) -> LawResult:
+        """Try one law of a whole run: of a derived operation without looking for the smallest case.
+
+        Where the operation that it is derived from breaks laws too, which is not known yet, nobody looks at it.
+        """
+        return self.try_law(law, shrink=law.statement.operation.name not in self.implementation.derived)
+
+    def try_law(self, law: Law, *, shrink: bool = True) -> LawResult:
         """Try one law; an implementation that prints, raises or keeps state, and a package whose code raises, do not
         affect other laws.
         """
         try:
-            return self._try_law(law)
+            return self._try_law(law, shrink)
         except Exception as error:
             reason = blamed_on_its_package(law.statement.operation.name, error)
             return LawResult(law.statement, "error", reason=reason, traceback=formatted_traceback(error))
 
-    def _try_law(self, law: Law) -> LawResult:
+    def _try_law(self, law: Law, shrink: bool) -> LawResult:
         reason = not_declared(self.implementation, law)
         if reason:
             return LawResult(law.statement, "not_declared", reason=reason)
@@ -149,9 +157,21 @@ class Run:
         started = time.monotonic()
         with captured(self.implementation) as written:
             profile = self.profile_of(law.statement.operation)
-            result = self.survival.reported_by(self.searched(law, profile))
+            result = self.survival.reported_by(self.searched(law, profile, shrink=shrink))
         printed = self._printed[law.statement.operation.name] or first_line(written.getvalue())
         return replace(result, seconds=time.monotonic() - started, printed=printed)
+
+    def _smallest_of_derived(self, tried: Mapping[str, LawResult]) -> dict[str, LawResult]:
+        """Return the broken laws of derived operations with their smallest cases, where the forward pass is right."""
+        broken = {result.law.operation.name for result in tried.values() if is_broken(result)}
+        wrong_alone = {name for name, origin in self.implementation.derived.items() if origin not in broken}
+        again = [
+            result.law.id
+            for result in tried.values()
+            if result.status == "failed" and result.law.operation.name in wrong_alone - self.deadly
+        ]
+        with self.pace.suspended():
+            return {name: self.with_reason(self.try_law(laws()[name])) for name in again} if self.options.shrink else {}
 
     def said_before(self, result: LawResult) -> LawResult:
         """Return a result without the refusals that an earlier result reported, for a caller without a report."""
@@ -306,10 +326,10 @@ def try_here(run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
     done = total - len(declared(run.implementation, laws))
     for number, law in enumerate(laws):
         if not_declared(run.implementation, law):
-            yield run.try_law(law)
+            yield run.try_in_run(law)
             continue
         stands = Progress(run.implementation.name, law.id, done, total)
         run.options.show(stands)
         run.pace.listen(run.implementation, laws[number:], run.options, stands)
-        yield run.try_law(law)
+        yield run.try_in_run(law)
         done += 1

@@ -46,12 +46,14 @@ from veriformer.conformance_tests.operations.cases import cases, further_cases, 
 from veriformer.conformance_tests.operations.inputs import draw_inputs, has_samples
 from veriformer.conformance_tests.operations.rarities import rare_cases
 
-# A small counterexample is worth some seconds, not a minute. What is counted is not seconds but cases that are judged
-# and products that their calls take, so that a busy machine finds the case that an idle one finds. Where a framework
-# compiles for each shape, a case takes as long as many others.
-MOST_TRIED = 2_000
+# A small counterexample is worth a part of a second, because a wrong function breaks dozens of laws. What is counted is
+# not seconds but cases that are judged and products that their calls take, so that a busy machine finds the case that
+# an idle one finds. Where a framework compiles for each shape, a case takes as long as many others.
+MOST_TRIED = 600
 MOST_TRIED_COMPILED = 120
 _MOST_PRODUCTS = 2_000_000_000
+# What is tried among small cases, and where none fails among cases of all sizes; the rest is to shorten what was found.
+_SMALL, _OF_ALL_SIZES = 1 / 3, 1 / 6
 # Of so many drawn cases, so many are tried of each length. More of one length would be spent on its many values and
 # settings, when a longer case may fail at once; fewer would pass over the one setting in which it fails.
 _SWEPT_DRAWS = 1200
@@ -123,6 +125,8 @@ class Search:
     _known: dict[AnyCase, Outcome] = field(default_factory=dict)
     _wanted: Kind | None = None
     _tried: int = 0
+    # The number of tries at which the present part of the search for a smaller case ends.
+    _until: float = math.inf
     _products: int = 0
     _deadline: float = float("inf")
 
@@ -142,12 +146,12 @@ class Search:
 
     def _smallest(self, found: Outcome) -> Outcome:
         """Return the outcome of the smallest case that fails as the one found does."""
-        small = self._swept(replace(self.limits, small=True))
+        small = self._swept(replace(self.limits, small=True), _SMALL)
         if small is None and isinstance(found.case, RareCase):
             # Ordinary cases of all sizes have been right; what is rare is small where it can be.
             return self._narrowed(found)
         if small is None:
-            large = (found, self._swept(self.limits))
+            large = (found, self._swept(self.limits, _OF_ALL_SIZES))
             small = min((self._shortened(outcome) for outcome in large if outcome), key=_reading)
         return self._plainest(small)
 
@@ -235,21 +239,31 @@ class Search:
                 break
         return list(drawn)
 
-    def _swept(self, limits: Limits) -> Outcome | None:
-        """Return the first outcome that is wanted, in the order of how much there is to read; None where none is."""
+    def _swept(self, limits: Limits, part: float) -> Outcome | None:
+        """Return the first outcome that is wanted, in the order of how much there is to read; None where none is.
+
+        A part of all tries is made.
+        """
+        drawn = self._drawn(limits, _SWEPT_DRAWS)
+        lengths = [_length(case) for case in drawn]
         tried: Counter[tuple[int, int]] = Counter()
         few = []
-        for case in sorted(self._drawn(limits, _SWEPT_DRAWS), key=_length):
-            tried[_length(case)] += 1
-            if tried[_length(case)] <= _TRIED_ALIKE:
-                few.append(case)
-        return self._first_wanted(few)
+        for place in sorted(range(len(drawn)), key=lengths.__getitem__):
+            tried[lengths[place]] += 1
+            if tried[lengths[place]] <= _TRIED_ALIKE:
+                few.append(drawn[place])
+        self._until = self._tried + part * self._most
+        found = self._first_wanted(few)
+        self._until = math.inf
+        return found
 
     def _shortened(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a case of attention with fewer settings and shorter axes, as far as it still fails."""
         space = resolved(self.law.space, self.limits.operation)
         if not isinstance(space, AttentionSpace):
             return outcome
+        if isinstance(outcome.case, TakenOut):
+            outcome = self._first_wanted(outcome.case.as_cases()) or outcome
         # The settings first: a mask, say, may show the mistake only with several heads.
         while isinstance(outcome.case, AttentionCase):
             plain = self._first_wanted(plainer(outcome.case, space))
@@ -364,8 +378,13 @@ class Search:
             return False
         if not self.gave_up and time.monotonic() > self._deadline:
             self.gave_up = self.cut_short = True
-        most = MOST_TRIED_COMPILED if self.limits.compiles_per_shape else self.most_tried
-        return self.is_spent() or self.gave_up or self._tried >= most or self._products >= _MOST_PRODUCTS
+        done = self._tried >= min(self._most, self._until) or self._products >= _MOST_PRODUCTS
+        return self.is_spent() or self.gave_up or done
+
+    @property
+    def _most(self) -> int:
+        """How many cases may be tried in order to find a smaller one."""
+        return MOST_TRIED_COMPILED if self.limits.compiles_per_shape else self.most_tried
 
     def _count_shrinking(self, outcome: Outcome) -> None:
         self._tried += 1

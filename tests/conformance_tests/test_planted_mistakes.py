@@ -20,7 +20,6 @@ from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.mistakes import PlantedMistake, catalogue, planted
 from veriformer.conformance_tests.mistakes.files import read_json
 from veriformer.conformance_tests.run import runner
-from veriformer.conformance_tests.search import search
 from veriformer.spec.laws import LAWS, layers
 from veriformer.spec.laws.law import Property
 from veriformer.spec.operations import OPERATIONS
@@ -56,8 +55,6 @@ IN_WORDS = (
     *(f"initial_weights.{key}" for key in ("mean", "deviation", "logits", "depth", "tables")),
     ".independent",
 )
-# Whatever is found after so few tries is small enough to be read.
-MOST_TRIED = 1_000
 MISTAKES = planted()
 
 
@@ -80,7 +77,6 @@ MISTAKES_BY_TIME = [
 def test_each_law_that_names_the_mistake_fails_on_a_small_case(
     mistake: PlantedMistake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "MOST_TRIED", MOST_TRIED)
     # Few laws alone leave open what all of them tell: under which convention a mistaken program is judged.
     monkeypatch.setattr(runner, "judged_under_others", lambda *_: {})
     if mistake.framework != "numpy":
@@ -94,8 +90,12 @@ def test_each_law_that_names_the_mistake_fails_on_a_small_case(
     results = [result for report in reports for result in report.results]
     assert {result.law.id: result.status for result in results} == dict.fromkeys(mistake.laws, mistake.status)
     assert {report.exit_status for report in reports} == {1}
-    for result in results:
-        assert_readable(result)
+    for report in reports:
+        broken = {result.law.operation.name for result in report.results}
+        # What follows from a broken forward pass is not shown.
+        for result in report.results:
+            if report.derived.get(result.law.operation.name) not in broken:
+                assert_readable(result)
 
 
 def assert_readable(result: LawResult) -> None:

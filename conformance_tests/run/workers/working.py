@@ -37,7 +37,7 @@ def try_item(item: WorkItem) -> ItemResults:
 def _tried(run: Run, item: WorkItem) -> ItemResults:
     results: list[LawResult] = []
     for identifier in item.laws:
-        results.append(run.try_law(laws()[identifier]))
+        results.append(run.try_in_run(laws()[identifier]))
         if item.assignment.options.fail_fast and run.is_violation(results[-1]):
             break
     operations = {result.law.operation.name for result in results}

@@ -24,7 +24,7 @@ class RunOptions:
     """The options of a run, as the keywords of `check` describe them; each function reads those that it needs.
 
     `isolation` holds the limits of the implementation's own process, None to call it in this one. `most_tried` is how
-    many cases may be tried in order to find a smaller one, None for the usual number.
+    many calls may be made in order to find a smaller case, None for the usual number.
     """
 
     selection: Selection = field(default_factory=Selection)

@@ -170,8 +170,9 @@ class Run:
             for result in tried.values()
             if result.status == "failed" and result.law.operation.name in wrong_alone - self.deadly
         ]
-        with self.pace.suspended():
-            return {name: self.with_reason(self.try_law(laws()[name])) for name in again} if self.options.shrink else {}
+        found = (self.with_reason(self.try_law(laws()[name])) for name in again if self.options.shrink)
+        # What the budget leaves no time for keeps the case that was found first.
+        return {result.law.id: result for result in found if result.status == "failed"}
 
     def said_before(self, result: LawResult) -> LawResult:
         """Return a result without the refusals that an earlier result reported, for a caller without a report."""

@@ -47,13 +47,13 @@ from veriformer.conformance_tests.operations.inputs import draw_inputs, has_samp
 from veriformer.conformance_tests.operations.rarities import rare_cases
 
 # A small counterexample is worth a part of a second, because a wrong function breaks dozens of laws. What is counted is
-# not seconds but cases that are judged and products that their calls take, so that a busy machine finds the case that
-# an idle one finds. Where a framework compiles for each shape, a case takes as long as many others.
-MOST_TRIED = 600
+# not seconds but calls, and the products that they take, so that a busy machine finds the case that an idle one finds.
+# Where a framework compiles for each shape, a call takes as long as many others.
+MOST_TRIED = 1_000
 MOST_TRIED_COMPILED = 120
 _MOST_PRODUCTS = 2_000_000_000
 # What is tried among small cases, and where none fails among cases of all sizes; the rest is to shorten what was found.
-_SMALL, _OF_ALL_SIZES = 1 / 3, 1 / 6
+_SMALL, _OF_ALL_SIZES = 0.5, 0.25
 # Of so many drawn cases, so many are tried of each length. More of one length would be spent on its many values and
 # settings, when a longer case may fail at once; fewer would pass over the one setting in which it fails.
 _SWEPT_DRAWS = 1200
@@ -118,7 +118,7 @@ class Search:
     # Whether the search for a smaller case ended early: where a call did not come back, and (`cut_short`) by the clock.
     gave_up: bool = False
     cut_short: bool = False
-    # The cases that may be tried in order to find a smaller one.
+    # The calls that may be made in order to find a smaller case.
     most_tried: int = field(default_factory=lambda: MOST_TRIED)
     # Whether the user's budget, if there is one, is spent.
     is_spent: Callable[[], bool] = lambda: False
@@ -259,11 +259,11 @@ class Search:
 
     def _shortened(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a case of attention with fewer settings and shorter axes, as far as it still fails."""
+        if isinstance(outcome.case, TakenOut):
+            outcome = self._first_wanted(outcome.case.as_cases()) or outcome
         space = resolved(self.law.space, self.limits.operation)
         if not isinstance(space, AttentionSpace):
             return outcome
-        if isinstance(outcome.case, TakenOut):
-            outcome = self._first_wanted(outcome.case.as_cases()) or outcome
         # The settings first: a mask, say, may show the mistake only with several heads.
         while isinstance(outcome.case, AttentionCase):
             plain = self._first_wanted(plainer(outcome.case, space))
@@ -383,11 +383,11 @@ class Search:
 
     @property
     def _most(self) -> int:
-        """How many cases may be tried in order to find a smaller one."""
+        """How many calls may be made in order to find a smaller case."""
         return MOST_TRIED_COMPILED if self.limits.compiles_per_shape else self.most_tried
 
     def _count_shrinking(self, outcome: Outcome) -> None:
-        self._tried += 1
+        self._tried += max(len(self.subject.calls), 1)
         self._products += sum(self._products_of(record) for record in self.subject.calls)
         # A smaller counterexample is not worth another process, or more seconds of waiting.
         self.gave_up = self.gave_up or not outcome.comes_back

@@ -6,10 +6,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.arrays import framework as framework_called
 from veriformer.conformance_tests.reports.differentiation import derived_call
 from veriformer.conformance_tests.reports.literals import NOTATIONS
 from veriformer.spec.operations import OPERATIONS
+
+
+def test_every_framework_has_a_notation():
+    assert set(NOTATIONS) == set(FRAMEWORKS)
 
 
 @pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow", "mlx"])

@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 # From <linux/prctl.h>.
@@ -37,6 +39,24 @@ class Ending:
         if not self.signal:
             return f"ended its process with status {self.status}"
         return f"ended its process by {self.signal}{', perhaps for want of memory' * (self.signal == 'SIGKILL')}"
+
+
+class Interrupted(BaseException):
+    """The suite does not wait any longer; what the implementation began is undone, as by Ctrl-C."""
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise Interrupted in this context where the process is asked to end, so that a build removes its locks."""
+
+    def stop(*_: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def lasting_parent() -> int | None:

@@ -49,6 +49,12 @@ _OPTIONS = (
         help="How long a call may take in that process [default: 10, a model 120].",
     ),
     click.option(
+        "--import-limit",
+        type=Limit(LONGEST_CALL),
+        metavar="SECONDS",
+        help="How long importing the file may take there [default: 60, a model 120].",
+    ),
+    click.option(
         "--memory-limit",
         type=Limit(LARGEST_MEMORY),
         metavar="GIB",
@@ -63,29 +69,36 @@ class IsolationOptions:
 
     `isolate`: whether implementations run in a process of their own, None for files only.
     `time_limit`: the seconds that a call may take there, None for the usual ones.
+    `import_limit`: the seconds that importing may take there, None for the usual ones.
     `memory_limit`: the memory that calls may take there, in GiB, None for the usual one.
     """
 
     isolate: bool | None
     time_limit: float | None
     memory_limit: float | None
+    import_limit: float | None = None
 
     def limits(self, usual: ProcessLimits | None = None) -> ProcessLimits:
         """Return the limits of a process; what was not given is as in `usual`."""
         from veriformer.adapters.isolation.limits import GIBIBYTE, ProcessLimits
 
         memory = None if self.memory_limit is None else int(self.memory_limit * GIBIBYTE)
-        return (usual or ProcessLimits()).changed(self.time_limit, memory)
+        return (usual or ProcessLimits()).changed(self.time_limit, memory, self.import_limit)
 
 
 def isolation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--isolate`, `--time-limit` and `--memory-limit` to a command, which gets them as `isolation`."""
+    """Add `--isolate` and the limits of a process to a command, which gets them as `isolation`."""
 
     @wraps(command)
     def with_isolation(
-        *, isolate: bool | None, time_limit: float | None, memory_limit: float | None, **given: Any
+        *,
+        isolate: bool | None,
+        time_limit: float | None,
+        memory_limit: float | None,
+        import_limit: float | None,
+        **given: Any,
     ) -> Any:
-        return command(isolation=IsolationOptions(isolate, time_limit, memory_limit), **given)
+        return command(isolation=IsolationOptions(isolate, time_limit, memory_limit, import_limit), **given)
 
     for option in reversed(_OPTIONS):
         with_isolation = option(with_isolation)

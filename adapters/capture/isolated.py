@@ -92,6 +92,7 @@ def _answered(
         frame = process.receive(seconds)
         error = messages.error_in(frame, source)
     except WorkerLost as lost:
+        process.interrupt()
         raise _lost(source, what, seconds, memory, lost) from None
     except MalformedFrame as malformed:
         raise CaptureError(f"{source}: {what} {INTERFERED}; it must leave that alone") from malformed
@@ -104,7 +105,10 @@ def _answered(
 
 def _lost(source: str, what: str, seconds: float, memory: int, lost: WorkerLost) -> CaptureError:
     if lost.kind == "hang":
-        sentence = f"{source}: {what} did not end within {seconds:g} s; make the model smaller, or allow more time"
+        option = "--import-limit" if what == _BUILDING else "--time-limit"
+        sentence = (
+            f"{source}: {what} did not end within {seconds:g} s; make the model smaller, or allow more time ({option})"
+        )
     else:
         # Libraries end the process where memory lacks, in ways of their own.
         sentence = (

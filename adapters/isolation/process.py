@@ -24,6 +24,7 @@ _BETWEEN_LOOKS = 0.05
 # Output that arrives after its reply is read, but the suite does not wait for an endless flood.
 _MOST_LATE_PIECES = 64
 _SECONDS_FOR_LAST_WORDS = 0.3
+_SECONDS_TO_CLEAN_UP = 5.0
 _START = "import sys; sys.path[:] = {path!r}; from {program} import main; main({arguments})"
 _PROGRAM = "veriformer.adapters.isolation.worker"
 _WHERE_IT_STANDS = "Stack (most recent call first):"
@@ -90,6 +91,17 @@ class WorkerProcess:
         """Forget the output so far."""
         self._read_late_output()
         self._printed = b""
+
+    def interrupt(self) -> None:
+        """Ask the process and those that it has started to end, and wait a little until they have cleaned up."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + _SECONDS_TO_CLEAN_UP
+        while time.monotonic() < deadline and self._process.poll() is None:
+            if self._replies in {key.fd for key, _ in self._selector.select(_BETWEEN_LOOKS)}:
+                return
+            # What is printed meanwhile must not fill the pipe.
+            self._read_late_output()
 
     def send(self, request: bytes) -> None:
         """Begin to send a request; what does not fit into the pipe is sent while waiting for the reply."""

@@ -89,6 +89,8 @@ class Supervisor:
             # What is printed while the target is loaded is not printed by a call.
             process.forget_printed()
         except BaseException as error:
+            # A compiler that an import has started must be able to remove its locks.
+            process.interrupt()
             self.close()
             if not isinstance(error, WorkerLost):
                 raise
@@ -99,7 +101,7 @@ class Supervisor:
     def ask(self, operation: str, message: dict[str, Any], calls: int, *, first: bool = False) -> Frame:
         """Return the reply to a request that makes a number of calls of an operation.
 
-        The `first` call of a shape may take as long as loading, since it may be compiled.
+        The `first` call of a shape may take longer, since it may be compiled.
 
         Raises OperationTimedOut or OperationCrashed when the worker is lost, OperationNotTried when that has happened
         too often, and LoadError when a new worker can no longer load the implementation.
@@ -107,7 +109,7 @@ class Supervisor:
         self._refuse(operation)
         self.loaded()
         awaited = first and self._awaited_in_vain < MOST_COMPILATIONS_AWAITED
-        seconds = calls * (max(self.limits.seconds, self.limits.loading) if awaited else self.limits.seconds)
+        seconds = calls * (max(self.limits.seconds, self.limits.compiling) if awaited else self.limits.seconds)
         process, number = self._started(), self.next_number()
         try:
             forget, self._forgotten = self._forgotten, []
@@ -125,6 +127,13 @@ class Supervisor:
             self.close()
             raise
 
+    def is_as_slow(self, seconds: float, calls: int) -> bool:
+        """Return whether a number of calls in a fresh process took so long that they tell nothing about the last one.
+
+        A call that takes half of the limit here may take all of it there, on a busy machine.
+        """
+        return seconds > 0.5 * calls * self.limits.seconds
+
     def renew(self, operation: str, answered: int, lost: OperationLost | None) -> bool:
         """Replace a process that did not survive a call, if that makes sense; return whether it did.
 
@@ -140,6 +149,11 @@ class Supervisor:
             counter[operation] -= 1
         self.close()
         return True
+
+    def count(self, operation: str, lost: OperationLost) -> None:
+        """Count a loss of a process by an operation."""
+        counter = self._hangs if isinstance(lost, OperationTimedOut) else self._ends
+        counter[operation] += 1
 
     def note(self, operation: str, how: str, calls: int) -> None:
         """Note what a process did not survive after a number of calls, although a fresh one did."""
@@ -223,7 +237,9 @@ def _answer(frame: Frame, number: int) -> Frame:
 
 
 def _not_loaded(target: str, lost: WorkerLost, limits: ProcessLimits) -> LoadError:
-    how = lost.how or f"did not end within {limits.loading:g} s"
-    error = LoadError(f"{target} cannot be imported: importing it {how}; correct it, then run again")
+    how = f"importing it {lost.how}; correct it, then run again"
+    if not lost.how:
+        how = f"importing it did not end within {limits.loading:g} s (--import-limit allows more)"
+    error = LoadError(f"{target} cannot be imported: {how}")
     error.elsewhere = lost.last_words
     return error

@@ -22,7 +22,7 @@ from veriformer.adapters.isolation.frames import Frame, read_request, reply
 from veriformer.adapters.isolation.memory import is_short, limit_memory
 from veriformer.adapters.isolation.state import Watch, Watched
 from veriformer.adapters.loading import load
-from veriformer.adapters.processes import end_with
+from veriformer.adapters.processes import end_with, interruptible
 from veriformer.adapters.sequences import Step, prepare_sequence
 from veriformer.spec.operations import OPERATIONS
 
@@ -62,7 +62,8 @@ class Server:
 
     def _loaded(self, target: str, memory: int) -> Frame:
         self._target = target
-        found = load(target)
+        with interruptible():
+            found = load(target)
         self._copies[0] = self._watched(found)
         # A framework sets itself up with the first array, which does not count as the implementation's memory.
         found.framework.from_numpy(np.zeros(1), found.dtypes[0])

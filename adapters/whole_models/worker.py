@@ -20,6 +20,7 @@ from veriformer.adapters.isolation.frames import Frame
 from veriformer.adapters.isolation.memory import limit_data
 from veriformer.adapters.isolation.messages import of_arrays
 from veriformer.adapters.isolation.worker import Server, serve
+from veriformer.adapters.processes import interruptible
 from veriformer.adapters.whole_models.again import Again, Offers, running_again
 from veriformer.adapters.whole_models.stage import staged
 from veriformer.adapters.whole_models.wrapping import Wrapping, wrapped
@@ -52,7 +53,8 @@ class ModelServer(Server):
         """Build a model; in a process that replaces another one, wrap it `again`."""
         self._target, self._memory = source, memory
         limit_data(memory)
-        self._model = load_model(source)
+        with interruptible():
+            self._model = load_model(source)
         return Frame({}) if again is None else self._wrap(**again)
 
     def _record(self, path: str, seed: int | None, inputs: str | None = None, offered: str | None = None) -> Frame:

@@ -40,6 +40,7 @@ def check(
     progress: Callable[[Progress], None] | None = None,
     isolate: bool = False,
     time_limit: float | None = None,
+    import_limit: float | None = None,
     memory_limit: int | None = None,
     workers: int = 0,
     executor: Executor | WorkerPool | None = None,
@@ -64,6 +65,7 @@ def check(
     `progress`: called with a `Progress` before each law.
     `isolate`: load and call a file or an import path in a process of its own.
     `time_limit`: the seconds that a call may take in that process; 10 by default, 120 for a model.
+    `import_limit`: the seconds that importing it there may take; 60 by default, 120 for a model.
     `memory_limit`: the bytes that calls may take in that process, beyond those that loading took; 4 GiB by default,
         6 GiB for a model.
     `workers`: how many processes of this machine try the laws; 0 for this process.
@@ -84,13 +86,13 @@ def check(
         shrink=shrink,
         diagnosis=diagnosis,
         budget=budget,
-        isolation=ProcessLimits().changed(time_limit, memory_limit) if isolate else None,
+        isolation=ProcessLimits().changed(time_limit, memory_limit, import_limit) if isolate else None,
         progress=progress,
         workers=workers,
         executor=executor,
         resume=resume,
     )
-    limits = MODEL_LIMITS.changed(time_limit, memory_limit) if isolate else None
+    limits = MODEL_LIMITS.changed(time_limit, memory_limit, import_limit) if isolate else None
 
     def as_model() -> Report:
         return check_model(target, inputs, seed=seed, isolation=limits)

@@ -39,7 +39,7 @@ def isolated(tmp_path: Path) -> Iterator[Callable[[str], Implementation]]:
 
     def opening(source: str) -> Implementation:
         (tmp_path / "mine.py").write_text(source)
-        opened.append(load_isolated(str(tmp_path / "mine.py"), ProcessLimits(seconds=0.5, loading=6.0)))
+        opened.append(load_isolated(str(tmp_path / "mine.py"), ProcessLimits(seconds=0.5, compiling=6.0)))
         return opened[-1]
 
     yield opening
@@ -70,7 +70,7 @@ def test_what_compiles_nothing_has_the_limit_of_calls(isolated: Callable[[str], 
 
 def test_what_hangs_in_every_call_ends_in_bounded_time(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(COMPILES.replace("x[0] == 13", "True"))
-    implementation = load_isolated(str(tmp_path / "mine.py"), ProcessLimits(seconds=0.5, loading=6.0))
+    implementation = load_isolated(str(tmp_path / "mine.py"), ProcessLimits(seconds=0.5, compiling=6.0))
     try:
         limits = []
         for length in range(2, 5):

@@ -48,3 +48,8 @@ def test_no_link_of_the_readme_stays_relative(setup: ModuleType) -> None:
 def test_all_links_of_the_project_begin_with_one_address() -> None:
     assert set(PROJECT["urls"]) == {"Homepage", "Documentation", "Source", "Changelog", "Issues"}
     assert all(address.startswith(PROJECT["urls"]["Source"]) for address in PROJECT["urls"].values())
+
+
+def test_the_changelog_begins_with_the_version_that_is_built() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(.*?)\]", changelog, re.MULTILINE)[0] == PROJECT["version"]

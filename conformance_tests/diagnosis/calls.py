@@ -68,13 +68,15 @@ UNTIL = Until()
 class Calls:
     """What elimination needs from an implementation: the calls that broke laws, and more inputs to call it on."""
 
-    def __init__(self, profile: Profile, broken: Sequence[LawResult], limits: Limits, base: Point) -> None:
+    def __init__(
+        self, profile: Profile, broken: Sequence[LawResult], limits: Limits, base: Point, work: Work | None = None
+    ) -> None:
         self.subject = profile.subject
         self.afresh = _depends_on_history(broken)
         self.only_moderate = self.has_stale_state = self.wrong_from_the_first_call = False
         self.broken = broken
         self.base = base
-        self.work = Work()
+        self.work = work or Work()
         other_values = (base.changes_to(values) for values in others_standing(profile))
         self.unknown = list(islice(filter(None, other_values), _MOST_STANDING))
         self._effects = Effects()

@@ -26,6 +26,7 @@ from veriformer.conformance_tests.diagnosis.pairs import Changes
 from veriformer.conformance_tests.diagnosis.speaking_against import spoken_against
 from veriformer.conformance_tests.diagnosis.stale_state import contradicted
 from veriformer.conformance_tests.diagnosis.unexplained_laws import unexplained_laws
+from veriformer.conformance_tests.diagnosis.work import Work
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.operations.suites import family_of
@@ -37,21 +38,23 @@ PAIR = 0.9
 _MODERATE = 0.8
 
 
-def diagnose(profile: Profile, results: Sequence[LawResult], limits: Limits) -> Diagnosis | None:
+def diagnose(
+    profile: Profile, results: Sequence[LawResult], limits: Limits, work: Work | None = None
+) -> Diagnosis | None:
     """Return what explains the broken laws of one operation; None where none is broken, or no call gives an answer.
 
     Mistakes that are choices in a formula are found by computing what each would give; the others are named by the
     laws about them.
     """
     try:
-        return _diagnosed(profile, results, limits)
+        return _diagnosed(profile, results, limits, work or Work())
     except Exception as error:
         operation = profile.subject.operation.name
         names = tuple(result.law.id for result in results if is_unexpected(result))
         return Diagnosis(operation, "unknown", (), names, problem=blamed_on_its_package(operation, error))
 
 
-def _diagnosed(profile: Profile, results: Sequence[LawResult], limits: Limits) -> Diagnosis | None:
+def _diagnosed(profile: Profile, results: Sequence[LawResult], limits: Limits, work: Work) -> Diagnosis | None:
     broken = [result for result in results if is_unexpected(result)]
     if not broken:
         return None
@@ -67,7 +70,7 @@ def _diagnosed(profile: Profile, results: Sequence[LawResult], limits: Limits) -
     family = family_of(operation)
     if family is None:
         return _named_by_laws(operation, broken, against)
-    made = Calls(profile, broken, limits, family.under(profile.subject.conventions))
+    made = Calls(profile, broken, limits, family.under(profile.subject.conventions), work)
     standing, elimination = made.explained()
     if standing:
         found = _reproduced(made, standing, elimination, ByItself(profile, results, limits, made.base))

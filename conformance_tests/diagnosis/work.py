@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,8 @@ class Work:
     done: int = 0
     largest: int = 0
     cut_short: bool = False
+    # Whether the user's budget, if there is one, is spent.
+    is_spent: Callable[[], bool] = lambda: False
     _started: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,7 +51,8 @@ class Work:
     @property
     def runs_away(self) -> bool:
         """Whether the clock ended the search, which is remembered."""
-        self.cut_short = self.cut_short or time.monotonic() - self._started > RUNAWAY_SECONDS
+        too_long = time.monotonic() - self._started > RUNAWAY_SECONDS
+        self.cut_short = self.cut_short or too_long or self.is_spent()
         return self.cut_short
 
 

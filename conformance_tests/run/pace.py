@@ -1,4 +1,4 @@
-"""The expected time of a run, estimated from its first calls, and whether the user's time budget is spent.
+"""The expected time of a run, estimated from its first laws, and whether the user's time budget is spent.
 
 Without a budget no result depends on a clock; with one, time decides which laws are tried, and nothing else.
 """
@@ -26,10 +26,12 @@ from veriformer.spec.laws import LawStatement
 if TYPE_CHECKING:
     from veriformer.conformance_tests.run.options import RunOptions
 
-# The number of calls before an estimate; where each shape is compiled, most shapes must have been met.
-_FIRST_CALLS = 5
-_FIRST_COMPILED_CALLS = 200
-# Shorter runs need no announcement, and a shorter time of all calls may be due to a momentary delay.
+# The number of laws before an estimate: calls are larger at the end of a law than at its beginning, so that no smaller
+# part of one tells. Where laws differ more than so many times, or each shape is compiled, more must have been tried.
+_FIRST_LAWS = 2
+_FIRST_LAWS_THAT_DIFFER = 6
+_ALIKE = 4.0
+# Shorter runs need no announcement, and a shorter time of the first laws may be due to a momentary delay.
 _LONG = 60.0
 _TELLING = 2.0
 # Laws compare calls: of attention there were 3,933 calls on 2,600 cases (`veriformer check numpy`, seed 0).
@@ -51,6 +53,20 @@ class Progress:
     forecast: str = ""
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A law that was tried: the calls that it made, and the seconds that it took."""
+
+    operation: str
+    calls: int
+    seconds: float
+
+    @property
+    def each(self) -> float:
+        """The seconds that one of these calls took."""
+        return self.seconds / self.calls
+
+
 @dataclass
 class Pace:
     """The clock of a run: `budget` is the seconds that its laws may take, counted from its creation."""
@@ -60,6 +76,7 @@ class Pace:
     _started: float = field(init=False)
     _announced: bool = field(init=False, default=False)
     _suspended: bool = field(init=False, default=False)
+    _measured: list[Measured] = field(init=False, default_factory=list)
 
     @classmethod
     def until(cls, deadline: float | None, budget: float | None) -> Pace:
@@ -83,6 +100,11 @@ class Pace:
     def left(self) -> float | None:
         """The seconds that are left of the budget; None without a budget."""
         return None if self.budget is None else max(0.0, self.budget - (self.clock() - self._started))
+
+    @property
+    def reason(self) -> str:
+        """Why a search was ended: that the budget is spent; empty where it is not."""
+        return f"the budget of {self.budget:g} s was spent" if self.left == 0.0 else ""
 
     def is_spent(self) -> bool:
         """Return whether the budget is spent; never without a budget."""
@@ -110,38 +132,47 @@ class Pace:
         which = "1 law was" if number == 1 else f"{number} laws were"
         return [f"the budget of {self.budget:g} s was spent; {which} not tried, which says nothing about them"]
 
-    def listen(
-        self,
-        implementation: Implementation,
-        left: list[Law],
-        options: RunOptions,
-        stands: Progress,
-    ) -> None:
-        """Report the expected time as soon as the calls show that the laws that are left will take long."""
-        stopwatch, compiles = implementation.stopwatch, implementation.framework.compiles_per_shape
-        declared = (law for law in left if not not_declared(implementation, law))
+    @contextmanager
+    def measuring(self, law: Law, stopwatch: Stopwatch) -> Iterator[None]:
+        """Measure how long a law takes; the first of an operation without its longest call, which may set things up."""
+        started, calls, stopwatch.longest = self.clock(), stopwatch.calls, 0.0
+        yield
+        made, seconds = stopwatch.calls - calls, self.clock() - started
+        operation = law.statement.operation.name
+        if made < 2:
+            return
+        if all(one.operation != operation for one in self._measured):
+            seconds = (seconds - stopwatch.longest) * made / (made - 1)
+        self._measured.append(Measured(operation, made, seconds))
 
-        def hear() -> None:
-            if not self.can_tell(stopwatch, compiles=compiles):
-                return
-            if forecast := self.forecast(stopwatch, expected_calls(declared, options.selection)):
-                options.show(replace(stands, forecast=forecast))
+    def tell(self, implementation: Implementation, left: list[Law], options: RunOptions, stands: Progress) -> None:
+        """Report the expected time as soon as the laws that were tried show that those that are left will take long."""
+        if not self.can_tell(compiles=implementation.framework.compiles_per_shape):
+            return
+        declared = [law for law in left if not not_declared(implementation, law)]
+        if forecast := self.forecast(declared, options.selection):
+            options.show(replace(stands, forecast=forecast))
 
-        stopwatch.heard = hear
+    def can_tell(self, *, compiles: bool) -> bool:
+        """Return whether the laws that were tried suffice for an estimate, and none was reported before."""
+        each = [law.each for law in self._measured if law.seconds > 0]
+        if self._announced or len(each) < _FIRST_LAWS or sum(law.seconds for law in self._measured) < _TELLING:
+            return False
+        alike = not compiles and max(each) <= _ALIKE * min(each)
+        return alike or len(each) >= _FIRST_LAWS_THAT_DIFFER
 
-    def can_tell(self, stopwatch: Stopwatch, *, compiles: bool) -> bool:
-        """Return whether enough calls were made for an estimate, and none was reported before."""
-        first = _FIRST_COMPILED_CALLS if compiles else _FIRST_CALLS
-        return not self._announced and stopwatch.calls >= first and stopwatch.seconds >= _TELLING
-
-    def forecast(self, stopwatch: Stopwatch, calls_left: float) -> str:
+    def forecast(self, left: Iterable[Law], selection: Selection) -> str:
         """Return the expected time of a long run in words, once; otherwise nothing.
 
-        seconds = calls left · seconds of a call so far
+        seconds = Σ calls of a law · seconds of a call of its operation, or of any where none of its laws was tried
         """
-        each = stopwatch.seconds / stopwatch.calls
-        shared = "--workers N divides the work among processes, "
-        return self._announcement(calls_left * each, f"a call takes {each:.2g} s", shared)
+        seconds = 0.0
+        for law in left:
+            own = [one for one in self._measured if one.operation == law.statement.operation.name] or self._measured
+            each = sum(one.seconds for one in own) / sum(one.calls for one in own)
+            seconds += expected_calls([law], selection) * each
+        each = sum(one.seconds for one in self._measured) / sum(one.calls for one in self._measured)
+        return self._announcement(seconds, f"a call takes about {each:.2g} s", "--workers N divides the work, ")
 
     def forecast_shared(self, seconds: float, tried: int, left: int, workers: int) -> str:
         """Return the same for laws divided among `workers`, of which `tried` took `seconds` together."""

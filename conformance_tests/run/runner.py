@@ -18,6 +18,7 @@ from veriformer.conformance_tests.core.law_result import LawResult, is_broken
 from veriformer.conformance_tests.core.packages import blamed_on_its_package
 from veriformer.conformance_tests.diagnosis.diagnose import diagnose
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
+from veriformer.conformance_tests.diagnosis.work import Work
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.space import NoSpace
 from veriformer.conformance_tests.operations.black_box.cases import affordable
@@ -108,7 +109,7 @@ class Run:
         return replace(
             report,
             diagnoses=diagnoses,
-            notices=(*report.notices, *diagnoses_unfinished(diagnoses)),
+            notices=(*report.notices, *diagnoses_unfinished(diagnoses, self.pace.reason)),
             seconds=report.seconds + time.monotonic() - started,
         )
 
@@ -124,10 +125,11 @@ class Run:
         for operation, its in by_operation.items():
             profile = self.broken_profile(operation, its)
             origin = by_operation.get(self.implementation.derived.get(operation, ""), [])
-            if profile is None or any(map(is_broken, origin)):
+            if profile is None or any(map(is_broken, origin)) or self.pace.is_spent():
                 continue
             with captured(self.implementation):
-                found = diagnose(profile, its, self._limits(profile, self.selection.seed))
+                work = Work(is_spent=self.pace.is_spent)
+                found = diagnose(profile, its, self._limits(profile, self.selection.seed), work)
             if found is not None:
                 yield found
 
@@ -157,7 +159,8 @@ class Run:
         started = time.monotonic()
         with captured(self.implementation) as written:
             profile = self.profile_of(law.statement.operation)
-            result = self.survival.reported_by(self.searched(law, profile, shrink=shrink))
+            with self.pace.measuring(law, self.implementation.stopwatch):
+                result = self.survival.reported_by(self.searched(law, profile, shrink=shrink))
         printed = self._printed[law.statement.operation.name] or first_line(written.getvalue())
         return replace(result, seconds=time.monotonic() - started, printed=printed)
 
@@ -331,6 +334,6 @@ def try_here(run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
             continue
         stands = Progress(run.implementation.name, law.id, done, total)
         run.options.show(stands)
-        run.pace.listen(run.implementation, laws[number:], run.options, stands)
+        run.pace.tell(run.implementation, laws[number:], run.options, stands)
         yield run.try_in_run(law)
         done += 1

@@ -8,7 +8,8 @@ from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.work import RUNAWAY_SECONDS
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 
-_UNFINISHED = f"the search for {{}} was stopped after {RUNAWAY_SECONDS:.0f} s because the calls are slow"
+_SLOW = f"after {RUNAWAY_SECONDS:.0f} s because the calls are slow"
+_UNFINISHED = f"the search for {{}} was stopped {_SLOW}"
 
 
 def searches_unfinished(results: Iterable[LawResult]) -> list[str]:
@@ -17,12 +18,16 @@ def searches_unfinished(results: Iterable[LawResult]) -> list[str]:
     return [_UNFINISHED.format(f"a smaller counterexample of {names}")] if names else []
 
 
-def diagnoses_unfinished(diagnoses: Iterable[Diagnosis]) -> list[str]:
-    """Return sentences: which searches for a mistake met a problem, and which did not try every mistake."""
+def diagnoses_unfinished(diagnoses: Iterable[Diagnosis], reason: str = "") -> list[str]:
+    """Return sentences: which searches for a mistake met a problem, and which did not try every mistake.
+
+    `reason` says why, where it is not that calls are slow.
+    """
     diagnoses = tuple(diagnoses)
     problems = [diagnosis.problem for diagnosis in diagnoses if diagnosis.problem]
     names = ", ".join(diagnosis.operation for diagnosis in diagnoses if diagnosis.cut_short)
-    return [*problems, *([_UNFINISHED.format(f"the mistake in {names}")] if names else [])]
+    why = f"because {reason}" if reason else _SLOW
+    return [*problems, *([f"the search for the mistake in {names} was stopped {why}"] if names else [])]
 
 
 def ended_early(number: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,32 +42,41 @@ class Clock:
 class Slow:
     """Operations each of whose calls takes three quarters of a second of a clock of its own."""
 
-    def __init__(self, *, wrong: bool = False) -> None:
+    def __init__(self, *, wrong: bool = False, set_up: float = 0.0, each_row: float = 0.0) -> None:
         self.clock = Clock()
+        self.set_up, self.each_row = set_up, each_row
         self.calls: Counter[str] = Counter()
         self.wrong = wrong
 
     def softmax(self, x: np.ndarray) -> np.ndarray:
-        self._take("softmax")
+        self._take("softmax", x)
         e = np.exp(x.astype(np.float64) - x.max(axis=-1, keepdims=True))
         return (e / (e.sum(axis=-1, keepdims=True) + self.wrong)).astype(x.dtype)
 
     def silu(self, x: np.ndarray) -> np.ndarray:
-        self._take("silu")
+        self._take("silu", x)
         return (x / (1 + np.exp(-x.astype(np.float64)))).astype(x.dtype)
 
-    def _take(self, name: str) -> None:
+    def _take(self, name: str, x: np.ndarray) -> None:
         self.calls[name] += 1
-        self.clock.now += EACH
+        self.clock.now += EACH if not self.each_row else self.each_row * (x.size // x.shape[-1])
+        if sum(self.calls.values()) == 1:
+            self.clock.now += self.set_up
 
 
-def run_of(slow: Slow, budget: float | None, told: list[Progress] | None = None, **settings: Any) -> Report:
+def run_of(
+    slow: Slow,
+    budget: float | None,
+    told: list[Progress] | None = None,
+    when: Callable[[], None] = lambda: None,
+    **settings: Any,
+) -> Report:
     stopwatch = Stopwatch(slow.clock)
     implementation: Implementation = replace(load(slow), stopwatch=stopwatch)
     selection = Selection(("softmax", "silu"), **settings)
     run = Run(
         implementation,
-        RunOptions(selection, progress=told.append if told is not None else None),
+        RunOptions(selection, progress=None if told is None else lambda progress: (told.append(progress), when())),
         pace=Pace(budget, slow.clock),
     )
     return run.report()
@@ -184,12 +194,31 @@ def test_the_user_hears_early_and_once_what_a_slow_run_will_take() -> None:
     run_of(slow, None, told)
     forecasts = [(number, progress) for number, progress in enumerate(told) if progress.forecast]
     ((at, progress),) = forecasts
-    assert at <= 3
-    assert "a call takes 0.75 s" in progress.forecast
+    assert at <= 6
+    assert "a call takes about 0.75 s" in progress.forecast
     minutes = int(progress.forecast.split()[1])
     actual = (slow.clock.now - 1000) / 60
     assert actual / 2 < minutes < actual * 2
     assert "--budget" in progress.forecast
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("settings", [{"set_up": 600.0}, {"each_row": 0.01}, {"set_up": 60.0, "each_row": 0.02}])
+def test_neither_setting_up_nor_the_size_of_later_calls_misleads(settings: dict[str, float], seed: int) -> None:
+    told: list[Progress] = []
+    slow = Slow(**settings)
+    ends: list[float] = []
+    run_of(slow, None, told, seed=seed, when=lambda: ends.append(slow.clock.now))
+    ((at, progress),) = ((number, progress) for number, progress in enumerate(told) if progress.forecast)
+    minutes = int(progress.forecast.split()[1])
+    left = (slow.clock.now - ends[at]) / 60
+    assert left / 2 < minutes < left * 2
+
+
+def test_a_set_up_is_not_announced_as_a_long_run() -> None:
+    told: list[Progress] = []
+    run_of(Slow(set_up=10.0, each_row=1e-5), None, told)
+    assert not any(progress.forecast for progress in told)
 
 
 def test_with_a_budget_the_user_hears_what_it_leaves() -> None:
@@ -206,12 +235,18 @@ def test_what_is_fast_is_not_announced() -> None:
     assert not any(progress.forecast for progress in told)
 
 
-def test_where_each_shape_is_compiled_the_first_calls_do_not_tell() -> None:
-    stopwatch = Stopwatch(calls=50, seconds=100.0)
-    assert not Pace().can_tell(stopwatch, compiles=True)
-    assert Pace().can_tell(stopwatch, compiles=False)
-    assert Pace().can_tell(replace(stopwatch, calls=500), compiles=True)
-    assert Pace().forecast(stopwatch, 1000).startswith("about 33 minutes")
+def test_where_each_shape_is_compiled_the_first_laws_do_not_tell() -> None:
+    slow, first = Slow(), list(laws().values())[:6]
+    pace, stopwatch = Pace(clock=slow.clock), Stopwatch(slow.clock)
+    told = []
+    for law in first:
+        with pace.measuring(law, stopwatch):
+            for _ in range(4):
+                with stopwatch.timing():
+                    slow.clock.now += EACH
+        told.append((pace.can_tell(compiles=False), pace.can_tell(compiles=True)))
+    assert told[:2] == [(False, False), (True, False)]
+    assert [compiled for _, compiled in told].index(True) == 5
 
 
 def test_the_number_of_calls_is_foretold_roughly() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 
+from veriformer.adapters.installation import installation
 from veriformer.adapters.private_names import with_own_names
 
 LONGEST_MESSAGE = 200
@@ -133,7 +134,7 @@ def install_hint(framework: str) -> str:
     if framework == "cupy":
         # There is a package of it for each version of CUDA.
         return "pip install cupy-cuda12x (cupy-cuda13x for CUDA 13)"
-    return f"pip install 'veriformer{'' if framework == 'numpy' else f'[{framework}]'}'"
+    return installation().install("" if framework == "numpy" else framework)
 
 
 def formatted_traceback(error: BaseException) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from veriformer.adapters.arrays import framework
 from veriformer.adapters.errors import LoadError, MissingFramework, UnsupportedDtype
+from veriformer.adapters.installation import installation
 from veriformer.adapters.loading import load
 
 # Representable in bfloat16 (8 significant bits) and in float16 (11 bits, exponents −14 … 15).
@@ -171,7 +172,7 @@ def test_a_missing_framework_says_how_to_install_it(monkeypatch, name):
     monkeypatch.setitem(sys.modules, "mlx.core" if name == "mlx" else name, None)
     with pytest.raises(MissingFramework) as caught:
         framework(name)
-    assert str(caught.value) == f"{name} is not installed: pip install 'veriformer[{name}]'"
+    assert str(caught.value) == f"{name} is not installed: {installation().install(name)}"
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 

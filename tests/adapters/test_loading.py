@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from veriformer.adapters.errors import LoadError, MissingFramework
+from veriformer.adapters.installation import installation
 from veriformer.adapters.loading import load
 
 SOFTMAX = "def softmax(x):\n    return x\n"
@@ -116,7 +117,7 @@ def test_an_exception_at_import_names_the_line_and_keeps_the_original(folder):
 
 def test_mlx_without_its_kernels_says_what_to_install(folder):
     write("mine.py", "raise ImportError('libmlx.so: cannot open shared object file: No such file or directory')\n")
-    assert str(failure("mine.py")).endswith("; pip install 'veriformer[mlx]', or the build of mlx for your GPU")
+    assert str(failure("mine.py")).endswith(f"; {installation().install('mlx')}, or the build of mlx for your GPU")
 
 
 def test_the_line_is_that_of_the_own_file_not_of_the_library(folder):
@@ -154,7 +155,7 @@ def test_missing_imports_inside(folder, monkeypatch):
     assert "cannot be imported" in str(failure("mine"))
     monkeypatch.setitem(sys.modules, "torch", None)
     write("other.py", "import torch\n")
-    assert str(failure("other.py")).endswith("pip install 'veriformer[torch]'")
+    assert str(failure("other.py")).endswith(installation().install("torch"))
 
 
 def test_a_relative_import_needs_the_import_path(folder):

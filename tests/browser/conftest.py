@@ -29,7 +29,7 @@ _QUIET = (
 @pytest.fixture(scope="session")
 def chromium():
     """Yield the browser; skip where it, its driver or the rules of accessibility are not installed."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'veriformer[browser]'")
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install '.[browser]'")
     if CHROMIUM is None:
         pytest.skip("no Chromium: apt-get install chromium")
     with playwright.sync_playwright() as started:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from veriformer.adapters.installation import installation
 from veriformer.cli import main
 
 RIGHT = """
@@ -99,4 +100,4 @@ def test_without_dask_the_command_that_installs_it_is_named(run: Run, monkeypatc
     monkeypatch.setitem(sys.modules, "distributed", None)
     status, _, error = run("right.py", *SMALL, "--dask", "tcp://127.0.0.1:8786")
     assert status == 2
-    assert "pip install 'veriformer[dask]'" in error
+    assert installation().install("dask") in error

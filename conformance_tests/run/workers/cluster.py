@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from veriformer.adapters.installation import installation
 from veriformer.conformance_tests.run.workers.errors import NoCluster
 from veriformer.conformance_tests.run.workers.executors import ExecutorPool
 from veriformer.conformance_tests.run.workers.pool import WorkerPool
@@ -21,7 +22,7 @@ def cluster(address: str) -> Iterator[WorkerPool]:
         if error.name not in ("distributed", "dask"):
             raise
         raise NoCluster(
-            "a cluster needs Dask's distributed, which is not installed: pip install 'veriformer[dask]'"
+            f"a cluster needs Dask's distributed, which is not installed: {installation().install('dask')}"
         ) from error
     try:
         client = Client(address, timeout=_SECONDS_TO_ANSWER, set_as_default=False)

@@ -132,6 +132,8 @@ def test_what_is_named_by_its_laws_is_no_more_than_likely() -> None:
 def test_what_nobody_knows_is_said_to_be_unknown() -> None:
     assert told(diagnosis(how="unknown")).startswith("No known mistake explains what is wrong.")
     assert "of the 148 that were computed" in told(diagnosis(how="unknown", excluded=148))
+    told_of_the_rest = told(replace(diagnosis(how="unknown", excluded=148), untried=1200))
+    assert "1,200 less likely pairs were not tried." in told_of_the_rest
 
 
 def test_a_choice_that_nobody_reported_is_told_by_what_it_does() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 from veriformer.cli.failures import UserError
-from veriformer.cli.options import COLOR, file_option, refuse_unwritable
+from veriformer.cli.options import COLOR, file_option, refuse_unwritable, writing
 from veriformer.cli.output import printing, standard_output
 from veriformer.cli.reporting import write_report
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WITH_SCHEMA = ("check", "compare", "identify")
 
 
-@click.group("report", short_help="Compare reports that were written before; print their JSON Schema.")
+@click.group("report", short_help="Compare reports that were written before; make a badge; print their JSON Schema.")
 def report_group() -> None:
     """Read reports that --report or --json wrote."""
 
@@ -44,6 +44,37 @@ def diff_command(old: Path, new: Path, html_file: Path | None, color: bool, trac
     with printing():
         _print(changes, color=color)
     return changes.exit_status
+
+
+@report_group.command("badge", short_help="Write a badge for a README from a report of check.")
+@click.argument("report", type=click.Path(path_type=Path), metavar="REPORT")
+@file_option("--output", meaning="Where it goes, instead of the terminal.")
+def badge_command(report: Path, output: Path | None) -> int:
+    """Write a badge as JSON that shields.io draws: how many laws hold, or are broken, in a REPORT of check.
+
+    The report is a file that --report (.html) or --json (.json) wrote. Publish the JSON, and show
+    https://img.shields.io/endpoint?url=ADDRESS.
+
+    Exit status: 0 the badge was written, whatever it says, 2 the report could not be read.
+    """
+    from veriformer.conformance_tests.reports.changes.reading import UnreadableReport, read_objects
+    from veriformer.conformance_tests.reports.exports.badge import badge
+    from veriformer.conformance_tests.run.atomic import write_text
+
+    refuse_unwritable(output, (str(report),))
+    try:
+        text = badge(read_objects(report)[0])
+    except UnreadableReport as error:
+        raise UserError(str(error), error) from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{report} is no report of check, which alone has a badge: name one of its files") from error
+    if output is None:
+        with printing():
+            click.echo(text, nl=False)
+    else:
+        with writing(output):
+            write_text(output, text)
+    return 0
 
 
 @report_group.command("schema", short_help="Print the JSON Schema of what --json writes.")

@@ -23,6 +23,15 @@ class UnreadableReport(Exception):
 
 def read_report(path: Path) -> Recorded:
     """Return what a report says; UnreadableReport where the file is none, or of another schema."""
+    objects, kind = read_objects(path)
+    try:
+        return recorded(objects, kind)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UnreadableReport(f"{path} is no complete report ({plain(repr(error))}); {_REMEDY}") from error
+
+
+def read_objects(path: Path) -> tuple[list[dict[str, Any]], Kind | None]:
+    """Return the object of each implementation, and the kind of a page; UnreadableReport as `read_report`."""
     text = _text(path)
     written = text if text.lstrip().startswith("{") else _inside(path, text)
     document = _document(path, written)
@@ -32,10 +41,7 @@ def read_report(path: Path) -> Recorded:
     kind = document.get("kind")
     if kind is not None and kind not in _KINDS:
         raise UnreadableReport(f"{path} is a page about changes, not a report; {_REMEDY}")
-    try:
-        return recorded(document.get("reports", [document]), kind)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UnreadableReport(f"{path} is no complete report ({plain(repr(error))}); {_REMEDY}") from error
+    return document.get("reports", [document]), kind
 
 
 def _text(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ import yaml
 from veriformer.cli.application import application
 from veriformer.conformance_tests.reports.exports.markdown import markdown
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "continuous_integration.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "continuous_integration.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-GITHUB, GITLAB = (yaml.safe_load(block) for block in BLOCKS)
+ACTION, GITHUB, GITLAB, HOOK = (yaml.safe_load(block) for block in BLOCKS)
+PUBLISHED = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+SOURCE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
 
 
 def commands(value: Any) -> list[list[str]]:
@@ -29,7 +33,7 @@ def commands(value: Any) -> list[list[str]]:
 WRITTEN = [
     *commands(GITHUB),
     *commands(GITLAB),
-    *(shlex.split(one) for one in re.findall(r"`(veriformer [^`]+ .*?)`", PAGE)),
+    *(shlex.split(one) for one in re.findall(r"`(veriformer check [^`]+ .*?)`", PAGE)),
 ]
 
 
@@ -70,3 +74,28 @@ def test_the_steps_take_the_files_that_the_command_writes() -> None:
 def test_a_comment_is_found_by_what_the_page_says() -> None:
     assert "`<!-- veriformer -->`" in PAGE
     assert markdown([]).startswith("<!-- veriformer -->\n")
+
+
+def test_the_action_has_the_inputs_and_outputs_of_the_page() -> None:
+    used = ACTION["jobs"]["laws"]["steps"][1]
+    assert f"https://github.com/{used['uses'].split('@')[0]}" == SOURCE
+    assert used["with"].keys() <= PUBLISHED["inputs"].keys()
+    table = re.findall(r"^\| `([a-z-]+)` \| .* \| (.*) \|$", PAGE, re.MULTILINE)
+    defaults = {name: str(one.get("default", "")) for name, one in PUBLISHED["inputs"].items()}
+    told = {name: "" if default in ("none", "must be given") else default.strip("`") for name, default in table}
+    assert told == defaults
+    assert all(f"`{name}`" in PAGE for name in PUBLISHED["outputs"])
+
+
+def test_the_hook_of_the_page_is_the_one_of_the_repository() -> None:
+    (repository,) = HOOK["repos"]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert repository["repo"] == SOURCE
+    assert {one["id"] for one in repository["hooks"]} == {one["id"] for one in hooks}
+    assert f"runs a check with `{' '.join(hooks[0]['args'])}`" in PAGE
+
+
+def test_what_is_installed_comes_from_the_repository() -> None:
+    installed = re.findall(r'pip install "(.*)"', PAGE)
+    assert len(installed) == 2
+    assert set(installed) == {f"veriformer[torch] @ git+{SOURCE}"}

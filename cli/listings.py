@@ -121,24 +121,25 @@ def _mistakes(operations: tuple[str, ...]) -> Lines:
 
 def _implementations() -> Lines:
     from veriformer.adapters.built_in import BUILT_IN
+    from veriformer.adapters.installation import installation
 
     column = max(map(len, BUILT_IN)) + 2
+    incomplete = any(_missing(built_in.packages) for built_in in BUILT_IN.values())
     lines: Lines = []
     for name, built_in in BUILT_IN.items():
         lines += _row(name, f"{built_in.summary}{_missing(built_in.packages)}", column)
     return [
         *lines,
         *_row("or", "a file (my_attention.py), an import path (package.module, package.module:object)", column),
+        *(_row("an extra", f"is installed by {installation().install('EXTRA')}", column) if incomplete else ()),
     ]
 
 
 def _missing(packages: tuple[str, ...]) -> str:
     from importlib.util import find_spec
 
-    from veriformer.adapters.errors import install_hint
-
     missing = [package for package in packages if find_spec(package) is None]
-    return f" (not installed: {install_hint(missing[-1])})" if missing else ""
+    return f" (not installed: the extra {missing[-1]})" if missing else ""
 
 
 def _row(name: str, text: str, column: int) -> Lines:

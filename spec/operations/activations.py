@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from veriformer.spec.operations.operation import Operation, Parameter
 
-ENTRIES = Parameter("x", "(...)", "float", "positional", "entries, each on its own")
+ENTRIES = Parameter(
+    "x",
+    "(...)",
+    "float",
+    "positional",
+    "entries, each on its own",
+    also_called="input inputs z hiddenstates t a h u tensor hidden",
+)
 GELU = Operation(
     name="gelu",
     prefix="gelu",
@@ -15,6 +22,9 @@ GELU = Operation(
     source="Hendrycks & Gimpel 2016, section 2",
     conventions=("gelu_form",),
     place=18,
+    also_called=(
+        "gelu gelutanh gelunew geluapprox gelufast gaussianerrorlinearunit quickgelu gelupytorchtanh geluerf geluexact"
+    ),
 )
 SILU = Operation(
     name="silu",
@@ -25,6 +35,7 @@ SILU = Operation(
     formula="x σ(x) = x / (1 + e^(−x))",
     source="Hendrycks & Gimpel 2016, section 2; Ramachandran et al. 2017 (Swish with β = 1)",
     place=19,
+    also_called="silu swish silufn",
 )
 
 OPERATIONS = (GELU, SILU)

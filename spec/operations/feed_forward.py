@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from veriformer.spec.operations.operation import Operation, Parameter
 
-VECTORS = Parameter("x", "(..., E)", "float", "positional", "vectors along the last axis")
+VECTORS = Parameter(
+    "x",
+    "(..., E)",
+    "float",
+    "positional",
+    "vectors along the last axis",
+    also_called="input inputs hiddenstates h hidden z",
+)
 ACTIVATION = Parameter("activation", "", "scalar", "keyword", '"relu", "gelu" or "silu"')
 FEED_FORWARD = Operation(
     name="feed_forward",
@@ -26,6 +33,10 @@ FEED_FORWARD = Operation(
     source="Vaswani et al. 2017, section 3.3, equation 2",
     conventions=("gelu_form",),
     place=20,
+    also_called=(
+        "feedforward ffn mlp positionwisefeedforward ff feedforwardnetwork positionwiseffn "
+        "pointwisefeedforward ffnlayer"
+    ),
 )
 GATED_FEED_FORWARD = Operation(
     name="gated_feed_forward",
@@ -47,6 +58,10 @@ GATED_FEED_FORWARD = Operation(
     source="Shazeer 2020, section 2",
     conventions=("gelu_form",),
     place=21,
+    also_called=(
+        "gatedfeedforward swiglu geglu gatedmlp swigluffn glu llamamlp gatedffn swiglumlp ffnswiglu "
+        "feedforwardswiglu geluglu gegluffn reglu"
+    ),
 )
 
 OPERATIONS = (FEED_FORWARD, GATED_FEED_FORWARD)

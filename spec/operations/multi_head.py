@@ -10,8 +10,22 @@ MULTI_HEAD_ATTENTION = Operation(
     prefix="multi_head",
     summary="Attend in several learned subspaces at once and mix what each head found.",
     parameters=(
-        Parameter("x", "(B, L, E)", "float", "positional", "the source of the queries"),
-        Parameter("context", "(B, S, E)", "float", "positional", "the source of the keys and values"),
+        Parameter(
+            "x",
+            "(B, L, E)",
+            "float",
+            "positional",
+            "the source of the queries",
+            also_called="input inputs hiddenstates h hidden query q",
+        ),
+        Parameter(
+            "context",
+            "(B, S, E)",
+            "float",
+            "positional",
+            "the source of the keys and values",
+            also_called="memory encoderoutput kv key",
+        ),
         Parameter(
             "weights",
             "w_q (E, H·D), w_k (E, G·D), w_v (E, G·Dv), w_o (H·Dv, E), biases b_q, b_k, b_v, b_o",
@@ -19,8 +33,15 @@ MULTI_HEAD_ATTENTION = Operation(
             "positional",
             "attributes; each bias is an array or None",
         ),
-        Parameter("num_heads", "", "scalar", "keyword", "H"),
-        Parameter("num_kv_heads", "", "scalar", "feature", "G, equal to H by default"),
+        Parameter("num_heads", "", "scalar", "keyword", "H", also_called="nheads nhead heads h numheads"),
+        Parameter(
+            "num_kv_heads",
+            "",
+            "scalar",
+            "feature",
+            "G, equal to H by default",
+            also_called="nkvheads kvheads numkvheads ngroups",
+        ),
         MASK,
         IS_CAUSAL,
     ),
@@ -30,6 +51,10 @@ MULTI_HEAD_ATTENTION = Operation(
     source="Vaswani et al. 2017, section 3.2.2",
     conventions=(*MASK_CONVENTIONS, "softmax_dtype", "numerics"),
     place=7,
+    also_called=(
+        "multiheadattention mha multihead multiheadselfattention multiheadattn mhsa selfattention "
+        "attention causalselfattention"
+    ),
 )
 
 OPERATIONS = (MULTI_HEAD_ATTENTION,)

@@ -17,6 +17,7 @@ NEXT_TOKEN_LOSS = Operation(
     formula="Σ_kept ℓ / number of kept targets, ℓ_bi = −ln softmax(logits_bi)_t, t = tokens_b,i+1, i < L − 1",
     source="Radford et al. 2018, equation 1; Goodfellow, Bengio & Courville 2016, section 6.2.2.3",
     place=30,
+    also_called="nexttokenloss causallmloss lmloss shiftedcrossentropy",
 )
 
 OPERATIONS = (NEXT_TOKEN_LOSS,)

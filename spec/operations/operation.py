@@ -18,7 +18,8 @@ class Parameter:
     """One parameter of an operation.
 
     A `positional` parameter is required, a `keyword` is required and passed by name, and a `feature` is an
-    optional keyword: an implementation declares it by having it in its signature.
+    optional keyword: an implementation declares it by having it in its signature. `also_called` are the names that
+    programs give it, separated by spaces, in lower case and without underscores.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Parameter:
     kind: Kind
     requirement: Requirement
     meaning: str
+    also_called: str = ""
 
     @property
     def is_required(self) -> bool:
@@ -55,7 +57,8 @@ class Operation:
     that it goes back through as `forward`, those of its parameters whose gradients it returns as `differentiated`, and
     those that are the loss's gradients by the results of that operation, one for each, as `cotangents`. `records` are
     the results that are records like an argument, and that argument: the gradients of weights. Like a configuration are
-    the weights of a model with it. A `random` operation makes random numbers of its own from a seed, so that results of
+    the weights of a model with it. `also_called` are the names that programs give it, separated by spaces, in lower case
+    and without underscores. A `random` operation makes random numbers of its own from a seed, so that results of
     correct implementations differ. `place` orders listings; a backward pass, which has that of its forward pass, comes
     after it.
     """
@@ -75,6 +78,7 @@ class Operation:
     cotangents: tuple[str, ...] = ()
     records: tuple[tuple[str, str], ...] = ()
     random: bool = False
+    also_called: str = ""
     place: int = _LAST
 
     def parameter(self, name: str) -> Parameter:

@@ -1,0 +1,106 @@
+"""A function as an operation: which parameter gets what, in which layout, and what of its result is taken."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from veriformer.adapters.matching.layouts import Arguments, AsItIs, Layout
+from veriformer.adapters.matching.picks import Pick
+from veriformer.spec.operations import OPERATIONS
+
+Source = Callable[[Arguments], Any]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a function is called as an operation.
+
+    `sources`: what each of its parameters is given, a function of the arguments of the call.
+    `by_position`: the parameters that it takes by position, in their order.
+    `features`: the optional keywords of the operation that reach it.
+    `after`: what is done to its result, such as the gain that it lacks.
+    `limitations`, `fixed_values`: what it does not offer, as an implementation declares it.
+    `words`: what is said of it, besides its layout and its result.
+    """
+
+    operation: str
+    sources: Mapping[str, Source]
+    by_position: tuple[str, ...] = ()
+    layout: Layout = field(default_factory=AsItIs)
+    pick: Pick = field(default_factory=Pick)
+    features: tuple[str, ...] = ()
+    after: Callable[[Any, Arguments], Any] = lambda result, _: result
+    limitations: tuple[str, ...] = ()
+    fixed_values: Mapping[str, Any] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+
+    def called(self, function: Callable[..., Any], arguments: Arguments) -> Any:
+        """Return the operation's result for arguments by the interface's names, of the function's framework."""
+        return self.layout.call(functools.partial(self._inner, function), arguments)
+
+    def returned(self, function: Callable[..., Any], arguments: Arguments) -> Any:
+        """Return all that the function returns for arguments in its layout."""
+        given = {name: source(arguments) for name, source in self.sources.items()}
+        positional = [given.pop(name) for name in self.by_position]
+        return function(*positional, **given)
+
+    def _inner(self, function: Callable[..., Any], arguments: Arguments) -> Any:
+        return self.after(self.pick.of(self.returned(function, arguments)), arguments)
+
+    def with_source(self, name: str, source: Source, feature: str, *words: str) -> Form:
+        """Return the form in which a parameter is given a feature of the operation."""
+        features = self.features if feature in self.features else (*self.features, feature)
+        return replace(self, sources={**self.sources, name: source}, features=features, words=(*self.words, *words))
+
+    @property
+    def description(self) -> str:
+        """What was taken for what, in a few words."""
+        parts = [self.layout.words, *self.words, self.pick.words]
+        return "; ".join(part for part in parts if part)
+
+
+class Adopted:
+    """A function as an operation of the interface; its signature is the operation's, with the features that it has."""
+
+    def __init__(self, function: Callable[..., Any], form: Form) -> None:
+        self._function = function
+        self._form = form
+        self._record = OPERATIONS[form.operation]
+        self.__signature__ = _signature(form)
+
+    def __call__(self, *positional: Any, **keywords: Any) -> Any:
+        """Return the result of the operation."""
+        named = {name: value for name, value in keywords.items() if value is not None}
+        return self._form.called(self._function, {**dict(zip(self._record.positional, positional, strict=True)), **named})
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function as it was written."""
+        return self._function
+
+    @property
+    def form(self) -> Form:
+        """How it is called."""
+        return self._form
+
+    def __getattr__(self, name: str) -> Any:
+        # What is compiled has attributes that tell; those of Python's own are this object's.
+        if name.startswith("__") or name in ("_function", "_form", "_record"):
+            raise AttributeError(name)
+        return getattr(self._function, name)
+
+
+def _signature(form: Form) -> inspect.Signature:
+    record, kinds = OPERATIONS[form.operation], inspect.Parameter
+    needed = [one.name for one in record.parameters if one.requirement == "keyword"]
+    return inspect.Signature(
+        [
+            *(kinds(name, kinds.POSITIONAL_ONLY) for name in record.positional),
+            *(kinds(name, kinds.KEYWORD_ONLY) for name in needed),
+            *(kinds(name, kinds.KEYWORD_ONLY, default=None) for name in record.features if name in form.features),
+        ]
+    )

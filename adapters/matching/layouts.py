@@ -1,0 +1,201 @@
+"""How the arrays of a call are laid out: each layout turns a call by the interface into calls of a function.
+
+`call` is given the function behind its parameters, which takes arguments by the interface's names in the layout, and
+the arguments of the interface. Several calls are made where the function takes one sample or one head at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from veriformer.adapters.matching.namespaces import broadcast, reshaped, shape_of, size_of, stacked, transposed
+
+Arguments = Mapping[str, Any]
+Inner = Callable[[Arguments], Any]
+# What attention adds or hides, which has the axes of the logits.
+_OF_LOGITS = ("mask", "bias")
+_EXCHANGED = (0, 2, 1, 3)
+
+
+class Layout(Protocol):
+    """An order of axes; `words` say what a function is given, `rank` how many axes its first array has."""
+
+    words: str
+    rank: int
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return the result of the interface."""
+
+
+@dataclass(frozen=True)
+class AsItIs:
+    """The layout of the interface."""
+
+    words: str = ""
+    rank: int = 0
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return what the function returns."""
+        return inner(arguments)
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Arrays with heads and lengths, each as another array in one call."""
+
+    words: str
+    rank: int
+    names: tuple[str, ...]
+    into: Callable[[Any], Any]
+    back: Callable[[Any, Sequence[int]], Any]
+    logits: Callable[[Any, Arguments], Any] = lambda array, _: array
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return what the function returns, with its axes in the interface's order."""
+        changed = {name: self.into(arguments[name]) for name in self.names}
+        of_logits = {name: self.logits(arguments[name], arguments) for name in _OF_LOGITS if name in arguments}
+        return self.back(inner({**arguments, **changed, **of_logits}), shape_of(arguments[self.names[0]]))
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """A call for each sample, or for each sample and head."""
+
+    words: str
+    rank: int
+    names: tuple[str, ...]
+    axes: int
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return the results of all calls as one array."""
+        outer = shape_of(arguments[self.names[0]])[: self.axes]
+        results = [inner(self._at(arguments, place)) for place in _places(outer)]
+        return reshaped(stacked(results), (*outer, *shape_of(results[0])))
+
+    def _at(self, arguments: Arguments, place: tuple[int, ...]) -> dict[str, Any]:
+        found = dict(arguments)
+        for name in (*self.names, *_OF_LOGITS):
+            if name in found and name in self.names:
+                found[name] = _indexed(found[name], place)
+            elif name in found:
+                found[name] = _of_place(found[name], place)
+        return found
+
+
+def _places(outer: Sequence[int]) -> list[tuple[int, ...]]:
+    places: list[tuple[int, ...]] = [()]
+    for length in outer:
+        places = [(*place, number) for place in places for number in range(length)]
+    return places
+
+
+def _indexed(array: Any, place: tuple[int, ...]) -> Any:
+    for number in place:
+        array = array[min(number, shape_of(array)[0] - 1)]
+    return array
+
+
+def _of_place(array: Any, place: tuple[int, ...]) -> Any:
+    """Return what the logits of one place are given of a mask, which may have fewer axes, or axes of size 1."""
+    return _indexed(array, place) if len(shape_of(array)) == 4 else array
+
+
+def _merged(array: Any) -> Any:
+    samples, heads, *rest = shape_of(array)
+    return reshaped(array, (samples * heads, *rest))
+
+
+def _merged_logits(array: Any, arguments: Arguments) -> Any:
+    (samples, heads, rows, _), columns = shape_of(arguments["query"]), shape_of(arguments["key"])[2]
+    return _merged(broadcast(array, (samples, heads, rows, columns)))
+
+
+def _exchanged(array: Any) -> Any:
+    return transposed(array, _EXCHANGED)
+
+
+def _flattened(array: Any) -> Any:
+    samples, heads, length, width = shape_of(array)
+    return reshaped(_exchanged(array), (samples, length, heads * width))
+
+
+def _unflattened(array: Any, shape: Sequence[int]) -> Any:
+    samples, length, width = shape_of(array)
+    return _exchanged(reshaped(array, (samples, length, shape[1], width // shape[1])))
+
+
+def _lengths_before_samples(array: Any) -> Any:
+    return transposed(_flattened(array), (1, 0, 2))
+
+
+def _samples_before_lengths(array: Any, shape: Sequence[int]) -> Any:
+    return _unflattened(transposed(array, (1, 0, 2)), shape)
+
+
+def of_heads(names: tuple[str, ...]) -> list[Layout]:
+    """Return the layouts of arrays that have samples, heads, lengths and widths, the commonest first."""
+    return [
+        AsItIs("(B, H, L, D)", 4),
+        Changed("(B, L, H, D)", 4, names, _exchanged, lambda array, _: _exchanged(array)),
+        Changed(
+            "(B·H, L, D)",
+            3,
+            names,
+            _merged,
+            lambda array, shape: reshaped(array, (*shape[:2], *shape_of(array)[1:])),
+            _merged_logits,
+        ),
+        OneByOne("(H, L, D), without samples", 3, names, 1),
+        OneByOne("(L, D), one head", 2, names, 2),
+        Changed("(B, L, H·D)", 3, names, _flattened, _unflattened),
+        Changed("(L, B, H·D)", 3, names, _lengths_before_samples, _samples_before_lengths),
+    ]
+
+
+def of_vectors(name: str) -> list[Layout]:
+    """Return the layouts of vectors along the last axis: any axes before it, one, or none."""
+
+    def rows(array: Any) -> Any:
+        shape = shape_of(array)
+        return reshaped(array, (size_of(shape[:-1]), shape[-1])) if shape else array
+
+    return [
+        AsItIs("(…, E)", 3),
+        Changed("(rows, E)", 2, (name,), rows, lambda array, shape: reshaped(array, shape)),
+        _EachVector("(E,), one vector", 1, name),
+    ]
+
+
+@dataclass(frozen=True)
+class _EachVector:
+    """A call for each vector along the last axis."""
+
+    words: str
+    rank: int
+    name: str
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return the results of all calls as one array."""
+        array = arguments[self.name]
+        shape = shape_of(array)
+        rows = reshaped(array, (size_of(shape[:-1]), shape[-1]))
+        results = [inner({**arguments, self.name: rows[number]}) for number in range(shape_of(rows)[0])]
+        return reshaped(stacked(results), shape) if results else array
+
+
+@dataclass(frozen=True)
+class FlatTokens:
+    """Logits (B·L, N) and targets (B·L,), as a loss takes them that knows no samples."""
+
+    words: str = "(B·L, N) and (B·L,)"
+    rank: int = 2
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return what the function returns, with the axes of the targets where it has one number for each."""
+        logits, targets = arguments["logits"], arguments["targets"]
+        shape = shape_of(targets)
+        flat = {"logits": reshaped(logits, (size_of(shape), shape_of(logits)[-1]))}
+        result = inner({**arguments, **flat, "targets": reshaped(targets, (size_of(shape),))})
+        return reshaped(result, shape) if shape_of(result) == (size_of(shape),) != () else result

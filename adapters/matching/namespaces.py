@@ -1,0 +1,90 @@
+"""The few array functions that a change of layout needs, by the framework of the arrays.
+
+They are the framework's own, so that a function between them can be differentiated.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+_MODULES = {
+    "numpy": "numpy",
+    "cupy": "cupy",
+    "torch": "torch",
+    "jax": "jax.numpy",
+    "jaxlib": "jax.numpy",
+    "tensorflow": "tensorflow",
+    "mlx": "mlx.core",
+    "tinygrad": "tinygrad",
+}
+Shape = tuple[int, ...]
+
+
+def _root(array: Any) -> str:
+    return type(array).__module__.partition(".")[0]
+
+
+def _module(array: Any) -> Any:
+    return sys.modules[_MODULES.get(_root(array), "numpy")]
+
+
+def shape_of(array: Any) -> Shape:
+    """Return the shape of an array, () for a number."""
+    return tuple(int(length) for length in getattr(array, "shape", ()))
+
+
+def transposed(array: Any, axes: Sequence[int]) -> Any:
+    """Return an array with its axes in another order."""
+    if _root(array) in ("torch", "tinygrad"):
+        return array.permute(*axes)
+    return _module(array).transpose(array, tuple(axes))
+
+
+def reshaped(array: Any, shape: Sequence[int]) -> Any:
+    """Return an array with another shape."""
+    if _root(array) in ("torch", "tinygrad"):
+        return array.reshape(*shape) if shape else array.reshape(())
+    return _module(array).reshape(array, tuple(shape))
+
+
+def stacked(arrays: Sequence[Any]) -> Any:
+    """Return arrays of one shape along a new first axis."""
+    first, *others = arrays
+    if _root(first) == "tinygrad":
+        return first.stack(*others)
+    return _module(first).stack(list(arrays))
+
+
+def chosen(condition: Any, yes: float, no: float, like: Any) -> Any:
+    """Return numbers of the dtype of `like`: one where a truth value is True, the other where it is False."""
+    if _root(condition) == "tinygrad":
+        return condition.where(yes, no).cast(like.dtype)
+    module = _module(condition)
+    if module.__name__ == "tensorflow":
+        return module.where(condition, module.constant(yes, like.dtype), module.constant(no, like.dtype))
+    if module.__name__ == "torch":
+        return module.where(condition, yes, no).to(like.dtype)
+    return module.where(condition, yes, no).astype(like.dtype)
+
+
+def broadcast(array: Any, shape: Sequence[int]) -> Any:
+    """Return an array repeated along its axes of size 1, and along new first ones, until it has a shape."""
+    given = shape_of(array)
+    whole = (*[1] * (len(shape) - len(given)), *given)
+    array = reshaped(array, whole)
+    if _root(array) in ("torch", "tinygrad"):
+        return array.expand(*shape)
+    return _module(array).broadcast_to(array, tuple(shape))
+
+
+def negated(condition: Any) -> Any:
+    """Return the opposite truth values."""
+    return condition == False  # noqa: E712  mlx and tinygrad have no other way in common
+
+
+def size_of(shape: Sequence[int]) -> int:
+    """Return the number of entries of a shape."""
+    return math.prod(shape)

@@ -1,0 +1,53 @@
+"""Which part of what a function returns is the result: the whole, a member of a tuple, of a mapping, or an attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from veriformer.adapters.matching.namespaces import reshaped, shape_of
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The way from what a function returns to its result; `axes` is the number of axes that the result keeps."""
+
+    kind: str = "whole"
+    at: Any = None
+    axes: int | None = None
+
+    def of(self, returned: Any) -> Any:
+        """Return the result."""
+        if self.kind == "member":
+            returned = returned[self.at]
+        elif self.kind == "attribute":
+            returned = getattr(returned, self.at)
+        if self.axes is not None:
+            shape = shape_of(returned)
+            returned = reshaped(returned, shape[len(shape) - self.axes :])
+        return returned
+
+    @property
+    def words(self) -> str:
+        """What is said of it; empty where the whole is the result."""
+        if self.kind == "whole":
+            return ""
+        if isinstance(self.at, int):
+            return f"the {_ORDINALS[self.at] if self.at < len(_ORDINALS) else f'{self.at + 1}th'} of its results"
+        return f"its result {self.at!r}"
+
+
+def picks(returned: Any, is_array: Callable[[Any], bool]) -> Iterator[tuple[Pick, Any]]:
+    """Yield the arrays in what a function returned, each with the way to it."""
+    if is_array(returned):
+        yield Pick(), returned
+    elif isinstance(returned, Mapping):
+        yield from ((Pick("member", key), value) for key, value in returned.items() if is_array(value))
+    elif isinstance(returned, tuple | list):
+        yield from ((Pick("member", place), value) for place, value in enumerate(returned) if is_array(value))
+    elif is_dataclass(returned):
+        members = [(one.name, getattr(returned, one.name)) for one in fields(returned)]
+        yield from ((Pick("attribute", name), value) for name, value in members if is_array(value))

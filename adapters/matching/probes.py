@@ -1,0 +1,145 @@
+"""Small inputs of an operation, drawn from its record, and what the reference makes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from veriformer.adapters import numpy as reference
+from veriformer.spec.operations import OPERATIONS, Parameter
+
+Arguments = Mapping[str, Any]
+# Sizes that no two axes share, so that axes are told apart by their lengths.
+SIZES = {"B": 2, "H": 3, "G": 3, "L": 5, "S": 7, "D": 4, "Dv": 6, "E": 12, "F": 10, "N": 11, "n": 9}
+GROUPED = {"H": 6, "G": 3}
+EQUAL_WIDTHS, EQUAL_LENGTHS = {"Dv": 4}, {"S": 5}
+_SCALARS: Mapping[str, Any] = {
+    "eps": 1e-5,
+    "num_heads": 4,
+    "num_kv_heads": 4,
+    "query_length": "L",
+    "key_length": "S",
+    "max_length": "S",
+    "length": "S",
+    "d_model": "E",
+    "activation": "relu",
+    "scale": 0.3,
+    "softcap": 1.5,
+    "base": 500.0,
+    "rotary_dim": 2,
+    "label_smoothing": 0.2,
+    "ignore_index": 3,
+    "reduction": "sum",
+    "num_buckets": 8,
+    "max_distance": 20,
+    "window": (2, 1),
+}
+# An entry of a result may differ by this much of the largest one: GELU's two forms differ by less.
+_NEAR = 2e-3
+_SEED = 5
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Arguments of one call by the interface's names, as NumPy arrays, and the result of the reference."""
+
+    operation: str
+    arguments: Arguments
+    expected: np.ndarray = field(repr=False)
+
+    def with_argument(self, name: str, value: Any) -> Probe:
+        """Return the probe with another value of an argument."""
+        return probe_with(self.operation, {**self.arguments, name: value})
+
+
+def probe_of(operation: str, sizes: Mapping[str, int] | None = None, **given: Any) -> Probe:
+    """Return a probe with all required arguments, and those `given`; sizes are those of SIZES but for `sizes`."""
+    record, lengths = OPERATIONS[operation], {**SIZES, **(sizes or {})}
+    numbers = np.random.default_rng(_SEED)
+    required = [one for one in record.parameters if one.is_required]
+    drawn = {one.name: drawn_argument(one, lengths, numbers) for one in required}
+    return probe_with(operation, {**drawn, **given})
+
+
+def probe_with(operation: str, arguments: Arguments) -> Probe:
+    """Return a probe with these arguments."""
+    positional = [arguments[name] for name in OPERATIONS[operation].positional]
+    named = {name: value for name, value in arguments.items() if name not in OPERATIONS[operation].positional}
+    with np.errstate(all="ignore"):
+        expected = getattr(reference, operation)(*positional, **named)
+    return Probe(operation, arguments, np.asarray(expected))
+
+
+def drawn_argument(parameter: Parameter, lengths: Mapping[str, int], numbers: np.random.Generator) -> Any:
+    """Return an argument of a parameter's kind and shape."""
+    if parameter.kind == "weights":
+        return _weights(parameter.shape, lengths, numbers)
+    if parameter.kind == "flag":
+        return True
+    if parameter.name in _SCALARS:
+        value = _SCALARS[parameter.name]
+        return lengths.get(value, value) if isinstance(value, str) else value
+    shape = shape_in(parameter.shape, lengths)
+    if parameter.kind == "bool":
+        return _visible(lengths, numbers)
+    if parameter.kind == "int":
+        return _integers(parameter.name, shape, lengths, numbers)
+    return numbers.standard_normal(shape)
+
+
+def shape_in(words: str, lengths: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the first shape in a description of shapes, with these lengths."""
+    if "broadcastable to" in words:
+        words = words.partition("broadcastable to")[2]
+    inside = re.search(r"\(([^()]*)\)", words)
+    names = [name.strip() for name in inside.group(1).split(",")] if inside else []
+    shape: list[int] = []
+    for name in filter(None, names):
+        shape += [2, 5] if name == "..." else [lengths[name]]
+    return tuple(shape)
+
+
+def _weights(words: str, lengths: Mapping[str, int], numbers: np.random.Generator) -> SimpleNamespace:
+    """Return a record with the matrices that a description names, and without biases."""
+    lengths = {**lengths, "H·D": lengths["E"], "G·D": lengths["E"], "G·Dv": lengths["E"], "H·Dv": lengths["E"]}
+    found = {
+        name: numbers.standard_normal([lengths[one.strip()] for one in shape.split(",")]) / 3
+        for name, shape in re.findall(r"(w_\w+) \(([^()]*)\)", words)
+    }
+    biases = re.findall(r"b_\w+", words)
+    return SimpleNamespace(**found, **dict.fromkeys(biases))
+
+
+def _visible(lengths: Mapping[str, int], numbers: np.random.Generator) -> np.ndarray:
+    """Return a mask that differs between samples, heads and rows, and hides some key of each row, never all."""
+    shape = (lengths["B"], lengths["H"], lengths["L"], lengths["S"])
+    mask = numbers.random(shape) < 0.6
+    mask[..., 0], mask[..., -1] = True, False
+    return mask
+
+
+def _integers(
+    name: str, shape: tuple[int, ...], lengths: Mapping[str, int], numbers: np.random.Generator
+) -> np.ndarray:
+    if name == "positions":
+        return np.arange(shape[0])
+    if name == "lengths":
+        return np.arange(shape[0]) * 3 + 2
+    if name == "relative_position":
+        return np.arange(-30, 31).reshape(1, -1)
+    return numbers.integers(0, lengths["N"], shape)
+
+
+def is_near(got: np.ndarray, expected: np.ndarray) -> bool:
+    """Return whether two results are equal but for rounding, and for forms that hardly differ."""
+    if got.shape != expected.shape:
+        return False
+    if expected.dtype == bool or got.dtype == bool:
+        return bool(np.array_equal(got, expected))
+    scale = max(float(np.max(np.abs(expected), initial=0)), 1e-30)
+    with np.errstate(all="ignore"):
+        return bool(np.all(np.abs(got - expected) <= _NEAR * scale))

@@ -22,17 +22,25 @@ from veriformer.spec.operations import OPERATIONS
 _USUAL_DTYPES = ("float32",)
 
 
-def read_framework(found: object, name: str, home: object = None) -> ArrayFramework:
+def read_framework(found: object, name: str, home: object = None, known: str | None = None) -> ArrayFramework:
     """Return the framework that `found` names, numpy by default, on the device that it names, if it names one.
 
-    What an object does not name is taken from the module that it was found in (`home`).
+    What an object does not name is taken from the module that it was found in (`home`); what is `known` overrules both.
     LoadError for an unknown framework, and for a device that the framework does not have here.
     """
-    received = attribute(found, "framework", name, attribute(home, "framework", name, "numpy"))
+    received = known or declared_framework(found, name, home) or "numpy"
     if isinstance(received, str) and received in FRAMEWORKS:
         return _on_device(framework(received), _device(found, name, home), name)
     hint = suggestion(received, FRAMEWORKS) if isinstance(received, str) else ""
     raise LoadError(f"{name}: framework is {received!r}; set it to one of {listing(map(repr, FRAMEWORKS))}{hint}")
+
+
+def declared_framework(found: object, name: str, home: object = None) -> Any:
+    """Return the framework that an object names, or the module that it was found in; None where neither does.
+
+    A mapping, or a function, names none itself.
+    """
+    return attribute(found, "framework", name, attribute(home, "framework", name, None))
 
 
 def _device(found: object, name: str, home: object) -> object:
@@ -144,6 +152,14 @@ def read_operations(found: object, name: str) -> Callables:
 
     LoadError when there is none, when one is not callable, or when `found` is a class whose methods need an instance.
     """
+    operations = own_operations(found, name)
+    if not operations:
+        raise no_operations(found, name)
+    return operations
+
+
+def own_operations(found: object, name: str) -> Callables:
+    """Return the operations that `found` has by their names, of which there may be none; LoadError as above."""
     operations: dict[str, Callable[..., Any]] = {}
     for operation in OPERATIONS:
         received = attribute(found, operation, name, None)
@@ -152,8 +168,6 @@ def read_operations(found: object, name: str) -> Callables:
         if not callable(received):
             raise LoadError(f"{name}: {operation} is a {type(received).__name__}; make it a function, or rename it")
         operations[operation] = received
-    if not operations:
-        raise NoOperations(_no_operation(found, name))
     _refuse_unbound(found, name, operations)
     return MappingProxyType(operations)
 
@@ -203,10 +217,14 @@ def _check_value(convention: Convention, key: str, value: object, name: str) -> 
     raise LoadError(f"{name}: convention {key} is {value!r}; its values are {listing(values)}{hint}")
 
 
-def _no_operation(found: object, name: str) -> str:
+def no_operations(found: object, name: str, reasons: Mapping[str, str] = MappingProxyType({})) -> NoOperations:
+    """Return the error of what has no operations, with the `reasons` why its functions are none."""
     near = [f"{received} (did you mean {meant}?)" for received, meant in misspelt_operations(found)]
     seen = f"; near misses: {listing(near)}" if near else ""
-    return f"{name} declares no operation{seen}; it needs at least one of {listing(OPERATIONS)}"
+    why = "".join(f"; {one}: {reason}" for one, reason in reasons.items())
+    known = "`veriformer list operations` names those that are known"
+    hint = f"{known}, and --as FUNCTION=OPERATION says which one a function is" if reasons else known
+    return NoOperations(f"{name} declares no operation{seen}{why}; {hint}")
 
 
 def _refuse_unbound(found: object, name: str, operations: Callables) -> None:

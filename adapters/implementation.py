@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from veriformer.adapters import signatures
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.arrays_taken import ArraysTaken
+from veriformer.adapters.asked import NOTHING_ASKED, Asked
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.fixed_values import FixedValue, fixed_of
 from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
@@ -68,6 +69,9 @@ class Implementation(Declarations):
     `derived`: the operations that are derived from another by differentiation, and that other.
     `residence`: the worker in which it runs, None if it is called in this process.
     `arrays_taken`: which framework's arrays its operations have turned out to take.
+    `taken_as`: which of its functions were taken for which operations, where their names are others.
+    `not_judged`: its other public functions and classes, each with the reason.
+    `asked`: what the user says of it from outside.
     `stopwatch`: times the calls that laws and probes make.
     """
 
@@ -79,6 +83,9 @@ class Implementation(Declarations):
     notices: tuple[str, ...] = ()
     siblings: SiblingImports | None = field(default=None, repr=False, compare=False)
     derived: Mapping[str, str] = field(default_factory=dict)
+    taken_as: Mapping[str, str] = field(default_factory=dict)
+    not_judged: Mapping[str, str] = field(default_factory=dict)
+    asked: Asked = field(default=NOTHING_ASKED, repr=False)
     residence: Residence | None = field(default=None, repr=False, compare=False)
     arrays_taken: ArraysTaken = field(default_factory=ArraysTaken, repr=False, compare=False)
     stopwatch: Stopwatch = field(default_factory=Stopwatch, repr=False, compare=False)

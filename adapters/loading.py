@@ -12,17 +12,19 @@ from types import ModuleType
 
 from veriformer.adapters import compilation_cache, declarations
 from veriformer.adapters.arrays import import_package
+from veriformer.adapters.asked import NOTHING_ASKED, Asked
 from veriformer.adapters.built_in import BUILT_IN, BuiltIn
 from veriformer.adapters.derived import derived_from, with_derived
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.files import load_file
 from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.matching.adopting import adopt
 from veriformer.adapters.modules import load_module, object_in
 from veriformer.adapters.notices import notices
 from veriformer.adapters.siblings import SiblingImports
 
 
-def load(target: str | object) -> Implementation:
+def load(target: str | object, asked: Asked = NOTHING_ASKED) -> Implementation:
     """Return the implementation that `target` names or is.
 
     A string is a built-in name (see BUILT_IN), a file ("my_attention.py", or "my_attention.py:object" for something
@@ -35,20 +37,20 @@ def load(target: str | object) -> Implementation:
     if isinstance(target, Implementation):
         return target
     with compilation_cache.kept():
-        return _loaded(target)
+        return _loaded(target, asked)
 
 
-def _loaded(target: str | object) -> Implementation:
+def _loaded(target: str | object, asked: Asked) -> Implementation:
     if not isinstance(target, str):
-        return _implementation(target, _name_of(target), None, None)
+        return _implementation(target, _name_of(target), None, None, asked=asked)
     if target in BUILT_IN:
         return _built_in(BUILT_IN[target])
     place, _, object_path = target.partition(":")
     if is_path(place):
         module, siblings = load_file(place)
-        return _implementation(object_in(module, object_path, place), target, place, siblings, module)
+        return _implementation(object_in(module, object_path, place), target, place, siblings, module, asked=asked)
     module = load_module(place, tuple(BUILT_IN))
-    return _implementation(object_in(module, object_path, place), target, target, None, module)
+    return _implementation(object_in(module, object_path, place), target, target, None, module, asked=asked)
 
 
 def load_again(implementation: Implementation) -> Implementation:
@@ -58,7 +60,7 @@ def load_again(implementation: Implementation) -> Implementation:
     """
     if implementation.residence is not None:
         return replace(implementation, residence=implementation.residence.another())
-    return replace(load(implementation.name), dtypes=implementation.dtypes)
+    return replace(load(implementation.name, implementation.asked), dtypes=implementation.dtypes)
 
 
 def _built_in(built_in: BuiltIn) -> Implementation:
@@ -69,21 +71,38 @@ def _built_in(built_in: BuiltIn) -> Implementation:
 
 
 def _implementation(
-    found: object, name: str, source: str | None, siblings: SiblingImports | None, home: ModuleType | None = None
+    found: object,
+    name: str,
+    source: str | None,
+    siblings: SiblingImports | None,
+    home: ModuleType | None = None,
+    asked: Asked = NOTHING_ASKED,
 ) -> Implementation:
-    operations = declarations.read_operations(found, name)
-    arrays = declarations.read_framework(found, name, home)
-    offered = with_derived(operations, found, arrays)
+    adopted = adopt(found, name, home, asked)
+    arrays = declarations.read_framework(found, name, home, adopted.framework)
+    offered = with_derived(adopted.operations, found, arrays)
+    declared = declarations.read_declarations(found, name, arrays)
+    limited = replace(
+        declared,
+        limitations=(*declared.limitations, *adopted.limitations),
+        fixed_values={**adopted.fixed_values, **declared.fixed_values},
+    )
     return Implementation(
         name=name,
         framework=arrays,
         operations=offered,
         source=source,
         files=_files(source, siblings),
-        notices=notices(found, operations, home),
+        notices=(
+            *adopted.sentences,
+            *notices(found, adopted.operations, home, framework_found=adopted.framework is not None),
+        ),
         siblings=siblings,
         derived=derived_from(offered),
-        **vars(declarations.read_declarations(found, name, arrays)),
+        taken_as={one.name: one.operation for one in adopted.matches},
+        not_judged=adopted.others,
+        asked=asked,
+        **vars(limited),
     )
 
 

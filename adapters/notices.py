@@ -19,18 +19,20 @@ from veriformer.spec.operations import OPERATIONS
 _NAME_CUTOFF = 0.85
 
 
-def notices(found: object, operations: Callables, home: ModuleType | None = None) -> tuple[str, ...]:
+def notices(
+    found: object, operations: Callables, home: ModuleType | None = None, *, framework_found: bool = False
+) -> tuple[str, ...]:
     """Return a sentence for each misspelt name, operation merely imported, or framework used and not declared.
 
     And one for each installed package whose operations are not known, because it is broken.
 
-    `home` is the module that an object was found in.
+    `home` is the module that an object was found in. A framework that was found out needs no declaration.
     """
     return (
         *_about_names(found, operations),
         *_about_keywords(operations),
         *_about_imports(found, operations),
-        *_about_framework(found, home),
+        *([] if framework_found else _about_framework(found, home)),
         *installed().problems,
     )
 

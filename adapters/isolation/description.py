@@ -85,6 +85,8 @@ def described(implementation: Implementation) -> dict[str, Any]:
         "files": implementation.files,
         "notices": implementation.notices,
         "derived": dict(implementation.derived),
+        "taken_as": dict(implementation.taken_as),
+        "not_judged": dict(implementation.not_judged),
     }
 
 
@@ -133,6 +135,8 @@ def _implementation(description: dict[str, Any], target: str) -> Implementation:
             for name, origin in description["derived"].items()
             if {name, origin} <= set(OPERATIONS)
         },
+        taken_as={visible(str(name)): visible(str(one)) for name, one in description["taken_as"].items()},
+        not_judged={visible(str(name)): visible(str(why)) for name, why in description["not_judged"].items()},
         **vars(declarations.read_declarations(found, target, framework)),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from veriformer.adapters.asked import NOTHING_ASKED, Asked
 from veriformer.adapters.built_in import BUILT_IN
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.implementation import Implementation
@@ -16,15 +17,18 @@ from veriformer.adapters.isolation.supervisor import Supervisor
 from veriformer.adapters.loading import load
 
 
-def load_within(target: object, limits: ProcessLimits | None) -> Implementation:
+def load_within(target: object, limits: ProcessLimits | None, asked: Asked = NOTHING_ASKED) -> Implementation:
     """Return the implementation that `target` names or is, in a process of its own if there are limits."""
     if limits is None or isinstance(target, Implementation):
-        return load(target)
-    return load_isolated(target, limits)
+        return load(target, asked)
+    return load_isolated(target, limits, asked=asked)
 
 
 def load_isolated(
-    target: object, limits: ProcessLimits | None = None, supervisor: Supervisor | None = None
+    target: object,
+    limits: ProcessLimits | None = None,
+    supervisor: Supervisor | None = None,
+    asked: Asked = NOTHING_ASKED,
 ) -> Implementation:
     """Return the implementation that `target` names, loaded in a process of its own; a built-in one is loaded here.
 
@@ -36,9 +40,9 @@ def load_isolated(
         raise LoadError(f"a {kind} lives in this process; name its file or its import path to isolate it")
     if target in BUILT_IN:
         return load(target)
-    supervisor = supervisor or Supervisor(target, limits or ProcessLimits())
+    supervisor = supervisor or Supervisor(target, limits or ProcessLimits(), asked=asked)
     try:
-        return replace(_described(supervisor), residence=Residence(supervisor))
+        return replace(_described(supervisor), residence=Residence(supervisor), asked=supervisor.asked)
     except BaseException:
         supervisor.close()
         raise

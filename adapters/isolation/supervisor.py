@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from typing import Any
 
+from veriformer.adapters.asked import NOTHING_ASKED, Asked
 from veriformer.adapters.errors import (
     AdapterError,
     LoadError,
@@ -33,10 +34,17 @@ class Supervisor:
     A `process` that has loaded the target already is taken over. LoadError where processes cannot be isolated here.
     """
 
-    def __init__(self, target: str, limits: ProcessLimits, process: WorkerProcess | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        limits: ProcessLimits,
+        process: WorkerProcess | None = None,
+        asked: Asked = NOTHING_ASKED,
+    ) -> None:
         if os.name != "posix":
             raise LoadError("isolation needs a POSIX system; run without it (--no-isolate)")
         self.target = target
+        self.asked = asked
         self.limits = limits
         # The number of the present worker, which does not have what an earlier one was sent.
         self.generation = 0
@@ -206,7 +214,7 @@ class Supervisor:
 
     def _what_to_load(self) -> dict[str, Any]:
         """Return the arguments of the worker's request to load."""
-        return {"target": self.target, "memory": self.limits.memory}
+        return {"target": self.target, "memory": self.limits.memory, "asked": self.asked.plain()}
 
     def _counted(self, operation: str, lost: WorkerLost, seconds: float) -> OperationLost:
         self._last_words[operation] = lost.last_words

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.asked import NOTHING_ASKED, Asked
 from veriformer.adapters.calling import Call, PreparedCall, prepare
 from veriformer.adapters.errors import OperationRaised, StateCorrupted
 from veriformer.adapters.implementation import Implementation
@@ -37,7 +38,7 @@ class Server:
     """Loads an implementation and copies of it, and makes the calls that are requested."""
 
     def __init__(self) -> None:
-        self._target = ""
+        self._target, self._asked = "", NOTHING_ASKED
         self._memory = 0
         self._watch = Watch()
         self._copies: OrderedDict[int, Implementation] = OrderedDict()
@@ -60,10 +61,10 @@ class Server:
             raise StateCorrupted(request["operation"], " and ".join(dict.fromkeys(self._watch.changed)))
         return frame
 
-    def _loaded(self, target: str, memory: int) -> Frame:
-        self._target = target
+    def _loaded(self, target: str, memory: int, asked: dict[str, Any]) -> Frame:
+        self._target, self._asked = target, Asked(**asked)
         with interruptible():
-            found = load(target)
+            found = load(target, self._asked)
         self._copies[0] = self._watched(found)
         # A framework sets itself up with the first array, which does not count as the implementation's memory.
         found.framework.from_numpy(np.zeros(1), found.dtypes[0])
@@ -76,7 +77,7 @@ class Server:
     def _copy(self, number: int) -> Implementation:
         """Return the implementation, or a copy of it, which is loaded on first use."""
         if number not in self._copies:
-            self._copies[number] = self._watched(load(self._target))
+            self._copies[number] = self._watched(load(self._target, self._asked))
             for old in list(self._copies)[1:-_MOST_COPIES]:
                 del self._copies[old]
         return self._copies[number]

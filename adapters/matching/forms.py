@@ -13,6 +13,8 @@ from veriformer.adapters.matching.picks import Pick
 from veriformer.spec.operations import OPERATIONS
 
 Source = Callable[[Arguments], Any]
+LEFT_OUT = object()
+"""What a source returns for a parameter that a call leaves out."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Form:
 
     def returned(self, function: Callable[..., Any], arguments: Arguments) -> Any:
         """Return all that the function returns for arguments in its layout."""
-        given = {name: source(arguments) for name, source in self.sources.items()}
+        values = {name: source(arguments) for name, source in self.sources.items()}
+        given = {name: value for name, value in values.items() if value is not LEFT_OUT}
         positional = [given.pop(name) for name in self.by_position]
         return function(*positional, **given)
 
@@ -75,7 +78,9 @@ class Adopted:
     def __call__(self, *positional: Any, **keywords: Any) -> Any:
         """Return the result of the operation."""
         named = {name: value for name, value in keywords.items() if value is not None}
-        return self._form.called(self._function, {**dict(zip(self._record.positional, positional, strict=True)), **named})
+        return self._form.called(
+            self._function, {**dict(zip(self._record.positional, positional, strict=True)), **named}
+        )
 
     @property
     def function(self) -> Callable[..., Any]:

@@ -56,7 +56,10 @@ class Changed:
         """Return what the function returns, with its axes in the interface's order."""
         changed = {name: self.into(arguments[name]) for name in self.names}
         of_logits = {name: self.logits(arguments[name], arguments) for name in _OF_LOGITS if name in arguments}
-        return self.back(inner({**arguments, **changed, **of_logits}), shape_of(arguments[self.names[0]]))
+        shape = shape_of(arguments[self.names[0]])
+        return self.back(
+            inner({**arguments, "num_heads": shape[min(1, len(shape) - 1)], **changed, **of_logits}), shape
+        )
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ def of_vectors(name: str) -> list[Layout]:
 
     return [
         AsItIs("(…, E)", 3),
-        Changed("(rows, E)", 2, (name,), rows, lambda array, shape: reshaped(array, shape)),
+        Changed("(rows, E)", 2, (name,), rows, reshaped),
         _EachVector("(E,), one vector", 1, name),
     ]
 

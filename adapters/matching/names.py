@@ -12,12 +12,14 @@ from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
 # Words that say how something is written, not what it is.
 _MANNERS = frozenset(
-    "my own our custom naive simple manual stable safe fast slow efficient fused np numpy torch pytorch jax jnp tf "
-    "tensorflow mlx tinygrad keras fn func function forward fwd impl implementation ref reference basic vanilla plain "
-    "apply compute calc calculate get make create build generate gen new old v1 v2 v3 op kernel module layer block "
-    "numerically 1 2 3 the from scratch with mask masked and to bias tensor single batched batch torchlike hf nano "
-    "eager standard functional base default exact approx tanh erf cached online einsum tiled interleaved half last axis "
-    "causal cross weights loss logits smoothing smoothed label labels".split()
+    """
+    my own our custom naive simple manual stable safe fast slow efficient fused np numpy torch pytorch jax jnp tf
+    tensorflow mlx tinygrad keras fn func function forward fwd impl implementation ref reference basic vanilla
+    plain apply compute calc calculate get make create build generate gen new old v1 v2 v3 op kernel module layer
+    block numerically 1 2 3 the from scratch with mask masked and to bias tensor single batched batch torchlike hf
+    nano eager standard functional base default exact approx tanh erf cached online einsum tiled interleaved half
+    last axis causal cross weights loss logits smoothing smoothed label labels
+    """.split()  # noqa: SIM905
 )
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # What an operation is called without, so that it computes what it computes in evaluation.

@@ -1,4 +1,4 @@
-"""Which part of what a function returns is the result: the whole, a member of a tuple, of a mapping, or an attribute."""
+"""Which part of what a function returns is the result: the whole, a member, or an attribute."""
 
 from __future__ import annotations
 

@@ -147,8 +147,8 @@ ATTENTION_WEIGHTS = Operation(
     conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "softmax_dtype", "numerics"),
     place=4,
     also_called=(
-        "attentionweights attnweights attentionscores attentionprobs attnprobs attentionprobabilities "
-        "attnscores attentionmatrix attentionmap attentionpattern attentiondistribution"
+        "attentionweights attnweights attentionprobs attnprobs attentionprobabilities "
+        "attentionmap attentionpattern attentiondistribution"
     ),
 )
 

@@ -57,8 +57,8 @@ class Operation:
     that it goes back through as `forward`, those of its parameters whose gradients it returns as `differentiated`, and
     those that are the loss's gradients by the results of that operation, one for each, as `cotangents`. `records` are
     the results that are records like an argument, and that argument: the gradients of weights. Like a configuration are
-    the weights of a model with it. `also_called` are the names that programs give it, separated by spaces, in lower case
-    and without underscores. A `random` operation makes random numbers of its own from a seed, so that results of
+    the weights of a model with it. `also_called` are the names that programs give it, separated by spaces, in lower
+    case and without underscores. A `random` operation makes random numbers of its own from a seed, so that results of
     correct implementations differ. `place` orders listings; a backward pass, which has that of its forward pass, comes
     after it.
     """

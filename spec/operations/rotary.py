@@ -50,7 +50,7 @@ ROTARY_EMBEDDING = Operation(
     place=11,
     also_called=(
         "rotaryembedding rope rotaryposemb rotary rotaryemb rotarypositionembedding rotaryembeddings "
-        "ropeemb rotarypositions rotatequeries rotate rotateqk rotarypositionalembedding ropeembedding"
+        "ropeemb rotarypositions rotateqk rotarypositionalembedding ropeembedding"
     ),
 )
 

@@ -1,0 +1,57 @@
+"""What a user says of a program from outside: its framework, and which function is which operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from veriformer.adapters.arrays import FRAMEWORKS
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.spelling import listing, suggestion
+from veriformer.spec.operations import OPERATIONS
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What overrules a program's own declarations and what is found of it.
+
+    `framework`: the arrays that its operations take, None to find it out.
+    `operations`: the operation that a function is, by the function's name; the name "" stands for the only function.
+    """
+
+    framework: str | None = None
+    operations: Mapping[str, str] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the same as JSON."""
+        return {"framework": self.framework, "operations": dict(self.operations)}
+
+    def operation_of(self, name: str) -> str | None:
+        """Return the operation that a function of this name is said to be; None where nothing is said."""
+        return self.operations.get(name, self.operations.get(""))
+
+
+NOTHING_ASKED = Asked()
+
+
+def read_asked(framework: str | None, operations: Iterable[str]) -> Asked:
+    """Return what is asked for in words: a framework, and "OPERATION" or "FUNCTION=OPERATION".
+
+    LoadError for a framework or an operation that does not exist.
+    """
+    if framework is not None and framework not in FRAMEWORKS:
+        raise LoadError(
+            f"there is no framework {framework!r}; known are {listing(FRAMEWORKS)}{suggestion(framework, FRAMEWORKS)}"
+        )
+    pairs = (("", one) if "=" not in one else one.split("=", 1) for one in operations)
+    return Asked(framework, asked_operations(dict(pairs)))
+
+
+def asked_operations(operations: Mapping[str, str]) -> dict[str, str]:
+    """Return which function is which operation; LoadError for an operation that does not exist."""
+    for operation in operations.values():
+        if operation not in OPERATIONS:
+            hint = suggestion(operation, OPERATIONS) or "; `veriformer list operations` has them all"
+            raise LoadError(f"there is no operation {operation!r}{hint}")
+    return dict(operations)

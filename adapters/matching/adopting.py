@@ -1,0 +1,157 @@
+"""What an object offers as operations: those that it has by their names, and those that its functions are taken for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from veriformer.adapters import declarations
+from veriformer.adapters.array_kinds import frameworks_used
+from veriformer.adapters.asked import Asked
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.matching.forms import Adopted, Form
+from veriformer.adapters.matching.layouts import AsItIs
+from veriformer.adapters.matching.matching import Match, Matched, fits_as_written, functions_of, matched
+from veriformer.adapters.matching.picks import Pick
+from veriformer.spec.operations import OPERATIONS
+
+Functions = dict[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The operations of an object, its framework where it was found, and what is said of the functions."""
+
+    operations: Mapping[str, Callable[..., Any]]
+    framework: str | None = None
+    matches: tuple[Match, ...] = ()
+    others: Mapping[str, str] = field(default_factory=dict)
+    limitations: tuple[str, ...] = ()
+    fixed_values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was taken for what, a sentence for each function of another name or another form."""
+        return tuple(one.sentence for one in self.matches if one.name != one.operation or one.description)
+
+
+def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Offer:
+    """Return the operations that an object offers.
+
+    They are those of its attributes that are called so, and for a module, a function or a mapping of functions those
+    that its functions are taken for. `home` is the module that it was found in.
+    Raises NoOperations where there are none, and LoadError for what cannot be meant.
+    """
+    own = _own(found, name)
+    declared = asked.framework or declarations.declared_framework(found, name, home)
+    functions = _to_match(found, own, declared, asked)
+    if not isinstance(declared, str | None) or not functions:
+        return _or_none(Offer(own, asked.framework, others=_classes_of(found)), found, name)
+    operations = {one: one for one in own} | _mapping_in(found, functions) | dict(asked.operations)
+    said = {one: operation for one in functions if (operation := operations.get(one, asked.operation_of(one)))}
+    found_out = matched(functions, declared, said, [one for one in own if one not in functions])
+    return _or_none(_together(own, found_out, asked, found), found, name)
+
+
+def _own(found: object, name: str) -> dict[str, Callable[..., Any]]:
+    if isinstance(found, Mapping) or _is_function(found):
+        return {}
+    return dict(declarations.own_operations(found, name))
+
+
+def _is_function(found: object) -> bool:
+    """Return whether an object is a function, or a function that a framework has compiled."""
+    if isinstance(found, type | ModuleType) or not callable(found):
+        return False
+    return inspect.isroutine(found) or (hasattr(found, "__wrapped__") and not hasattr(found, "parameters"))
+
+
+def _to_match(found: object, own: Functions, declared: Any, asked: Asked) -> Functions:
+    """Return the functions whose operations, framework or form have to be found out, by their names."""
+    if _is_function(found):
+        called = str(getattr(found, "__name__", "function"))
+        # A function without required parameters builds something; it is no operation.
+        return {called: found} if _takes_something(found) else {}  # type: ignore[dict-item]
+    if isinstance(found, Mapping):
+        return {str(name): function for name, function in found.items() if callable(function)}
+    if not isinstance(found, ModuleType):
+        return {}
+    functions = functions_of(found)
+    for one in asked.operations:
+        if one and callable(getattr(found, one, None)):
+            functions[one] = getattr(found, one)
+    return {
+        name: function
+        for name, function in functions.items()
+        if name not in OPERATIONS or not _is_clear(name, function, declared)
+    }
+
+
+def _takes_something(function: Any) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(one.default is one.empty for one in parameters)
+
+
+def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> bool:
+    """Return whether a function of an operation's name needs no call in order to be called rightly.
+
+    A backward pass is called as it is written.
+    """
+    if not OPERATIONS[name].also_called:
+        return True
+    return fits_as_written(function, name) and (declared is not None or frameworks_used(function) in ((), ("numpy",)))
+
+
+def _mapping_in(found: object, functions: Functions) -> dict[str, str]:
+    """Return which function is which operation by a mapping: the dictionary itself, or `operations` of a module."""
+    mapping = found if isinstance(found, Mapping) else getattr(found, "operations", None)
+    if not isinstance(mapping, Mapping) or not all(isinstance(one, str) for one in mapping):
+        return {}
+    if isinstance(found, Mapping):
+        return {name: name for name in functions if name in OPERATIONS}
+    known = {operation: function for operation, function in mapping.items() if operation in OPERATIONS}
+    return {name: operation for operation, its in known.items() for name, one in functions.items() if one is its}
+
+
+def _together(own: Functions, found: Matched, asked: Asked, source: object) -> Offer:
+    """Return what is offered: a function of an operation's name that is called as it stands is not changed."""
+    operations = dict(own)
+    for operation, function in found.operations.items():
+        plain = operation in own and isinstance(function, Adopted) and _is_plain(function.form, own[operation])
+        operations[operation] = own[operation] if plain else function
+    ordered = {one: operations[one] for one in OPERATIONS if one in operations}
+    framework = asked.framework or (found.framework if found.operations else None)
+    matches = tuple(one for one in found.matches if isinstance(operations[one.operation], Adopted))
+    others = {name: why for name, why in found.others.items() if name not in own} | _classes_of(source)
+    return Offer(ordered, framework, matches, others, found.limitations, found.fixed_values)
+
+
+def _classes_of(found: object) -> dict[str, str]:
+    """Return the public classes of modules that a module has written, which are checked by their names."""
+    if not isinstance(found, ModuleType):
+        return {}
+    classes = {name: one for name, one in vars(found).items() if isinstance(one, type) and not name.startswith("_")}
+    return {
+        name: "a class, which is checked as a model"
+        for name, one in classes.items()
+        if one.__module__ == found.__name__ and (hasattr(one, "forward") or callable(one.__dict__.get("__call__")))
+    }
+
+
+def _is_plain(form: Form, function: Callable[..., Any]) -> bool:
+    whole = form.pick == Pick() and isinstance(form.layout, AsItIs)
+    return whole and fits_as_written(function, form.operation) and not form.words and not form.limitations
+
+
+def _or_none(offer: Offer, found: object, name: str) -> Offer:
+    if offer.operations:
+        return offer
+    if isinstance(found, Mapping) and not found:
+        raise LoadError(f"{name} is empty; give a dictionary of functions by the names of operations")
+    raise declarations.no_operations(found, name, offer.others)

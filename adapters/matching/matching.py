@@ -1,0 +1,209 @@
+"""The functions of a module, or one function, as operations: what each was taken for, and why others were not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from veriformer.adapters import signatures
+from veriformer.adapters.array_kinds import frameworks_used
+from veriformer.adapters.arrays import ArrayFramework, framework
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.matching.forms import Adopted
+from veriformer.adapters.matching.names import (
+    Taking,
+    assigned,
+    forward_operations,
+    nearest,
+    parameters_of,
+    suggested,
+    words_of,
+)
+from veriformer.adapters.matching.search import Found, form_of
+from veriformer.spec.operations import OPERATIONS
+
+# Functions that do something, rather than compute an operation of their arguments, are not called.
+_DOING = frozenset(
+    """
+    main train fit run test save load plot show print download read write delete remove evaluate benchmark demo
+    check profile export parse send open close start stop exit setup init
+    """.split()  # noqa: SIM905
+)
+_MOST_OPERATIONS = 4
+
+
+@dataclass(frozen=True)
+class Match:
+    """What a function was taken for: an operation, in some words how it is called, and whether its results fit."""
+
+    name: str
+    operation: str
+    description: str
+    exact: bool
+
+    @property
+    def sentence(self) -> str:
+        """What is said of it."""
+        how = f": {self.description}" if self.description else ""
+        return f"{self.name} is judged as {self.operation}{how}"
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The operations that functions were taken for, and the sentences about those and about the other functions."""
+
+    operations: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    framework: str = "numpy"
+    matches: tuple[Match, ...] = ()
+    others: Mapping[str, str] = field(default_factory=dict)
+    limitations: tuple[str, ...] = ()
+    fixed_values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    name: str
+    operation: str
+    framework: str
+    found: Found
+    function: Callable[..., Any]
+
+
+def functions_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
+    """Return the public functions that a module has written itself, by name."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and callable(value)
+        and not isinstance(value, type)
+        and getattr(value, "__module__", None) == module.__name__
+        and getattr(value, "__name__", "") != "<lambda>"
+        and not hasattr(value, "parameters")
+    }
+
+
+def matched(
+    functions: Mapping[str, Callable[..., Any]],
+    declared: str | None,
+    asked: Mapping[str, str],
+    taken: Sequence[str] = (),
+) -> Matched:
+    """Return what functions are taken for.
+
+    `declared` is the framework that is declared, None to find it. `asked` are the operations that the user names for
+    functions. The operations `taken` have a function of their name already.
+    """
+    candidates: dict[str, _Candidate] = {}
+    others: dict[str, str] = {}
+    for name, function in functions.items():
+        best, reason = _best(name, function, declared, asked.get(name))
+        if best is None:
+            others[name] = reason
+        elif best.operation in taken or best.operation in candidates:
+            others[name] = f"{best.operation} too; it is judged by itself"
+        else:
+            candidates[best.operation] = best
+    return _of_one_framework(candidates, others, declared)
+
+
+def _of_one_framework(candidates: Mapping[str, _Candidate], others: dict[str, str], declared: str | None) -> Matched:
+    """Return the candidates of the framework that most of them take; the others are judged by themselves."""
+    names = [one.framework for one in candidates.values()]
+    chosen = declared or (max(dict.fromkeys(names), key=names.count) if names else "numpy")
+    ours = [one for one in candidates.values() if one.framework == chosen]
+    for one in candidates.values():
+        if one.framework != chosen:
+            others[one.name] = f"{one.operation} on {one.framework}; it is judged by itself"
+    return Matched(
+        operations={one.operation: Adopted(one.function, one.found.form) for one in ours},
+        framework=chosen,
+        matches=tuple(Match(one.name, one.operation, one.found.form.description, one.found.exact) for one in ours),
+        others=others,
+        limitations=tuple(dict.fromkeys(limit for one in ours for limit in one.found.form.limitations)),
+        fixed_values={key: value for one in ours for key, value in one.found.form.fixed_values.items()},
+    )
+
+
+def _best(
+    name: str, function: Callable[..., Any], declared: str | None, asked: str | None
+) -> tuple[_Candidate | None, str]:
+    """Return what a function is, the first whose results are those of the reference, else the likest."""
+    takings = parameters_of(function)
+    if takings is None:
+        return None, "its signature cannot be read"
+    if not takings or _DOING.intersection(words_of(name)[:1]):
+        return None, "it takes nothing" if not takings else "its name says that it does something"
+    best: _Candidate | None = None
+    reason = ""
+    for operation, named in _operations(name, takings, asked):
+        if best is not None and not named:
+            break
+        for arrays in _frameworks(function, declared):
+            found, why = form_of(function, operation, takings, arrays, named=named, name=name)
+            reason = reason or (f"as {operation}, {why}" if named and why else "")
+            if found is None:
+                continue
+            candidate = _Candidate(name, operation, arrays.name, found, function)
+            if found.exact:
+                return candidate, ""
+            if best is None or found.likeness > best.found.likeness:
+                best = candidate
+    return best, reason or _nearest_words(name, takings)
+
+
+def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iterator[tuple[str, bool]]:
+    """Yield the operations to try, and whether the function is called so; others are suggested by its parameters."""
+    if asked is not None:
+        yield asked, True
+        return
+    of_name = suggested(name)
+    for operation in sorted(of_name, key=lambda one: _lacking(one, takings)):
+        yield operation, True
+    by_parameters = [one.name for one in forward_operations() if _has_its_parameters(one.name, takings)]
+    for operation in [one for one in by_parameters if one not in of_name][:_MOST_OPERATIONS]:
+        yield operation, False
+
+
+def _lacking(operation: str, takings: Sequence[Taking]) -> int:
+    wanted = [one for one in OPERATIONS[operation].parameters if one.requirement == "positional"]
+    _, missing = assigned(takings, [one for one in wanted if one.kind != "weights"], by_order=False)
+    return len(missing)
+
+
+def _has_its_parameters(operation: str, takings: Sequence[Taking]) -> bool:
+    """Return whether all that an operation needs, and nothing else that must be given, is among the parameters."""
+    required = [one for one in OPERATIONS[operation].parameters if one.requirement == "positional"]
+    if any(one.kind in ("weights", "scalar") for one in required):
+        return False
+    found, missing = assigned(takings, required, by_order=False)
+    return not missing and all(one.has_default or one.name in found for one in takings)
+
+
+def _frameworks(function: Callable[..., Any], declared: str | None) -> Iterator[ArrayFramework]:
+    names = (declared,) if declared else dict.fromkeys((*frameworks_used(function), "numpy"))
+    for name in names:
+        if declared or name in sys.modules:
+            try:
+                yield framework(name)
+            except LoadError:
+                continue
+
+
+def _nearest_words(name: str, takings: Sequence[Taking]) -> str:
+    near = nearest(name, takings)
+    if not near:
+        return "no operation takes what it takes"
+    words = [f"{one} (without {', '.join(missing)})" if missing else one for one, missing in near]
+    return f"nearest are {', '.join(words)}"
+
+
+def fits_as_written(function: Callable[..., Any], operation: str) -> bool:
+    """Return whether a function of an operation's name can be called by the interface, with its keywords' names."""
+    record = OPERATIONS[operation]
+    if signatures.unaccepted_call(function, record):
+        return False
+    return not signatures.misspelt_keywords(function, record) and not signatures.foreign_keywords(function, record)

@@ -1,0 +1,48 @@
+"""Functions that turn row i of a sequence by position i: other positions are reached by moving the rows there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.matching.layouts import Arguments, Inner, Layout
+from veriformer.adapters.matching.namespaces import shape_of, stacked
+
+_FARTHEST = 20_000
+
+
+@dataclass(frozen=True)
+class ByPlace:
+    """A layout in which each row of x is moved to the place of its position, and back afterwards."""
+
+    layout: Layout
+    framework: ArrayFramework
+
+    @property
+    def words(self) -> str:
+        """What is said of it."""
+        return f"{self.layout.words}; row i has position i"
+
+    @property
+    def rank(self) -> int:
+        """The number of axes that the function is given."""
+        return self.layout.rank
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return the turned rows; ValueError for positions too far away to be reached by moving rows."""
+        positions = self.framework.to_numpy(arguments["positions"])
+        if positions.ndim == 1:
+            return self._moved(inner, arguments, arguments["x"], positions)
+        samples = range(shape_of(arguments["x"])[0])
+        return stacked([self._moved(inner, arguments, arguments["x"][b : b + 1], positions[b])[0] for b in samples])
+
+    def _moved(self, inner: Inner, arguments: Arguments, x: Any, positions: np.ndarray) -> Any:
+        if positions.size and (positions.max() > _FARTHEST or positions.min() < 0):
+            raise ValueError(f"positions are the places of rows here, at most {_FARTHEST}")
+        rows = np.zeros(int(positions.max(initial=0)) + 1, dtype=np.int64)
+        rows[positions] = np.arange(positions.size)
+        moved = x[:, :, self.framework.from_numpy(rows)]
+        turned = self.layout.call(inner, {**arguments, "x": moved})
+        return turned[:, :, self.framework.from_numpy(positions)]

@@ -1,0 +1,245 @@
+"""The form in which a function is an operation: the first that gives the reference's results, else the likest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.matching import special
+from veriformer.adapters.matching.encodings import KINDS, Encoding, encodings
+from veriformer.adapters.matching.forms import Form
+from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, of_heads, of_vectors
+from veriformer.adapters.matching.names import Taking, words_of
+from veriformer.adapters.matching.namespaces import shape_of, transposed
+from veriformer.adapters.matching.places import ByPlace
+from veriformer.adapters.matching.probes import EQUAL_LENGTHS, EQUAL_WIDTHS, GROUPED, SIZES, Probe, is_near, probe_of
+from veriformer.adapters.matching.sources import Taken, taken, with_matrices_turned
+from veriformer.adapters.matching.trying import Trials
+from veriformer.spec.operations import OPERATIONS
+
+_ATTENTION = {
+    "scaled_dot_product_attention": ("query", "key", "value"),
+    "grouped_query_attention": ("query", "key", "value"),
+    "attention_weights": ("query", "key"),
+}
+_NETWORKS = {"feed_forward": ("relu", "gelu", "silu"), "gated_feed_forward": ("silu", "gelu", "relu")}
+_NORMS = ("layer_norm", "rms_norm")
+# A function whose results depend on the arguments so differently is something else.
+_LEAST_LIKENESS = 0.05
+
+
+@dataclass(frozen=True)
+class Found:
+    """A form of a function; `exact` where its results are the reference's, `likeness` where they are not."""
+
+    form: Form
+    exact: bool
+    likeness: float = 1.0
+
+
+def form_of(
+    function: Callable[..., Any],
+    operation: str,
+    takings: Sequence[Taking],
+    framework: ArrayFramework,
+    *,
+    named: bool,
+    name: str = "",
+) -> tuple[Found | None, str]:
+    """Return the form in which a function is an operation, None with the reason where there is none.
+
+    A function that is not `named` so must give the reference's results.
+    """
+    found = taken(operation, takings, by_order=named)
+    trials = Trials(function, framework)
+    best: Found | None = None
+    for form, sizes in _candidates(operation, found, framework):
+        if best is not None and _rank(form) < _rank(best.form):
+            break
+        probe = _probe(operation, sizes, form)
+        for answered, result in trials.forms(form, probe):
+            one, its = _causal_or_not(answered, probe, result, words_of(name))
+            if its.is_answered_by(result):
+                return _with_features(trials, Found(one, True), found, its, sizes), ""
+            if named:
+                likeness = trials.likeness(one, its, result)
+                if best is None or likeness > best.likeness + 1e-9:
+                    best = Found(one, False, likeness)
+                    its_probe, its_sizes = its, sizes
+    if best is not None and best.likeness >= _LEAST_LIKENESS:
+        return _with_features(trials, best, found, its_probe, its_sizes), ""
+    if best is not None:
+        return None, f"it answers, and its results depend on its arguments otherwise than those of {operation}"
+    if best is None and _lacking(operation, found):
+        return None, f"nothing is {' and '.join(_lacking(operation, found))}"
+    return None, trials.failure or "it returns no array"
+
+
+def _rank(form: Form) -> int:
+    return form.layout.rank
+
+
+def _probe(operation: str, sizes: dict[str, int], form: Form) -> Probe:
+    given: dict[str, Any] = {}
+    activation = form.fixed_values.get(f"{operation}.activation")
+    if activation is not None:
+        given["activation"] = activation
+    return probe_of(operation, sizes, **given)
+
+
+def _candidates(operation: str, found: Taken, framework: ArrayFramework) -> Iterator[tuple[Form, dict[str, int]]]:
+    """Yield the forms to try, each with the sizes of its probe, the commonest first."""
+    if _lacking(operation, found) and operation not in special.FORMS:
+        return
+    for form in _with_what_it_lacks(operation, found, framework):
+        for layout in _layouts(operation, found, framework):
+            for sizes, limitations in _sizes(operation, layout):
+                limited = tuple(f"{operation}.{one}" for one in limitations)
+                yield replace(form, layout=layout, limitations=(*form.limitations, *limited)), sizes
+
+
+def _lacking(operation: str, found: Taken) -> list[str]:
+    """Return what the operation needs and no parameter is, without what can be done without."""
+    bearable = special.MAY_BE_MISSING.get(operation, frozenset())
+    return [one.removeprefix("weights.") for one in found.missing if one not in bearable]
+
+
+def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework) -> Iterable[Form]:
+    form = Form(operation, found.sources, found.by_position, features=_features(operation, found))
+    if operation in special.FORMS:
+        yield from special.FORMS[operation](form, found, framework)
+        return
+    forms = [form, *_with_whole_masks(form, found)]
+    if any(role.startswith("weights.") for role in found.roles.values()):
+        forms.append(replace(form, sources=with_matrices_turned(found).sources, words=("matrices (out, in)",)))
+    for one in forms:
+        yield from _of_one_activation(operation, special.limited(operation, one, found))
+
+
+def _with_whole_masks(form: Form, found: Taken) -> Iterator[Form]:
+    """Yield the forms in which a mask that must be given hides nothing where the interface has none."""
+    masks = [name for name, role in found.roles.items() if role == "mask" and name in found.needed]
+    for name in masks if form.operation in _ATTENTION else ():
+        for encoding in KINDS:
+            yield replace(form, sources={**form.sources, name: partial(_all_visible, encoding)})
+
+
+def _all_visible(encoding: Encoding, arguments: Any) -> Any:
+    query, key = arguments["query"], arguments["key"]
+    logits = query @ transposed(key, (*range(len(shape_of(key)) - 2), len(shape_of(key)) - 1, len(shape_of(key)) - 2))
+    # True wherever there is a number, or none.
+    return encoding.of((logits == logits) | True, arguments)
+
+
+def _of_one_activation(operation: str, form: Form) -> Iterator[Form]:
+    for activation in _NETWORKS.get(operation, ()):
+        fixed = {f"{operation}.activation": activation}
+        limits = (*form.limitations, f"{operation}.activation")
+        yield replace(form, fixed_values=fixed, limitations=limits, words=(*form.words, activation))
+    if operation not in _NETWORKS:
+        yield form
+
+
+def _features(operation: str, found: Taken) -> tuple[str, ...]:
+    return tuple(one for one in OPERATIONS[operation].features if one in found.features and one != "mask")
+
+
+def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[Layout]:
+    if operation in _ATTENTION:
+        return of_heads(_ATTENTION[operation]) if operation != "attention_weights" else [AsItIs("(B, H, L, D)", 4)]
+    if operation == "rotary_embedding":
+        layouts = [one for one in of_heads(("x",)) if "H·D" not in one.words]
+        by_place = "positions" in found.missing and not special.takes_tables(found)
+        return [ByPlace(one, framework) for one in layouts] if by_place else layouts
+    if operation == "cross_entropy":
+        return [AsItIs("(B, L, N)", 3), FlatTokens()]
+    if operation in (*_NORMS, *_NETWORKS, "softmax"):
+        return of_vectors("x")
+    return [AsItIs()]
+
+
+def _sizes(operation: str, layout: Layout) -> Iterator[tuple[dict[str, int], tuple[str, ...]]]:
+    """Yield the sizes to try, with the limitations that they stand for."""
+    grouped = GROUPED if operation == "grouped_query_attention" else {}
+    if operation not in _ATTENTION:
+        yield {}, ()
+        if operation in ("causal_mask", "alibi_bias"):
+            yield dict(EQUAL_LENGTHS), ("unequal_lengths",)
+        return
+    yield {**grouped}, ()
+    yield {**grouped, **EQUAL_WIDTHS}, ("value_width",)
+    yield {**grouped, **EQUAL_LENGTHS}, ("unequal_lengths",)
+    yield {**grouped, **EQUAL_LENGTHS, **EQUAL_WIDTHS}, ("unequal_lengths", "value_width")
+
+
+def _causal_or_not(form: Form, probe: Probe, result: np.ndarray, words: Sequence[str]) -> tuple[Form, Probe]:
+    """Return a form that is always causal where its results are those, or are called so and are not the others."""
+    operation = form.operation
+    if operation not in _ATTENTION or "is_causal" in form.features or is_near(result, probe.expected):
+        return form, probe
+    causal = probe_of(operation, _lengths_of(probe), is_causal=True)
+    plain = {name: value for name, value in causal.arguments.items() if name != "is_causal"}
+    if not is_near(result, causal.expected) and "causal" not in words:
+        return form, probe
+    return (
+        replace(
+            form,
+            features=(*form.features, "is_causal"),
+            fixed_values={**form.fixed_values, f"{operation}.is_causal": True},
+            words=(*form.words, "always causal"),
+        ),
+        Probe(operation, {**plain, "is_causal": True}, causal.expected),
+    )
+
+
+def _lengths_of(probe: Probe) -> dict[str, int]:
+    query, key = probe.arguments["query"].shape, probe.arguments["key"].shape
+    value = probe.arguments.get("value", probe.arguments["key"]).shape
+    return {"B": query[0], "H": query[1], "G": key[1], "L": query[2], "S": key[2], "D": query[3], "Dv": value[3]}
+
+
+def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe, sizes: dict[str, int]) -> Found:
+    """Return the form with the mask that the function takes, and without keywords that fail."""
+    form = best.form
+    for feature in form.features:
+        if form.fixed_values.get(f"{form.operation}.{feature}") is None and not _answers(trials, form, probe, feature):
+            form = replace(form, features=tuple(one for one in form.features if one != feature))
+    masks = [name for name, role in found.roles.items() if role == "mask"]
+    if masks and form.operation in _ATTENTION:
+        form = _with_mask(trials, form, masks[0], probe)
+    return replace(best, form=form)
+
+
+def _answers(trials: Trials, form: Form, probe: Probe, feature: str) -> bool:
+    value = special.value_of(form.operation, feature, probe)
+    return value is None or trials.result(form, probe.with_argument(feature, value)) is not None
+
+
+def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form:
+    lengths = {**SIZES, **_lengths_of(probe)}
+    masked = probe.with_argument("mask", special.drawn_mask(lengths))
+    best, likest = form, 0.0
+    for encoding in encodings():
+        one = _encoded(form, parameter, encoding.of, encoding.words)
+        result = trials.result(one, masked)
+        if result is None or result.shape != masked.expected.shape:
+            continue
+        if is_near(result, masked.expected):
+            return one
+        likeness = trials.likeness(one, masked, result)
+        if likeness > likest + 1e-9:
+            best, likest = one, likeness
+    return best
+
+
+def _encoded(form: Form, parameter: str, of: Callable[[Any, Any], Any], words: str) -> Form:
+    plain = form.sources[parameter]
+
+    def source(arguments: Any) -> Any:
+        return of(arguments["mask"], arguments) if arguments.get("mask") is not None else plain(arguments)
+
+    return form.with_source(parameter, source, "mask", f"`{parameter}`: {words}")

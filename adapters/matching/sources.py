@@ -1,0 +1,150 @@
+"""What the parameters of a function are given, as far as their names or their order tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from veriformer.adapters.matching.forms import LEFT_OUT, Source
+from veriformer.adapters.matching.layouts import Arguments
+from veriformer.adapters.matching.names import NEUTRAL, Taking, assigned, folded
+from veriformer.adapters.matching.namespaces import shape_of, transposed
+from veriformer.spec.operations import OPERATIONS, Operation, Parameter
+
+_LAST_AXIS = ("dim", "axis", "axes")
+_WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv")
+_HEADS = ("numheads", "nheads", "nhead", "heads", "h")
+_MEMBERS: Mapping[str, str] = {
+    "w_1": "w1 fc1 win win1 weight1 k1 wfc1 fc1weight cfcw wup",
+    "b_1": "b1 bin bias1 bfc1 fc1bias",
+    "w_2": "w2 fc2 wout weight2 k2 wfc2 fc2weight cprojw wdown",
+    "b_2": "b2 bout bias2 bfc2 fc2bias",
+    "w_gate": "wgate gate wg gateproj w1 gateweight",
+    "w_up": "wup up wu upproj w3 upweight v",
+    "w_down": "wdown down wd downproj w2 downweight",
+    "w_q": "wq qproj qweight",
+    "w_k": "wk kproj kweight",
+    "w_v": "wv vproj vweight",
+    "w_o": "wo oproj outproj oweight proj wout",
+    "b_q": "bq",
+    "b_k": "bk",
+    "b_v": "bv",
+    "b_o": "bo",
+}
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The parameters of a function with what they are given; `roles` says which is which of the operation's.
+
+    `missing` are those of the operation that no parameter is, `needed` the parameters that every call must pass.
+    """
+
+    sources: Mapping[str, Source]
+    by_position: tuple[str, ...]
+    roles: Mapping[str, str]
+    missing: tuple[str, ...]
+    needed: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The optional keywords of the operation that the function has."""
+        return tuple(self.roles.values())
+
+
+def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken:
+    """Return what the parameters of a function are given as an operation, and what the operation lacks then."""
+    record = OPERATIONS[operation]
+    wanted = _wanted(record)
+    roles, missing = assigned(takings, wanted, by_order=by_order)
+    of_role = {one.name: one for one in wanted}
+    sources = {
+        one.name: _of_role(of_role[roles[one.name]], one) if one.name in roles else _of_no_role(one) for one in takings
+    }
+    first = tuple(one.name for one in takings if one.by_position)
+    needed = tuple(one.name for one in takings if not one.has_default)
+    return Taken(sources, first, roles, tuple(missing), needed)
+
+
+def _wanted(record: Operation) -> list[Parameter]:
+    """Return the parameters of an operation, the members of its weights one by one, biases as what may be missing."""
+    wanted: list[Parameter] = []
+    for one in record.parameters:
+        if one.kind == "weights":
+            wanted += _members(one)
+        else:
+            wanted.append(one)
+    return wanted
+
+
+def _members(weights: Parameter) -> list[Parameter]:
+    names = [name for name in _MEMBERS if f"{name} " in f"{weights.shape.replace(',', ' ')} "]
+    return [
+        Parameter(
+            f"weights.{name}",
+            "",
+            "float",
+            "positional" if name.startswith("w_") else "feature",
+            "",
+            also_called=f"{folded(name)} {_MEMBERS[name]}",
+        )
+        for name in names
+    ]
+
+
+def _of_role(role: Parameter, one: Taking) -> Source:
+    name, missing = role.name, None if not one.has_default else LEFT_OUT
+    if name.startswith("weights."):
+        return _member(name.removeprefix("weights."))
+    if name == "is_causal":
+        # A function that is causal by default is asked for what the interface has as its default.
+        missing = LEFT_OUT if one.has_default and one.default in (False, None) else False
+    if name == "scale" and not one.has_default:
+        return lambda arguments: arguments.get("scale", shape_of(arguments["query"])[-1] ** -0.5)
+    return lambda arguments: arguments.get(name, missing)
+
+
+def _member(name: str) -> Source:
+    def of(arguments: Arguments) -> Any:
+        member = getattr(arguments["weights"], name)
+        return member if member is not None else LEFT_OUT
+
+    return of
+
+
+def _of_no_role(one: Taking) -> Source:
+    name = folded(one.name)
+    if name in NEUTRAL and not (one.has_default and one.default is None):
+        return lambda _: NEUTRAL[name]
+    if name in _LAST_AXIS and (one.default is None or isinstance(one.default, int) or not one.has_default):
+        return lambda _: -1
+    if one.has_default:
+        return lambda _: LEFT_OUT
+    if name in _HEADS:
+        return lambda arguments: arguments.get("num_heads", 1)
+    if name in _WIDTHS:
+        return lambda arguments: shape_of(next(iter(arguments.values())))[-1]
+    return lambda _: None
+
+
+def with_matrices_turned(found: Taken) -> Taken:
+    """Return the same with each matrix of the weights transposed, as linear layers hold them."""
+
+    def turned(source: Source) -> Source:
+        def of(arguments: Arguments) -> Any:
+            value = source(arguments)
+            return transposed(value, (1, 0)) if len(shape_of(value)) == 2 else value
+
+        return of
+
+    sources = {
+        name: turned(source) if found.roles.get(name, "").startswith("weights.") else source
+        for name, source in found.sources.items()
+    }
+    return Taken(sources, found.by_position, found.roles, found.missing)
+
+
+Members = SimpleNamespace
+Function = Callable[..., Any]

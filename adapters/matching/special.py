@@ -1,0 +1,194 @@
+"""What is special to some operations: forms of their own, what a function may lack, and the values of features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.matching.forms import Form
+from veriformer.adapters.matching.layouts import Arguments
+from veriformer.adapters.matching.names import folded
+from veriformer.adapters.matching.namespaces import negated, shape_of
+from veriformer.adapters.matching.probes import Probe, drawn_argument
+from veriformer.adapters.matching.sources import Taken
+from veriformer.spec.operations import OPERATIONS
+
+Forms = Callable[[Form, Taken, ArrayFramework], Iterator[Form]]
+MAY_BE_MISSING: Mapping[str, frozenset[str]] = {
+    "layer_norm": frozenset({"gamma", "beta", "eps"}),
+    "rms_norm": frozenset({"gamma", "eps"}),
+    "feed_forward": frozenset({"activation"}),
+    "gated_feed_forward": frozenset({"activation"}),
+    "multi_head_attention": frozenset({"context"}),
+    "causal_mask": frozenset({"key_length"}),
+    "alibi_bias": frozenset({"query_length", "key_length"}),
+}
+# A name that a function gives its table of cosines or sines.
+_COS, _SIN = ("cos", "costable", "cosines", "freqscos", "cosemb"), ("sin", "sintable", "sines", "freqssin", "sinemb")
+
+
+def limited(operation: str, form: Form, found: Taken) -> Form:
+    """Return a form with what its function lacks: a norm's gain and eps, a projection's biases, a context."""
+    lacking, limits = set(found.missing), list(form.limitations)
+    if "eps" in lacking:
+        limits.append(f"{operation}.eps")
+    if "context" in lacking:
+        limits.append(f"{operation}.context")
+    if operation == "multi_head_attention":
+        limits.append(f"{operation}.value_width")
+    if operation in ("feed_forward", "multi_head_attention") and not any(
+        role.startswith("weights.b_") for role in found.roles.values()
+    ):
+        limits.append(f"{operation}.biases")
+    words = tuple(f"without {name}" for name in ("gamma", "beta") if name in lacking)
+    return replace(form, limitations=tuple(limits), after=_gain(lacking), words=(*form.words, *words))
+
+
+def _gain(lacking: set[str]) -> Callable[[Any, Arguments], Any]:
+    def after(result: Any, arguments: Arguments) -> Any:
+        if "gamma" in lacking and "gamma" in arguments:
+            result = result * arguments["gamma"]
+        return result + arguments["beta"] if "beta" in lacking and "beta" in arguments else result
+
+    return after
+
+
+def value_of(operation: str, feature: str, probe: Probe) -> Any:
+    """Return a value to try a feature with; None for what needs none."""
+    parameter = OPERATIONS[operation].parameter(feature)
+    if parameter.kind == "scalar" or parameter.name == "window":
+        return drawn_argument(parameter, {}, np.random.default_rng(0))
+    if parameter.kind == "flag":
+        return True
+    if feature == "bias" and "query" in probe.arguments:
+        query, key = probe.arguments["query"].shape, probe.arguments["key"].shape
+        return np.random.default_rng(1).standard_normal((*query[:3], key[2]))
+    return None
+
+
+def drawn_mask(lengths: Mapping[str, int]) -> np.ndarray:
+    """Return a mask that differs between samples, heads and rows; each row sees the first key and not the last."""
+    mask = np.random.default_rng(2).random([lengths[name] for name in "BHLS"]) < 0.6
+    mask[..., 0], mask[..., -1] = True, False
+    return mask
+
+
+def _masks(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
+    """Yield the forms of a function that makes a causal mask: of one length or two, of each kind of mask."""
+    del framework
+    square = "key_length" in found.missing
+    limits = (*form.limitations, *(("causal_mask.unequal_lengths",) if square else ()))
+    for words, visible in _KINDS_OF_MASK:
+        after = _square(visible) if square else visible
+        yield replace(form, after=after, limitations=limits, words=(words,))
+
+
+def _square(visible: Callable[[Any, Arguments], Any]) -> Callable[[Any, Arguments], Any]:
+    def after(result: Any, arguments: Arguments) -> Any:
+        if arguments["query_length"] != arguments["key_length"]:
+            raise ValueError("the function takes one length: there are as many queries as keys")
+        return visible(result, arguments)
+
+    return after
+
+
+def _is_truth(result: Any) -> bool:
+    return "bool" in str(getattr(result, "dtype", ""))
+
+
+def _truths(result: Any, _: Arguments) -> Any:
+    return result if _is_truth(result) else result == 1
+
+
+def _opposite(result: Any, _: Arguments) -> Any:
+    return negated(result) if _is_truth(result) else result == 0
+
+
+def _added(result: Any, _: Arguments) -> Any:
+    if _is_truth(result):
+        raise ValueError("the mask is not added")
+    return result > -1.0
+
+
+_KINDS_OF_MASK = (
+    ("True or 1 may be attended", _truths),
+    ("True or 1 is hidden", _opposite),
+    ("added, −∞ is hidden", _added),
+)
+
+
+def takes_tables(found: Taken) -> bool:
+    """Return whether a function is given tables of cosines and sines."""
+    return not {*_COS, *_SIN}.isdisjoint(_folded(found.sources))
+
+
+def _folded(names: Iterable[str]) -> dict[str, str]:
+    return {folded(name): name for name in names}
+
+
+def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
+    """Yield the forms of a rotation: by positions, by tables of cosines and sines, or by the place of each row."""
+    names = _folded(form.sources)
+    cos, sin = (next((names[one] for one in those if one in names), None) for those in (_COS, _SIN))
+    if cos is not None and sin is not None:
+        yield from _by_tables(form, cos, sin, framework)
+    elif "positions" not in found.missing or not {"freqscis", "freqs", "cis", "freqcis"} & set(names):
+        yield form
+
+
+def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Iterator[Form]:
+    other = next((name for name in form.sources if folded(name) in ("k", "key", "xk")), None)
+    for kind, words in (
+        ("joined", "(L, D), halves alike"),
+        ("half", "(L, D/2)"),
+        ("repeated", "(L, D), pairs alike"),
+    ):
+        for axes in (2, 4, 3):
+            sources = {
+                **form.sources,
+                cos: _table(np.cos, kind, axes, framework),
+                sin: _table(np.sin, kind, axes, framework),
+            }
+            if other is not None:
+                sources[other] = form.sources[_turned(form)]
+            features = tuple(dict.fromkeys((*form.features, "base")))
+            yield replace(form, sources=sources, features=features, words=(f"tables {words}",))
+
+
+def _turned(form: Form) -> str:
+    names = _folded(form.sources)
+    return next(names[one] for one in ("q", "query", "xq", "x") if one in names)
+
+
+def _table(function: Callable[..., Any], kind: str, axes: int, framework: ArrayFramework) -> Callable[[Arguments], Any]:
+    def of(arguments: Arguments) -> Any:
+        width = shape_of(arguments["x"])[-1]
+        positions = framework.to_numpy(arguments["positions"]).astype(np.float64)
+        rates = float(arguments.get("base", 10000.0)) ** (-np.arange(0, width, 2) / width)
+        angles = positions[..., None] * rates
+        if kind == "joined":
+            angles = np.concatenate([angles, angles], axis=-1)
+        elif kind == "repeated":
+            angles = np.repeat(angles, 2, axis=-1)
+        if angles.ndim == 2 and axes > 2:
+            angles = angles[(None,) * (axes - 2)]
+        elif angles.ndim == 3 and axes == 4:
+            angles = angles[:, None]
+        return framework.from_numpy(function(angles).astype(np.float32).astype(np.float64), "float32")
+
+    return of
+
+
+def _slopes(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
+    """Yield the forms of ALiBi: of two lengths, or of one."""
+    del framework
+    if "key_length" not in found.missing:
+        yield form
+    elif "query_length" not in found.missing:
+        yield replace(form, after=_square(lambda result, _: result), limitations=("alibi_bias.unequal_lengths",))
+
+
+FORMS: Mapping[str, Forms] = {"causal_mask": _masks, "rotary_embedding": _rotary, "alibi_bias": _slopes}

@@ -1,0 +1,129 @@
+"""Calls of a function in a form, and how near its results come to those of the reference."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.errors import describe
+from veriformer.adapters.matching.forms import Form
+from veriformer.adapters.matching.picks import picks
+from veriformer.adapters.matching.probes import Probe
+from veriformer.adapters.weights import convert_weights
+from veriformer.spec.operations import OPERATIONS
+
+_CHANGED_ENTRIES = 2
+_SEED = 3
+_FLOATS = ("float", "weights")
+
+
+class _Answered(BaseException):
+    """What the function returned, on its way out of a layout."""
+
+    def __init__(self, returned: Any) -> None:
+        self.returned = returned
+
+
+@dataclass
+class Trials:
+    """The calls of one function of a framework, and why the last one failed."""
+
+    function: Callable[..., Any]
+    framework: ArrayFramework
+    calls: int = 0
+    failure: str = ""
+    _converted: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+
+    def forms(self, form: Form, probe: Probe) -> Iterator[tuple[Form, np.ndarray]]:
+        """Yield the form with each part of what the function returns that has the result's shape, and the result."""
+        returned = self._raw(form, probe)
+        for pick, _ in picks(returned, self.framework.is_array) if returned is not None else ():
+            for one in (replace(form, pick=pick), replace(form, pick=replace(pick, axes=probe.expected.ndim))):
+                result = self.result(one, probe)
+                if result is not None and result.shape == probe.expected.shape:
+                    yield one, result
+                    break
+                self.failure = self.failure or f"its result has the shape {getattr(result, 'shape', '?')}"
+
+    def result(self, form: Form, probe: Probe) -> np.ndarray | None:
+        """Return the result of a call in a form, None where it fails or returns no array."""
+        try:
+            returned = self._call(lambda *_: form.called(self.function, self._arguments(probe)))
+            return self.framework.to_numpy(returned) if self.framework.is_array(returned) else None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self.failure = describe(error)
+            return None
+
+    def _raw(self, form: Form, probe: Probe) -> Any:
+        """Return all that the function returns in the first call that a layout makes, None where it fails."""
+
+        def caught(arguments: Any) -> Any:
+            raise _Answered(form.returned(self.function, arguments))
+
+        try:
+            self._call(lambda *_: form.layout.call(caught, self._arguments(probe)))
+        except _Answered as answered:
+            return answered.returned
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self.failure = describe(error)
+        return None
+
+    def _call(self, function: Callable[..., Any]) -> Any:
+        self.calls += 1
+        with redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
+            return self.framework.call(function, (), {})
+
+    def _arguments(self, probe: Probe) -> dict[str, Any]:
+        kinds = {one.name: one.kind for one in OPERATIONS[probe.operation].parameters}
+        return {name: self._given(value, kinds[name]) for name, value in probe.arguments.items()}
+
+    def _given(self, value: Any, kind: str) -> Any:
+        if kind == "weights":
+            return convert_weights(value, self._array)
+        return self._array(value) if isinstance(value, np.ndarray) else value
+
+    def _array(self, value: np.ndarray) -> Any:
+        return self.framework.from_numpy(value, "float32" if value.dtype.kind == "f" else None)
+
+    def likeness(self, form: Form, probe: Probe, result: np.ndarray) -> float:
+        """Return how far the result depends on the same entries as the reference's, from 0 to 1.
+
+        It tells layouts and masks apart where the values are wrong: a wrong factor changes no dependence.
+        """
+        probe, shares = probe.nearest_to(result), []
+        for name, array in probe.arguments.items():
+            if isinstance(array, np.ndarray) and array.dtype.kind == "f":
+                shares += [self._share(form, probe, result, name, array, number) for number in range(_CHANGED_ENTRIES)]
+        # An operation of numbers alone has nothing to depend on.
+        return float(np.mean(shares)) if shares else _agreement(result, probe.expected)
+
+    def _share(self, form: Form, probe: Probe, result: np.ndarray, name: str, array: np.ndarray, number: int) -> float:
+        numbers = np.random.default_rng(_SEED + number)
+        changed = array.copy()
+        changed[tuple(numbers.integers(0, length) for length in array.shape)] += 2.0
+        other = probe.with_argument(name, changed)
+        got = self.result(form, other)
+        if got is None or got.shape != result.shape:
+            return 0.0
+        theirs, ours = _differ(got, result), _differ(other.expected, probe.expected)
+        either = np.count_nonzero(theirs | ours)
+        return np.count_nonzero(theirs & ours) / either if either else 1.0
+
+
+def _agreement(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the share of entries that agree, which is never so small that the result counts as something else."""
+    return max(float(np.mean(np.isclose(one, other, rtol=1e-3, atol=1e-4))), 0.1)
+
+
+def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return ~(np.abs(one - other) <= 1e-6 * max(float(np.nanmax(np.abs(other), initial=0.0)), 1.0))

@@ -70,7 +70,8 @@ class Implementation(Declarations):
     `residence`: the worker in which it runs, None if it is called in this process.
     `arrays_taken`: which framework's arrays its operations have turned out to take.
     `taken_as`: which of its functions were taken for which operations, where their names are others.
-    `not_judged`: its other public functions and classes, each with the reason.
+    `not_judged`: its public functions that are no operation, each with the reason.
+    `judged_alone`: its functions and classes that are to be checked by their own names.
     `asked`: what the user says of it from outside.
     `stopwatch`: times the calls that laws and probes make.
     """
@@ -85,6 +86,7 @@ class Implementation(Declarations):
     derived: Mapping[str, str] = field(default_factory=dict)
     taken_as: Mapping[str, str] = field(default_factory=dict)
     not_judged: Mapping[str, str] = field(default_factory=dict)
+    judged_alone: tuple[str, ...] = ()
     asked: Asked = field(default=NOTHING_ASKED, repr=False)
     residence: Residence | None = field(default=None, repr=False, compare=False)
     arrays_taken: ArraysTaken = field(default_factory=ArraysTaken, repr=False, compare=False)

@@ -101,6 +101,7 @@ def _implementation(
         derived=derived_from(offered),
         taken_as={one.name: one.operation for one in adopted.matches},
         not_judged=adopted.others,
+        judged_alone=adopted.alone,
         asked=asked,
         **vars(limited),
     )

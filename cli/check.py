@@ -21,6 +21,7 @@ from veriformer.cli.reporting import REPORT, write_report
 from veriformer.cli.seconds import Seconds
 
 if TYPE_CHECKING:
+    from veriformer.adapters.asked import Asked
     from veriformer.conformance_tests.core.selection import Selection
     from veriformer.conformance_tests.reports.exports.outcome import Outcome
     from veriformer.conformance_tests.reports.options import Options
@@ -69,6 +70,8 @@ class Arguments:
     color: bool
     isolation: IsolationOptions
     budget: float | None
+    asked_operations: tuple[str, ...]
+    framework: str | None
 
 
 @dataclass
@@ -88,6 +91,14 @@ class CheckOutcome:
 @click.command("check", short_help="Check implementations against the laws, and whole models.")
 @click.argument("implementations", metavar="SOURCE...", nargs=-1, required=True)
 @OPERATION
+@click.option(
+    "--as",
+    "asked_operations",
+    multiple=True,
+    metavar="[FUNCTION=]OPERATION",
+    help="Judge a function as this operation, whatever it is called (repeatable).",
+)
+@click.option("--framework", metavar="NAME", help="Whose arrays the functions take, where that is not found rightly.")
 @click.option("--law", "laws", multiple=True, metavar="GLOB", help="Only laws whose id matches (repeatable).")
 @click.option(
     "--dtype", "dtypes", multiple=True, metavar="NAME", help="Test these dtypes instead of the declared ones."
@@ -161,8 +172,10 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
     about_laws = _about_laws(arguments.implementations)
     # What is probably a model is not loaded as an implementation, unless it is asked for its laws.
     early = [one for one in arguments.implementations if about_laws or not is_probably_a_model(one)]
-    isolation = Isolation(tuple(early), arguments.isolation)
+    asked = _asked(arguments)
+    isolation = Isolation(tuple(early), arguments.isolation, asked)
     from veriformer.cli.progress import progress_bar
+    from veriformer.cli.rest_of_file import reports_of
     from veriformer.conformance_tests.run.checking_models import check_model, checked
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
     from veriformer.conformance_tests.run.options import RunOptions
@@ -181,17 +194,32 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
             progress=progress,
             executor=pool,
             resume=record,
+            asked=asked or RunOptions.asked,
         )
-        for source in arguments.implementations:
+
+        def report_of(source: str) -> Report:
             model = partial(check_model, source, seed=arguments.seed, isolation=isolation.limits_of_model(source))
-            implementation = partial(_run, isolation, source, options)
+            return checked(source, model, partial(_run, isolation, source, options), about_laws)
+
+        for source in arguments.implementations:
             try:
-                report = checked(source, model, implementation, about_laws)
+                outcome.reports += reports_of(source, report_of, whole=not arguments.operations)
             except LoadError as error:
                 outcome.failures.append((source, error))
-            else:
-                outcome.reports.append(report)
     return outcome
+
+
+def _asked(arguments: Arguments) -> Asked | None:
+    """Return what the user says of the implementations; UserError for a name that does not exist."""
+    if arguments.framework is None and not arguments.asked_operations:
+        return None
+    from veriformer.adapters.asked import read_asked
+    from veriformer.adapters.errors import LoadError
+
+    try:
+        return read_asked(arguments.framework, arguments.asked_operations)
+    except LoadError as error:
+        raise UserError(str(error)) from error
 
 
 def _run(isolation: Isolation, source: str, options: RunOptions) -> Report:

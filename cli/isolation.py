@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from veriformer.adapters.asked import Asked
     from veriformer.adapters.implementation import Implementation
     from veriformer.adapters.isolation.limits import ProcessLimits
     from veriformer.adapters.isolation.supervisor import Supervisor
@@ -122,7 +123,8 @@ def is_isolated(implementation: str, isolate: bool | None) -> bool:
 class Isolation:
     """The implementations of a command, of which the first is already loading while the laws are imported."""
 
-    def __init__(self, implementations: tuple[str, ...], options: IsolationOptions) -> None:
+    def __init__(self, implementations: tuple[str, ...], options: IsolationOptions, asked: Asked | None = None) -> None:
+        self._asked = asked
         self._isolate = options.isolate
         self._limits = options.limits()
         self._options = options
@@ -136,11 +138,12 @@ class Isolation:
         """
         if not is_isolated(implementation, self._isolate):
             return implementation
+        from veriformer.adapters.asked import NOTHING_ASKED
         from veriformer.adapters.isolation.loading import load_isolated
 
         # An implementation that is compared with itself gets two processes.
         begun, self._begun = (self._begun, None) if implementation == self._first else (None, self._begun)
-        return load_isolated(implementation, self._limits, begun)
+        return load_isolated(implementation, self._limits, begun, self._asked or NOTHING_ASKED)
 
     def limits_of_model(self, source: str) -> ProcessLimits | None:
         """Return the limits of the process that a model runs in; None where it runs in this one."""
@@ -161,9 +164,10 @@ class Isolation:
                 target.close()
 
     def _begin(self, implementation: str) -> Supervisor | None:
+        from veriformer.adapters.asked import NOTHING_ASKED
         from veriformer.adapters.isolation.supervisor import Supervisor
 
         # A system that cannot isolate processes is reported when the implementation has its turn.
         if not is_isolated(implementation, self._isolate) or os.name != "posix":
             return None
-        return Supervisor(implementation, self._limits)
+        return Supervisor(implementation, self._limits, asked=self._asked or NOTHING_ASKED)

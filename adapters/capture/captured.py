@@ -95,7 +95,7 @@ def recorded_pass(
         # A graph guesses what is missing; these are the inputs that it was run on.
         fed = {trace.values[index].name: trace.values[index].array for index in trace.inputs}
         recorded = replace(recorded, arguments=((), fed))
-    return replace(recorded, trace=replace(trace, notes=(*trace.notes, *runner.notes, *inputs_note)))
+    return replace(recorded, trace=replace(trace, notes=(*trace.notes, *found.notes, *runner.notes, *inputs_note)))
 
 
 def _given(found: Model, inputs: Any, keywords: Mapping[str, Any] | None) -> Arguments | None:

@@ -19,6 +19,7 @@ from typing import Any
 from veriformer.adapters import compilation_cache
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.built_in import BUILT_IN
+from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
 from veriformer.adapters.capture.numpy_models import is_numpy_class, is_numpy_model
 from veriformer.adapters.capture.probable import RECORDS
 from veriformer.adapters.capture.random_state import seeded
@@ -52,7 +53,7 @@ class Model:
 
     `found` is a module of its framework, a pair (function, parameters), or an ONNX model or the path of its file.
     `inputs` is what stands beside the model in its file: a function, arrays, or None. `imports` lets it import from its
-    own folder.
+    own folder. `notes` are sentences about how it was built.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Model:
     found: Any
     inputs: Any = None
     imports: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, repr=False)
+    notes: tuple[str, ...] = ()
 
 
 def load_model(source: str | object) -> Model:
@@ -122,11 +124,12 @@ def find_model(
         found, name = _built_by_module(found, name), f"{name}:build"
     if is_implementation(found, home):
         raise NotAModel(f"{name} has operations of its own and is checked as an implementation, not as a model")
-    model = _instance(found, name)
+    notes: list[str] = []
+    model = _instance(found, name, notes)
     framework = framework_of(model)
     if framework is None:
         raise NotAModel(_no_model(model, found, name))
-    return Model(name, framework, model, getattr(home, "inputs", None), imports)
+    return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes))
 
 
 def framework_of(found: object) -> str | None:
@@ -238,35 +241,42 @@ def _names_of_models(module: ModuleType) -> list[str]:
     return names[::-1][:_MOST_NAMES]
 
 
-def _instance(found: object, name: str) -> object:
+def _instance(found: object, name: str, notes: list[str]) -> object:
     """Return the model that an object is or builds; anything else as it is."""
     if framework_of(found) is not None:
         return found
     if _model_class(found) is not None or is_numpy_class(found):
-        return _called(found, name, found)
+        return _called(found, name, found, notes)
     if _is_function(found):
         required = _required(found)
         if required:
-            raise CaptureError(_needs_arguments(found, name, required))
-        built = _called(found, name, None)
+            raise NotAModel(_needs_arguments(found, name, required))
+        built = _called(found, name, None, notes)
         if _model_class(built) is not None:
-            built = _called(built, name, built)
+            built = _called(built, name, built, notes)
         return built
     return found
 
 
-def _called(build: Any, name: str, kind: object) -> object:
+def _called(build: Any, name: str, kind: object, notes: list[str]) -> object:
     """Call a class or a function that builds a model, with random numbers for those that need them."""
     required = _required(build)
     known = {name: _random(name) for name in required if kind is not None and name in _RANDOM}
-    if set(required) - set(known) or any(value is None for value in known.values()):
+    sized = [one for one in required if one not in known]
+    guesses = guessed_arguments(build, _signature(build), sized) if isinstance(build, type) else {}
+    if guesses is None or set(sized) - set(guesses) or any(value is None for value in known.values()):
         raise CaptureError(_needs_arguments(build, name, required))
     try:
         with seeded(0):
-            return build(**known)
+            built = build(**known, **guesses)
+            if guesses:
+                notes.append(words_of_guesses(build.__name__, guesses))
+            return built
     except KeyboardInterrupt:
         raise
     except BaseException as error:
+        if guesses:
+            raise CaptureError(_needs_arguments(build, name, required)) from error
         own = f"{name} raised {describe(error)}{location(error)} while it was built; correct it, or write a function"
         raise CaptureError(f"{own} `build()` that returns the model, and name that") from error
 

@@ -23,12 +23,17 @@ Functions = dict[str, Callable[..., Any]]
 
 @dataclass(frozen=True)
 class Offer:
-    """The operations of an object, its framework where it was found, and what is said of the functions."""
+    """The operations of an object, its framework where it was found, and what is said of its functions.
+
+    `others` are its public functions that are no operation, each with the reason; `alone` are the functions that have
+    to be checked by themselves: "my_attention.py:NAME".
+    """
 
     operations: Mapping[str, Callable[..., Any]]
     framework: str | None = None
     matches: tuple[Match, ...] = ()
     others: Mapping[str, str] = field(default_factory=dict)
+    alone: tuple[str, ...] = ()
     limitations: tuple[str, ...] = ()
     fixed_values: Mapping[str, Any] = field(default_factory=dict)
 
@@ -49,11 +54,11 @@ def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Of
     declared = asked.framework or declarations.declared_framework(found, name, home)
     functions = _to_match(found, own, declared, asked)
     if not isinstance(declared, str | None) or not functions:
-        return _or_none(Offer(own, asked.framework, others=_classes_of(found)), found, name)
+        return _or_none(Offer(own, asked.framework), found, name)
     operations = {one: one for one in own} | _mapping_in(found, functions) | dict(asked.operations)
     said = {one: operation for one in functions if (operation := operations.get(one, asked.operation_of(one)))}
     found_out = matched(functions, declared, said, [one for one in own if one not in functions])
-    return _or_none(_together(own, found_out, asked, found), found, name)
+    return _or_none(_together(own, found_out, asked), found, name)
 
 
 def _own(found: object, name: str) -> dict[str, Callable[..., Any]]:
@@ -119,7 +124,7 @@ def _mapping_in(found: object, functions: Functions) -> dict[str, str]:
     return {name: operation for operation, its in known.items() for name, one in functions.items() if one is its}
 
 
-def _together(own: Functions, found: Matched, asked: Asked, source: object) -> Offer:
+def _together(own: Functions, found: Matched, asked: Asked) -> Offer:
     """Return what is offered: a function of an operation's name that is called as it stands is not changed."""
     operations = dict(own)
     for operation, function in found.operations.items():
@@ -128,20 +133,9 @@ def _together(own: Functions, found: Matched, asked: Asked, source: object) -> O
     ordered = {one: operations[one] for one in OPERATIONS if one in operations}
     framework = asked.framework or (found.framework if found.operations else None)
     matches = tuple(one for one in found.matches if isinstance(operations[one.operation], Adopted))
-    others = {name: why for name, why in found.others.items() if name not in own} | _classes_of(source)
-    return Offer(ordered, framework, matches, others, found.limitations, found.fixed_values)
-
-
-def _classes_of(found: object) -> dict[str, str]:
-    """Return the public classes of modules that a module has written, which are checked by their names."""
-    if not isinstance(found, ModuleType):
-        return {}
-    classes = {name: one for name, one in vars(found).items() if isinstance(one, type) and not name.startswith("_")}
-    return {
-        name: "a class, which is checked as a model"
-        for name, one in classes.items()
-        if one.__module__ == found.__name__ and (hasattr(one, "forward") or callable(one.__dict__.get("__call__")))
-    }
+    others = {name: why for name, why in found.others.items() if name not in own}
+    alone = tuple(name for name in found.alone if name not in own)
+    return Offer(ordered, framework, matches, others, alone, found.limitations, found.fixed_values)
 
 
 def _is_plain(form: Form, function: Callable[..., Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -53,12 +53,17 @@ class Match:
 
 @dataclass(frozen=True)
 class Matched:
-    """The operations that functions were taken for, and the sentences about those and about the other functions."""
+    """The operations that functions were taken for, and the other functions.
+
+    `others` are no operations, each with the reason. `alone` are operations that have to be judged by themselves, each
+    with the operation.
+    """
 
     operations: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     framework: str = "numpy"
     matches: tuple[Match, ...] = ()
     others: Mapping[str, str] = field(default_factory=dict)
+    alone: Mapping[str, str] = field(default_factory=dict)
     limitations: tuple[str, ...] = ()
     fixed_values: Mapping[str, Any] = field(default_factory=dict)
 
@@ -99,30 +104,31 @@ def matched(
     """
     candidates: dict[str, _Candidate] = {}
     others: dict[str, str] = {}
+    alone: dict[str, str] = {}
     for name, function in functions.items():
         best, reason = _best(name, function, declared, asked.get(name))
         if best is None:
             others[name] = reason
         elif best.operation in taken or best.operation in candidates:
-            others[name] = f"{best.operation} too; it is judged by itself"
+            alone[name] = best.operation
         else:
             candidates[best.operation] = best
-    return _of_one_framework(candidates, others, declared)
+    return replace(_of_one_framework(candidates, alone, declared), others=others)
 
 
-def _of_one_framework(candidates: Mapping[str, _Candidate], others: dict[str, str], declared: str | None) -> Matched:
+def _of_one_framework(candidates: Mapping[str, _Candidate], alone: dict[str, str], declared: str | None) -> Matched:
     """Return the candidates of the framework that most of them take; the others are judged by themselves."""
     names = [one.framework for one in candidates.values()]
     chosen = declared or (max(dict.fromkeys(names), key=names.count) if names else "numpy")
     ours = [one for one in candidates.values() if one.framework == chosen]
     for one in candidates.values():
         if one.framework != chosen:
-            others[one.name] = f"{one.operation} on {one.framework}; it is judged by itself"
+            alone[one.name] = one.operation
     return Matched(
         operations={one.operation: Adopted(one.function, one.found.form) for one in ours},
         framework=chosen,
         matches=tuple(Match(one.name, one.operation, one.found.form.description, one.found.exact) for one in ours),
-        others=others,
+        alone=alone,
         limitations=tuple(dict.fromkeys(limit for one in ours for limit in one.found.form.limitations)),
         fixed_values={key: value for one in ours for key, value in one.found.form.fixed_values.items()},
     )

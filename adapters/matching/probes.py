@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,14 +65,12 @@ class Probe:
 
     def is_answered_by(self, result: np.ndarray) -> bool:
         """Return whether a result is that of the reference under one of the conventions."""
-        return any(is_near(result, one) for one in (self.expected, *self.others))
+        return any(is_near(result, one) for one in self.results)
 
-    def nearest_to(self, result: np.ndarray) -> Probe:
-        """Return the probe under the convention whose result is nearest to this one."""
-        with np.errstate(all="ignore"):
-            distances = [float(np.nansum(np.abs(result * 1.0 - one))) for one in (self.expected, *self.others)]
-        place = int(np.argmin(distances))
-        return self if place == 0 else replace(self, expected=self.others[place - 1])
+    @property
+    def results(self) -> tuple[np.ndarray, ...]:
+        """The results of the reference under each convention, the standard one first."""
+        return self.expected, *self.others
 
     def with_argument(self, name: str, value: Any) -> Probe:
         """Return the probe with another value of an argument."""

@@ -99,24 +99,34 @@ class Trials:
 
         It tells layouts and masks apart where the values are wrong: a wrong factor changes no dependence.
         """
-        probe, shares = probe.nearest_to(result), []
+        shares: list[list[float]] = []
         for name, array in probe.arguments.items():
             if isinstance(array, np.ndarray) and array.dtype.kind == "f":
-                shares += [self._share(form, probe, result, name, array, number) for number in range(_CHANGED_ENTRIES)]
-        # An operation of numbers alone has nothing to depend on.
-        return float(np.mean(shares)) if shares else _agreement(result, probe.expected)
+                shares += [self._shares(form, probe, result, name, array, number) for number in range(_CHANGED_ENTRIES)]
+        if not shares:
+            # An operation of numbers alone has nothing to depend on.
+            return max(_agreement(result, one) for one in probe.results)
+        return float(np.mean(shares, axis=0).max())
 
-    def _share(self, form: Form, probe: Probe, result: np.ndarray, name: str, array: np.ndarray, number: int) -> float:
+    def _shares(
+        self, form: Form, probe: Probe, result: np.ndarray, name: str, array: np.ndarray, number: int
+    ) -> list[float]:
+        """Return the shares under each convention of the reference."""
         numbers = np.random.default_rng(_SEED + number)
         changed = array.copy()
         changed[tuple(numbers.integers(0, length) for length in array.shape)] += 2.0
         other = probe.with_argument(name, changed)
         got = self.result(form, other)
         if got is None or got.shape != result.shape:
-            return 0.0
-        theirs, ours = _differ(got, result), _differ(other.expected, probe.expected)
-        either = np.count_nonzero(theirs | ours)
-        return np.count_nonzero(theirs & ours) / either if either else 1.0
+            return [0.0] * len(probe.results)
+        theirs = _differ(got, result)
+        ours = [_differ(*both) for both in zip(other.results, probe.results, strict=True)]
+        return [_share(theirs, one) for one in ours]
+
+
+def _share(one: np.ndarray, other: np.ndarray) -> float:
+    either = np.count_nonzero(one | other)
+    return np.count_nonzero(one & other) / either if either else 1.0
 
 
 def _agreement(one: np.ndarray, other: np.ndarray) -> float:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from veriformer.adapters.asked import Asked, asked_operations, read_asked
 from veriformer.adapters.capture.isolated import MODEL_LIMITS
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_within
@@ -47,12 +48,16 @@ def check(
     resume: Path | str | RecordFile | None = None,
     budget: float | None = None,
     inputs: Any = None,
+    operation: str | None = None,
+    framework: str | None = None,
 ) -> Report:
     """Check an implementation against the laws, or a whole model against what it is, and return a report.
 
     `target`: a built-in name (`numpy`, `torch`, `jax`), a path to a Python file, an import path, or any object with
         operations as attributes. With workers it is a string. Or a model: an object of its framework, a pair (function,
         parameters), or "model.py:GPT"; the report is a `ModelReport` then, and the arguments about laws do not apply.
+        Or a function, or a dictionary of functions by the names of operations or by their own: what each is taken for
+        stands in the report's notices.
     `operations`: their names; None for all.
     `laws`: ids, or globs over them; None for all.
     `dtypes`: these instead of the declared ones.
@@ -73,6 +78,8 @@ def check(
     `resume`: a file that keeps the results as they come; laws that have passed are taken from it.
     `budget`: the seconds that the laws may take, the most revealing first; the others are reported as not tried.
     `inputs`: what a model is run on, an array, a tuple of arrays, or a dictionary of them by argument.
+    `operation`: the operation that a function is; None to tell by its name, its parameters and its results.
+    `framework`: whose arrays the operations take; None for the declared one, or to find it by calling them.
 
     Raises LoadError when the implementation cannot be loaded, UnknownName when an operation, law or tier does not
     exist, UnreadableList when the list of failures cannot be read, UnusableRecord when `resume` belongs to another run,
@@ -91,6 +98,9 @@ def check(
         workers=workers,
         executor=executor,
         resume=resume,
+        asked=Asked(
+            read_asked(framework, ()).framework, asked_operations({} if operation is None else {"": operation})
+        ),
     )
     limits = MODEL_LIMITS.changed(time_limit, memory_limit, import_limit) if isolate else None
 
@@ -126,7 +136,7 @@ def _about_laws(options: RunOptions) -> list[str]:
 def run_check(target: object, options: RunOptions) -> Report:
     """Check an implementation with these options and return a report; raises what `check` raises."""
     pace = Pace(options.budget)
-    implementation = load_within(target, options.isolation)
+    implementation = load_within(target, options.isolation, options.asked)
     try:
         run = Run(implementation.restricted_to(options.selection.dtypes), options, pace)
         with _resumed_and_shared(run, target):

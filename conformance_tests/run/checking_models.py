@@ -131,8 +131,8 @@ def _is_file(target: object) -> bool:
 def _or_neither(as_implementation: Callable[[], Report], no_model: NotAModel) -> Report:
     try:
         return as_implementation()
-    except NoOperations:
-        raise LoadError(f"{no_model}; it declares no operation either") from None
+    except NoOperations as none:
+        raise LoadError(f"{no_model}; as an operation: {none}") from None
 
 
 def _with_laws(target: object, as_implementation: Callable[[], Report], about_laws: Sequence[str]) -> Report:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from veriformer.adapters.asked import NOTHING_ASKED, Asked
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
@@ -24,7 +25,8 @@ class RunOptions:
     """The options of a run, as the keywords of `check` describe them; each function reads those that it needs.
 
     `isolation` holds the limits of the implementation's own process, None to call it in this one. `most_tried` is how
-    many calls may be made in order to find a smaller case, None for the usual number.
+    many calls may be made in order to find a smaller case, None for the usual number. `asked` is what the user says of
+    the implementation from outside.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -39,6 +41,7 @@ class RunOptions:
     workers: int = 0
     executor: Executor | WorkerPool | None = None
     resume: Path | str | RecordFile | None = None
+    asked: Asked = NOTHING_ASKED
 
     def show(self, progress: Progress) -> None:
         """Report the progress of the run, if requested."""

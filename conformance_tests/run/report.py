@@ -24,6 +24,8 @@ class Report(Presented):
     `stale`: a sentence for each expected failure that no longer occurs; these count as violations.
     `derived`: the operations that the framework derives from another by differentiation, and that other.
     `diagnoses`: one entry for each operation that breaks laws.
+    `not_judged`: the public functions of a file that are no operation, each with the reason.
+    `judged_alone`: its functions and classes that are checked by their own names.
     """
 
     implementation: str
@@ -38,6 +40,8 @@ class Report(Presented):
     source: str | None = None
     derived: Mapping[str, str] = field(default_factory=dict)
     diagnoses: tuple[Diagnosis, ...] = ()
+    not_judged: Mapping[str, str] = field(default_factory=dict)
+    judged_alone: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:

@@ -100,6 +100,8 @@ class Run:
             seconds=time.monotonic() - started,
             source=self.implementation.source,
             derived=self.implementation.derived,
+            not_judged=self.implementation.not_judged,
+            judged_alone=self.implementation.judged_alone,
         )
 
     def diagnosed(self, report: Report) -> Report:

@@ -57,7 +57,7 @@ def _loaded(assignment: Assignment) -> Run:
     """Load the implementation; LoadError where it is not the one that the run is about."""
     # The process that began the run has loaded it too, and has shown what loading prints.
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        implementation = load_within(assignment.target, assignment.options.isolation)
+        implementation = load_within(assignment.target, assignment.options.isolation, assignment.options.asked)
     found = fingerprint(implementation)
     if found != assignment.fingerprint:
         raise LoadError(

@@ -1,0 +1,103 @@
+"""Sizes for a class that cannot be built without them, guessed by the names of its parameters."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, Signature
+from typing import Any
+
+
+def _each(names: str, value: Any) -> dict[str, Any]:
+    return dict.fromkeys(names.split(), value)
+
+
+_BY_NAME: Mapping[str, Any] = {
+    **_each(
+        "dmodel dim embeddim nembd hiddensize embdim d embedsize modeldim width features inputdim din "
+        "normalizedshape embeddingdim embeddings ndim channels dembed demb dims hiddendim units embed embsize "
+        "size inputsize nstate indim outdim dout dimin dimout inputdimension dimension",
+        24,
+    ),
+    **_each("nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads", 4),
+    **_each("nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads groups ngroups", 2),
+    **_each("headdim dk dv dhead headsize dimhead keydim valuedim", 6),
+    **_each("dff ffndim intermediatesize mlpdim hidden dhidden dimfeedforward dimff dffn ffdim innerdim", 40),
+    **_each("vocabsize nvocab vocab ntoken ntokens vocabularysize numembeddings v", 50),
+    **_each(
+        "maxlen blocksize maxseqlen seqlen contextlength nctx maxlength maxpositionembeddings t contextsize",
+        32,
+    ),
+    **_each("nlayers numlayers depth nlayer layers n numhiddenlayers", 2),
+    **_each("dropout pdrop dropoutrate p attndropout residdropout embdpdrop attnpdrop residpdrop", 0.0),
+    **_each("eps epsilon normeps layernormeps rmsnormeps", 1e-5),
+    **_each("theta base ropetheta", 10000.0),
+    **_each("bias qkvbias causal iscausal", True),
+}
+_CONFIGURATIONS = ("config", "cfg", "args", "conf", "hparams", "hp", "params", "modelargs", "configuration")
+
+
+class GuessedConfiguration:
+    """A configuration whose members are guessed by their names when they are read; `read` are those that were."""
+
+    def __init__(self) -> None:
+        self.read: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the guessed size; AttributeError where nothing can be guessed."""
+        if name.startswith("__") or _folded(name) not in _BY_NAME:
+            raise AttributeError(f"no value can be guessed for {name}")
+        self.read[name] = _BY_NAME[_folded(name)]
+        return self.read[name]
+
+
+def guessed_arguments(build: Any, signature: Signature, required: Sequence[str]) -> dict[str, Any] | None:
+    """Return a value for each parameter that a class requires; None where one cannot be guessed."""
+    found: dict[str, Any] = {}
+    for name in required:
+        value = _guessed(build, signature.parameters[name])
+        if value is None:
+            return None
+        found[name] = value
+    return found
+
+
+def words_of_guesses(name: str, guesses: Mapping[str, Any]) -> str:
+    """Return the sentence that says what was guessed in order to build a class."""
+    sizes: dict[str, Any] = {}
+    for parameter, value in guesses.items():
+        sizes |= value.read if isinstance(value, GuessedConfiguration) else {parameter: value}
+    listed = ", ".join(f"{one} = {_shown(value)}" for one, value in sizes.items())
+    return f"{name} was built with {listed}, since no sizes were handed over; a function build() in its file has others"
+
+
+def _guessed(build: Any, parameter: Parameter) -> Any:
+    folded = _folded(parameter.name)
+    if folded in _BY_NAME:
+        return _BY_NAME[folded]
+    kind = _annotated(build, parameter)
+    if kind is not None:
+        try:
+            return kind()
+        except TypeError:
+            pass
+    return GuessedConfiguration() if folded in _CONFIGURATIONS else None
+
+
+def _annotated(build: Any, parameter: Parameter) -> type | None:
+    """Return the class of a configuration that a parameter is annotated with, from the same file."""
+    kind = parameter.annotation
+    module = sys.modules.get(getattr(build, "__module__", ""))
+    if isinstance(kind, str):
+        kind = getattr(module, kind, None)
+    own = inspect.isclass(kind) and kind.__module__ == getattr(build, "__module__", "")
+    return kind if own else None
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").casefold()
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, int | float | bool | str) else f"{type(value).__name__}()"

@@ -1,0 +1,70 @@
+"""A file with functions and classes: what is an operation, what is checked by itself, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from veriformer.adapters.errors import LoadError, NoOperations
+from veriformer.adapters.matching.classes import classes_in
+from veriformer.conformance_tests.run.model_report import ModelReport
+from veriformer.conformance_tests.run.report import Report
+
+_MOST_ALONE = 6
+ReportOf = Callable[[str], Report]
+
+
+def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]:
+    """Return the reports on a source: for a `whole` file also those on its classes and on further functions.
+
+    What is checked nowhere is named in a notice of the first report, with the reason. LoadError where nothing of a
+    source can be checked.
+    """
+    tops, parts = classes_in(source) if whole and source.endswith(".py") else ([], [])
+    try:
+        reports = [report_of(source)]
+    except LoadError as error:
+        if not tops:
+            raise
+        return _of_classes(source, report_of, tops, parts, error)
+    first = reports[0]
+    if isinstance(first, ModelReport):
+        return reports
+    reasons = {name: why or "no operation fits it" for name, why in first.not_judged.items()}
+    reports += _alone(source, report_of, (*first.judged_alone, *tops), reasons)
+    return [replace(first, notices=(*first.notices, *_notices(reasons))), *reports[1:]]
+
+
+def _of_classes(
+    source: str, report_of: ReportOf, tops: Sequence[str], parts: Sequence[str], error: LoadError
+) -> list[Report]:
+    """Return the reports on the classes of a file without operations; LoadError with all reasons if there are none."""
+    reasons: dict[str, str] = {}
+    reports = _alone(source, report_of, tops, reasons) or _alone(source, report_of, parts[::-1], reasons)
+    if not reports:
+        raise NoOperations("; ".join([str(error), *reasons.values()]))
+    return [replace(reports[0], notices=(*reports[0].notices, *_notices(reasons))), *reports[1:]]
+
+
+def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict[str, str]) -> list[Report]:
+    """Return the reports on functions and classes by their names; those without one are added to `reasons`."""
+    found = []
+    for name in names[:_MOST_ALONE]:
+        try:
+            found.append(report_of(f"{source}:{name}"))
+        except LoadError as error:
+            reasons[name] = str(error)
+    for name in names[_MOST_ALONE:]:
+        reasons[name] = f"veriformer check {source}:{name}"
+    return found
+
+
+def _notices(reasons: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each reason, with all functions that are left out for it, and what to do."""
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        names.setdefault(reason, []).append(name)
+    if not names:
+        return []
+    hint = "--as FUNCTION=OPERATION says which operation a function is"
+    return [*(f"not judged: {', '.join(its)} ({reason})" for reason, its in names.items()), hint]

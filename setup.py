@@ -1,8 +1,8 @@
 """Which packages there are: the rooms of the repository, each with its folders, under one namespace.
 
 The rooms stay at the top level and install as `veriformer.ROOM`, so that no package called `spec` lands in anyone's
-environment. `veriformer` itself has no `__init__.py`. Everything else is said in pyproject.toml, except the description
-that a package index shows: the README, whose links lead nowhere outside the repository.
+environment. What `import veriformer` finds is in the folder `package`. Everything else is said in pyproject.toml, but
+for the description that a package index shows: the README, whose links lead nowhere outside the repository.
 
 The site of the documentation goes into a wheel where `docs/build.py` has built it, so that nobody needs Sphinx to
 install the package.
@@ -43,8 +43,8 @@ def main() -> None:
     found = [name for room in ROOMS for name in find_packages(include=(room, f"{room}.*"))]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     setup(
-        packages=[f"veriformer.{name}" for name in (*found, *site)],
-        package_dir={f"veriformer.{folder}": folder for folder in (*ROOMS, *site)},
+        packages=["veriformer", *(f"veriformer.{name}" for name in (*found, *site))],
+        package_dir={"veriformer": "package"} | {f"veriformer.{folder}": folder for folder in (*ROOMS, *site)},
         long_description=long_description(readme, project["urls"]["Source"], project["version"]),
         long_description_content_type="text/markdown",
     )

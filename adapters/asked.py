@@ -44,8 +44,13 @@ def read_asked(framework: str | None, operations: Iterable[str]) -> Asked:
         raise LoadError(
             f"there is no framework {framework!r}; known are {listing(FRAMEWORKS)}{suggestion(framework, FRAMEWORKS)}"
         )
-    pairs = (("", one) if "=" not in one else one.split("=", 1) for one in operations)
-    return Asked(framework, asked_operations(dict(pairs)))
+    pairs = (one.rpartition("=") for one in operations)
+    return Asked(framework, asked_operations({function: operation for function, _, operation in pairs}))
+
+
+def asked_of(operation: str | None, framework: str | None) -> Asked:
+    """Return what is asked of the only function of a program; LoadError for what does not exist."""
+    return read_asked(framework, () if operation is None else (operation,))
 
 
 def asked_operations(operations: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,8 @@ from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
 _MOST_ALONE = 6
+# The status of a report on a model of which too little was recognised.
+_NOT_JUDGED = 2
 ReportOf = Callable[[str], Report]
 
 
@@ -51,7 +53,11 @@ def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict
     found = []
     for name in names[:_MOST_ALONE]:
         try:
-            found.append(report_of(f"{source}:{name}"))
+            report = report_of(f"{source}:{name}")
+            if report.exit_status == _NOT_JUDGED:
+                reasons[name] = f"too little of it was recognised: veriformer check {source}:{name}"
+            else:
+                found.append(report)
         except LoadError as error:
             reasons[name] = str(error)
     for name in names[_MOST_ALONE:]:

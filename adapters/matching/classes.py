@@ -20,17 +20,14 @@ def classes_in(place: str) -> tuple[list[str], list[str]]:
         return [], []
     classes = {one.name: one for one in tree.body if isinstance(one, ast.ClassDef)}
     models = [name for name, one in classes.items() if not name.startswith("_") and _has_forward(one)]
-    used = {name for one in (*classes.values(), *_functions(tree)) for name in _names_in(one) if name != _name(one)}
+    users: list[ast.ClassDef | ast.FunctionDef] = [*classes.values(), *_functions(tree)]
+    used = {name for one in users for name in _names_in(one) if name != one.name}
     return [name for name in reversed(models) if name not in used], [name for name in models if name in used]
 
 
 def _functions(tree: ast.Module) -> list[ast.FunctionDef]:
     """Return the function that builds the model, whose classes are parts of it."""
     return [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "build"]
-
-
-def _name(node: ast.ClassDef | ast.FunctionDef) -> str:
-    return node.name
 
 
 def _has_forward(node: ast.ClassDef) -> bool:

@@ -22,8 +22,13 @@ _EXCHANGED = (0, 2, 1, 3)
 class Layout(Protocol):
     """An order of axes; `words` say what a function is given, `rank` how many axes its first array has."""
 
-    words: str
-    rank: int
+    @property
+    def words(self) -> str:
+        """What a function is given."""
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of its first array."""
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return the result of the interface."""
@@ -201,4 +206,4 @@ class FlatTokens:
         shape = shape_of(targets)
         flat = {"logits": reshaped(logits, (size_of(shape), shape_of(logits)[-1]))}
         result = inner({**arguments, **flat, "targets": reshaped(targets, (size_of(shape),))})
-        return reshaped(result, shape) if shape_of(result) == (size_of(shape),) != () else result
+        return reshaped(result, shape) if shape_of(result) == (size_of(shape),) else result

@@ -14,6 +14,32 @@ _FARTHEST = 20_000
 
 
 @dataclass(frozen=True)
+class SampleBySample:
+    """A layout in which each sample has a call of its own where each has positions of its own."""
+
+    layout: Layout
+
+    @property
+    def words(self) -> str:
+        """What is said of it."""
+        return self.layout.words
+
+    @property
+    def rank(self) -> int:
+        """The number of axes that the function is given."""
+        return self.layout.rank
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return what the function returns, for all samples."""
+        positions, x = arguments["positions"], arguments["x"]
+        if len(shape_of(positions)) == 1:
+            return self.layout.call(inner, arguments)
+        samples = range(shape_of(x)[0])
+        each = [{**arguments, "x": x[b : b + 1], "positions": positions[b]} for b in samples]
+        return stacked([self.layout.call(inner, one)[0] for one in each])
+
+
+@dataclass(frozen=True)
 class ByPlace:
     """A layout in which each row of x is moved to the place of its position, and back afterwards."""
 

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from veriformer.adapters import numpy as reference
 from veriformer.spec.operations import OPERATIONS, Parameter
 
 Arguments = Mapping[str, Any]
@@ -88,6 +87,9 @@ def probe_of(operation: str, sizes: Mapping[str, int] | None = None, **given: An
 
 def probe_with(operation: str, arguments: Arguments) -> Probe:
     """Return a probe with these arguments."""
+    # The reference is imported where a function has to be told from others, and only there.
+    from veriformer.adapters import numpy as reference
+
     positional = [arguments[name] for name in OPERATIONS[operation].positional]
     named = {name: value for name, value in arguments.items() if name not in OPERATIONS[operation].positional}
     with np.errstate(all="ignore"):

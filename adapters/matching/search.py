@@ -15,7 +15,7 @@ from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, of_heads, of_vectors
 from veriformer.adapters.matching.names import Taking, words_of
 from veriformer.adapters.matching.namespaces import shape_of, transposed
-from veriformer.adapters.matching.places import ByPlace
+from veriformer.adapters.matching.places import ByPlace, SampleBySample
 from veriformer.adapters.matching.probes import EQUAL_LENGTHS, EQUAL_WIDTHS, GROUPED, SIZES, Probe, is_near, probe_of
 from veriformer.adapters.matching.sources import Taken, taken, with_matrices_turned
 from veriformer.adapters.matching.trying import Trials
@@ -113,7 +113,7 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
     if operation in special.FORMS:
         yield from special.FORMS[operation](form, found, framework)
         return
-    forms = [form, *_with_whole_masks(form, found)]
+    forms = [form, *_with_whole_masks(form, found), *special.exchanged(form, found)]
     if any(role.startswith("weights.") for role in found.roles.values()):
         forms.append(replace(form, sources=with_matrices_turned(found).sources, words=("matrices (out, in)",)))
     for one in forms:
@@ -153,8 +153,9 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
         return of_heads(_ATTENTION[operation]) if operation != "attention_weights" else [AsItIs("(B, H, L, D)", 4)]
     if operation == "rotary_embedding":
         layouts = [one for one in of_heads(("x",)) if "H·D" not in one.words]
-        by_place = "positions" in found.missing and not special.takes_tables(found)
-        return [ByPlace(one, framework) for one in layouts] if by_place else layouts
+        if special.takes_tables(found):
+            return [SampleBySample(one) for one in layouts]
+        return [ByPlace(one, framework) for one in layouts] if "positions" in found.missing else layouts
     if operation == "cross_entropy":
         return [AsItIs("(B, L, N)", 3), FlatTokens()]
     if operation in (*_NORMS, *_NETWORKS, "softmax"):

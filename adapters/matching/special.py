@@ -120,6 +120,15 @@ _KINDS_OF_MASK = (
 )
 
 
+def exchanged(form: Form, found: Taken) -> Iterator[Form]:
+    """Yield the form of a gated network in which the other matrix of the two is the gate."""
+    roles = {role: name for name, role in found.roles.items()}
+    gate, up = roles.get("weights.w_gate"), roles.get("weights.w_up")
+    if gate is not None and up is not None:
+        sources = {**form.sources, gate: form.sources[up], up: form.sources[gate]}
+        yield replace(form, sources=sources, words=(*form.words, f"`{up}` is the gate"))
+
+
 def takes_tables(found: Taken) -> bool:
     """Return whether a function is given tables of cosines and sines."""
     return not {*_COS, *_SIN}.isdisjoint(_folded(found.sources))

@@ -134,6 +134,6 @@ def _agreement(one: np.ndarray, other: np.ndarray) -> float:
     return max(float(np.mean(np.isclose(one, other, rtol=1e-3, atol=1e-4))), 0.1)
 
 
-def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _differ(one: np.ndarray, other: np.ndarray) -> Any:
     with np.errstate(all="ignore"):
         return ~(np.abs(one - other) <= 1e-6 * max(float(np.nanmax(np.abs(other), initial=0.0)), 1.0))

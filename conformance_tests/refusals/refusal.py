@@ -10,6 +10,7 @@ from veriformer.conformance_tests.refusals.predicates import Both, Compared, Giv
 _OF_SIZES = {
     Compared("L", ">", "S"): "more_queries_than_keys",
     Compared("L", "≠", "S"): "unequal_lengths",
+    Compared("L", "<", "S"): "unequal_lengths",
     Compared("Dv", "≠", "D"): "value_width",
     Sized("E", "odd"): "odd_width",
     Sized("D", "odd"): "odd_width",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veriformer.adapters.asked import Asked, asked_operations, read_asked
+from veriformer.adapters.asked import asked_of
 from veriformer.adapters.capture.isolated import MODEL_LIMITS
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_within
@@ -98,9 +98,7 @@ def check(
         workers=workers,
         executor=executor,
         resume=resume,
-        asked=Asked(
-            read_asked(framework, ()).framework, asked_operations({} if operation is None else {"": operation})
-        ),
+        asked=asked_of(operation, framework),
     )
     limits = MODEL_LIMITS.changed(time_limit, memory_limit, import_limit) if isolate else None
 

@@ -25,6 +25,10 @@ class Block(nn.Module):
     def __init__(self, width, heads: int = 2):
         super().__init__()
 
+class Odd(nn.Module):
+    def __init__(self, spokes, heads: int = 2):
+        super().__init__()
+
 class GPT(nn.Module):
     def __init__(self, width=6):
         super().__init__()
@@ -113,18 +117,25 @@ def test_a_file_with_a_function_that_builds(tmp_path):
 
 def test_a_class_that_needs_arguments(file):
     with pytest.raises(CaptureError) as caught:
-        load_model(f"{file}:Block")
-    assert "needs arguments: Block(width, heads: int = 2)" in str(caught.value)
-    assert "`def build(): return Block(...)`" in str(caught.value) and f"{file}:build" in str(caught.value)
+        load_model(f"{file}:Odd")
+    assert "needs arguments: Odd(spokes, heads: int = 2)" in str(caught.value)
+    assert "`def build(): return Odd(...)`" in str(caught.value) and f"{file}:build" in str(caught.value)
+
+
+def test_a_class_whose_sizes_are_guessed(file):
+    model = load_model(f"{file}:Block")
+    assert model.notes == (
+        "Block was built with width = 24, since no sizes were handed over; a function build() in its file has others",
+    )
 
 
 def test_a_function_that_needs_arguments(file):
-    with pytest.raises(CaptureError, match=r"with_arguments\(width, depth\).*return with_arguments, parameters"):
+    with pytest.raises(NotAModel, match=r"with_arguments\(width, depth\).*return with_arguments, parameters"):
         load_model(f"{file}:with_arguments")
 
 
 def test_a_class_that_raises(file):
-    with pytest.raises(CaptureError, match=r"Broken raised RuntimeError: no weights here \(line 23 of mine.py\)"):
+    with pytest.raises(CaptureError, match=r"Broken raised RuntimeError: no weights here \(line 27 of mine.py\)"):
         load_model(f"{file}:Broken")
 
 

@@ -1,0 +1,5 @@
+"""`python -m veriformer`: the command line."""
+
+from veriformer.cli import main
+
+main()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("spec", "reference", "conformance_tests", "adapters", "cli", "pictures", "lessons")
+ROOMS = ("package", "spec", "reference", "conformance_tests", "adapters", "cli", "pictures", "lessons")
 # Programs that mistakes are planted in are data: nothing imports them.
 DATA = {ROOT / "conformance_tests" / "mistakes" / "sources"}
 

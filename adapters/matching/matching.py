@@ -149,7 +149,7 @@ def _best(
         if best is not None and not named:
             break
         for arrays in _frameworks(function, declared):
-            found, why = form_of(function, operation, takings, arrays, named=named, name=name)
+            found, why = form_of(function, operation, takings, arrays, named=named, said=asked is not None, name=name)
             reason = reason or (f"as {operation}, {why}" if named and why else "")
             if found is None:
                 continue

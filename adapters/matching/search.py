@@ -48,11 +48,13 @@ def form_of(
     framework: ArrayFramework,
     *,
     named: bool,
+    said: bool = False,
     name: str = "",
 ) -> tuple[Found | None, str]:
     """Return the form in which a function is an operation, None with the reason where there is none.
 
-    A function that is not `named` so must give the reference's results.
+    A function that is not `named` so must give the reference's results. One that is `said` to be the operation may give
+    any of the right shape.
     """
     found = taken(operation, takings, by_order=named)
     trials = Trials(function, framework)
@@ -70,7 +72,7 @@ def form_of(
                 if best is None or likeness > best.likeness + 1e-9:
                     best = Found(one, False, likeness)
                     its_probe, its_sizes = its, sizes
-    if best is not None and best.likeness >= _LEAST_LIKENESS:
+    if best is not None and (said or best.likeness >= _LEAST_LIKENESS):
         return _with_features(trials, best, found, its_probe, its_sizes), ""
     if best is not None:
         return None, f"it answers, and its results depend on its arguments otherwise than those of {operation}"

@@ -132,7 +132,7 @@ def _or_neither(as_implementation: Callable[[], Report], no_model: NotAModel) ->
     try:
         return as_implementation()
     except NoOperations as none:
-        raise LoadError(f"{no_model}; as an operation: {none}") from None
+        raise LoadError(f"{no_model}; it declares no operation either ({none})") from None
 
 
 def _with_laws(target: object, as_implementation: Callable[[], Report], about_laws: Sequence[str]) -> Report:

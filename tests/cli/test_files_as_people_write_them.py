@@ -1,0 +1,61 @@
+"""A file is checked as it is: every public function is judged, or named with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+FILE = """
+import torch
+from torch import nn
+
+def softmax(x):
+    return torch.softmax(x, dim=-1)
+
+def attention(q, k, v, mask=None):
+    scores = q @ k.transpose(-2, -1)
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    return softmax(scores) @ v
+
+def split(x, heads):
+    return x.reshape(*x.shape[:-1], heads, -1)
+
+class RMSNorm(nn.Module):
+    def __init__(self, dim, eps=1e-6):
+        super().__init__()
+        self.eps, self.weight = eps, nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+"""
+
+
+def said(out):
+    return " ".join(out.split())
+
+
+def test_no_function_is_passed_over_in_silence(tmp_path, run):
+    (tmp_path / "mine.py").write_text(FILE)
+    status, out, _ = run("check", str(tmp_path / "mine.py"), "--tier", "quick")
+    assert status == 1
+    assert "attention is judged as scaled_dot_product_attention" in said(out)
+    assert "scale_missing" in said(out) and "not judged: split" in said(out)
+    assert "RMSNorm was built with dim = 24" in said(out)
+
+
+def test_what_a_function_is_can_be_said(tmp_path, run):
+    (tmp_path / "mine.py").write_text(FILE.replace("def attention", "def mixing"))
+    status, out, _ = run(
+        "check", str(tmp_path / "mine.py"), "--tier", "quick", "--as", "mixing=scaled_dot_product_attention"
+    )
+    assert status == 1
+    assert "mixing is judged as scaled_dot_product_attention" in said(out)
+    assert run("check", "numpy", "--as", "attnetion")[0] == 2
+
+
+def test_one_function_of_a_file(tmp_path, run):
+    (tmp_path / "mine.py").write_text(FILE)
+    status, out, _ = run("check", f"{tmp_path / 'mine.py'}:attention", "--tier", "quick")
+    assert status == 1 and "scale_missing" in said(out)

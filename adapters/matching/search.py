@@ -60,8 +60,9 @@ def form_of(
     trials = Trials(function, framework)
     best: Found | None = None
     for form, sizes in _candidates(operation, found, framework):
-        if best is not None and _rank(form) < _rank(best.form):
-            break
+        if best is not None and form.layout.rank < best.form.layout.rank:
+            # What answers for more axes at once is not given fewer.
+            continue
         probe = _probe(operation, sizes, form)
         for answered, result in trials.forms(form, probe):
             one, its = _causal_or_not(answered, probe, result, words_of(name))
@@ -79,10 +80,6 @@ def form_of(
     if best is None and _lacking(operation, found):
         return None, f"nothing is {' and '.join(_lacking(operation, found))}"
     return None, trials.failure or "it returns no array"
-
-
-def _rank(form: Form) -> int:
-    return form.layout.rank
 
 
 def _probe(operation: str, sizes: dict[str, int], form: Form) -> Probe:

@@ -121,10 +121,13 @@ _KINDS_OF_MASK = (
 
 
 def exchanged(form: Form, found: Taken) -> Iterator[Form]:
-    """Yield the form of a gated network in which the other matrix of the two is the gate."""
+    """Yield the form of a gated network in which the other matrix of the two is the gate.
+
+    Where a name says which one is, the other is a mistake.
+    """
     roles = {role: name for name, role in found.roles.items()}
     gate, up = roles.get("weights.w_gate"), roles.get("weights.w_up")
-    if gate is not None and up is not None:
+    if gate is not None and up is not None and not any("gate" in one or "up" in one for one in (gate, up)):
         sources = {**form.sources, gate: form.sources[up], up: form.sources[gate]}
         yield replace(form, sources=sources, words=(*form.words, f"`{up}` is the gate"))
 

@@ -174,3 +174,13 @@ def test_jax_functions_that_are_compiled(loaded):
         "    return jnp.einsum('bhls,bshd->blhd', weights, v)\n"
     )
     assert found.framework.name == "jax" and "(B, L, H, D)" in found.notices[0]
+
+
+def test_a_gated_network_whose_activation_is_its_own(loaded):
+    text = "def geglu(x, w, v, w2):\n    return (torch.nn.functional.gelu(x @ w) * (x @ v)) @ w2\n"
+    found = loaded(TORCH + text)
+    assert found.fixed_values["gated_feed_forward.activation"] == "gelu"
+    exchanged = "def swiglu(x, a, b, c):\n    return ((x @ a) * torch.nn.functional.silu(x @ b)) @ c\n"
+    assert "`b` is the gate" in loaded(TORCH + exchanged).notices[0]
+    wrong = exchanged.replace("a, b, c", "w_gate, w_up, w_down").replace("@ a", "@ w_gate").replace("@ b", "@ w_up")
+    assert "is the gate" not in loaded(TORCH + wrong.replace("@ c", "@ w_down")).notices[0]

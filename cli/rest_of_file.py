@@ -11,6 +11,8 @@ from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
 _MOST_ALONE = 6
+# How the reasons begin that speak of no operation.
+_UNLIKE = ("nearest are", "no operation", "its name says")
 # The status of a report on a model of which too little was recognised.
 _NOT_JUDGED = 2
 ReportOf = Callable[[str], Report]
@@ -66,11 +68,10 @@ def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict
 
 
 def _notices(reasons: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each reason, with all functions that are left out for it, and what to do."""
-    names: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        names.setdefault(reason, []).append(name)
-    if not names:
-        return []
-    hint = "--as FUNCTION=OPERATION says which operation a function is"
-    return [*(f"not judged: {', '.join(its)} ({reason})" for reason, its in names.items()), hint]
+    """Return the sentences that name what is left out: what nothing suggests in one of them, with what to do."""
+    unlike = [name for name, reason in reasons.items() if reason.startswith(_UNLIKE)]
+    near = [f"not judged: {name} ({reason})" for name, reason in reasons.items() if name not in unlike]
+    if not unlike:
+        return near
+    hint = "no operation fits; --as FUNCTION=OPERATION names one"
+    return [*near, f"not judged: {', '.join(unlike)} ({hint})"]

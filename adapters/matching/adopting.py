@@ -52,13 +52,18 @@ def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Of
     """
     own = _own(found, name)
     declared = asked.framework or declarations.declared_framework(found, name, home)
-    functions = _to_match(found, own, declared, asked)
+    functions = {} if _is_ours(found) else _to_match(found, own, declared, asked)
     if not isinstance(declared, str | None) or not functions:
         return _or_none(Offer(own, asked.framework), found, name)
     operations = {one: one for one in own} | _mapping_in(found, functions) | dict(asked.operations)
     said = {one: operation for one in functions if (operation := operations.get(one, asked.operation_of(one)))}
     found_out = matched(functions, declared, said, [one for one in own if one not in functions])
     return _or_none(_together(own, found_out, asked), found, name)
+
+
+def _is_ours(found: object) -> bool:
+    """Return whether a module is of the package itself: its functions have the interface's names and forms."""
+    return isinstance(found, ModuleType) and found.__name__.startswith("veriformer.")
 
 
 def _own(found: object, name: str) -> dict[str, Callable[..., Any]]:

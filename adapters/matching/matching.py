@@ -33,6 +33,7 @@ _DOING = frozenset(
     """.split()  # noqa: SIM905
 )
 _MOST_OPERATIONS = 4
+NO_OPERATION = "no operation takes what it takes"
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def _best(
     if takings is None:
         return None, "its signature cannot be read"
     if not takings or _DOING.intersection(words_of(name)[:1]):
-        return None, "it takes nothing" if not takings else "its name says that it does something"
+        return None, NO_OPERATION if not takings else "its name says that it does something"
     best: _Candidate | None = None
     reason = ""
     for operation, named in _operations(name, takings, asked):
@@ -202,7 +203,7 @@ def _frameworks(function: Callable[..., Any], declared: str | None) -> Iterator[
 def _nearest_words(name: str, takings: Sequence[Taking]) -> str:
     near = nearest(name, takings)
     if not near:
-        return "no operation takes what it takes"
+        return NO_OPERATION
     words = [f"{one} (without {', '.join(missing)})" if missing else one for one, missing in near]
     return f"nearest are {', '.join(words)}"
 

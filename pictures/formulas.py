@@ -1,6 +1,6 @@
 """Formulas in LaTeX, as MathML for a browser and as one line of Unicode for a terminal.
 
-mathml(latex)    needs neither fonts nor scripts; only elements and attributes of mathematics pass
+mathml(latex)    needs no script, and one font for all; only elements and attributes of mathematics pass
 one_line(latex)  such as "p_i = e^(x_i)/(Σ_(j=1…n) e^(x_j))"
 code(formula)    of a formula that is Unicode already, as those of operations and laws are
 """

@@ -6,7 +6,7 @@ from veriformer.conformance_tests.mistakes import caught_by
 from veriformer.spec.laws import LAWS, LawStatement
 from veriformer.spec.operations import OPERATIONS, Operation
 
-from pages.markdown import code, counted, notice, page
+from pages.markdown import code, counted, formula, notice, page
 from pages.references import convention_link, derivation_link, law_link, mistake_link, operation_link, step_links
 
 PATH = "laws.md"
@@ -34,7 +34,7 @@ def laws_of(operation: Operation) -> list[LawStatement]:
 
 def law_entry(law: LawStatement) -> str:
     """Return everything about a law, as a section of its operation's page."""
-    facts = [f"- Formula: {code(law.formula)}", f"- Tier: {_TIERS[law.obligation]}"]
+    facts = [f"- Formula: {formula(law.formula)}", f"- Tier: {_TIERS[law.obligation]}"]
     if law.features:
         facts.append(f"- Needs the keyword{'s' * (len(law.features) > 1)}: {', '.join(map(code, law.features))}")
     if law.claim.conventions:

@@ -21,6 +21,11 @@ def code(text: str) -> str:
     return f"`{text}`"
 
 
+def formula(text: str) -> str:
+    """Return a formula in Unicode as mathematics, which the site sets; ValueError as for code."""
+    return f"{{formula}}{code(text)}"
+
+
 def prose(text: str) -> str:
     r"""Return text with what Markdown would read as its own escaped, such as `W_k` or `(n*k)`."""
     return re.sub(r"([*_<>\[\]$])", r"\\\1", text)

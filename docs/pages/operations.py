@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from veriformer.conformance_tests.mistakes import remarks
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
 from pages.laws import law_entry, laws_of
-from pages.markdown import code, counted, link, notice, page, table
+from pages.markdown import code, counted, formula, link, notice, page, table
 from pages.mistakes import mistakes_table
 from pages.pictures import drawn
 from pages.references import convention_link, operation_link, operation_page, topic_page
@@ -14,8 +16,9 @@ from pages.topic import Topic, topic_of, topics
 from pages.visits import visits
 
 PATH = "operations.md"
+_WIDTH = 76
 
-_REQUIREMENTS = {"positional": "by position", "keyword": "by name", "feature": "optional keyword: a feature"}
+_REQUIREMENTS = {"positional": "by position", "keyword": "by name", "feature": "optional, by name"}
 _INTRODUCTION = """\
 The operations whose laws this version checks. Row vectors, y = x W; batch first, heads second. B batch, H query heads,
 G key/value heads, L query length, S key length, D width of a query or key head, Dv width of a value head, E model
@@ -53,7 +56,8 @@ def _operation_page(operation: Operation) -> str:
         notice("spec/operations"),
         f"# {code(operation.name)}",
         f"{operation.summary} {place}",
-        f"```text\n{operation.signature}\n```",
+        formula(operation.formula),
+        f"```text\n{_signature(operation)}\n```",
         table(("parameter", "shape", "kind", "given", "meaning"), map(_row, operation.parameters)),
         "\n".join(_facts(operation)),
         f"## Mistakes\n\n{_CAUGHT}",
@@ -66,11 +70,16 @@ def _operation_page(operation: Operation) -> str:
     )
 
 
+def _signature(operation: Operation) -> str:
+    """Return the signature in lines that a page shows without cutting them."""
+    name, bracket, rest = operation.signature.partition("(")
+    return "\n".join(wrap(rest, _WIDTH, initial_indent=f"{name}{bracket}", subsequent_indent="    "))
+
+
 def _facts(operation: Operation) -> list[str]:
     conventions = ", ".join(convention_link(name, "../") for name in operation.conventions)
     return [
         f"- Result: {code(operation.result)}",
-        f"- Formula: {code(operation.formula)}",
         f"- Source: {operation.source}",
         f"- Conventions: {conventions or 'none'}",
     ]

@@ -12,6 +12,8 @@ from urllib.parse import unquote
 
 from veriformer.conformance_tests.reports.schemas import COMMANDS, file_name, schema_text
 
+from pages.search import write_search
+
 CONFIGURATION = Path(__file__).resolve().parents[1] / "site"
 # Where the schemas of reports stand in the site: an address that stays.
 SCHEMAS = "schemas"
@@ -51,6 +53,7 @@ def build_site(sources: Path, folder: Path, work: Path) -> bool:
     for page in folder.rglob("*.html"):
         _improve(page)
     _write_schemas(folder / SCHEMAS)
+    write_search(folder)
     return warned
 
 

@@ -89,7 +89,8 @@ def write_sources(pages: Mapping[str, str], folder: Path) -> list[str]:
 
 def _by_hand() -> dict[str, str]:
     """Return the pages that are written by hand, by their place in the site."""
-    inside = {path.relative_to(DOCS).as_posix(): path for path in DOCS.rglob("*.md") if "site" not in path.parts}
+    found = {path.relative_to(DOCS): path for path in DOCS.rglob("*.md")}
+    inside = {place.as_posix(): path for place, path in found.items() if "site" not in place.parts}
     outside = {place: ROOT / home for home, place in _OUTSIDE.items()}
     return {place: path.read_text(encoding="utf-8") for place, path in {**inside, **outside}.items()}
 

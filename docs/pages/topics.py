@@ -11,7 +11,7 @@ from veriformer.spec.laws import LawStatement
 
 from pages.figures import of_topic
 from pages.laws import laws_of
-from pages.markdown import code, counted, notice, page, prose, table
+from pages.markdown import code, counted, formula, notice, page, prose, table
 from pages.pictures import drawn
 from pages.references import convention_link, derivation_link, law_link, mistake_link, operation_link, topic_page
 from pages.topic import Topic, topics
@@ -43,7 +43,7 @@ def _section(title: str, content: str) -> str:
 
 def _operations(topic: Topic) -> str:
     rows = (
-        (operation_link(one.name, "../"), one.summary, code(one.formula), str(len(laws_of(one))))
+        (operation_link(one.name, "../"), one.summary, formula(one.formula), str(len(laws_of(one))))
         for one in topic.operations
     )
     return table(("operation", "what it does", "formula", "laws"), rows)

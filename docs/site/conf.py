@@ -28,11 +28,10 @@ myst_dmath_allow_digits = False
 html_theme = "furo"
 html_theme_options = {"top_of_page_buttons": []}
 html_static_path = ["static"]
+templates_path = ["templates"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_use_index = False
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
-# A page that is opened from a file may not read other files, so that no search could show them.
-html_show_search_summary = False

@@ -47,8 +47,7 @@ class Trigonometry:
 
     name: str = "trigonometry"
     rests_on: str = (
-        "Euler's formula cos θ = (e^(iθ) + e^(−iθ))/2 with the imaginary unit i, e^(a+b) = e^a e^b, and the rules for "
-        "finite sums"
+        "Euler's formula cos θ = (e^(√(−1) θ) + e^(−√(−1) θ))/2, e^(a+b) = e^a e^b, and the rules for finite sums"
     )
 
     def proves(self, left: Expr, right: Expr, normaliser: Normaliser) -> bool:

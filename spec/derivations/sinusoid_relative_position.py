@@ -74,7 +74,10 @@ def block_product(left: Expr, right: Expr) -> ImmutableMatrix:
 
 
 def encoding_product_odd(one: Expr, other: Expr) -> Expr:
-    """⟨p_one, p_other⟩ for d = 3: one full pair of frequency 1, and a sine of frequency 1/10 without its cosine."""
+    """⟨p_one, p_other⟩ for d = 3: a full pair of frequency 1, and a sine of frequency 1/10 without its cosine.
+
+    The sinusoids have 10000^(−2/3) there, which is so slow that the two inner products differ by 0.00003 only.
+    """
     slow = Rational(1, 10)
     return sin(one) * sin(other) + cos(one) * cos(other) + sin(one * slow) * sin(other * slow)
 
@@ -220,8 +223,10 @@ ODD_WIDTH = (
         "With an odd width the inner product depends on the positions",
         encoding_product_odd(i, j),
         encoding_product_odd(i + 1, j + 1),
-        "With d = 3 the last sine has no cosine, and sin(ωi) sin(ωj) is not a function of i − j: the positions (0, 5) "
-        "and (1, 6) are equally far apart, yet their inner products differ.",
+        "With d = 3 the last sine has no cosine, and sin(ω_1 i) sin(ω_1 j) is not a function of i − j. Any frequencies "
+        "show it; here the full pair has the frequency 1 and the last sine 1/10, not 10000^(−2/3) ≈ 1/464, so that the "
+        "difference is seen at small positions: (0, 5) and (1, 6) are equally far apart, yet their inner products "
+        "differ.",
         example=World(symbols={i: 0, j: 5}),
         values=("0.28366", "0.34003"),
         optional=True,
@@ -233,8 +238,9 @@ DERIVATION = Derivation(
     title="The inner product of sinusoidal positions depends on their distance only",
     opening=(
         "How do the sinusoidal encodings of two positions tell how far apart the positions are? Their inner product "
-        "is a function of the distance alone, and a shift of the position is a fixed rotation: this is what lets "
-        "attention learn to look a given number of tokens back."
+        "is a function of the distance alone, and a shift of a position is a fixed rotation, for which sinusoids were "
+        "chosen: that a model learns from it to attend by relative positions is a hypothesis of their authors and not "
+        "proved here."
     ),
     see_also=(
         "rotary",

@@ -73,8 +73,12 @@ def test_nothing_is_loaded_from_a_network(small: Path) -> None:
 def test_the_style_of_pictures_and_the_index_of_the_search_are_there(small: Path) -> None:
     assert ".vf-picture" in (small / "_static" / "pictures.css").read_text(encoding="utf-8")
     assert "pictures.css" in (small / "other.html").read_text(encoding="utf-8")
-    assert "searchindex.js" in (small / "search.html").read_text(encoding="utf-8")
-    assert (small / "searchindex.js").read_text(encoding="utf-8").startswith("Search.setIndex(")
+    assert "search_words.js" in (small / "search.html").read_text(encoding="utf-8")
+    words = (small / "_static" / "search_words.js").read_text(encoding="utf-8")
+    assert words.startswith("const SEARCHED = [[")
+    # Formulas are found in Unicode, sections under their own address.
+    assert '["index.html","First","","See below and x_i."]' in words
+    assert '["index.html#second","First","Second","Other"]' in words
 
 
 @pytest.mark.parametrize("link", ["[nowhere](none.md)", "[nowhere](#none)", "[nowhere](other.md#none)"])

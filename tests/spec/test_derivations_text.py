@@ -62,7 +62,7 @@ def test_steps_that_are_asked_for_come_first() -> None:
 def test_a_step_is_printed_on_one_line_with_what_its_names_stand_for() -> None:
     step = next(step for step in load_derivation("softmax").steps if step.name == "The Jacobian is symmetric")
     assert step_lines(7, step) == [
-        "    (7)   (δ_ik − p_k) p_i = (δ_ik − p_i) p_k",
+        "    (7)   p_i (δ_ik − p_k) = p_k (δ_ik − p_i)",
         "          where p_i = e^(x_i)/(Σ_(l=1…n) e^(x_l))",
     ]
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import is_dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from veriformer.conformance_tests.core.text import printable
-from veriformer.conformance_tests.reports.html.blocks import Page, anchor
+from veriformer.conformance_tests.reports.html.blocks import Mathematics, Page, anchor
 from veriformer.pictures.formulas import mathml
-from veriformer.pictures.html import STYLE, fragment
+from veriformer.pictures.html import STYLE, fragment, mathematics_style
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -23,13 +24,27 @@ _LONGEST_LINE = 1_000_000
 def rendered(page: Page) -> str:
     """Return the whole document."""
     script = _file("page.js")
+    # The font of the formulas is half of a small page: only a page that shows some carries it.
+    mathematics = mathematics_style() if _has_formulas(page) else ""
     return (
         _environment()
         .get_template("page.html.jinja")
         .render(
-            page=page, style=f"{STYLE}\n{_file('page.css')}", script=script, script_hash=_hash(script), places=_Places()
+            page=page,
+            style=f"{STYLE}\n{_file('page.css')}\n{mathematics}",
+            script=script,
+            script_hash=_hash(script),
+            fonts="data:" if mathematics else "'none'",
+            places=_Places(),
         )
     )
+
+
+def _has_formulas(part: Any) -> bool:
+    """Return whether a formula is on a page, or in a part of it."""
+    if isinstance(part, tuple | list):
+        return any(map(_has_formulas, part))
+    return isinstance(part, Mathematics) or (is_dataclass(part) and any(map(_has_formulas, vars(part).values())))
 
 
 class _Places:

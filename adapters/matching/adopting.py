@@ -109,13 +109,13 @@ def _takes_something(function: Any) -> bool:
 
 
 def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> bool:
-    """Return whether a function of an operation's name needs no call in order to be called rightly.
+    """Return whether a function of an operation's name is called as it is written, by the interface.
 
-    A backward pass is called as it is written.
+    So is a backward pass. Where the framework is not declared, a call has to find it.
     """
     if not OPERATIONS[name].also_called:
         return True
-    return fits_as_written(function, name) and (declared is not None or frameworks_used(function) in ((), ("numpy",)))
+    return declared is not None or frameworks_used(function) in ((), ("numpy",))
 
 
 def _mapping_in(found: object, functions: Functions) -> dict[str, str]:

@@ -56,11 +56,19 @@ class ByItself:
 
     def _formulas(self, changes: Changes) -> Iterator[FormulaAsSubject]:
         subject, decisions = self.profile.subject, self.base.family.all_decisions
-        own = {decisions[name].convention: value for name, value in changes if is_convention(self.base, (name, value))}
+        followed = {
+            decisions[name].convention: value for name, value in changes if is_convention(self.base, (name, value))
+        }
+        # A convention that is declared otherwise is not the program's own.
+        own = {name: value for name, value in followed.items() if name is not None and not self._is_declared(name)}
         for values in islice(self._standing(), _MOST_STANDING):
             conventions = {**subject.conventions, **values, **own}
             point = self.base.changed(*self.base.changes_to(conventions), *changes)
             yield FormulaAsSubject(subject.implementation, subject.operation, conventions, point=point)
+
+    def _is_declared(self, convention: str) -> bool:
+        subject = self.profile.subject
+        return subject.implementation.declared_convention(convention, subject.operation.name) is not None
 
     def _standing(self) -> Iterator[Mapping[str, str]]:
         yield {}

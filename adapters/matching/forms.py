@@ -83,11 +83,6 @@ class Adopted:
         )
 
     @property
-    def function(self) -> Callable[..., Any]:
-        """The function as it was written."""
-        return self._function
-
-    @property
     def form(self) -> Form:
         """How it is called."""
         return self._form

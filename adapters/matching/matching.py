@@ -48,23 +48,23 @@ class Match:
     @property
     def sentence(self) -> str:
         """What is said of it."""
-        how = f": {self.description}" if self.description else ""
-        return f"{self.name} is judged as {self.operation}{how}"
+        guess = "" if self.exact else "its results fit no known form, and this one is the likeliest"
+        how = "; ".join(part for part in (self.description, guess) if part)
+        return f"{self.name} is judged as {self.operation}{': ' if how else ''}{how}"
 
 
 @dataclass(frozen=True)
 class Matched:
     """The operations that functions were taken for, and the other functions.
 
-    `others` are no operations, each with the reason. `alone` are operations that have to be judged by themselves, each
-    with the operation.
+    `others` are no operations, each with the reason. `alone` are operations that have to be judged by themselves.
     """
 
     operations: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     framework: str = "numpy"
     matches: tuple[Match, ...] = ()
     others: Mapping[str, str] = field(default_factory=dict)
-    alone: Mapping[str, str] = field(default_factory=dict)
+    alone: tuple[str, ...] = ()
     limitations: tuple[str, ...] = ()
     fixed_values: Mapping[str, Any] = field(default_factory=dict)
 
@@ -105,31 +105,28 @@ def matched(
     """
     candidates: dict[str, _Candidate] = {}
     others: dict[str, str] = {}
-    alone: dict[str, str] = {}
+    alone: list[str] = []
     for name, function in functions.items():
         best, reason = _best(name, function, declared, asked.get(name))
         if best is None:
             others[name] = reason
         elif best.operation in taken or best.operation in candidates:
-            alone[name] = best.operation
+            alone.append(name)
         else:
             candidates[best.operation] = best
     return replace(_of_one_framework(candidates, alone, declared), others=others)
 
 
-def _of_one_framework(candidates: Mapping[str, _Candidate], alone: dict[str, str], declared: str | None) -> Matched:
+def _of_one_framework(candidates: Mapping[str, _Candidate], alone: Sequence[str], declared: str | None) -> Matched:
     """Return the candidates of the framework that most of them take; the others are judged by themselves."""
     names = [one.framework for one in candidates.values()]
     chosen = declared or (max(dict.fromkeys(names), key=names.count) if names else "numpy")
     ours = [one for one in candidates.values() if one.framework == chosen]
-    for one in candidates.values():
-        if one.framework != chosen:
-            alone[one.name] = one.operation
     return Matched(
         operations={one.operation: Adopted(one.function, one.found.form) for one in ours},
         framework=chosen,
         matches=tuple(Match(one.name, one.operation, one.found.form.description, one.found.exact) for one in ours),
-        alone=alone,
+        alone=(*alone, *(one.name for one in candidates.values() if one.framework != chosen)),
         limitations=tuple(dict.fromkeys(limit for one in ours for limit in one.found.form.limitations)),
         fixed_values={key: value for one in ours for key, value in one.found.form.fixed_values.items()},
     )

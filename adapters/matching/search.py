@@ -67,17 +67,17 @@ def form_of(
         for answered, result in trials.forms(form, probe):
             one, its = _causal_or_not(answered, probe, result, words_of(name))
             if its.is_answered_by(result):
-                return _with_features(trials, Found(one, True), found, its, sizes), ""
+                return _with_features(trials, Found(one, True), found, its), ""
             if named:
                 likeness = trials.likeness(one, its, result)
                 if best is None or likeness > best.likeness + 1e-9:
                     best = Found(one, False, likeness)
-                    its_probe, its_sizes = its, sizes
+                    its_probe = its
     if best is not None and (said or best.likeness >= _LEAST_LIKENESS):
-        return _with_features(trials, best, found, its_probe, its_sizes), ""
+        return _with_features(trials, best, found, its_probe), ""
     if best is not None:
         return None, f"it answers, and its results depend on its arguments otherwise than those of {operation}"
-    if best is None and _lacking(operation, found):
+    if _lacking(operation, found):
         return None, f"nothing is {' and '.join(_lacking(operation, found))}"
     return None, trials.failure or "it returns no array"
 
@@ -202,7 +202,7 @@ def _lengths_of(probe: Probe) -> dict[str, int]:
     return {"B": query[0], "H": query[1], "G": key[1], "L": query[2], "S": key[2], "D": query[3], "Dv": value[3]}
 
 
-def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe, sizes: dict[str, int]) -> Found:
+def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> Found:
     """Return the form with the mask that the function takes, and without keywords that fail."""
     form = best.form
     for feature in form.features:

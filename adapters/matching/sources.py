@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from veriformer.adapters.matching.forms import LEFT_OUT, Source
@@ -144,7 +143,3 @@ def with_matrices_turned(found: Taken) -> Taken:
         for name, source in found.sources.items()
     }
     return Taken(sources, found.by_position, found.roles, found.missing)
-
-
-Members = SimpleNamespace
-Function = Callable[..., Any]

@@ -35,11 +35,13 @@ def compute(arguments: Arguments, point: Point) -> Array:
     return np.asarray(attended[:, 0])
 
 
+# With one head, the root of the number of heads is 1: no scale at all, which has a name.
+_OF_HEADS = ("grouping", "scale=number_of_heads")
 _OF_A_FLAG = ("causal_beside_mask", "causal_when", "causal_alignment", "causal_diagonal", "causal_use")
 SINGLE_HEAD = Family(
     "single_head_attention",
     (PROJECTIONS, SCALE_WIDTH),
     compute,
-    {"attention": MULTI_HEAD.parts["attention"].without("grouping", "operands=values_are_keys", *_OF_A_FLAG)},
+    {"attention": MULTI_HEAD.parts["attention"].without(*_OF_HEADS, "operands=values_are_keys", *_OF_A_FLAG)},
     needs_dtype=True,
 )

@@ -12,8 +12,6 @@ import re
 import tomllib
 from pathlib import Path
 
-from setuptools import find_packages, setup
-
 ROOT = Path(__file__).resolve().parent
 ROOMS = ("spec", "reference", "conformance_tests", "adapters", "cli", "pictures", "lessons")
 
@@ -38,6 +36,9 @@ def long_description(readme: str, source: str, version: str) -> str:
 
 def main() -> None:
     """Hand setuptools what pyproject.toml does not say."""
+    # Imported here: it replaces distutils, and fails in a process that has that of Python already, as tests may have.
+    from setuptools import find_packages, setup
+
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     site = ("documentation",) if (ROOT / "documentation" / "index.html").is_file() else ()
     found = [name for room in ROOMS for name in find_packages(include=(room, f"{room}.*"))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from veriformer.adapters.arrays import FRAMEWORKS
@@ -17,19 +17,29 @@ class Asked:
     """What overrules a program's own declarations and what is found of it.
 
     `framework`: the arrays that its operations take, None to find it out.
-    `operations`: the operation that a function is, by the function's name; the name "" stands for the only function.
+    `pairs`: functions' names, each with the operation that the function is; the name "" stands for the only function.
     """
 
     framework: str | None = None
-    operations: Mapping[str, str] = field(default_factory=dict)
+    pairs: tuple[tuple[str, str], ...] = ()
 
-    def plain(self) -> dict[str, Any]:
-        """Return the same as JSON."""
-        return {"framework": self.framework, "operations": dict(self.operations)}
+    @property
+    def operations(self) -> dict[str, str]:
+        """The operation that a function is, by the function's name."""
+        return dict(self.pairs)
 
     def operation_of(self, name: str) -> str | None:
         """Return the operation that a function of this name is said to be; None where nothing is said."""
         return self.operations.get(name, self.operations.get(""))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the same as JSON."""
+        return {"framework": self.framework, "operations": self.operations}
+
+
+def asked_again(plain: Mapping[str, Any]) -> Asked:
+    """Return what is asked from its JSON."""
+    return Asked(plain["framework"], tuple(plain["operations"].items()))
 
 
 NOTHING_ASKED = Asked()
@@ -45,7 +55,7 @@ def read_asked(framework: str | None, operations: Iterable[str]) -> Asked:
             f"there is no framework {framework!r}; known are {listing(FRAMEWORKS)}{suggestion(framework, FRAMEWORKS)}"
         )
     pairs = (one.rpartition("=") for one in operations)
-    return Asked(framework, asked_operations({function: operation for function, _, operation in pairs}))
+    return Asked(framework, tuple((function, _known(operation)) for function, _, operation in pairs))
 
 
 def asked_of(operation: str | None, framework: str | None) -> Asked:
@@ -53,10 +63,8 @@ def asked_of(operation: str | None, framework: str | None) -> Asked:
     return read_asked(framework, () if operation is None else (operation,))
 
 
-def asked_operations(operations: Mapping[str, str]) -> dict[str, str]:
-    """Return which function is which operation; LoadError for an operation that does not exist."""
-    for operation in operations.values():
-        if operation not in OPERATIONS:
-            hint = suggestion(operation, OPERATIONS) or "; `veriformer list operations` has them all"
-            raise LoadError(f"there is no operation {operation!r}{hint}")
-    return dict(operations)
+def _known(operation: str) -> str:
+    if operation not in OPERATIONS:
+        hint = suggestion(operation, OPERATIONS) or "; `veriformer list operations` has them all"
+        raise LoadError(f"there is no operation {operation!r}{hint}")
+    return operation

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.asked import NOTHING_ASKED, Asked
+from veriformer.adapters.asked import NOTHING_ASKED, asked_again
 from veriformer.adapters.calling import Call, PreparedCall, prepare
 from veriformer.adapters.errors import OperationRaised, StateCorrupted
 from veriformer.adapters.implementation import Implementation
@@ -62,7 +62,7 @@ class Server:
         return frame
 
     def _loaded(self, target: str, memory: int, asked: dict[str, Any]) -> Frame:
-        self._target, self._asked = target, Asked(**asked)
+        self._target, self._asked = target, asked_again(asked)
         with interruptible():
             found = load(target, self._asked)
         self._copies[0] = self._watched(found)

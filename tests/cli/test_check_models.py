@@ -16,7 +16,7 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "my_gpt.py"
 MORE = """
 
 class Needy(nn.Module):
-    def __init__(self, config):
+    def __init__(self, tokenizer):
         super().__init__()
 
 
@@ -109,7 +109,7 @@ def test_a_file_without_operations_is_its_build(run: Run) -> None:
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ("right.py:Needy", "Needy(config); write `def build(): return Needy(...)`"),
+        ("right.py:Needy", "Needy(tokenizer); write `def build(): return Needy(...)`"),
         ("right.py:broken", "raised RuntimeError: no weights here"),
         ("right.py:number", "which is no model"),
         ("right.py:number", "it declares no operation either"),

@@ -54,7 +54,7 @@ def test_a_formula_that_nobody_reported_has_no_name(tmp_path: Path, formula: str
 
 def test_a_program_that_answers_nothing_is_not_said_to_make_a_mistake(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
-    path.write_text(ATTENTION.replace("UNHEARD_OF", "logits").replace('framework = "torch"', ""), encoding="utf-8")
+    path.write_text(ATTENTION.replace("UNHEARD_OF", "logits").replace('"torch"', '"numpy"'), encoding="utf-8")
     report = check(str(path), operations=("scaled_dot_product_attention",), tier="quick")
     statuses = {result.status for result in report.results if result.law.claim.key != "signature"}
     assert statuses == {"error", "not_declared"}

@@ -132,11 +132,11 @@ def test_two_functions_of_one_operation(loaded):
 
 def test_what_the_user_says_overrules_names(loaded):
     text = attention("compute")
-    assert loaded(text, Asked(operations={"compute": "scaled_dot_product_attention"})).taken_as == {
+    assert loaded(text, Asked(pairs=(("compute", "scaled_dot_product_attention"),))).taken_as == {
         "compute": "scaled_dot_product_attention"
     }
     with pytest.raises(LoadError, match="as layer_norm"):
-        loaded(attention("compute"), Asked(operations={"compute": "layer_norm"}))
+        loaded(attention("compute"), Asked(pairs=(("compute", "layer_norm"),)))
 
 
 def test_a_mapping_in_the_file(loaded):

@@ -44,7 +44,7 @@ def _print_implementations(console: Console, reports: Sequence[Report], options:
 
 def _section(report: Report, options: Options) -> Lines:
     lines = details(report, options)
-    return [blank(), *headline(report, options), blank(), *lines[:-1]] if lines else []
+    return [blank(), *headline(report, options), blank(), *lines] if lines else []
 
 
 def _summaries(reports: Sequence[Report]) -> Lines:

@@ -1,4 +1,4 @@
-"""Draw what `veriformer check docs/examples/my_attention.py` says first, as the picture of README.md.
+"""Draw what `veriformer check docs/examples/my_attention.py` says, as the picture of README.md.
 
 python docs/draw_failure.py            write docs/failure.svg
 python docs/draw_failure.py --check    exit status 1 where the picture shows something else
@@ -20,7 +20,6 @@ PICTURE = ROOT / "docs" / "failure.svg"
 EXAMPLE = "docs/examples/my_attention.py"
 _COMMAND = f"veriformer check {EXAMPLE}"
 # The picture ends before this line: what follows is in the page below it.
-_END = "first call"
 _WIDTH = 100
 # As a reader has them: no font is fetched.
 _FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -56,15 +55,13 @@ _THEME = TerminalTheme(
 )  # fmt: skip
 
 
-def first_lines() -> list[Text]:
-    """Return the report of the example, up to its first smallest case."""
+def report() -> list[Text]:
+    """Return the report of the example without its last line, which has the seconds that it took."""
     from veriformer.conformance_tests import check
     from veriformer.conformance_tests.reports.console import report_lines
     from veriformer.conformance_tests.reports.options import Options
 
-    lines = report_lines(check(EXAMPLE), Options(width=_WIDTH))
-    end = next(number for number, line in enumerate(lines) if line.plain.strip() == _END)
-    return lines[:end]
+    return report_lines(check(EXAMPLE), Options(width=_WIDTH))[:-1]
 
 
 def picture(lines: list[Text]) -> str:
@@ -83,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     checking = parser.parse_args(arguments).check
-    current = picture(first_lines())
+    current = picture(report())
     if not checking:
         PICTURE.write_text(current, encoding="utf-8")
         return 0

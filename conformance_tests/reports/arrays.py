@@ -26,6 +26,7 @@ _MOST_ENTRIES = 48
 _MOST_BLOCKS = 6
 _MOST_ROWS = 4
 _MOST_COLUMNS = 6
+_LONGEST_LINE = 48
 _GAP = "   "
 
 
@@ -93,6 +94,8 @@ def drawn(operation: Operation, name: str, value: Any, width: int) -> list[str]:
         return [f"{shape}   ({value.size:,} entries)"]
     names = axis_names(shape_of(operation, name), value.ndim)
     blocks = [_block(matrix, _position(index, value.shape, names)) for index, matrix in _matrices(value)]
+    if len(blocks) == 1 and (line := _on_one_line(blocks[0], width - len(shape) - len(_GAP))):
+        return [f"{shape}{_GAP}{line}"]
     return _beside(shape, _packed(blocks, width - len(shape) - len(_GAP)))
 
 
@@ -134,6 +137,12 @@ def _block(matrix: Array, title: str) -> list[str]:
     if title and len(rows) == 1:
         return [f"{title} {rows[0]}"]
     return [title, *rows] if title else rows
+
+
+def _on_one_line(rows: list[str], width: int) -> str:
+    """Return a small matrix as NumPy prints it, but on one line; empty where it is too long to be read so."""
+    line = f"[{' '.join(rows)}]" if len(rows) > 1 else ""
+    return line if len(line) <= min(width, _LONGEST_LINE) else ""
 
 
 def _packed(blocks: list[list[str]], width: int) -> list[str]:

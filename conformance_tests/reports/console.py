@@ -1,4 +1,4 @@
-"""The report for people: the verdict, what breaks laws and why, and after that everything else; last the counts."""
+"""The report for people: the verdict and what holds first, what breaks laws and why last, where a terminal ends."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from veriformer.conformance_tests.core.text import counted, joined, plain
 from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
 from veriformer.conformance_tests.reports.findings import conventions_found
 from veriformer.conformance_tests.reports.gist import gist
-from veriformer.conformance_tests.reports.layout import Lines, as_text, blank, entry, paragraph
+from veriformer.conformance_tests.reports.layout import Lines, as_text, blank, entry, paragraph, spaced
 from veriformer.conformance_tests.reports.model import model_lines
 from veriformer.conformance_tests.reports.of_operations import (
     broken_operations,
     by_operation,
     failures,
+    mistakes_found,
     other_operations,
 )
 from veriformer.conformance_tests.reports.options import Options
@@ -49,31 +50,31 @@ def report_lines(report: Report, options: Options = DEFAULTS) -> Lines:
     """Return a whole report; its first lines are the verdict, its last line has the counts."""
     if isinstance(report, ModelReport):
         return model_lines(report, options)
+    broken = broken_operations(report, options)
     sections = [
         [*headline(report, options), *verdict(report, options)],
-        _notices(report, options),
-        broken_operations(report, options),
-        other_operations(report, options),
+        [*_notices(report, options), *conventions_found(report, options), *not_declared(report, options)],
         _expected_failures(report, options),
         _stale(report, options),
-        [*conventions_found(report, options), *not_declared(report, options)],
+        other_operations(report, options),
+        *broken,
+        mistakes_found(report, options) if len(broken) > 1 else [],
     ]
-    return [*_apart(sections), summary(report)]
+    # Where laws are broken, what is wrong fills a screen and the counts belong to it.
+    return [*spaced(sections), *([] if broken and not options.verbose else [blank()]), summary(report)]
 
 
 def details(report: Report, options: Options = DEFAULTS) -> Lines:
-    """Return what a table of counts leaves out, ending in an empty line; nothing if it leaves out nothing."""
-    sections = [_notices(report, options)]
+    """Return what a table of counts leaves out; nothing if it leaves out nothing."""
+    sections = [
+        [*_notices(report, options), *(conventions_found(report, options) if options.verbose else [])],
+        _expected_failures(report, options),
+        _stale(report, options),
+    ]
     for name, results in by_operation(report).items():
         broken = failures(report, results, options)
-        sections.append([Text(name), blank(), *broken] if broken else [])
-    sections += [_expected_failures(report, options), _stale(report, options)]
-    return _apart([*sections, conventions_found(report, options) if options.verbose else []])
-
-
-def _apart(sections: list[Lines]) -> Lines:
-    """Return sections with an empty line behind each."""
-    return [line for section in sections if section for line in ([*section, blank()] if section[-1].plain else section)]
+        sections.append([Text(name), *broken] if broken else [])
+    return spaced(sections)
 
 
 def headline(report: Report, options: Options = DEFAULTS) -> Lines:

@@ -51,10 +51,10 @@ def departure_lines(group: Sequence[Departure], options: Options) -> Lines:
     lines = [
         *(Text(line.plain, style="bold red") for line in paragraph(f"{CROSS} {place_of(group)}", options.width, 2)),
         *paragraph(_ended(plain(one.sentence, 2000)), options.width, INDENT),
-        blank(),
+        *([] if options.compact else [blank()]),
         *_facts(one, group, options),
     ]
-    return [*lines, blank(), heading("  Diagnosis"), *_diagnosis(one, options)]
+    return [*lines, *([] if options.compact else [blank()]), heading("  Diagnosis"), *_diagnosis(one, options)]
 
 
 def _facts(one: Departure, group: Sequence[Departure], options: Options) -> Lines:
@@ -116,7 +116,7 @@ def _more(suspect: Suspected, options: Options, indent: int) -> Lines:
     citations = citations_of(suspect)
     most = len(citations) if options.verbose else _MOST_CITATIONS
     facts = {
-        "met in": first_few(citations, most),
+        "met in": "" if options.compact else first_few(citations, most),
         "hidden when": known.hidden_when if known else "",
         "how to look": f"veriformer explain {suspect.name}" if known else "",
     }

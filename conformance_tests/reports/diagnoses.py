@@ -13,6 +13,7 @@ from veriformer.conformance_tests.diagnosis.explanation import (
     harmless_choices,
     hidden_conventions,
 )
+from veriformer.conformance_tests.reports.definitions import place_words
 from veriformer.conformance_tests.reports.layout import INDENT, Lines, entry, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.run.report import Report
@@ -34,15 +35,29 @@ def diagnosis_lines(report: Report, operation: str, options: Options) -> Lines:
     earlier = told_before(report, operation)
     if earlier is not None and not options.verbose:
         names = _named(diagnosis.suspects[0].mistakes)
-        return [heading(TITLE), *paragraph(f"As in {earlier.operation}: {names}.", options.width, INDENT)]
+        return _headed(f"As in {earlier.operation}: {names}.", options)
     findings = findings_of(report, operation)
     suspects = [(one, explanations(operation, one, findings)) for one in diagnosis.suspects]
-    lines = [heading(TITLE), *paragraph(_opening(diagnosis, suspects), options.width, INDENT)]
+    lines = _headed(_opening(diagnosis, suspects), options)
     if len(suspects) == 1 and len(suspects[0][1]) == 1:
         lines += _facts(suspects[0][1][0], options)
     else:
         lines += _list(suspects, options)
     return [*lines, *_hidden(diagnosis, findings, options), *_evidence(diagnosis, options)]
+
+
+def conclusion(report: Report, operation: str, options: Options) -> Lines:
+    """Return the diagnosis of an operation, and last where its function stands."""
+    place = place_words(report, operation)
+    return [*diagnosis_lines(report, operation, options), *(entry("where", place, options.width) if place else [])]
+
+
+def _headed(opening: str, options: Options) -> Lines:
+    if not options.compact:
+        return [heading(TITLE), *paragraph(opening, options.width, INDENT)]
+    lines = paragraph(f"{TITLE.strip()}: {opening}", options.width, len(TITLE) - len(TITLE.lstrip()))
+    lines[0].stylize("bold", 0, len(TITLE) + 1)
+    return lines
 
 
 def findings_of(report: Report, operation: str) -> Mapping[str, Finding]:
@@ -127,7 +142,7 @@ def _facts(one: Explanation, options: Options, indent: int = INDENT) -> Lines:
     """Return where a mistake was reported, what hides it, and where to read on."""
     most = len(one.citations) if options.verbose else _MOST_CITATIONS
     facts = {
-        "met in": first_few(one.citations, most) if one.citations else "no known report",
+        "met in": "" if options.compact else first_few(one.citations, most) or "no known report",
         "hidden when": one.hidden_when,
         "how to look": f"veriformer explain {one.name}" if one.recorded or "=" in one.name else "",
     }

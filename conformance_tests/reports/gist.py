@@ -16,15 +16,20 @@ def gist(report: Report, result: LawResult) -> str:
     """
     if result.status == "error":
         return plain(result.reason)
-    mistake = _mistake(report, result)
+    mistake = "" if _is_unexplained(report, result) else mistake_names(report, result.law.operation.name)
     return f"{mistake}: {result.law.statement}" if mistake else result.law.statement
 
 
-def _mistake(report: Report, result: LawResult) -> str:
-    """Return the names of the mistakes whose outputs the operation returns; empty where none is known."""
-    operation = result.law.operation.name
+def mistake_names(report: Report, operation: str) -> str:
+    """Return the names of the mistakes whose outputs an operation returns; empty where none is known."""
     found = next((one for one in report.diagnoses if one.operation == operation and one.how == "reproduced"), None)
-    if found is None or result.law.id in found.unexplained:
+    if found is None:
         return ""
     names = [" and ".join(map(plain, suspect.mistakes)) for suspect in found.suspects]
     return first_few(names, _MOST_SUSPECTS).replace(", ", " or ")
+
+
+def _is_unexplained(report: Report, result: LawResult) -> bool:
+    """Return whether the mistake of an operation does not explain why a law fails."""
+    its = (one for one in report.diagnoses if one.operation == result.law.operation.name)
+    return any(result.law.id in one.unexplained for one in its)

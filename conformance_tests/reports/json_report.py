@@ -17,7 +17,8 @@ from veriformer.conformance_tests.core.subject import CallRecord
 from veriformer.conformance_tests.reports.diagnosis_json import diagnosis_as_json, law_diagnosis_as_json
 from veriformer.conformance_tests.reports.model_json import model_as_json
 from veriformer.conformance_tests.reports.snippet import reproduce
-from veriformer.conformance_tests.reports.violation import conventions_of, target
+from veriformer.conformance_tests.reports.targets import target
+from veriformer.conformance_tests.reports.violation import conventions_of
 from veriformer.conformance_tests.run.atomic import write_text
 from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report

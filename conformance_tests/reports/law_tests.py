@@ -14,12 +14,12 @@ from veriformer.conformance_tests.core.law_result import LawResult, is_broken
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.operations.laws import laws as every_law
 from veriformer.conformance_tests.reports.console import law_text
-from veriformer.conformance_tests.reports.exports.outcome import Place
-from veriformer.conformance_tests.reports.exports.places import definition, from_root, raised_at
+from veriformer.conformance_tests.reports.definitions import function_of
 from veriformer.conformance_tests.reports.gist import gist
 from veriformer.conformance_tests.reports.layout import as_text, labelled
+from veriformer.conformance_tests.reports.locations import Place, definition, from_root, raised_at
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.violation import target, target_named
+from veriformer.conformance_tests.reports.targets import target, target_named
 from veriformer.conformance_tests.run.applicability import not_declared
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.report import Report
@@ -150,4 +150,4 @@ def law_tests(implementation: object, options: RunOptions) -> list[LawTest]:
 def _places(loaded: Implementation, operations: Iterable[str]) -> dict[str, Place | None]:
     """Return where each operation is defined; what is derived from another is defined where that is."""
     source = target_named(loaded.name, loaded.source)
-    return {name: definition(source, loaded.derived.get(name, name)) for name in operations}
+    return {name: definition(source, function_of(name, loaded.derived, loaded.taken_as)) for name in operations}

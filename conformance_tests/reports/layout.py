@@ -21,6 +21,21 @@ def as_text(lines: Iterable[Text]) -> str:
     return "".join(line.plain.rstrip() + "\n" for line in lines)
 
 
+def spaced(sections: Iterable[Lines]) -> Lines:
+    """Return sections with an empty line between each two; those without lines are left out."""
+    lines: Lines = []
+    for section in sections:
+        if section := _trimmed(section):
+            lines += [*([blank()] if lines else []), *section]
+    return lines
+
+
+def _trimmed(section: Lines) -> Lines:
+    """Return a section without the empty lines at its end."""
+    end = max((number for number, line in enumerate(section, 1) if line.plain), default=0)
+    return section[:end]
+
+
 def blank() -> Text:
     """Return an empty line."""
     return Text("")

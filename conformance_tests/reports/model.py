@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.text import Text
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.reports.departures import departure_lines, gathered, place_of
 from veriformer.conformance_tests.reports.layers import Place, alike, layers_named, placed
-from veriformer.conformance_tests.reports.layout import Lines, blank, entry, paragraph
-from veriformer.conformance_tests.reports.model_laws import first_broken, law_sections
+from veriformer.conformance_tests.reports.layout import Lines, entry, paragraph, spaced
+from veriformer.conformance_tests.reports.model_laws import (
+    explained_by_departures,
+    first_broken,
+    laws_broken,
+    laws_tried,
+)
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.run.model_report import ModelReport
 
@@ -29,17 +34,18 @@ _MOST_UNUSED = 5
 
 def model_lines(report: ModelReport, options: Options = DEFAULTS) -> Lines:
     """Return a whole report; its first line is the verdict, its last has the counts."""
-    lines = [*paragraph(verdict_sentence(report), options.width, style=_STYLES[report.verdict]), _facts(report)]
+    options = replace(options, compact=not options.verbose)
     sections = [
+        [*paragraph(verdict_sentence(report), options.width, style=_STYLES[report.verdict]), _facts(report)],
         _notices(report, options),
         _tree(report, options),
-        *_departures(report, options),
-        *law_sections(report, options),
         _remarks(report, options),
+        *laws_tried(report, options),
+        *laws_broken(report, options),
+        *_departures(report, options),
+        paragraph(counts_sentence(report), options.width, style=_STYLES[report.verdict]),
     ]
-    for section in sections:
-        lines += [blank(), *section] if section else []
-    return [*lines, blank(), *paragraph(counts_sentence(report), options.width, style=_STYLES[report.verdict])]
+    return spaced(sections)
 
 
 def verdict_sentence(report: ModelReport) -> str:
@@ -47,6 +53,8 @@ def verdict_sentence(report: ModelReport) -> str:
     name = plain(report.implementation)
     groups = gathered(report.departures)
     departs = " and ".join(filter(None, [_departs(groups) if groups else "", first_broken(report)]))
+    following = len(explained_by_departures(report))
+    departs += f"; {counted(following, 'law')} {'breaks' if following == 1 else 'break'} with it" if following else ""
     if not report.is_recognised:
         return f"{name}: {report.reason}" + (f"; it {departs}" if departs else "")
     if departs:

@@ -8,18 +8,18 @@ from dataclasses import replace
 
 from rich.text import Text
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.text import counted, plain
+from veriformer.conformance_tests.core.text import counted, first_few, plain
 from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.unjudged import unjudged
-from veriformer.conformance_tests.reports.violation import title, violation
+from veriformer.conformance_tests.reports.violation import CROSS, title, violation
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport
 
 _LABEL = 14
-_IN_FULL = 2
+_MOST_NAMED = 2
 _WHOLE = "Whole model"
 # What the laws about a model as a whole are called in a line, by the beginnings of their keys.
 _SUBJECTS = {
@@ -35,10 +35,8 @@ _SUBJECTS = {
 }
 
 
-def law_sections(report: ModelReport, options: Options) -> Iterator[Lines]:
-    """Yield the laws of the model and of its parts that do not hold, and at the end a summary of all."""
-    for judged in report.laws:
-        yield from _of_part(judged, options) if judged.is_part else _broken(judged, options)
+def laws_tried(report: ModelReport, options: Options) -> Iterator[Lines]:
+    """Yield a summary of the laws of the model and of its parts."""
     parts = [judged for judged in report.laws if judged.is_part]
     in_full = [judged for judged in report.laws if options.verbose or not judged.is_part]
     yield [line for judged in in_full for line in _summary(judged, options)]
@@ -46,9 +44,40 @@ def law_sections(report: ModelReport, options: Options) -> Iterator[Lines]:
         yield _entry("Parts", _parts_sentence(parts), options)
 
 
+def laws_broken(report: ModelReport, options: Options) -> Iterator[Lines]:
+    """Yield the laws of the model and of its parts that do not hold; in a line those that a departure explains."""
+    explained = [] if options.verbose else explained_by_departures(report)
+    ids = {(id(judged), result.law.id) for judged, result in explained}
+    for judged in report.laws:
+        left = [one for one in judged.report.results if (id(judged), one.law.id) not in ids]
+        yield from _of_part(judged, left, options) if judged.is_part else _broken(judged, left, options)
+    if explained:
+        names = first_few(list(dict.fromkeys(result.law.id for _, result in explained)), _MOST_NAMED)
+        number = counted(len(explained), "law")
+        what = f"{number} {'breaks' if len(explained) == 1 else 'break'} with the departure below: {names}"
+        yield paragraph(f"{CROSS} {what}", options.width, 2, "red")
+
+
+def explained_by_departures(report: ModelReport) -> list[tuple[Judged, LawResult]]:
+    """Return the broken laws whose diagnosis names a mistake that a departure names too: one cause is told once."""
+    named = {suspect.name for departure in report.departures for suspect in departure.suspects}
+    return [
+        (judged, result)
+        for judged in report.laws
+        for diagnosis in judged.report.diagnoses
+        if any(named.intersection(suspect.mistakes) for suspect in diagnosis.suspects)
+        for result in judged.broken
+        if result.law.operation.name == diagnosis.operation and result.law.id not in diagnosis.unexplained
+    ]
+
+
 def first_broken(report: ModelReport) -> str:
-    """Return what the first violated law says of the model, for the verdict; empty where none is violated."""
-    broken = most_telling_first(report.broken)
+    """Return what the first violated law says of the model, for the verdict; empty where none is violated.
+
+    Laws that a departure explains are left out.
+    """
+    explained = {id(result) for _, result in explained_by_departures(report)}
+    broken = most_telling_first([one for one in report.broken if id(one) not in explained])
     if not broken:
         return ""
     first, more = broken[0], len(broken) - 1
@@ -56,31 +85,33 @@ def first_broken(report: ModelReport) -> str:
     return f"breaks {first.law.id}{others}: {plain(first.law.statement).rstrip('.')}"
 
 
-def _broken(judged: Judged, options: Options) -> Iterator[Lines]:
-    failed = most_telling_first([one for one in judged.report.results if one.status == "failed"])
+def _broken(judged: Judged, results: Sequence[LawResult], options: Options) -> Iterator[Lines]:
+    failed = most_telling_first([one for one in results if one.status == "failed"])
     must = [one for one in failed if one.law.obligation == "must"]
-    shown = len(must) if options.verbose else _IN_FULL
-    for result in must[:shown]:
-        yield violation(judged.report, result, options)
-    if must and (explained := diagnosis_lines(judged.report, must[0].law.operation.name, options)):
-        yield explained
-    if brief := [line for result in must[shown:] for line in title(result, options.width)]:
-        yield [*brief, *paragraph("(--verbose shows their cases too)", options.width, 6, "dim")]
     for result in failed:
         if result.law.obligation == "should":
             yield _may_differ(judged, result, options)
+    shown = len(must) if options.verbose else 1
+    if brief := [result.law.id for result in must[shown:]]:
+        number = counted(len(brief), "more law")
+        yield paragraph(f"{CROSS} {number} (--verbose): {first_few(brief, _MOST_NAMED)}", options.width, 2, "red")
+    for result in reversed(must[:shown]):
+        yield violation(judged.report, result, options)
+    if must and (explained := diagnosis_lines(judged.report, must[0].law.operation.name, options)):
+        yield explained
 
 
-def _of_part(judged: Judged, options: Options) -> Iterator[Lines]:
+def _of_part(judged: Judged, results: Sequence[LawResult], options: Options) -> Iterator[Lines]:
     """Yield what is broken in a module, under its path."""
-    if not judged.broken:
+    broken = [one for one in judged.broken if one in results]
+    if not broken:
         return
-    yield [Text(f"{plain(judged.path)}, {judged.operation}", style="bold")]
     # There is no script that calls a module with other weights.
-    yield from _broken(judged, replace(options, verbose=False))
-    if errors := [one for one in judged.broken if one.status == "error"]:
-        lines = unjudged(judged.report, errors, replace(options, verbose=False))
-        yield lines[:-1]
+    shown = replace(options, verbose=False, compact=not options.verbose)
+    yield [Text(f"{plain(judged.path)}, {judged.operation}", style="bold")]
+    if errors := [one for one in broken if one.status == "error"]:
+        yield unjudged(judged.report, errors, shown)
+    yield from _broken(judged, results, shown)
 
 
 def _parts_sentence(parts: Sequence[Judged]) -> str:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from rich.text import Text
 from veriformer.conformance_tests.core.law_result import LawResult, Status, is_broken, is_unexpected
-from veriformer.conformance_tests.core.text import counted, joined
-from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines, told_before
-from veriformer.conformance_tests.reports.layout import INDENT, Lines, blank, entry, paragraph
+from veriformer.conformance_tests.core.text import counted, first_few, joined
+from veriformer.conformance_tests.reports.definitions import place_words
+from veriformer.conformance_tests.reports.diagnoses import conclusion, told_before
+from veriformer.conformance_tests.reports.gist import mistake_names
+from veriformer.conformance_tests.reports.layout import Lines, entry, heading, paragraph, spaced
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.undeclared import is_absent, missing_features
 from veriformer.conformance_tests.reports.unjudged import as_before, said_before, unjudged
-from veriformer.conformance_tests.reports.violation import CROSS, title, violation
+from veriformer.conformance_tests.reports.violation import CROSS, violation
 from veriformer.conformance_tests.run.report import Report
 
-_FOLLOWS = "not shown: the forward pass breaks laws, and so do its gradients (--verbose shows them)"
-_WITH_STATEMENT = 8
+_FOLLOWS = "cause below"
+_MOST_NAMED = 2
 
 
 def by_operation(report: Report) -> dict[str, list[LawResult]]:
@@ -29,11 +32,35 @@ def by_operation(report: Report) -> dict[str, list[LawResult]]:
     return {name: results for name, results in groups.items() if not all(map(is_absent, results))}
 
 
-def broken_operations(report: Report, options: Options) -> Lines:
-    """Return the operations that break laws or could not be judged, with everything about it."""
+def broken_operations(report: Report, options: Options) -> list[Lines]:
+    """Return for each operation that breaks laws or could not be judged everything about it.
+
+    What only follows from another operation comes before what is wrong by itself.
+    """
     groups = _groups(report, broken=True)
     column = _column(groups, options.width)
-    return [line for name, results in groups.items() for line in _broken(report, name, results, column, options)]
+    briefly: Lines = []
+    wrong: list[Lines] = []
+    for name, results in groups.items():
+        if _follows_from_another(report, name) and not options.verbose:
+            briefly += _following(name, results, column, options)
+        else:
+            wrong.append(_broken(report, name, results, column, options))
+    return [[*briefly, *wrong[0]], *wrong[1:]] if wrong else []
+
+
+def mistakes_found(report: Report, options: Options) -> Lines:
+    """Return a line for each operation that is wrong by itself: its mistake, and where it stands; nothing for one."""
+    named = {
+        name: joined([mistake_names(report, name) or "no known mistake", place_words(report, name)])
+        for name in _groups(report, broken=True)
+        if not _follows_from_another(report, name)
+    }
+    if len(named) < 2:
+        return []
+    column = _column(named, options.width - 2)
+    lines = (entry(name, text, options.width, indent=2, label_width=column) for name, text in named.items())
+    return [heading("What is wrong"), *(line for its in lines for line in its)]
 
 
 def other_operations(report: Report, options: Options) -> Lines:
@@ -59,29 +86,24 @@ def tally(results: Iterable[LawResult], *, verbose: bool = False) -> str:
 
 
 def failures(report: Report, results: list[LawResult], options: Options) -> Lines:
-    """Return why one operation breaks laws, the most telling law with its case, the others, and the errors."""
+    """Return why one operation breaks laws: the errors, the other laws, the most telling with its case, the mistake."""
     violated = [result for result in most_telling_first(results) if is_unexpected(result)]
     errors = [result for result in results if result.status == "error" and is_unexpected(result)]
     if not violated and not errors:
         return []
     operation = results[0].law.operation.name
-    explained = diagnosis_lines(report, operation, options)
     again = {} if options.verbose else said_before(report, errors)
     said = {result.law.id for its in again.values() for result in its}
-    return [
-        *([*explained, blank()] if explained else []),
-        *_violations(report, operation, violated, options),
-        *unjudged(report, [result for result in errors if result.law.id not in said], options),
-        *as_before(again, options),
-    ]
-
-
-def _violations(report: Report, operation: str, violated: list[LawResult], options: Options) -> Lines:
-    """Return the most telling violation with its case, and the others in brief; all with their cases if verbose."""
     # The same mistake was shown on a case of an earlier operation.
     in_full = len(violated) if options.verbose else 0 if told_before(report, operation) else 1
-    shown = [line for one in violated[:in_full] for line in (*violation(report, one, options), blank())]
-    return [*shown, *_in_brief(violated[in_full:], options)]
+    compact = replace(options, compact=not options.verbose)
+    sections = [
+        as_before(again, options),
+        unjudged(report, [result for result in errors if result.law.id not in said], options),
+        *(violation(report, one, compact) for one in reversed(violated[:in_full])),
+        conclusion(report, operation, compact),
+    ]
+    return [*_in_brief(violated[in_full:], options, more=bool(in_full)), *spaced(sections)]
 
 
 def _groups(report: Report, *, broken: bool) -> dict[str, list[LawResult]]:
@@ -95,17 +117,20 @@ def _column(names: Iterable[str], width: int) -> int:
 
 
 def _broken(report: Report, name: str, results: list[LawResult], column: int, options: Options) -> Lines:
-    lines = _counts(report, name, results, column, options)
-    if _follows_from_another(report, name) and not options.verbose:
-        return [*lines, *entry("", _FOLLOWS, options.width, indent=0, label_width=column, style="dim"), blank()]
-    return [*lines, blank(), *failures(report, results, options)]
+    return [*_counts(report, name, results, column, options), *failures(report, results, options)]
+
+
+def _following(name: str, results: list[LawResult], column: int, options: Options) -> Lines:
+    return _heading(name, f"{tally(results)}: {_FOLLOWS}", column, options.width, "red")
 
 
 def _counts(report: Report, name: str, results: list[LawResult], column: int, options: Options) -> Lines:
     doubtful = any(is_broken(result) or result.status == "not_tried" for result in results)
     style = "red" if any(map(is_unexpected, results)) else "yellow" if doubtful else "green"
-    lines = _heading(name, tally(results, verbose=options.verbose), column, options.width, style)
-    notes = [_origin(report, name)] if name in report.derived else []
+    derived = name in report.derived
+    counts = tally(results, verbose=options.verbose) + (", derived" if derived and not options.verbose else "")
+    lines = _heading(name, counts, column, options.width, style)
+    notes = [_origin(report, name)] if derived and options.verbose else []
     notes += missing_features(results) if options.verbose else []
     return lines + [
         line for note in notes for line in entry("", note, options.width, indent=0, label_width=column, style="dim")
@@ -130,15 +155,10 @@ def _follows_from_another(report: Report, operation: str) -> bool:
     return any(result.law.operation.name == origin for result in report.results if is_unexpected(result))
 
 
-def _in_brief(results: list[LawResult], options: Options) -> Lines:
-    """Return violations without their cases: the first with the statements of their laws, the others by id."""
+def _in_brief(results: list[LawResult], options: Options, *, more: bool) -> Lines:
+    """Return violations by id; `more` says that another one is shown with its case."""
     if not results:
         return []
-    lines = [line for result in results[:_WITH_STATEMENT] for line in title(result, options.width)]
-    if left := [result.law.id for result in results[_WITH_STATEMENT:]]:
-        line = Text(f"  {CROSS} ", style="bold red")
-        lines.append(
-            line.append(f"{counted(len(left), 'more law')} that {'does' if len(left) == 1 else 'do'} not hold")
-        )
-        lines += paragraph(", ".join(left), options.width, INDENT)
-    return [*lines, *paragraph("(--verbose shows their cases too)", options.width, INDENT, "dim"), blank()]
+    number = counted(len(results), "more law" if more else "law")
+    shown = first_few([result.law.id for result in results], _MOST_NAMED)
+    return paragraph(f"{CROSS} {number} (--verbose): {shown}", options.width, 2, "red")

@@ -14,6 +14,7 @@ from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.reports.arguments import same
 from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
 from veriformer.conformance_tests.reports.difference import Row, RowComparison, compared, error_sentence
+from veriformer.conformance_tests.reports.gist import mistake_names
 from veriformer.conformance_tests.reports.layout import (
     INDENT,
     LABEL,
@@ -27,6 +28,7 @@ from veriformer.conformance_tests.reports.layout import (
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.sight import sight
 from veriformer.conformance_tests.reports.snippet import reproduce
+from veriformer.conformance_tests.reports.targets import target
 from veriformer.conformance_tests.run.report import Report
 from veriformer.pictures.model import ErrorBar
 from veriformer.pictures.terminal import lines as lines_of
@@ -45,7 +47,11 @@ _ORDINALS = ("first call", "second call", "third call", "fourth call")
 
 def violation(report: Report, result: LawResult, options: Options) -> Lines:
     """Return everything about one violated law."""
-    return [*title(result, options.width), *evidence(report, result, options)]
+    if not options.compact:
+        return [*title(result, options.width), *evidence(report, result, options)]
+    headed = paragraph(f"{CROSS} {result.law.id}: {result.law.statement}", options.width, 2)
+    headed[0].stylize("bold red", 0, len(f"  {CROSS} {result.law.id}"))
+    return [*headed, *evidence(report, result, options)]
 
 
 def evidence(report: Report, result: LawResult, options: Options) -> Lines:
@@ -56,14 +62,18 @@ def evidence(report: Report, result: LawResult, options: Options) -> Lines:
     operation = result.law.operation
     # What is wrong comes before the calls, which may fill a screen.
     lines = smallest_case(counterexample, options.width)
-    lines += sight(report, result, options.width)
+    picture = sight(report, result, options.width)
+    lines += picture
     lines += outcome(counterexample, operation, options)
     if counterexample.verdict.note:
         lines += entry("where", plain(counterexample.verdict.note), options.width)
     if counterexample.eager_allows:
         lines += entry("numerics", EAGER_ALLOWS, options.width)
-    lines += inputs(counterexample, operation, options.width)
-    lines += entry("why it holds", f"veriformer explain {result.law.id}", options.width)
+    # The picture says what the calls do, and takes their room.
+    if not (options.compact and picture):
+        lines += inputs(counterexample, operation, options.width)
+    if not (options.compact and mistake_names(report, operation.name)):
+        lines += entry("why it holds", f"veriformer explain {result.law.id}", options.width)
     if options.verbose:
         lines += script(report, result)
     return lines
@@ -103,9 +113,16 @@ def outcome(counterexample: Counterexample, operation: Operation, options: Optio
     if verdict.wrong is None or isinstance(verdict.expected, str) or isinstance(verdict.actual, str):
         expected = entry("expected", plain(verdict.expected), options.width)
         return [*expected, *entry("got", plain(verdict.actual), options.width, style="red")]
-    most = _MOST_ROWS_VERBOSE if options.verbose else _MOST_ROWS
+    most = _MOST_ROWS_VERBOSE if options.verbose else 1 if options.compact else _MOST_ROWS
     comparison = compared(verdict, operation, options.width - INDENT - LABEL, most)
-    return [*_rows(comparison), *entry("error", error_sentence(verdict), options.width), *_bar(verdict, options.width)]
+    if options.compact and verdict.wrong.size == 1:
+        row = comparison.rows[0]
+        text = f"{row.expected.strip()}, but got {row.received.strip()} ({error_sentence(verdict)})"
+        return entry("expected", text, options.width)
+    bar = [] if options.compact else _bar(verdict, options.width)
+    # Marks tell wrong entries from others.
+    marked = not (options.compact and bool(np.all(verdict.wrong)))
+    return [*_rows(comparison, marked=marked), *entry("error", error_sentence(verdict), options.width), *bar]
 
 
 def _bar(verdict: Verdict, width: int) -> Lines:
@@ -135,16 +152,6 @@ def script(report: Report, result: LawResult) -> Lines:
     return [*lines, *(Text(f"{' ' * INDENT}  {plain(line, 2000)}".rstrip()) for line in text.splitlines())]
 
 
-def target(report: Report) -> str | None:
-    """Return the source of the implementation, with the object in a file if the name has one."""
-    return target_named(report.implementation, report.source)
-
-
-def target_named(name: str, source: str | None) -> str | None:
-    """Return the source of the implementation of that name, with the object in a file if the name has one."""
-    return source if source is None or not name.startswith(f"{source}:") else name
-
-
 def conventions_of(report: Report, operation: str) -> dict[str, str]:
     """Return the conventions that an operation was found to obey."""
     return {finding.convention: finding.value for finding in report.findings if finding.operation == operation}
@@ -160,8 +167,8 @@ def changed_arguments(record: CallRecord, before: CallRecord | None) -> list[tup
     return changed + [(name, "not given") for name in earlier if name not in arguments]
 
 
-def _rows(comparison: RowComparison) -> Lines:
-    lines = [line for row in comparison.rows for line in _row(row)]
+def _rows(comparison: RowComparison, *, marked: bool) -> Lines:
+    lines = [line for row in comparison.rows for line in _row(row, marked=marked)]
     if comparison.left_out:
         lines += labelled(
             "", [f"… and {counted(comparison.left_out, 'more row that differs', 'more rows that differ')}"]
@@ -169,11 +176,11 @@ def _rows(comparison: RowComparison) -> Lines:
     return lines
 
 
-def _row(row: Row) -> Lines:
+def _row(row: Row, *, marked: bool) -> Lines:
     margin = "  " if row.position else ""
     return [
         *([Text(f"{' ' * INDENT}{row.position}", style="dim")] if row.position else []),
         *labelled(f"{margin}expected", [row.expected]),
         *labelled(f"{margin}got", [row.received], style="red"),
-        *labelled("", [row.marks], style="bold red"),
+        *(labelled("", [row.marks], style="bold red") if marked else []),
     ]

@@ -78,7 +78,8 @@ def test_the_gradients_of_a_wrong_forward_pass_are_told_only_when_asked_for(tmp_
     report = check(str(path), operations=("scaled_dot_product_attention", BACKWARD), tier="quick")
     assert "grad_value" in failed(report)
     short, long = (report_text(report, Options(verbose=verbose)) for verbose in (False, True))
-    assert "attention.scale" in short
+    assert "✗ attention." in short
+    assert "do not: cause below" in short
     assert "attention_backward." not in short
     assert "attention_backward.grad_value" in long
 

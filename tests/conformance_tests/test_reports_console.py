@@ -75,7 +75,7 @@ def test_wrong_entries_are_marked_below_what_was_received() -> None:
 
 def test_a_violation_says_what_by_how_much_and_where_to_read_on() -> None:
     text = report_text(report(grouped_violation()))
-    assert f"✗ {GROUPED}\n    {LAWS[GROUPED].statement}" in text
+    assert f"✗ {GROUPED}: {LAWS[GROUPED].statement}" in text
     assert "batch 1, heads 4, key/value heads 2" in text
     assert "1e5 times what rounding explains" in text
     assert "in 2 of 4 entries" in text
@@ -180,7 +180,7 @@ def test_a_long_exception_is_cut_to_twelve_lines() -> None:
     result = replace(error("softmax.shape", "softmax raised"), traceback=f"Traceback:\n{deep}RecursionError: deep\n")
     lines = report_text(report(result)).splitlines()
     start = next(number for number, line in enumerate(lines) if line.strip() == "traceback")
-    shown = lines[start + 1 : lines.index("", start)]
+    shown = lines[start + 1 : -1]
     assert len(shown) == 12
     assert "lines left out" in shown[0]
     assert shown[-1].strip() == "RecursionError: deep"
@@ -205,7 +205,7 @@ def test_only_the_first_violation_is_shown_in_full_unless_verbose() -> None:
     short, long = (report_text(report(*results * 2), Options(verbose=verbose)) for verbose in (False, True))
     assert short.count("smallest case") == 1
     assert long.count("smallest case") == 2 * len(results)
-    assert "--verbose shows their cases" in short
+    assert f"{2 * len(results) - 1} more laws (--verbose): " in short
 
 
 def test_expected_failures_are_told_apart_from_others() -> None:
@@ -248,8 +248,8 @@ def test_the_verdict_and_the_notices_come_before_the_results() -> None:
     lines = report_text(report(passed("softmax.shape"), grouped_violation(), notices=("it printed",))).splitlines()
     assert lines[1] == "✗ 1 of 2 laws does not hold"
     assert lines[3] == "Notices             it printed"
-    assert lines[5].split() == ["grouped_query_attention", "0", "laws", "hold,", "1", "does", "not"]
-    assert [line.split()[0] for line in lines if line.endswith("law holds")] == ["softmax"]
+    assert lines[5].split() == ["softmax", "1", "law", "holds"]
+    assert lines[7].split() == ["grouped_query_attention", "0", "laws", "hold,", "1", "does", "not"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,9 +41,9 @@ def report(*diagnoses: Diagnosis, findings: tuple[Finding, ...] = ()) -> Report:
 
 
 def told(*diagnoses: Diagnosis, options: Options = DEFAULTS, **more: Any) -> str:
-    """Return what is told under the heading, as one line of single spaces."""
-    _, _, text = report_text(report(*diagnoses, **more), options).partition("Diagnosis\n")
-    return " ".join(text.split("law held")[0].split())
+    """Return what is told of the last operation's mistake, as one line of single spaces."""
+    _, _, text = report_text(report(*diagnoses, **more), options).rpartition("Diagnosis")
+    return " ".join(text.removeprefix(":").split("law held")[0].split())
 
 
 def test_one_mistake_that_fits_alone_is_certain() -> None:
@@ -50,7 +51,7 @@ def test_one_mistake_that_fits_alone_is_certain() -> None:
     known = catalogue()["rope_theta_ignored"]
     assert "those of `rope_theta_ignored` (certain: no other known mistake fits)" in text
     assert f"{known.sentence}." in text
-    assert f"met in {known.citations[0].issue}" in text
+    assert f"met in {known.citations[0].issue}" in told(diagnosis(BASE_IGNORED), options=Options(verbose=True))
     assert f"hidden when {known.hidden_when}" in text
     assert "veriformer explain rope_theta_ignored" in text
 
@@ -97,10 +98,33 @@ def test_what_is_no_formula_is_not_said_to_be_in_the_outputs() -> None:
     assert together.startswith("Likely `parameter_without_default` and `result_promoted_to_float64`, independently")
 
 
-def test_the_diagnosis_stands_before_the_laws_that_say_less() -> None:
+def test_the_diagnosis_stands_last_where_a_terminal_ends() -> None:
     laws = [law for law in LAWS if law.startswith("rotary.")]
-    text = report_text(report(replace(diagnosis(BASE_IGNORED), laws=tuple(laws))), DEFAULTS)
-    assert text.index("Diagnosis") < text.index("(--verbose shows their cases too)")
+    lines = report_text(report(replace(diagnosis(BASE_IGNORED), laws=tuple(laws))), DEFAULTS).splitlines()
+    (others,) = (number for number, line in enumerate(lines) if "more laws (--verbose): " in line)
+    (named,) = (number for number, line in enumerate(lines) if "Diagnosis: " in line)
+    (command,) = (number for number, line in enumerate(lines) if "veriformer explain" in line)
+    assert others < named < command == len(lines) - 2
+
+
+def test_where_each_mistake_stands_is_said_and_several_are_listed_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "def rope(x):\n    return x\n\n\ndef padding_mask(lengths, max_length):\n    return lengths\n"
+    )
+    rotary = diagnosis(BASE_IGNORED)
+    mask = diagnosis(Suspect(("mask_polarity_inverted",), 1.0), law="padding_mask.value")
+    both = replace(report(rotary, mask), source="mine.py", implementation="mine.py")
+    lines = report_text(replace(both, taken_as={"rope": "rotary_embedding"})).splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("    where ")] == ["mine.py:1", "mine.py:5"]
+    listed = [line.split() for line in lines[lines.index("What is wrong") + 1 : -1]]
+    assert listed == [
+        ["rotary_embedding", "rope_theta_ignored,", "mine.py:1"],
+        ["padding_mask", "mask_polarity_inverted,", "mine.py:5"],
+    ]
+    assert "What is wrong" not in report_text(replace(both, diagnoses=(rotary,), results=both.results[:1]))
 
 
 def test_several_suspects_are_a_short_list_with_what_would_tell_them_apart() -> None:
@@ -141,7 +165,7 @@ def test_a_choice_that_nobody_reported_is_told_by_what_it_does() -> None:
     text = told(diagnosis(suspect))
     assert "`turn=minus_missing`" in text
     assert "neither sine has a minus" in text
-    assert "met in no known report" in text
+    assert "met in no known report" in told(diagnosis(suspect), options=Options(verbose=True))
     assert "how to look veriformer explain turn=minus_missing" in text
 
 

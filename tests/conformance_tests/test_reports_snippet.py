@@ -18,7 +18,8 @@ from veriformer.conformance_tests.operations.inputs import draw_inputs
 from veriformer.conformance_tests.reports.literals import NOTATIONS, nested, scalar
 from veriformer.conformance_tests.reports.selections import selected
 from veriformer.conformance_tests.reports.snippet import reproduce
-from veriformer.conformance_tests.reports.violation import conventions_of, target
+from veriformer.conformance_tests.reports.targets import target
+from veriformer.conformance_tests.reports.violation import conventions_of
 from veriformer.conformance_tests.run.report import Report
 
 SIGN_LOST = """

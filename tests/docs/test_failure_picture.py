@@ -23,7 +23,7 @@ def drawing(monkeypatch):
 
 
 def test_picture_is_current(drawing):
-    lines = drawing.first_lines()
+    lines = drawing.report()
     assert any("causal_diagonal_off_by_one" in line.plain for line in lines)
     current = drawing.picture(lines)
     assert drawing.PICTURE.read_text("utf-8") == current, "python docs/draw_failure.py"

@@ -15,8 +15,9 @@ from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.reports.exports.annotations import annotation_lines
 from veriformer.conformance_tests.reports.exports.junit import junit
 from veriformer.conformance_tests.reports.exports.markdown import LONGEST, markdown
-from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcome, Place, Problem, Table
+from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcome, Problem, Table
 from veriformer.conformance_tests.reports.exports.sarif import sarif
+from veriformer.conformance_tests.reports.locations import Place
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)> @you owner/name#1 | \\| `x` **b** [a](javascript:b) <!-- --> &lt; ]]>",

@@ -16,7 +16,7 @@ from veriformer.conformance_tests.recognition.findings import Departure, Part, R
 from veriformer.conformance_tests.reports.exports.checks import could_not_run, report_outcome
 from veriformer.conformance_tests.reports.exports.comparisons import comparison_outcome, ports_outcome
 from veriformer.conformance_tests.reports.exports.identifications import identification_outcome
-from veriformer.conformance_tests.reports.exports.outcome import Place
+from veriformer.conformance_tests.reports.locations import Place
 from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.run.model_report import model_report
 from veriformer.conformance_tests.run.report import Report

@@ -20,9 +20,10 @@ from veriformer.conformance_tests.reports.exports.annotations import annotation_
 from veriformer.conformance_tests.reports.exports.checks import report_outcome
 from veriformer.conformance_tests.reports.exports.junit import junit
 from veriformer.conformance_tests.reports.exports.markdown import markdown
-from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcome, Place, Problem, Table
+from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcome, Problem, Table
 from veriformer.conformance_tests.reports.exports.rules import rule
 from veriformer.conformance_tests.reports.exports.sarif import sarif
+from veriformer.conformance_tests.reports.locations import Place
 from veriformer.conformance_tests.run.model_report import model_report
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.laws import LAWS

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import linecache
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Recognition, Suspected
 from veriformer.conformance_tests.reports.console import report_text
 from veriformer.conformance_tests.reports.departures import quoted
 from veriformer.conformance_tests.reports.json_report import report_as_json, write_json
 from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport, model_report
 from veriformer.conformance_tests.run.report import Report
+from veriformer.spec.laws import LAWS
 
 SCALE = Suspected("scale_missing", "logits q·k without 1/√D", 1.0)
 HEADS = "grouped_query_attention, 6 heads on 2, causal, rotary half, base 10000"
@@ -221,7 +226,30 @@ def test_a_suspect_is_explained_as_for_operations() -> None:
     assert "`scale_missing` (certain): Logits q·k without 1/√D." in text
     assert "how to look veriformer explain scale_missing" in text
     assert "hidden when" in text
-    assert "met in" in text
+    assert "met in" not in text
+    assert "met in" in words(told(gpt([departure(SCALE)]), verbose=True))
+
+
+def test_one_cause_is_told_once_and_last(tmp_path: Path) -> None:
+    dropout = Suspected("dropout_active_in_eval", "dropout is active in evaluation too", 1.0)
+    ids = ("model.batch.independence", "model.batch.permutation", "model.history_independence")
+    results = tuple(LawResult(LAWS[law], "failed", 9) for law in ids)
+    named = Diagnosis("model", "named_by_laws", (Suspect(("dropout_active_in_eval",), 0.5),), ids)
+    laws = (Judged("", Report("model.py:GPT", "torch", 0, "standard", results, diagnoses=(named,))),)
+    found = model_report("model.py:GPT", gpt([departure(dropout)]), laws=laws)
+    text = report_text(found)
+    assert "(dropout_active_in_eval); 3 laws break with it" in words(text.partition("\n\n")[0])
+    assert text.count("`dropout_active_in_eval`") == 1
+    last = text.splitlines()[-24:]
+    order = ["3 laws break with the departure below", "h.1.attn", "veriformer explain dropout_active_in_eval", "found,"]
+    places = [next(number for number, line in enumerate(last) if word in line) for word in order]
+    assert places == sorted(places)
+    # Another cause is told by itself.
+    other = replace(named, suspects=(Suspect(("bias_cache_shape_stale",), 0.5),))
+    apart = (replace(laws[0], report=replace(laws[0].report, diagnoses=(other,))),)
+    told_apart = report_text(model_report("model.py:GPT", gpt([departure(dropout)]), laws=apart))
+    assert "and breaks model." in words(told_apart.partition("\n\n")[0])
+    assert "`bias_cache_shape_stale`" in told_apart
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.reports.exports.outcome import Level, Outcome, Problem
-from veriformer.conformance_tests.reports.exports.places import from_root
+from veriformer.conformance_tests.reports.locations import from_root
 
 _COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "note": "notice"}
 _LONGEST = 1000

@@ -6,7 +6,7 @@ from veriformer.adapters.errors import formatted_traceback
 from veriformer.conformance_tests.reports.exports.implementations import implementation_outcome
 from veriformer.conformance_tests.reports.exports.models import model_outcome
 from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcome, Problem
-from veriformer.conformance_tests.reports.exports.places import definition, raised_at
+from veriformer.conformance_tests.reports.locations import definition, raised_at
 from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 

@@ -8,9 +8,9 @@ from veriformer.conformance_tests.comparison.comparison import Comparison, Opera
 from veriformer.conformance_tests.core.text import first_few, joined
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.ports.findings import Difference, PairStatus, PortComparison
-from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcome, Place, Problem, Status, Table
-from veriformer.conformance_tests.reports.exports.places import definition
+from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcome, Problem, Status, Table
 from veriformer.conformance_tests.reports.layout import as_text
+from veriformer.conformance_tests.reports.locations import Place, definition
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.partings import parting
 from veriformer.conformance_tests.reports.port_places import changes, gathered, place_of, sentences

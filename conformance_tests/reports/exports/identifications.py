@@ -5,8 +5,8 @@ from __future__ import annotations
 from veriformer.conformance_tests.conventions.identification import Identification
 from veriformer.conformance_tests.core.text import counted, first_few
 from veriformer.conformance_tests.reports.exports.outcome import Outcome, Problem, Table
-from veriformer.conformance_tests.reports.exports.places import definition
 from veriformer.conformance_tests.reports.identified import WORDS, grouped, summary
+from veriformer.conformance_tests.reports.locations import definition
 
 _MOST_OPERATIONS = 4
 _HEADER = ("convention", "value", "how it is known", "answer", "in")

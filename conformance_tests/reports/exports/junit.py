@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from veriformer.conformance_tests.core.text import plain, printable
 from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcome
-from veriformer.conformance_tests.reports.exports.places import from_root
+from veriformer.conformance_tests.reports.locations import from_root
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _LONGEST = 1000

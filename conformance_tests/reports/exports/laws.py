@@ -9,14 +9,16 @@ from veriformer.conformance_tests.core.law_result import LawResult, is_broken, i
 from veriformer.conformance_tests.core.text import counted, first_few
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.diagnosis.explanation import Explanation, explanations
+from veriformer.conformance_tests.reports.definitions import place_in
 from veriformer.conformance_tests.reports.diagnoses import findings_of
-from veriformer.conformance_tests.reports.exports.outcome import Checked, Level, Place, Problem, Status
-from veriformer.conformance_tests.reports.exports.places import definition, raised_at
+from veriformer.conformance_tests.reports.exports.outcome import Checked, Level, Problem, Status
 from veriformer.conformance_tests.reports.layout import as_text, blank
+from veriformer.conformance_tests.reports.locations import Place, raised_at
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.ranking import most_telling_first
+from veriformer.conformance_tests.reports.targets import target
 from veriformer.conformance_tests.reports.unjudged import by_reason, circumstances
-from veriformer.conformance_tests.reports.violation import evidence, target, title
+from veriformer.conformance_tests.reports.violation import evidence, title
 from veriformer.conformance_tests.run.report import Report
 
 _OPTIONS = Options(traceback=True)
@@ -35,7 +37,7 @@ def by_operation(report: Report) -> dict[str, list[LawResult]]:
 def checked_laws(report: Report, prefix: str = "") -> Iterator[Checked]:
     """Yield each declared law; `prefix` comes before the name of its operation."""
     for operation, results in by_operation(report).items():
-        place = definition(target(report), operation) if any(map(is_broken, results)) else None
+        place = place_in(report, operation) if any(map(is_broken, results)) else None
         for result in results:
             yield _checked(report, result, prefix + operation, place)
 
@@ -94,8 +96,7 @@ class _Operation:
 
     @property
     def place(self) -> Place | None:
-        # What is derived from an operation is defined where that is.
-        return definition(target(self.report), self.report.derived.get(self.name, self.name))
+        return place_in(self.report, self.name)
 
     def problems(self) -> Iterator[Problem]:
         diagnosis = next((one for one in self.report.diagnoses if one.operation == self.name), None)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from veriformer.conformance_tests.core.text import counted, first_few, plain, printable
 from veriformer.conformance_tests.reports.exports.outcome import Outcome, Problem, Table
-from veriformer.conformance_tests.reports.exports.places import from_root
+from veriformer.conformance_tests.reports.locations import from_root
 
 # GitHub takes 65,536 characters.
 LONGEST = 65_000

@@ -10,9 +10,9 @@ from veriformer.conformance_tests.recognition.findings import Departure, Part
 from veriformer.conformance_tests.recognition.findings import Status as PartStatus
 from veriformer.conformance_tests.reports.departures import CERTAIN, departure_lines, gathered, place_of
 from veriformer.conformance_tests.reports.exports.laws import checked_laws, text_of
-from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcome, Place, Problem, Status, Table
-from veriformer.conformance_tests.reports.exports.places import definition
+from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcome, Problem, Status, Table
 from veriformer.conformance_tests.reports.layout import as_text
+from veriformer.conformance_tests.reports.locations import Place, definition
 from veriformer.conformance_tests.reports.model import verdict_sentence
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.ranking import most_telling_first

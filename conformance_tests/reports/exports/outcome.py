@@ -5,16 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from veriformer.conformance_tests.reports.locations import Place
+
 Level = Literal["error", "warning", "note"]
 Status = Literal["passed", "failed", "error", "skipped"]
-
-
-@dataclass(frozen=True)
-class Place:
-    """A line of the user's code; lines count from 1."""
-
-    file: str
-    line: int = 1
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from veriformer.conformance_tests.core.text import plain, printable
-from veriformer.conformance_tests.reports.exports.outcome import Outcome, Place, Problem
-from veriformer.conformance_tests.reports.exports.places import uri_of
+from veriformer.conformance_tests.reports.exports.outcome import Outcome, Problem
 from veriformer.conformance_tests.reports.exports.rules import rule
+from veriformer.conformance_tests.reports.locations import Place, uri_of
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LONGEST = 1000

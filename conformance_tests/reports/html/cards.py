@@ -9,7 +9,7 @@ from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.diagnosis.explanation import Explanation
 from veriformer.conformance_tests.mistakes import catalogue
-from veriformer.conformance_tests.reports.definitions import definition_of
+from veriformer.conformance_tests.reports.definitions import definition_of, function_of
 from veriformer.conformance_tests.reports.figures import times
 from veriformer.conformance_tests.reports.html.blocks import (
     Block,
@@ -30,7 +30,7 @@ from veriformer.conformance_tests.reports.html.cases import case_blocks, script_
 from veriformer.conformance_tests.reports.html.faults import Fault
 from veriformer.conformance_tests.reports.html.proofs import proof_blocks
 from veriformer.conformance_tests.reports.html.wording import fault_sentence
-from veriformer.conformance_tests.reports.violation import target
+from veriformer.conformance_tests.reports.targets import target
 
 _DRAWN_CARDS = 6
 _DRAWN_LAWS = 3
@@ -147,7 +147,9 @@ def mistake_blocks(name: str) -> Iterator[Block]:
 
 
 def _code(fault: Fault) -> Iterator[Block]:
-    found = definition_of(target(fault.report), fault.operations[0])
+    report = fault.report
+    function = function_of(fault.operations[0], report.derived, report.taken_as)
+    found = definition_of(target(report), function)
     if found is not None:
         yield Code(found.code, place=found.place)
 

@@ -24,7 +24,8 @@ from veriformer.conformance_tests.reports.html.blocks import Block, Code, Drawin
 from veriformer.conformance_tests.reports.html.data import LONGEST_TEXT
 from veriformer.conformance_tests.reports.sight import seen
 from veriformer.conformance_tests.reports.snippet import reproduce
-from veriformer.conformance_tests.reports.violation import EAGER_ALLOWS, changed_arguments, conventions_of, target
+from veriformer.conformance_tests.reports.targets import target
+from veriformer.conformance_tests.reports.violation import EAGER_ALLOWS, changed_arguments, conventions_of
 from veriformer.conformance_tests.run.report import Report
 from veriformer.pictures.from_arrays import masks
 from veriformer.pictures.model import Picture, Row

@@ -1,4 +1,4 @@
-"""The first screen of a report, 24 lines of 80 columns: the verdict, the mistake, and its smallest case, drawn."""
+"""The last screen of a report, 24 lines of 80 columns: the smallest case, drawn, the mistake, and the counts."""
 
 from __future__ import annotations
 
@@ -54,20 +54,21 @@ def first_law(report: Report, law: str) -> LawResult:
     return next(result for result in report.results if result.law.id == law)
 
 
-def test_the_first_screen_has_the_verdict_the_mistake_and_its_smallest_case(causal: Report) -> None:
+def test_the_last_screen_has_the_smallest_case_the_mistake_and_the_next_command(causal: Report) -> None:
     lines = report_text(causal, Options(width=80)).splitlines()
     assert max(map(cell_len, lines)) <= 80
-    screen = lines[:24]
+    screen = lines[-24:]
+    assert lines[1] == "✗ 6 of 34 laws do not hold"
     told = [
-        "✗",
-        "Diagnosis",
-        "`causal_diagonal_off_by_one`",
-        "met in",
+        "scaled_dot_product_attention ",
         "✗ attention.causal.no_future_leak",
         "smallest case",
         "who sees whom",
         "expected  ",
-        "got  ",
+        "Diagnosis: ",
+        "`causal_diagonal_off_by_one`",
+        "veriformer explain causal_diagonal_off_by_one",
+        "laws held, 6 violated",
     ]
     places = [next(number for number, line in enumerate(screen) if word in line) for word in told]
     assert places == sorted(places)
@@ -90,7 +91,7 @@ def test_nothing_is_drawn_where_the_mistake_shows_every_query_the_same_keys(scal
 
 
 def test_the_error_is_a_bar_on_one_line(scale: Report) -> None:
-    lines = report_text(scale).splitlines()
+    lines = report_text(scale, Options(verbose=True)).splitlines()
     at = next(number for number, line in enumerate(lines) if line.strip().startswith("error "))
     bar = lines[at + 1].split()
     assert bar[1].count("|") == bar[1].count("✗") == 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from veriformer.conformance_tests.reports.exports.outcome import Place
-from veriformer.conformance_tests.reports.exports.places import definition, from_root, raised_at, uri_of
+from veriformer.conformance_tests.reports.locations import Place, definition, from_root, raised_at, uri_of
 
 SOURCE = """\
 raise SystemExit("this file is not to be run")

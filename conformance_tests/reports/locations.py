@@ -6,16 +6,24 @@ import ast
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 from urllib.parse import quote
 
 from veriformer.adapters.built_in import BUILT_IN
 from veriformer.adapters.loading import is_path
-from veriformer.conformance_tests.reports.exports.outcome import Place
 
 _LARGEST_FILE = 10_000_000
 _FRAME = re.compile(r'^  File "(?P<file>[^"\n]+)", line (?P<line>\d+)', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the user's code; lines count from 1."""
+
+    file: str
+    line: int = 1
 
 
 def definition(source: str | None, name: str = "") -> Place | None:

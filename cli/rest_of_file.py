@@ -35,7 +35,8 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     if isinstance(first, ModelReport):
         return reports
     reasons = {name: why or "no operation fits it" for name, why in first.not_judged.items()}
-    reports += _alone(source, report_of, (*first.judged_alone, *tops), reasons)
+    left = [name for name in tops if name not in first.taken_as]
+    reports += _alone(source, report_of, (*first.judged_alone, *left), reasons)
     return [replace(first, notices=(*first.notices, *_notices(reasons))), *reports[1:]]
 
 

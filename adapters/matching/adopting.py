@@ -12,9 +12,11 @@ from veriformer.adapters import declarations
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
+from veriformer.adapters.matching.classes import classes_in
 from veriformer.adapters.matching.forms import Adopted, Form
 from veriformer.adapters.matching.layouts import AsItIs
 from veriformer.adapters.matching.matching import Match, Matched, fits_as_written, functions_of, matched
+from veriformer.adapters.matching.modules import functions_of_classes
 from veriformer.adapters.matching.picks import Pick
 from veriformer.spec.operations import OPERATIONS
 
@@ -89,7 +91,7 @@ def _to_match(found: object, own: Functions, declared: Any, asked: Asked) -> Fun
         return {str(name): function for name, function in found.items() if callable(function)}
     if not isinstance(found, ModuleType):
         return {}
-    functions = functions_of(found)
+    functions = {**functions_of(found), **_classes_of(found)}
     for one in asked.operations:
         if one and callable(getattr(found, one, None)):
             functions[one] = getattr(found, one)
@@ -98,6 +100,12 @@ def _to_match(found: object, own: Functions, declared: Any, asked: Asked) -> Fun
         for name, function in functions.items()
         if name not in OPERATIONS or not _is_clear(name, function, declared)
     }
+
+
+def _classes_of(module: ModuleType) -> Functions:
+    """Return the classes of a file that are one operation; those that other classes use are judged within them."""
+    file = getattr(module, "__file__", None)
+    return functions_of_classes(module, classes_in(file)[0]) if file else {}
 
 
 def _takes_something(function: Any) -> bool:

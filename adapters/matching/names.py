@@ -18,7 +18,8 @@ _MANNERS = frozenset(
     plain apply compute calc calculate get make create build generate gen new old v1 v2 v3 op kernel module layer
     block numerically 1 2 3 the from scratch with mask masked and to bias tensor single batched batch torchlike hf
     nano eager standard functional base default exact approx tanh erf cached online einsum tiled interleaved half
-    last axis causal cross weights loss logits smoothing smoothed label labels
+    last axis causal cross weights loss logits smoothing smoothed label labels llama mistral mixtral gemma qwen phi
+    gpt bert vit deepseek olmo
     """.split()  # noqa: SIM905
 )
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

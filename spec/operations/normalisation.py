@@ -54,7 +54,7 @@ RMS_NORM = Operation(
     source="Zhang & Sennrich 2019, section 4 (eps is an implementation's addition)",
     conventions=("rms_norm_gain",),
     place=17,
-    also_called="rmsnorm rms rmsnormalization rmslayernorm rootmeansquarenorm rmsnormalize rmsn",
+    also_called="rmsnorm rms t5layernorm rmsnormalization rmslayernorm rootmeansquarenorm rmsnormalize rmsn",
 )
 
 OPERATIONS = (LAYER_NORM, RMS_NORM)

@@ -1,0 +1,231 @@
+"""The classes of a file that are one operation, such as a norm or a table of positions, as functions of it."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.array_kinds import frameworks_used
+from veriformer.adapters.arrays import ArrayFramework, framework
+from veriformer.adapters.capture.guessed_sizes import guessed_arguments
+from veriformer.adapters.errors import LoadError
+from veriformer.adapters.matching.names import folded, is_called, suggested
+from veriformer.adapters.matching.namespaces import shape_of
+from veriformer.spec.operations import OPERATIONS
+
+_NORMS = ("layer_norm", "rms_norm")
+_OF_ONE_ARRAY = ("softmax", "gelu", "silu")
+_POSITIONS = "sinusoidal_positions"
+_EPS = frozenset({"eps", "epsilon", "varianceepsilon", "normeps"})
+# Constructors are told a width by this number, which `guessed_arguments` gives them.
+_GUESSED_WIDTH, _GUESSED_LENGTH = 24, 32
+_TRIED_WIDTH = 6
+
+
+def functions_of_classes(module: ModuleType, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
+    """Return those classes of a module that are one operation, as functions of its arguments, by their names.
+
+    `names` are the classes to look at.
+    """
+    found = ((name, getattr(module, name, None)) for name in names)
+    functions = {name: _as_function(name, kind) for name, kind in found if isinstance(kind, type)}
+    return {name: function for name, function in functions.items() if function is not None}
+
+
+def _as_function(name: str, kind: type) -> Callable[..., Any] | None:
+    """Return a class as a function of the operation that its name suggests; None where it is not built like one."""
+    of_name = suggested(name)
+    arrays = _framework_of(kind)
+    if arrays is None or not of_name:
+        return None
+    try:
+        if of_name[0] in _NORMS:
+            return _norm(kind, of_name[0], arrays)
+        if of_name[0] == _POSITIONS:
+            return _positions(kind, arrays)
+        return _of_one_array(kind, arrays) if of_name[0] in _OF_ONE_ARRAY else None
+    except Exception:
+        # What cannot be built so is checked as a model.
+        return None
+
+
+def _framework_of(kind: type) -> ArrayFramework | None:
+    try:
+        return framework(next(iter(frameworks_used(kind)), "numpy"))
+    except LoadError:
+        return None
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A class that is built for a width and called with weights of the caller's."""
+
+    kind: type
+    arrays: ArrayFramework
+    built: dict[tuple[int, float | None], Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_linen(self) -> bool:
+        return any(base.__module__.startswith("flax.linen") for base in self.kind.__mro__)
+
+    def instance(self, width: int, length: int = _GUESSED_LENGTH, eps: float | None = None) -> Any:
+        """Return an object of the class for vectors of a width; TypeError where a size cannot be guessed."""
+        signature = inspect.signature(self.kind)
+        required = [
+            name
+            for name, one in signature.parameters.items()
+            if one.default is one.empty and one.kind is not one.VAR_POSITIONAL and one.kind is not one.VAR_KEYWORD
+        ]
+        given = guessed_arguments(self.kind, signature, required)
+        if given is None:
+            raise TypeError(f"{self.kind.__name__} needs arguments that cannot be guessed")
+        given |= {name: _GUESSED_LENGTH for name in signature.parameters if folded(name) in _LENGTHS}
+        sizes = {_GUESSED_WIDTH: width, _GUESSED_LENGTH: max(length, _GUESSED_LENGTH)}
+        arguments = {name: sizes.get(value, value) if type(value) is int else value for name, value in given.items()}
+        names = [name for name in signature.parameters if folded(name) in _EPS]
+        if eps is not None and names:
+            arguments[names[0]] = eps
+        made = self.kind(**arguments)
+        evaluate = getattr(made, "eval", None)
+        return evaluate() or made if callable(evaluate) and not self.is_linen else made
+
+    def weights_of(self, made: Any, x: Any) -> dict[str, Any]:
+        """Return the vectors of weights of an object, by name; ValueError where it has others."""
+        if self.is_linen:
+            import jax
+
+            weights = dict(made.init(jax.random.key(0), x).get("params", {}))
+        elif self.arrays.name == "torch":
+            weights = dict(made.named_parameters()) if hasattr(made, "named_parameters") else vars(made)
+        else:
+            weights = dict(made) if isinstance(made, dict) else dict(vars(made))
+        weights = {name: one for name, one in weights.items() if self.arrays.is_array(one) or isinstance(one, Mapping)}
+        if any(isinstance(one, Mapping) or len(shape_of(one)) != 1 for one in weights.values()):
+            raise ValueError(f"{self.kind.__name__} has weights that are no vectors")
+        return weights
+
+    def call(self, made: Any, weights: Mapping[str, Any], x: Any) -> Any:
+        """Return what an object answers with these weights."""
+        if self.is_linen:
+            return made.apply({"params": dict(weights)}, x)
+        if self.arrays.name == "torch" and hasattr(made, "named_parameters"):
+            from torch.func import functional_call
+
+            return functional_call(made, dict(weights), (x,))
+        other = copy.copy(made)
+        for name, value in weights.items():
+            _set(other, name, value)
+        return (other if callable(other) else other.forward)(x)
+
+
+_LENGTHS = frozenset({"maxlen", "maxseqlen", "maxlength", "seqlen", "contextlength", "maxpositionembeddings"})
+
+
+def _set(made: Any, name: str, value: Any) -> None:
+    try:
+        setattr(made, name, value)
+    except (AttributeError, TypeError):
+        # A frozen dataclass, which a copy may be changed of.
+        object.__setattr__(made, name, value)
+
+
+def _norm(kind: type, operation: str, arrays: ArrayFramework) -> Callable[..., Any] | None:
+    """Return a norm's class as a function of vectors, gain, shift and eps, as far as it has them."""
+    own = _Class(kind, arrays)
+    made = own.instance(_TRIED_WIDTH)
+    x = arrays.from_numpy(np.arange(2.0 * _TRIED_WIDTH).reshape(1, 2, _TRIED_WIDTH) % 5, "float32")
+    roles = _roles(operation, own.weights_of(made, x), arrays)
+    if roles is None or shape_of(own.call(made, {}, x) if not own.is_linen else x) != shape_of(x):
+        return None
+    attribute = next((name for name in _members(made) if folded(name) in _EPS), None)
+    in_constructor = any(folded(name) in _EPS for name in inspect.signature(kind).parameters)
+    has_eps = in_constructor or attribute is not None
+
+    def norm(x: Any, **given: Any) -> Any:
+        eps = given.get("eps")
+        width = int(shape_of(x)[-1])
+        if (width, eps) not in own.built:
+            its = own.instance(width, eps=eps if in_constructor else None)
+            if eps is not None and not in_constructor and attribute is not None:
+                _set(its, attribute, eps)
+            own.built[width, eps] = its
+        return own.call(own.built[width, eps], {name: given[role] for role, name in roles.items()}, x)
+
+    norm.__signature__ = _signature(["x", *roles], ["eps"] if has_eps else [])  # type: ignore[attr-defined]
+    return _named(norm, kind)
+
+
+def _members(made: Any) -> list[str]:
+    fields = getattr(made, "__dataclass_fields__", {})
+    return [*vars(made), *fields] if hasattr(made, "__dict__") else list(fields)
+
+
+def _roles(operation: str, weights: Mapping[str, Any], arrays: ArrayFramework) -> dict[str, str] | None:
+    """Return the name of the gain and of the shift among vectors: by their names, else by their first values."""
+    roles: dict[str, str] = {}
+    parameters = [one for one in OPERATIONS[operation].parameters if one.name in ("gamma", "beta")]
+    for name, value in weights.items():
+        last = name.rpartition(".")[2]
+        role = next((one.name for one in parameters if is_called(last, one)), None)
+        role = role or ("gamma" if float(arrays.to_numpy(value)[0]) == 1.0 else "beta")
+        if role in roles or role not in [one.name for one in parameters]:
+            return None
+        roles[role] = name
+    return roles
+
+
+def _positions(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | None:
+    """Return the class that adds a table of positions as a function of the table's length and width."""
+    own = _Class(kind, arrays)
+
+    def positions(length: int, d_model: int) -> Any:
+        made = own.instance(d_model, length)
+        nothing = arrays.from_numpy(np.zeros((1, length, d_model)), "float32")
+        weights = {} if not own.is_linen else own.weights_of(made, nothing)
+        return own.call(made, weights, nothing)[0]
+
+    made = own.instance(_GUESSED_WIDTH)
+    nothing = arrays.from_numpy(np.zeros((1, 3, _GUESSED_WIDTH)), "float32")
+    if hasattr(made, "named_parameters") and list(made.named_parameters()):
+        # What is learned is no table of sines.
+        return None
+    return _named(positions, kind) if shape_of(own.call(made, {}, nothing)) == (1, 3, _GUESSED_WIDTH) else None
+
+
+def _of_one_array(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | None:
+    own = _Class(kind, arrays)
+    made = own.instance(_TRIED_WIDTH)
+    if own.is_linen or own.weights_of(made, None):
+        return None
+    function = partial(own.call, made, {})
+
+    def of(x: Any) -> Any:
+        return function(x)
+
+    return _named(of, kind)
+
+
+def _named(function: Callable[..., Any], kind: type) -> Callable[..., Any]:
+    """Return a function that is called as its class and tells whose code it runs."""
+    function.__name__ = function.__qualname__ = kind.__name__
+    if not hasattr(function, "__signature__"):
+        function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    function.__wrapped__ = kind  # type: ignore[attr-defined]
+    return function
+
+
+def _signature(required: list[str], optional: list[str]) -> inspect.Signature:
+    kinds = inspect.Parameter
+    return inspect.Signature(
+        [
+            *(kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in required[:1]),
+            *(kinds(name, kinds.KEYWORD_ONLY) for name in required[1:]),
+            *(kinds(name, kinds.KEYWORD_ONLY, default=None) for name in optional),
+        ]
+    )

@@ -159,11 +159,14 @@ def read_operations(found: object, name: str) -> Callables:
 
 
 def own_operations(found: object, name: str) -> Callables:
-    """Return the operations that `found` has by their names, of which there may be none; LoadError as above."""
+    """Return the operations that `found` has by their names, of which there may be none; LoadError as above.
+
+    A function that takes no argument is a builder, and may have any name.
+    """
     operations: dict[str, Callable[..., Any]] = {}
     for operation in OPERATIONS:
         received = attribute(found, operation, name, None)
-        if received is None:
+        if received is None or signatures.builds_something(received):
             continue
         if not callable(received):
             raise LoadError(f"{name}: {operation} is a {type(received).__name__}; make it a function, or rename it")

@@ -94,6 +94,7 @@ def _about_framework(found: object, home: ModuleType | None) -> list[str]:
 
 def _is_callable(found: object, name: str) -> bool:
     try:
-        return callable(getattr(found, name, None))
+        value = getattr(found, name, None)
+        return callable(value) and not signatures.builds_something(value)
     except Exception:
         return False

@@ -37,6 +37,20 @@ def keyword_names(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset(parameter.name for parameter in _parameters(function) if parameter.kind in _BY_NAME)
 
 
+def builds_something(found: object) -> bool:
+    """Return whether an object is a function that can be called without arguments: it builds something.
+
+    Every operation takes at least one argument, so that such a function is none, whatever it is called.
+    """
+    if isinstance(found, type) or not (inspect.isroutine(found) or hasattr(found, "__wrapped__")):
+        return False
+    try:
+        parameters = inspect.signature(found).parameters.values()  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return all(one.default is not one.empty for one in parameters)
+
+
 def misspelt_keywords(function: Callable[..., Any], operation: Operation) -> tuple[tuple[str, str], ...]:
     """Return (received, probably meant) for each keyword that the operation does not have but nearly has.
 

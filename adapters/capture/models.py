@@ -29,6 +29,7 @@ from veriformer.adapters.import_errors import location
 from veriformer.adapters.loading import is_path
 from veriformer.adapters.modules import load_module, object_in
 from veriformer.adapters.notices import misspelt_operations
+from veriformer.adapters.signatures import builds_something
 from veriformer.adapters.spelling import listing
 from veriformer.spec.operations import OPERATIONS
 
@@ -122,11 +123,15 @@ def find_model(
     if isinstance(found, ModuleType):
         home = found
         found, name = _built_by_module(found, name), f"{name}:build"
+    if _is_linen(found):
+        raise CaptureError(_needs_init(found, name))
     if is_implementation(found, home):
         raise NotAModel(f"{name} has operations of its own and is checked as an implementation, not as a model")
     notes: list[str] = []
     model = _instance(found, name, notes)
     framework = framework_of(model)
+    if _is_linen(model):
+        raise CaptureError(_needs_init(model, name))
     if framework is None:
         raise NotAModel(_no_model(model, found, name))
     return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes))
@@ -152,7 +157,7 @@ def is_implementation(found: object, home: ModuleType | None = None) -> bool:
     A module of a framework often has members called like operations (`encoder`, `softmax`); it is an implementation
     only if it, or the file that it is from, declares the framework of its operations.
     """
-    operations = [name for name in OPERATIONS if callable(_attribute(found, name))]
+    operations = [name for name in OPERATIONS if _is_callable(_attribute(found, name))]
     if _model_class(found) is not None or framework_of(found) is not None:
         declared = any(_attribute(place, "framework") in FRAMEWORKS for place in (found, home) if place is not None)
         return bool(operations) and declared
@@ -166,7 +171,14 @@ def _is_function(found: object) -> bool:
     return inspect.isroutine(found) or (callable(found) and (hasattr(found, "func") or hasattr(found, "__wrapped__")))
 
 
+def _is_callable(found: object) -> bool:
+    """Return whether an object may be an operation; a function that takes no argument builds a model."""
+    return callable(found) and not builds_something(found)
+
+
 def _is_operation(function: Any, home: ModuleType | None) -> bool:
+    if builds_something(function):
+        return False
     named = getattr(function, "__name__", "") in OPERATIONS
     return named or any(_attribute(home, name) is function for name in OPERATIONS)
 
@@ -326,14 +338,34 @@ def _needs_arguments(found: Any, name: str, required: list[str]) -> str:
     )
 
 
+def _is_linen(found: object) -> bool:
+    """Return whether an object is a Flax Linen module without its parameters, or a class of them."""
+    linen = _known_class("flax.linen", "Module")
+    return linen is not None and (isinstance(found, linen) or (isinstance(found, type) and issubclass(found, linen)))
+
+
+def _needs_init(found: Any, name: str) -> str:
+    """Return what a Flax Linen module lacks, and the function that hands it over with its parameters."""
+    kind = found if isinstance(found, type) else type(found)
+    place = name.partition(":")[0]
+    file = Path(place if place.endswith(".py") else "model.py")
+    return (
+        f"{name} is a Flax Linen module, which has no parameters before `init` is called with a key and inputs; hand "
+        f"over the pair of both: write `def build(): model = {kind.__name__}{_arguments_of(kind)}; return model, "
+        f"model.init(jax.random.key(0), inputs)` in its file, with inputs that it takes, and name {file}:build"
+    )
+
+
+def _arguments_of(kind: type) -> str:
+    """Return how a class is called in an example; its own arguments, if there must be any, are left to the reader."""
+    return "(...)" if _required(kind) else "()"
+
+
 def _no_model(built: object, found: object, name: str) -> str:
     kinds = (
         "a torch.nn.Module, a Flax NNX, Equinox or Keras model, a pair (function, parameters) of JAX or NumPy, or an "
         "object with arrays of NumPy and a method forward or __call__"
     )
-    linen = _known_class("flax.linen", "Module")
-    if linen is not None and isinstance(built, linen):
-        return f"{name} is a Flax Linen module, which has no parameters; return the pair (model, parameters)"
     if built is found:
         return f"{name} is a {type(found).__name__}, which is no model; a model is {kinds}"
     return f"{name} returned a {type(built).__name__}, which is no model; return {kinds}"

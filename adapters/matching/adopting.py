@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
-from veriformer.adapters import declarations
+from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
@@ -21,6 +21,7 @@ from veriformer.adapters.matching.picks import Pick
 from veriformer.spec.operations import OPERATIONS
 
 Functions = dict[str, Callable[..., Any]]
+_BUILDS = "it can be called without arguments, so that it builds something and is no operation"
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,28 @@ def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Of
     that its functions are taken for. `home` is the module that it was found in.
     Raises NoOperations where there are none, and LoadError for what cannot be meant.
     """
+    offer = _offered(found, name, home, asked)
+    return _or_none(replace(offer, others={**_builders_in(found), **offer.others}), found, name)
+
+
+def _offered(found: object, name: str, home: ModuleType | None, asked: Asked) -> Offer:
     own = _own(found, name)
     declared = asked.framework or declarations.declared_framework(found, name, home)
     functions = {} if _is_ours(found) else _to_match(found, own, declared, asked)
     if not isinstance(declared, str | None) or not functions:
-        return _or_none(Offer(own, asked.framework), found, name)
+        return Offer(own, asked.framework)
     operations = {one: one for one in own} | _mapping_in(found, functions) | dict(asked.operations)
     said = {one: operation for one in functions if (operation := operations.get(one, asked.operation_of(one)))}
     found_out = matched(functions, declared, said, [one for one in own if one not in functions])
-    return _or_none(_together(own, found_out, asked), found, name)
+    return _together(own, found_out, asked)
+
+
+def _builders_in(found: object) -> dict[str, str]:
+    """Return the functions of a module that have the name of an operation and are none, with the reason."""
+    if not isinstance(found, ModuleType) or _is_ours(found):
+        return {}
+    written = functions_of(found)
+    return {one: _BUILDS for one in OPERATIONS if one in written and signatures.builds_something(written[one])}
 
 
 def _is_ours(found: object) -> bool:
@@ -86,7 +100,7 @@ def _to_match(found: object, own: Functions, declared: Any, asked: Asked) -> Fun
     if _is_function(found):
         called = str(getattr(found, "__name__", "function"))
         # A function without required parameters builds something; it is no operation.
-        return {called: found} if _takes_something(found) else {}  # type: ignore[dict-item]
+        return {} if signatures.builds_something(found) else {called: found}  # type: ignore[dict-item]
     if isinstance(found, Mapping):
         return {str(name): function for name, function in found.items() if callable(function)}
     if not isinstance(found, ModuleType):
@@ -98,7 +112,7 @@ def _to_match(found: object, own: Functions, declared: Any, asked: Asked) -> Fun
     return {
         name: function
         for name, function in functions.items()
-        if name not in OPERATIONS or not _is_clear(name, function, declared)
+        if name not in OPERATIONS or _is_to_match(name, function, declared)
     }
 
 
@@ -108,12 +122,9 @@ def _classes_of(module: ModuleType) -> Functions:
     return functions_of_classes(module, classes_in(file)[0]) if file else {}
 
 
-def _takes_something(function: Any) -> bool:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return True
-    return any(one.default is one.empty for one in parameters)
+def _is_to_match(name: str, function: Callable[..., Any], declared: str | None) -> bool:
+    """Return whether it has to be found out how a function of an operation's name is called; a builder is none."""
+    return not (signatures.builds_something(function) or _is_clear(name, function, declared))
 
 
 def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> bool:

@@ -28,6 +28,15 @@ def test_no_operation_lists_them_and_the_near_misses():
     assert "near misses" not in failure(softmax=None)
 
 
+def test_a_function_without_arguments_is_a_builder_whatever_it_is_called():
+    def gelu(width=3):
+        return width
+
+    assert list(load(SimpleNamespace(softmax=softmax, gelu=gelu)).operations) == ["softmax"]
+    assert "near misses" not in failure(softmax=None, layernorm=lambda: 1)
+    assert failure(softmax=None, gelu=gelu).startswith("SimpleNamespace declares no operation;")
+
+
 def test_an_operation_that_cannot_be_called():
     assert failure(layer_norm=1e-5) == "SimpleNamespace: layer_norm is a float; make it a function, or rename it"
 

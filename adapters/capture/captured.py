@@ -15,12 +15,14 @@ from veriformer.adapters.capture.inputs import (
     Candidate,
     NoInputsFit,
     Shape,
+    arguments_of,
     candidates,
     first_that_runs,
     sizes_for,
 )
 from veriformer.adapters.capture.models import Model, load_model
 from veriformer.adapters.capture.offered import offered_candidates
+from veriformer.adapters.capture.roles import have_roles, role_of
 from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.errors import CaptureError, LoadError, describe
@@ -95,7 +97,23 @@ def recorded_pass(
         # A graph guesses what is missing; these are the inputs that it was run on.
         fed = {trace.values[index].name: trace.values[index].array for index in trace.inputs}
         recorded = replace(recorded, arguments=((), fed))
+    trace = _with_names(trace, recorded.arguments, *runner.signature())
     return replace(recorded, trace=replace(trace, notes=(*trace.notes, *found.notes, *runner.notes, *inputs_note)))
+
+
+def _with_names(trace: Trace, given: Arguments, called: Callable[..., Any] | None, first_input: int) -> Trace:
+    """Return a record whose inputs are called like the arguments, where those are queries, keys and values."""
+    positional, keywords = given
+    arguments = [one.name for one in arguments_of(called)[first_input:]]
+    names = [*arguments[: len(positional)], *sorted(keywords)]
+    arrays = [*positional, *(keywords[name] for name in sorted(keywords))]
+    names = [name for name, array in zip(names, arrays, strict=False) if array is not None]
+    if not have_roles([name for name in names if role_of(name)]) or len(names) != len(trace.inputs):
+        return trace
+    values = list(trace.values)
+    for name, index in zip(names, trace.inputs, strict=True):
+        values[index] = replace(values[index], name=name)
+    return replace(trace, values=tuple(values))
 
 
 def _given(found: Model, inputs: Any, keywords: Mapping[str, Any] | None) -> Arguments | None:

@@ -17,7 +17,7 @@ _BY_NAME: Mapping[str, Any] = {
     **_each(
         "dmodel dim embeddim nembd hiddensize embdim d embedsize modeldim width features inputdim din "
         "normalizedshape embeddingdim embeddings ndim channels dembed demb dims hiddendim units embed embsize "
-        "size inputsize nstate indim outdim dout dimin dimout inputdimension dimension",
+        "size inputsize nstate numhiddens indim outdim dout dimin dimout inputdimension dimension",
         24,
     ),
     **_each("nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads", 4),

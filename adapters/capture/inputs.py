@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
+from veriformer.adapters.capture.roles import have_roles, role_of
 from veriformer.adapters.capture.weights import Array, is_floating
 from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.import_errors import location
@@ -39,7 +40,7 @@ _FLOATS = re.compile(r"^(hidden_states|features|embeds|embeddings|inputs_embeds|
 _TARGET = re.compile(r"tgt|trg|target|^y$|decoder_input|^dec", re.IGNORECASE)
 
 # What an argument without a default is handed, by its name.
-_ABSENT = re.compile(r"mask|bias|cache|past|state|key|rng|label|^targets$|dropout|hidden|aux", re.IGNORECASE)
+_ABSENT = re.compile(r"mask|bias|cache|past|state|key|rng|label|^targets$|dropout|hidden|aux|^valid_len", re.IGNORECASE)
 _TRUE = re.compile(r"^(deterministic|inference|eval|is_causal|causal)$")
 _FALSE = re.compile(r"^(train|training|is_training|is_train|return_\w+|output_\w+|use_cache)$")
 _ZERO = re.compile(r"^(start_pos|start|offset|pos_offset|position_offset|cache_index|cache_pos|step|input_pos)$")
@@ -231,7 +232,7 @@ class Filled:
 
     def _is_known(self, argument: inspect.Parameter) -> bool:
         """Return whether an argument is known by its name and no input."""
-        if argument.name == "key" and any(one.name == "query" for one in self.arguments):
+        if role_of(argument.name) == "key" and any(role_of(one.name) == "query" for one in self.arguments):
             # The key of an attention, and no source of random numbers.
             return False
         return not _FLOATS.match(argument.name) and any(
@@ -309,7 +310,7 @@ def _token_candidates(filled: Filled, rows: int) -> Iterator[Candidate]:
 def _float_candidates(filled: Filled, shapes: Sequence[Shape], rows: int) -> Iterator[Candidate]:
     batch, length, other_length = astuple(filled.sizes)
     tokens = filled.tokens(rows, batch, other_length)
-    names = {argument.name for argument in filled.arguments}
+    names = [argument.name for argument in filled.arguments]
     for width in _widths(shapes):
         one, other = filled.normal(batch, length, width), filled.normal(batch, other_length, width)
         possible = [
@@ -322,11 +323,29 @@ def _float_candidates(filled: Filled, shapes: Sequence[Shape], rows: int) -> Ite
                 f"floats ({batch}, {length}, {width}) and tokens ({batch}, {other_length})", one, tokens
             ),
         ]
-        if {"query", "key", "value"} <= names or {"q", "k", "v"} <= names:
-            # Keys and values come from one source, as in attention across.
-            described = f"floats ({batch}, {length}, {width}) and twice ({batch}, {other_length}, {width})"
-            possible.append(filled.with_arrays(described, one, other, other))
+        roles = [role for name in names if (role := role_of(name)) is not None]
+        if have_roles(names):
+            possible += _in_roles(filled, roles, one, other)
         yield from (candidate for candidate in possible if candidate is not None)
+
+
+def _in_roles(filled: Filled, roles: Sequence[str], one: Array, other: Array) -> list[Candidate | None]:
+    """Return queries, keys and values for arguments of these roles.
+
+    They come as three arrays first: keys and values that are the same hide that one is taken for the other.
+    """
+    first, second = one.shape, other.shape
+    ways = (
+        (f"floats {first} and two {second}", one, other, filled.normal(*second)),
+        (f"three floats {first}", one, filled.normal(*first), filled.normal(*first)),
+        # Keys and values come from one source, as in attention across.
+        (f"floats {first} and twice {second}", one, other, other),
+    )
+    found = []
+    for described, query, key, value in ways:
+        by_role = {"query": query, "key": key, "value": value}
+        found.append(filled.with_arrays(described, *(by_role[role] for role in roles)))
+    return found
 
 
 def _widths(shapes: Sequence[Shape]) -> list[int]:

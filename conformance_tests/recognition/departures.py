@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from veriformer.conformance_tests.recognition.argument_mistakes import argument_mistakes
 from veriformer.conformance_tests.recognition.attention_mistakes import attention_mistakes
 from veriformer.conformance_tests.recognition.consistency import departures_of_consistency, departures_of_memories
 from veriformer.conformance_tests.recognition.departing import departure
@@ -57,6 +58,7 @@ def departures_of(model: ModelReading) -> tuple[Departure, ...]:
 def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
     yield from place_mistakes(model.flow, one.place, model.streams.places)
     if one.attention is not None:
+        yield from argument_mistakes(model.flow, one.attention)
         yield from attention_mistakes(
             model.flow,
             one.attention,

@@ -194,3 +194,15 @@ def test_an_equinox_model_of_one_sequence():
     )
     assert chosen.description == "tokens (11,) below 19"
     assert trace.values[trace.outputs[0]].array.shape == (11, 6)
+
+
+def test_queries_keys_and_values_are_three_arrays_in_whichever_order():
+    first = next(candidates({"w": (24, 24)}, lambda values, keys, query, mask: None))
+    values, keys, query, mask = first.arguments
+    assert (query.shape, keys.shape, values.shape, mask) == ((2, 11, 24), (2, 7, 24), (2, 7, 24), None)
+    assert not np.array_equal(keys, values)
+
+
+def test_a_key_without_a_query_is_a_source_of_random_numbers():
+    first = next(candidates({"w": (24, 24)}, lambda x, key: None))
+    assert first.arguments[1] is None

@@ -9,6 +9,7 @@ from rich.text import Text
 from veriformer.cli.failures import UserError
 from veriformer.conformance_tests.core.text import counted, first_few, plain
 from veriformer.conformance_tests.mistakes import Citation, Equivalence, Mistake, PlantedMistake, catalogue, remarks
+from veriformer.conformance_tests.mistakes.kills import shown_in
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, labelled, paragraph
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
@@ -25,7 +26,7 @@ def mistakes_listing(operations: tuple[str, ...] = ()) -> Lines:
             close = get_close_matches(name, OPERATIONS, n=3)
             meant = f"; did you mean {' or '.join(close)}?" if close else ""
             raise UserError(f"no operation is called {plain(name)!r}{meant} (see: veriformer list operations)")
-    found = [one for one in catalogue().values() if not operations or {*operations} & {*one.operations}]
+    found = [one for one in catalogue().values() if not operations or {*operations} & {*shown_in(one)}]
     column = max((len(one.slug) for one in found), default=0) + 2
     lines = [line for one in found for line in _row(one, column)]
     for name in operations:
@@ -81,7 +82,7 @@ def _totals(found: list[Mistake]) -> str:
 def _facts(mistake: Mistake) -> tuple[tuple[str, str], ...]:
     return (
         ("as code", mistake.formula),
-        ("operations", ", ".join(mistake.operations)),
+        ("operations", ", ".join(shown_in(mistake))),
         ("kind", mistake.group),
         ("hidden when", mistake.hidden_when),
         ("shows in", "; ".join(mistake.regions)),

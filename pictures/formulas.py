@@ -76,6 +76,7 @@ def _clean(element: Element) -> Element:
         str(element.tag) if known else "mrow",
         {name: value for name, value in element.attrib.items() if _ATTRIBUTES.fullmatch(name)},
     )
-    copy.text = unescape(element.text or "") if known else None
+    # The converter leaves the backslash of an underscore inside of a text.
+    copy.text = unescape(element.text or "").replace(r"\_", "_") if known else None
     copy.extend([_clean(child) for child in element])
     return copy

@@ -70,6 +70,8 @@ _NUMBER = re.compile(r"\d[\d.,]*(?:/\d+)?")
 _WORDS = re.compile(r"`[^`]*`|\s+|[^\s`]+")
 _BEFORE, _AFTER = "“‘\"'", ".,;:?”’\"'!"
 _CODE = re.compile(r"[a-z]+(?:_[a-z]+)+|[a-z]+\d+|[A-Z][a-z]+\w*")
+# What has a dot before a name is a file or an attribute: norm_1.gamma, h.0.w_q, spec/rms_norm.py:12.
+_PLACE = re.compile(r"[A-Za-z_./\\~][\w/\\~-]*(?:\.\w+)+(?::\w+)*")
 _LONG = 48
 
 
@@ -210,6 +212,8 @@ def _sort(word: str) -> _Sort:
         return "number"
     if core in _FUNCTIONS:
         return "function"
+    if _PLACE.fullmatch(core):
+        return "word"
     return "formula" if _is_formula(word, bare) else "word"
 
 

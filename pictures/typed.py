@@ -170,6 +170,8 @@ class _Reader:
         self.place = token.start() + len(name)
         if len(name) == 1:
             return name, "operand"
+        if name == "sqrt" and (inside := self._bracket("(")) is not None:
+            return rf"\sqrt{{{latex_of(inside)}}}", "operand"
         if name in _FUNCTIONS:
             return rf"\operatorname{{{name}}}", "operand"
         if len(name) == 2 and name not in SHORT_WORDS:

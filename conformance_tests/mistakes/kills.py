@@ -8,6 +8,8 @@ from functools import cache
 from types import MappingProxyType
 
 from veriformer.conformance_tests.mistakes.files import read_json
+from veriformer.conformance_tests.mistakes.mistake import Mistake, operations_of
+from veriformer.spec.laws import LAWS
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,23 @@ def kill_matrix() -> KillMatrix:
         for entry in record["mistakes"]
     )
     return KillMatrix(record["tier"], record["seed"], MappingProxyType(record["laws"]), tuple(mistakes))
+
+
+def shown_in(mistake: Mistake) -> tuple[str, ...]:
+    """Return the operations in which a mistake shows, each once: first those of the laws that are about it.
+
+    The others are measured: a softmax over the wrong axis also breaks laws that are about heads or the causal mask.
+    """
+    return tuple(dict.fromkeys((*mistake.operations, *_measured_in().get(mistake.slug, ()))))
+
+
+@cache
+def _measured_in() -> Mapping[str, tuple[str, ...]]:
+    """Return the operations whose laws break, by the slug of the mistake, in the order of the specification."""
+    broken: dict[str, set[str]] = {}
+    for mistake in kill_matrix().mistakes:
+        broken.setdefault(mistake.slug, set()).update(mistake.broken)
+    return {slug: operations_of(tuple(law for law in LAWS if law in laws)) for slug, laws in broken.items()}
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from veriformer.conformance_tests.mistakes import Citation, Mistake, PlantedMistake, catalogue
+from veriformer.conformance_tests.mistakes.kills import shown_in
 from veriformer.spec.laws import LAWS
 
 from pages.markdown import code, link, notice, page, prose
@@ -45,7 +46,7 @@ def _facts(mistake: Mistake) -> list[str]:
         ("What hides it", prose(mistake.hidden_when)),
         ("It shows with", prose("; ".join(mistake.regions))),
         ("Effect", prose(mistake.effect)),
-        ("Operations", ", ".join(operation_link(name, "../") for name in mistake.operations)),
+        ("Operations", ", ".join(operation_link(name, "../") for name in shown_in(mistake))),
         ("Not planted in a program", mistake.reason),
         ("Changes nothing", _undone(mistake)),
     )

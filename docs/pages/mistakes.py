@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from veriformer.conformance_tests.mistakes import Mistake, catalogue, equivalent, planted, remarks
+from veriformer.conformance_tests.mistakes.kills import shown_in
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS, Operation
 
@@ -42,6 +43,14 @@ def mistakes_table(operation: Operation, folder: str = "") -> str:
     """Return the mistakes that some laws of an operation catch, with the reports and the laws."""
     header = ("mistake", "what goes wrong", "issues", "planted in", "law that catches it")
     return table(header, (_row(mistake, operation, folder) for mistake in caught_in(operation)))
+
+
+def others_shown_in(operation: Operation, folder: str = "") -> str:
+    """Return links to the mistakes that break laws of an operation, though none of its laws is about them."""
+    caught = {mistake.slug for mistake in caught_in(operation)}
+    others = (one.slug for one in catalogue().values() if one.slug not in caught and operation.name in shown_in(one))
+    links = ", ".join(mistake_link(slug, folder) for slug in others)
+    return f"Laws about something else fail on these as well: {links}." if links else ""
 
 
 def _section(operation: Operation) -> str:

@@ -9,7 +9,7 @@ from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
 from pages.laws import law_entry, laws_of
 from pages.markdown import code, counted, formula, link, notice, page, table
-from pages.mistakes import mistakes_table
+from pages.mistakes import mistakes_table, others_shown_in
 from pages.pictures import drawn
 from pages.references import convention_link, operation_link, operation_page, topic_page
 from pages.topic import Topic, topic_of, topics
@@ -63,6 +63,7 @@ def _operation_page(operation: Operation) -> str:
         f"## Mistakes\n\n{_CAUGHT}",
         remarks().get(operation.name, ""),
         mistakes_table(operation, "../"),
+        others_shown_in(operation, "../"),
         f"## What a run tries\n\n{_TRIED}",
         drawn(visits(operation.name)),
         f"## The {counted(len(laws), 'law')}",

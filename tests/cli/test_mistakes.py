@@ -9,6 +9,7 @@ from veriformer.cli.failures import UserError
 from veriformer.cli.mistake_pages import mistake_page
 from veriformer.conformance_tests.core.text import first_few
 from veriformer.conformance_tests.mistakes import catalogue, caught_by
+from veriformer.conformance_tests.mistakes.kills import shown_in
 from veriformer.spec.laws import LAWS
 
 
@@ -53,9 +54,14 @@ def test_the_listing_says_where_a_mistake_is_caught() -> None:
 @pytest.mark.parametrize("operations", [("gelu",), ("alibi_bias", "gelu")])
 def test_the_listing_of_operations_has_theirs(operations: tuple[str, ...]) -> None:
     options = [word for name in operations for word in ("--operation", name)]
-    expected = [slug for slug, mistake in catalogue().items() if {*operations} & {*mistake.operations}]
+    expected = [slug for slug, mistake in catalogue().items() if {*operations} & {*shown_in(mistake)}]
     assert expected
     assert slugs(shown("list", "mistakes", *options)) == expected
+
+
+def test_a_mistake_is_listed_where_only_laws_about_something_else_see_it() -> None:
+    assert "softmax_wrong_axis" in slugs(shown("list", "mistakes", "--operation", "scaled_dot_product_attention"))
+    assert "scaled_dot_product_attention" in shown("explain", "softmax_wrong_axis")
 
 
 def test_the_listing_of_an_operation_has_its_remark() -> None:

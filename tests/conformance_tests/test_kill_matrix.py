@@ -11,9 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.mistakes import PlantedMistake, planted
+from veriformer.conformance_tests.mistakes import PlantedMistake, catalogue, planted
 from veriformer.conformance_tests.mistakes.files import read_json
-from veriformer.conformance_tests.mistakes.kills import Killed, KillMatrix, kill_matrix, reasons_for_catching_nothing
+from veriformer.conformance_tests.mistakes.kills import (
+    Killed,
+    KillMatrix,
+    kill_matrix,
+    reasons_for_catching_nothing,
+    shown_in,
+)
 from veriformer.conformance_tests.operations.laws import laws
 from veriformer.conformance_tests.run import ordering
 from veriformer.conformance_tests.run.ordering import most_revealing_first
@@ -49,6 +55,16 @@ def test_every_mistake_is_caught_by_the_laws_that_name_it() -> None:
     for killed in MATRIX.mistakes:
         mistake = PLANTED[killed.name]
         assert set(mistake.laws) - set(killed.stopped if mistake.errors else killed.broken) == set(), killed.name
+
+
+def test_a_mistake_shows_wherever_it_breaks_a_law() -> None:
+    axis = catalogue()["softmax_wrong_axis"]
+    assert shown_in(axis)[: len(axis.operations)] == axis.operations
+    assert "scaled_dot_product_attention" in {*shown_in(axis)} - {*axis.operations}
+    for slug, mistake in catalogue().items():
+        broken = {LAWS[law].operation.name for one in MATRIX.mistakes if one.slug == slug for law in one.broken}
+        assert {*shown_in(mistake)} == broken | {*mistake.operations}, slug
+        assert len(shown_in(mistake)) == len({*shown_in(mistake)})
 
 
 def test_every_law_exists_and_is_tried_on_some_program() -> None:

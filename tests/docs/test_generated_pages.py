@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.mistakes.kills import shown_in
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.derivations import derivation_ids
 from veriformer.spec.laws import LAWS
@@ -147,8 +148,9 @@ def test_every_mistake_and_its_laws_lead_to_each_other(generated: dict[str, str]
         for law in (LAWS[name] for name in mistake.laws):
             assert f"[`{law.id}`](../operations/{law.operation.name}.md#{anchor(law.id)})" in page
             assert f"](../mistakes/{slug}.md)" in entry_of(law.id, generated)
-        for name in mistake.operations:
+        for name in shown_in(mistake):
             assert f"](../operations/{name}.md)" in page
+            assert f"](../mistakes/{slug}.md)" in generated[f"operations/{name}.md"]
         assert all(citation.url in page for citation in mistake.citations)
 
 

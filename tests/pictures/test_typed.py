@@ -36,6 +36,7 @@ def test_every_formula_of_the_catalogues_keeps_its_signs_as_mathematics(formula:
         ("e^(−x²/2)", r"e^{- x^{2}/ {2}}"),
         ("x_b,i+1", "x_{b,i+1}"),
         ("norm_first", r"\text{norm\_first}"),
+        ("1/sqrt(d_k)", r"{1}/ \sqrt{d_{k}}"),
         ("W_gate", r"W_{\text{gate}}"),
     ],
 )
@@ -53,6 +54,7 @@ def test_notation(formula: str, latex: str) -> None:
         ("norm_first is a keyword of `x_i`, and grad_x too.", []),
         ("0 · NaN is NaN.", ["0"]),
         ("(and 0 where i = j)", ["i = j"]),
+        ("divided by sqrt(d_k) in h.0.w_q, norm_1.gamma and docs/my_file.py:3", ["sqrt(d_k)"]),
         ("the weight is |v − o|.", ["|v − o|"]),
     ],
 )

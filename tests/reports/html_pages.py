@@ -12,7 +12,10 @@ LOADING = {"src", "srcset", "data", "poster", "background", "action", "formactio
 
 
 class Parsed(HTMLParser):
-    """A page as lists of its elements; AssertionError where an element is not closed where it should be."""
+    """A page as lists of its elements; AssertionError where an element is not closed where it should be.
+
+    A formula is one element, and is read in Unicode, as a part of the text before it.
+    """
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -20,12 +23,17 @@ class Parsed(HTMLParser):
         self.texts: list[str] = []
         self.scripts: list[tuple[dict[str, str | None], str]] = []
         self._open: list[str] = []
+        self._follows_a_formula = False
         self.feed(page)
         self.close()
         assert self._open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
+        if "math" not in self._open:
+            self.elements.append((tag, dict(attrs)))
+        if tag == "math" and (formula := dict(attrs).get("alttext")):
+            self._read(formula)
+            self._follows_a_formula = True
         if tag == "script":
             self.scripts.append((dict(attrs), ""))
         if tag not in VOID:
@@ -42,8 +50,12 @@ class Parsed(HTMLParser):
         if self._open and self._open[-1] == "script":
             attributes, text = self.scripts[-1]
             self.scripts[-1] = (attributes, text + data)
-        elif not self._open or self._open[-1] != "style":
-            self.texts.append(data)
+        elif "math" not in self._open and (not self._open or self._open[-1] != "style"):
+            follows, self._follows_a_formula = self._follows_a_formula, False
+            self._read(data) if follows else self.texts.append(data)
+
+    def _read(self, more: str) -> None:
+        self.texts[-1:] = ["".join((*self.texts[-1:], more))]
 
     @property
     def text(self) -> str:
@@ -52,8 +64,12 @@ class Parsed(HTMLParser):
 
     @property
     def structure(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The elements with the names of their attributes: what no text may change."""
-        return [(tag, tuple(sorted(attributes))) for tag, attributes in self.elements]
+        """The elements, formulas aside, with the names of their attributes: what no text may change."""
+        return [
+            (tag, tuple(sorted(attributes)))
+            for tag, attributes in self.elements
+            if {"alttext", "xmlns"} - {*attributes} or tag != "math"
+        ]
 
     def values(self, name: str) -> list[str]:
         """Return the values of an attribute, of all elements that have it."""

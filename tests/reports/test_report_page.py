@@ -124,6 +124,37 @@ def test_a_derivation_is_mathematics(page: str) -> None:
     assert any(tag == "math" for tag, _ in Parsed(page).elements)
 
 
+def test_sentences_and_formulas_are_set_and_names_stay_as_they_are() -> None:
+    def formulas(page: str) -> set[str]:
+        return {attributes["alttext"] or "" for tag, attributes in Parsed(page).elements if tag == "math"}
+
+    found = one_mistake(name="w_o.py", notices=("x_1 = 2 was guessed",))
+    page = check_page([found])
+    assert {"L = 2", "S = 2", "j ≤ i"} <= formulas(page)
+    assert "w_o.py" in Parsed(page).text and "x_1 = 2 was guessed" in page
+    assert not {"w_o", "x_1", "x_1 = 2"} & formulas(page)
+    departing = Departure(
+        "h_0", None, "logits", "self_attention", "", 0, "the factor is 0.14, where 1/√D = 0.29", (), 1
+    )
+    part = Part("h_0", "self_attention", None, "", {}, "departs", 1, 2, 1)
+    recognition = Recognition((part,), (departing,), 10, 9, ("x_1",), "torch", "float64", {})
+    page = check_page([model_report("w_o", recognition)])
+    assert "w_o departs in h_0: the factor is 0.14, where 1/√D = 0.29" in Parsed(page).text
+    assert formulas(page) == {"1/√D = 0.29"}
+    port = replace(a_port("x"), differences=())
+    cause = Cause("mistake", "x", "A: d_k = 4; B: d_k = 8", 1.0, "x")
+    difference = Difference("w_o", "w_o", None, "norm", "norm", "", 0, "", 0, cause)
+    page = port_page(replace(port, differences=(difference,)))
+    assert formulas(page) == {"d_k = 4", "d_k = 8"}
+    assert "A: d_k = 4; B: d_k = 8" in Parsed(page).text
+
+
+def test_a_page_without_formulas_carries_no_font() -> None:
+    plain_page = check_page([], [("broken.py", "x = 2")])
+    assert "font/woff2" not in plain_page and "font-src 'none'" in plain_page
+    assert "font/woff2" in check_page([one_mistake()]) and "font-src data:" in check_page([one_mistake()])
+
+
 def test_the_snippet_runs_without_the_page(page: str) -> None:
     text = "".join(Parsed(page).texts)
     assert "result = implementation.scaled_dot_product_attention(query, key, value, is_causal=True)\n" in text

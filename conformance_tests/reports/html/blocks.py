@@ -7,11 +7,30 @@ it are replaced by who makes it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from veriformer.pictures.model import Picture
+
+
+class Sentence(str):
+    """Words of this project, whose formulas are set as formulas; all other text is shown as it stands.
+
+    What others wrote may be code or the name of a file, in which `w_o` is no symbol with an index.
+    """
+
+    __slots__ = ()
+
+
+class FormulaText(str):
+    """A formula in Unicode, which may have words in it."""
+
+    __slots__ = ()
+
+
+Text = str | tuple[str, ...]
+"""A text, or its parts in turn, some of which are sentences or formulas."""
 
 Status = Literal["held", "broken", "error", "untried", "plain"]
 """What is said of a page, a card or a law."""
@@ -36,7 +55,7 @@ NO_MARKS = Marks()
 class Prose:
     """A paragraph."""
 
-    text: str
+    text: Text
     tone: Tone = ""
     kind: Literal["prose"] = "prose"
 
@@ -45,7 +64,7 @@ class Prose:
 class Facts:
     """Labels, each with its text."""
 
-    pairs: tuple[tuple[str, str], ...]
+    pairs: tuple[tuple[str, Text], ...]
     kind: Literal["facts"] = "facts"
 
 
@@ -89,7 +108,7 @@ class Table:
 class Bullets:
     """A list of sentences, under a label where it has one."""
 
-    items: tuple[str, ...]
+    items: tuple[Text, ...]
     label: str = ""
     kind: Literal["bullets"] = "bullets"
 
@@ -134,7 +153,7 @@ class LawList:
 class Fold:
     """Blocks behind a line that is clicked; open when it is printed, or `is_open` from the start."""
 
-    summary: str
+    summary: Text
     blocks: tuple[Block, ...]
     is_open: bool = False
     marks: Marks = NO_MARKS
@@ -146,7 +165,7 @@ class Card:
     """One thing that was found: its heading, how it is known, and everything about it."""
 
     anchor: str
-    heading: str
+    heading: Text
     status: Status
     blocks: tuple[Block, ...]
     name: str = ""
@@ -185,7 +204,7 @@ class Page:
     """A whole page: what was found in one sentence, the facts of the run, and the sections."""
 
     title: str
-    verdict: str
+    verdict: Text
     status: Status
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
@@ -214,6 +233,15 @@ def choices_of(sections: Sequence[Section]) -> Choices:
         tuple(dict.fromkeys(name for one in marks for name in one.mistakes)),
         any(one.laws for one in marks) or any(isinstance(block, LawList) for block in blocks),
     )
+
+
+def told(text: str, sentences: Iterable[str]) -> tuple[str, ...]:
+    """Return a text whose parts are sentences where it tells one of `sentences`, as it is or inside of a clause."""
+    wanted = [re.escape(form) for one in sentences if one for form in {one, one[0].lower() + one[1:]}]
+    if not wanted:
+        return (text,)
+    parts = re.split(f"({'|'.join(sorted(wanted, key=len, reverse=True))})", text)
+    return tuple(Sentence(part) if place % 2 else part for place, part in enumerate(parts) if part)
 
 
 def anchor(text: str) -> str:

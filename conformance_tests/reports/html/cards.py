@@ -17,19 +17,22 @@ from veriformer.conformance_tests.reports.html.blocks import (
     Code,
     Facts,
     Fold,
+    FormulaText,
     LawList,
     LawRow,
     Link,
     Links,
     Marks,
     Prose,
+    Sentence,
     Status,
     anchor,
+    told,
 )
 from veriformer.conformance_tests.reports.html.cases import case_blocks, script_blocks
 from veriformer.conformance_tests.reports.html.faults import Fault
 from veriformer.conformance_tests.reports.html.proofs import proof_blocks
-from veriformer.conformance_tests.reports.html.wording import fault_sentence
+from veriformer.conformance_tests.reports.html.wording import fault_sentence, own_words
 from veriformer.conformance_tests.reports.targets import target
 
 _DRAWN_CARDS = 6
@@ -56,7 +59,7 @@ class Drawer:
         status: Status = "error" if fault.reason else "broken"
         return Card(
             _anchor(fault),
-            f"{plain(place)}: {sentence}" if place else sentence,
+            told(f"{plain(place)}: {sentence}" if place else sentence, own_words(fault)),
             status,
             tuple(_blocks(fault, in_full=in_full)),
             name=" and ".join(map(plain, fault.mistakes)),
@@ -81,7 +84,8 @@ def _blocks(fault: Fault, *, in_full: bool) -> Iterator[Block]:
         yield Code(plain(fault.reason, _LONGEST_EXCEPTION))
     if in_full:
         yield from _code(fault)
-    yield Prose(f"{'A law that it prevents' if fault.reason else 'The law that shows it best'}: {first.law.statement}")
+    shows = "A law that it prevents" if fault.reason else "The law that shows it best"
+    yield Prose(Sentence(f"{shows}: {first.law.statement}"))
     if in_full:
         yield from case_blocks(fault.report, first)
         yield Facts(tuple(_formulas(first)))
@@ -97,9 +101,9 @@ def _blocks(fault: Fault, *, in_full: bool) -> Iterator[Block]:
 
 def _formulas(result: LawResult) -> Iterator[tuple[str, str]]:
     operation = result.law.operation
-    yield "formula", operation.formula
+    yield "formula", FormulaText(operation.formula)
     if result.law.formula != operation.formula:
-        yield "law as formula", result.law.formula
+        yield "law as formula", FormulaText(result.law.formula)
     yield "source", result.law.claim.source
 
 
@@ -130,7 +134,7 @@ def _suspects(fault: Fault) -> Iterator[Block]:
 
 def _explanation(one: Explanation) -> Prose:
     places = f" In {' and '.join(one.places)}." if one.places else ""
-    return Prose(f"What it is: {plain(one.sentence, _LONGEST_EXCEPTION).rstrip('.')}.{places}")
+    return Prose((Sentence(f"What it is: {plain(one.sentence, _LONGEST_EXCEPTION).rstrip('.')}."), places))
 
 
 def mistake_blocks(name: str) -> Iterator[Block]:
@@ -138,7 +142,11 @@ def mistake_blocks(name: str) -> Iterator[Block]:
     known = catalogue().get(name)
     if known is None:
         return
-    facts = (("hidden when", known.hidden_when), ("effect", known.effect), ("to read on", f"veriformer explain {name}"))
+    facts = (
+        ("hidden when", Sentence(known.hidden_when)),
+        ("effect", Sentence(known.effect)),
+        ("to read on", f"veriformer explain {name}"),
+    )
     yield Facts(tuple((label, text) for label, text in facts if text))
     if known.citations:
         links = tuple(Link(one.issue, one.url) for one in known.citations[:_MOST_CITATIONS])
@@ -165,7 +173,7 @@ def _laws(fault: Fault, *, in_full: bool) -> Iterator[Block]:
     for result in drawn:
         row = law_row(result)
         yield Fold(
-            f"{row.law} {row.statement}", tuple(case_blocks(fault.report, result)), marks=_marks(fault, (result,))
+            (f"{row.law} ", row.statement), tuple(case_blocks(fault.report, result)), marks=_marks(fault, (result,))
         )
     rest = tuple(result for result in others if result not in drawn)
     if rest:
@@ -192,4 +200,4 @@ def law_row(result: LawResult, path: str = "") -> LawRow:
         and result.counterexample.verdict.wrong is not None
     ):
         note = times(result.counterexample.verdict.excess)
-    return LawRow(result.law.id, result.law.statement, path, note)
+    return LawRow(result.law.id, Sentence(result.law.statement), path, note)

@@ -20,7 +20,7 @@ from veriformer.conformance_tests.reports.grids import (
     error_bar,
     sight_grids,
 )
-from veriformer.conformance_tests.reports.html.blocks import Block, Code, Drawing, Facts, Fold, Prose
+from veriformer.conformance_tests.reports.html.blocks import Block, Code, Drawing, Facts, Fold, Prose, Sentence
 from veriformer.conformance_tests.reports.html.data import LONGEST_TEXT
 from veriformer.conformance_tests.reports.sight import seen
 from veriformer.conformance_tests.reports.snippet import reproduce
@@ -73,9 +73,9 @@ def script_blocks(report: Report, result: LawResult) -> list[Block]:
 
 
 def _facts(counterexample: Counterexample) -> Iterator[Block]:
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     if counterexample.case is not None:
-        pairs.append(("smallest case", counterexample.case.describe()))
+        pairs.append(("smallest case", Sentence(counterexample.case.describe())))
     if counterexample.verdict.note:
         pairs.append(("where", plain(counterexample.verdict.note, _LONGEST_WORDS)))
     if counterexample.eager_allows:

@@ -8,7 +8,7 @@ from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.reports.changes.comparing import WHATS, Change, Changes
 from veriformer.conformance_tests.reports.changes.presenting import name_words
 from veriformer.conformance_tests.reports.changes.recorded import Status
-from veriformer.conformance_tests.reports.html.blocks import Block, Drawing, Page, Prose, Section, Table
+from veriformer.conformance_tests.reports.html.blocks import Block, Drawing, Page, Prose, Section, Sentence, Table
 from veriformer.conformance_tests.reports.html.data import embedded
 from veriformer.conformance_tests.reports.html.environment import versions
 from veriformer.conformance_tests.reports.html.rendering import rendered
@@ -79,4 +79,4 @@ def _table(found: tuple[Change, ...]) -> Iterator[Block]:
 
 def _statement(change: Change) -> str:
     law = LAWS.get(change.name.rpartition(" ")[2])
-    return law.statement if law is not None else ""
+    return Sentence(law.statement) if law is not None else ""

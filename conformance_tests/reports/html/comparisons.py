@@ -19,6 +19,7 @@ from veriformer.conformance_tests.reports.html.blocks import (
     Marks,
     Prose,
     Section,
+    Sentence,
     Status,
     Table,
 )
@@ -78,7 +79,7 @@ def _card(comparison: Comparison, operation: OperationComparison, found: CaseCom
 
 
 def _card_blocks(comparison: Comparison, operation: OperationComparison, found: CaseComparison) -> Iterator[Block]:
-    yield Facts((("smallest case", found.case.describe()),))
+    yield Facts((("smallest case", Sentence(found.case.describe())),))
     yield from _results(comparison, operation, found)
     yield from argument_blocks("The call", list(arguments_by_name(dict(found.arguments))), operation.operation)
     if found.cause is not None:

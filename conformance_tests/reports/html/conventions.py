@@ -9,7 +9,18 @@ from veriformer.conformance_tests.conventions.evidence import Evidence
 from veriformer.conformance_tests.conventions.identification import Identification, Identified, Told
 from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.text import counted, joined, plain
-from veriformer.conformance_tests.reports.html.blocks import Block, Card, Facts, Fold, Marks, Prose, Section, Status
+from veriformer.conformance_tests.reports.html.blocks import (
+    Block,
+    Card,
+    Facts,
+    Fold,
+    Marks,
+    Prose,
+    Section,
+    Sentence,
+    Status,
+    Text,
+)
 from veriformer.conformance_tests.reports.identified import grouped
 from veriformer.conformance_tests.run.report import Report
 from veriformer.spec.conventions import CONVENTIONS, Convention
@@ -62,7 +73,7 @@ def _is_notable(name: str, answer: _Answer) -> bool:
 
 def _asked(name: str, answers: Mapping[_Answer, Sequence[str]]) -> Iterator[Block]:
     convention = CONVENTIONS[name]
-    pairs = [("convention", name), ("question", convention.question)]
+    pairs: list[tuple[str, Text]] = [("convention", name), ("question", Sentence(convention.question))]
     for answer, operations in answers.items():
         pairs.append(("answer", _in_words(convention, answer)))
         if len(answers) > 1:
@@ -70,15 +81,15 @@ def _asked(name: str, answers: Mapping[_Answer, Sequence[str]]) -> Iterator[Bloc
     yield Facts(tuple(pairs))
 
 
-def _in_words(convention: Convention, answer: _Answer) -> str:
+def _in_words(convention: Convention, answer: _Answer) -> Text:
     if answer.standing:
         fits = " or ".join(map(plain, answer.standing))
         return f"unknown: {fits} fit what it returns; laws were tried with {plain(answer.value)}"
-    return f"{plain(answer.value)}, {_HOW.get(answer.how, answer.how)}: {_meaning(convention, answer.value)}"
+    return f"{plain(answer.value)}, {_HOW.get(answer.how, answer.how)}: ", _meaning(convention, answer.value)
 
 
-def _meaning(convention: Convention, value: str) -> str:
-    return next((one.meaning for one in convention.values if one.name == value), "")
+def _meaning(convention: Convention, value: str) -> Sentence:
+    return next((Sentence(one.meaning) for one in convention.values if one.name == value), Sentence())
 
 
 def identified_section(identification: Identification, number: int) -> Section:
@@ -104,14 +115,17 @@ def _card(convention: Convention, group: Sequence[Identified], number: int) -> C
     word, status = _TOLD[first.told]
     operations = tuple(item.operation for item in group)
     fits = first.fits if first.told == "untold" and first.fits else ()
-    pairs = [
-        ("answer", f"{plain(first.value)}: {_meaning(convention, first.value)}"),
+    pairs: list[tuple[str, Text]] = [
+        ("answer", (f"{plain(first.value)}: ", _meaning(convention, first.value))),
         ("how", _HOW.get(first.how, first.how)),
         ("what still fits", " or ".join(map(plain, fits))),
         ("in", joined(operations)),
         ("but", plain(first.reason, _LONGEST)),
     ]
-    blocks: list[Block] = [Prose(convention.question), Facts(tuple((label, text) for label, text in pairs if text))]
+    blocks: list[Block] = [
+        Prose(Sentence(convention.question)),
+        Facts(tuple((label, text) for label, text in pairs if text)),
+    ]
     if first.evidence:
         summary = f"The evidence: {counted(len(first.evidence), 'question')}"
         blocks.append(Fold(summary, tuple(_evidence(first.evidence))))

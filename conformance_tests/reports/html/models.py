@@ -19,6 +19,7 @@ from veriformer.conformance_tests.reports.html.blocks import (
     Marks,
     Prose,
     Section,
+    Sentence,
 )
 from veriformer.conformance_tests.reports.html.cards import Drawer, law_row, mistake_blocks
 from veriformer.conformance_tests.reports.html.faults import Fault, faults_of
@@ -57,7 +58,7 @@ def _departure(number: int, group: Sequence[Departure]) -> Card:
     names = tuple(suspect.name for suspect in one.suspects[:1])
     return Card(
         f"departure-{number}",
-        f"{place}: {plain(one.sentence, _LONGEST).rstrip('.')}",
+        (f"{place}: ", Sentence(plain(one.sentence, _LONGEST).rstrip("."))),
         "broken",
         tuple(_departure_blocks(one)),
         name=plain(names[0]) if names else "",
@@ -85,7 +86,7 @@ def _departure_blocks(one: Departure) -> Iterator[Block]:
 
 
 def _suspect(suspect: Suspected) -> Iterator[Block]:
-    yield Prose(f"What it is: {plain(suspect.sentence, _LONGEST).rstrip('.')}.")
+    yield Prose(Sentence(f"What it is: {plain(suspect.sentence, _LONGEST).rstrip('.')}."))
     yield from mistake_blocks(suspect.name)
 
 

@@ -26,23 +26,24 @@ from veriformer.conformance_tests.reports.html.blocks import (
     Page,
     Prose,
     Section,
+    Sentence,
     Status,
     choices_of,
+    told,
 )
 from veriformer.conformance_tests.reports.html.comparisons import comparison_sections
 from veriformer.conformance_tests.reports.html.conventions import identified_section
 from veriformer.conformance_tests.reports.html.data import Kind, embedded
 from veriformer.conformance_tests.reports.html.environment import versions
 from veriformer.conformance_tests.reports.html.implementations import facts_of, own_sections, wrong_section
-from veriformer.conformance_tests.reports.html.ports import port_sections
+from veriformer.conformance_tests.reports.html.ports import port_sections, without_sides
 from veriformer.conformance_tests.reports.html.rendering import rendered
 from veriformer.conformance_tests.reports.html.tried import several_section
 from veriformer.conformance_tests.reports.html.wording import (
     Failure,
-    check_sentence,
     comparison_sentence,
     identification_sentence,
-    report_sentence,
+    typeset_sentence,
 )
 from veriformer.conformance_tests.reports.identified import failure_of_identify, identification_as_json
 from veriformer.conformance_tests.reports.json_report import failure_as_json, report_as_json
@@ -79,7 +80,7 @@ def check_page(
     uncertain = bool(failures) or any(report.exit_status == 2 for report in reports)
     page = Page(
         f"{names[0] if len(names) == 1 else counted(len(names), 'implementation')}: Veriformer",
-        check_sentence(reports, failures),
+        typeset_sentence(reports, failures),
         "broken" if worst else "error" if uncertain else "held",
         facts_of(reports, seed=seed, tier=tier),
         tuple(sections),
@@ -122,7 +123,10 @@ def port_page(found: PortComparison, *, command: str = "") -> str:
     )
     status: Status = "broken" if found.verdict == "differ" else "held"
     title = f"{plain(found.first)} and {plain(found.second)}: Veriformer"
-    page = Page(title, verdict_sentence(found), status, facts, tuple(port_sections(found)), command, found.notices)
+    causes = [plain(one.cause.sentence, 400) for one in (*found.differences, *found.inside)]
+    parts = told(verdict_sentence(found), causes)
+    said = tuple(piece for part in parts for piece in (without_sides(part) if isinstance(part, Sentence) else (part,)))
+    page = Page(title, said, status, facts, tuple(port_sections(found)), command, found.notices)
     return _finished(page, "compare", [ports_as_json(found)])
 
 
@@ -168,7 +172,7 @@ def _of_several(reports: Sequence[Report], failures: Sequence[Failure]) -> list[
 
 def _folded(report: Report) -> Block:
     """Return everything about one of several; what is wrong with an implementation stands above."""
-    blocks: list[Block] = [Prose(report_sentence(report)), *(Prose(notice, "doubtful") for notice in report.notices)]
+    blocks: list[Block] = [Prose(typeset_sentence([report])), *(Prose(notice, "doubtful") for notice in report.notices)]
     for section in own_sections(report, in_short=True):
         blocks += [Fold(section.heading, section.blocks, is_open=section.anchor == "wrong")]
     status = _STATUSES[report.verdict]

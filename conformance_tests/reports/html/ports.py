@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from veriformer.conformance_tests.core.text import counted, first_few, plain
@@ -17,6 +18,7 @@ from veriformer.conformance_tests.reports.html.blocks import (
     Marks,
     Prose,
     Section,
+    Sentence,
     Status,
     Table,
 )
@@ -59,6 +61,12 @@ def port_sections(found: PortComparison) -> list[Section]:
     return [section for section in sections if section.blocks]
 
 
+def without_sides(sentence: str) -> tuple[str, ...]:
+    """Return what is said of a difference, its formulas to be set: A and B alone are the two models and no symbols."""
+    parts = re.split(r"\b([AB])\b", sentence)
+    return tuple(part if place % 2 else Sentence(part) for place, part in enumerate(parts) if part)
+
+
 def _inside(found: PortComparison) -> Iterator[Block]:
     for number, group in enumerate(gathered(found.inside), 1):
         yield _card(number, group, "plain", "inside")
@@ -71,7 +79,7 @@ def _card(number: int, group: Sequence[Difference], status: Status, prefix: str 
     name = "" if one.cause.name == NO_NAME else one.cause.name
     return Card(
         f"{prefix}-{number}",
-        f"{situation}{place_of(group)}: {said[0]}",
+        (f"{situation}{place_of(group)}: ", *without_sides(said[0])),
         status,
         tuple(_card_blocks(group, said)),
         name=plain(name),
@@ -83,7 +91,7 @@ def _card(number: int, group: Sequence[Difference], status: Status, prefix: str 
 def _card_blocks(group: Sequence[Difference], said: Sequence[str]) -> Iterator[Block]:
     one = group[0]
     for sentence in said[1:]:
-        yield Prose(f"{sentence}.")
+        yield Prose((*without_sides(sentence), "."))
     step = plain(one.step).replace("_", " ")
     yield Facts((("step", f"{step}, of {plain(one.operation)}" if one.operation not in ("", one.step) else step),))
     sides = (

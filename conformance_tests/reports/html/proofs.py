@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from veriformer.conformance_tests.reports.html.blocks import Block, Fold, Mathematics, Prose
+from veriformer.conformance_tests.reports.html.blocks import Block, Fold, Mathematics, Prose, Sentence
 from veriformer.spec.laws import LawStatement
 
 
@@ -12,8 +12,8 @@ def proof_blocks(law: LawStatement) -> list[Block]:
     """Return the derivation's steps that a law names, behind a fold."""
     claim = law.claim
     if claim.background is None:
-        return [Fold("Why it holds", (Prose(_plain_words(claim.reason or "")),))]
-    reason = [Prose(_plain_words(claim.reason))] if claim.reason else []
+        return [Fold("Why it holds", (Prose(Sentence(_plain_words(claim.reason or ""))),))]
+    reason = [Prose(Sentence(_plain_words(claim.reason)))] if claim.reason else []
     blocks = (
         *reason,
         *_steps(claim.background, claim.steps),
@@ -28,19 +28,19 @@ def _steps(identifier: str, names: tuple[str, ...]) -> Iterator[Block]:
     from veriformer.spec.derivations.rendering import definition_latex, step_latex
 
     derivation = load_derivation(identifier)
-    yield Prose(f"{derivation.title} (it holds for {derivation.scope.meaning}).")
+    yield Prose(Sentence(f"{derivation.title} (it holds for {derivation.scope.meaning})."))
     if derivation.opening:
-        yield Prose(derivation.opening)
+        yield Prose(Sentence(derivation.opening))
     for number, step in enumerate(derivation.steps, 1):
         if step.name not in names:
             continue
-        yield Prose(f"Step {number} of {len(derivation.steps)}: {step.name}.")
+        yield Prose(Sentence(f"Step {number} of {len(derivation.steps)}: {step.name}."))
         yield Mathematics(step_latex(step))
         for definition in step.where:
             yield Mathematics(definition_latex(definition))
-        yield Prose(step.why)
+        yield Prose(Sentence(step.why))
         if step.hypotheses:
-            yield Prose(f"Given: {'; '.join(step.hypotheses)}.", "quiet")
+            yield Prose(Sentence(f"Given: {'; '.join(step.hypotheses)}."), "quiet")
 
 
 def _plain_words(text: str) -> str:

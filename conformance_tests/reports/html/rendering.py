@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import is_dataclass
 from functools import cache
+from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from veriformer.conformance_tests.core.text import printable
-from veriformer.conformance_tests.reports.html.blocks import Mathematics, Page, anchor
+from veriformer.conformance_tests.reports.html.blocks import FormulaText, Page, Sentence, Text, anchor
 from veriformer.pictures.formulas import mathml
 from veriformer.pictures.html import STYLE, fragment, mathematics_style
+from veriformer.pictures.prose import Piece, pieces, pieces_of_formula
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -24,27 +25,18 @@ _LONGEST_LINE = 1_000_000
 def rendered(page: Page) -> str:
     """Return the whole document."""
     script = _file("page.js")
-    # The font of the formulas is half of a small page: only a page that shows some carries it.
-    mathematics = mathematics_style() if _has_formulas(page) else ""
     return (
         _environment()
         .get_template("page.html.jinja")
         .render(
             page=page,
-            style=f"{STYLE}\n{_file('page.css')}\n{mathematics}",
+            style=f"{STYLE}\n{_file('page.css')}\n",
+            mathematics=mathematics_style(),
             script=script,
             script_hash=_hash(script),
-            fonts="data:" if mathematics else "'none'",
             places=_Places(),
         )
     )
-
-
-def _has_formulas(part: Any) -> bool:
-    """Return whether a formula is on a page, or in a part of it."""
-    if isinstance(part, tuple | list):
-        return any(map(_has_formulas, part))
-    return isinstance(part, Mathematics) or (is_dataclass(part) and any(map(_has_formulas, vars(part).values())))
 
 
 class _Places:
@@ -83,8 +75,27 @@ def _environment() -> Environment:
     )
     environment.filters["drawn"] = lambda picture: Markup(fragment(picture))
     environment.filters["mathml"] = lambda latex: Markup(mathml(latex))
+    environment.tests["formula"] = lambda text: isinstance(text, FormulaText)
+    environment.filters["typeset"] = lambda text: Markup(_typeset(text))
     environment.filters["raw_text"] = Markup
     return environment
+
+
+def _typeset(text: Text) -> str:
+    """Return a text as HTML, the formulas of its sentences as MathML."""
+    parts = (text,) if isinstance(text, str) else text
+    return "".join(_piece(piece) for part in parts for piece in _pieces(part))
+
+
+def _pieces(part: str) -> list[Piece]:
+    shown = printable(part, _LONGEST_LINE)
+    if isinstance(part, FormulaText):
+        return pieces_of_formula(shown)
+    return pieces(shown) if isinstance(part, Sentence) else [Piece(shown)]
+
+
+def _piece(piece: Piece) -> str:
+    return mathml(piece.latex, block=False) if piece.latex else escape(piece.text)
 
 
 def _visible(value: Any) -> Any:

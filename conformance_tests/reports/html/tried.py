@@ -8,7 +8,17 @@ from collections.abc import Iterator, Sequence
 from veriformer.conformance_tests.core.law_result import LawResult, Status
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.reports.comparison import short_tally
-from veriformer.conformance_tests.reports.html.blocks import Block, Fold, LawList, LawRow, Marks, Prose, Section, Table
+from veriformer.conformance_tests.reports.html.blocks import (
+    Block,
+    Fold,
+    LawList,
+    LawRow,
+    Marks,
+    Prose,
+    Section,
+    Sentence,
+    Table,
+)
 from veriformer.conformance_tests.run.report import Report
 from veriformer.spec.operations import OPERATIONS
 
@@ -97,11 +107,11 @@ def _of_operation(name: str, results: Sequence[LawResult], *, with_statements: b
     passed = [result for result in results if result.status == "passed"]
     if passed:
         marks = Marks((), (name,), "held")
-        rows = tuple(LawRow(one.law.id, one.law.statement if with_statements else "") for one in passed)
+        rows = tuple(LawRow(one.law.id, Sentence(one.law.statement) if with_statements else "") for one in passed)
         holds = "holds" if len(passed) == 1 else "hold"
         yield Fold(f"{name}: {counted(len(passed), 'law')} {holds}", (LawList(rows, marks),), marks=marks)
     left = [result for result in results if result.status == "not_tried"]
     if left:
         marks = Marks((), (name,), "untried")
-        rows = tuple(LawRow(one.law.id, one.law.statement, note=plain(one.reason)) for one in left)
+        rows = tuple(LawRow(one.law.id, Sentence(one.law.statement), note=plain(one.reason)) for one in left)
         yield Fold(f"{name}: {counted(len(left), 'law')} not tried", (LawList(rows, marks),), marks=marks)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from veriformer.conformance_tests.comparison.comparison import Comparison
 from veriformer.conformance_tests.conventions.identification import Identification
 from veriformer.conformance_tests.core.text import counted, first_few, plain
 from veriformer.conformance_tests.mistakes import in_words
+from veriformer.conformance_tests.reports.html.blocks import Text, told
 from veriformer.conformance_tests.reports.html.faults import Fault, faults_of
 from veriformer.conformance_tests.reports.model import verdict_sentence
 from veriformer.conformance_tests.reports.partings import short_name
@@ -35,6 +37,14 @@ def check_sentence(reports: Sequence[Report], failures: Sequence[Failure] = ()) 
         f"{first_few([plain(name) for name, _ in failures])} could not be loaded" if failures else "",
     ]
     return "; ".join(filter(None, parts)) or f"All {in_number(number)} obey every law that was tried on them"
+
+
+def typeset_sentence(reports: Sequence[Report], failures: Sequence[Failure] = ()) -> Text:
+    """Return the same with the project's own sentences marked, so that their formulas are set."""
+    departures = [one.sentence for report in reports if isinstance(report, ModelReport) for one in report.departures]
+    faults = [fault for report in reports if report.verdict == "violates" for fault in faults_of(report)]
+    own = [plain(one, _LONGEST_REASON).rstrip(".") for one in departures]
+    return told(check_sentence(reports, failures), [*own, *chain.from_iterable(map(own_words, faults))])
 
 
 def report_sentence(report: Report) -> str:
@@ -87,6 +97,12 @@ def fault_sentence(fault: Fault) -> str:
         return f"{where} {perhaps}{' and '.join(said)}"
     sentences = [plain(one.sentence, _LONGEST_REASON).rstrip(".") for one in fault.explained[0]]
     return f"{where}{' (perhaps)' if perhaps else ''}: {', and '.join(sentences)}"
+
+
+def own_words(fault: Fault) -> list[str]:
+    """Return the sentences of the catalogue that `fault_sentence` may tell."""
+    sentences = [plain(one.sentence, _LONGEST_REASON).rstrip(".") for one in chain.from_iterable(fault.explained[:1])]
+    return [*map(in_words, fault.mistakes), *sentences]
 
 
 def laws_say_so(faults: Sequence[Fault]) -> str:

@@ -367,8 +367,13 @@ def _no_model(built: object, found: object, name: str) -> str:
         "object with arrays of NumPy and a method forward or __call__"
     )
     if built is found:
-        return f"{name} is a {type(found).__name__}, which is no model; a model is {kinds}"
-    return f"{name} returned a {type(built).__name__}, which is no model; return {kinds}"
+        return f"{name} is {_a(found)}, which is no model; a model is {kinds}"
+    return f"{name} returned {_a(built)}, which is no model; return {kinds}"
+
+
+def _a(value: object) -> str:
+    kind = type(value).__name__
+    return f"{'an' if kind[0].casefold() in 'aeiou' else 'a'} {kind}"
 
 
 def _onnx(source: str) -> Model:

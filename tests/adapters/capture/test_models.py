@@ -148,7 +148,7 @@ def test_a_class_that_raises(file):
         load_model(f"{file}:Broken")
 
 
-@pytest.mark.parametrize(("name", "kind"), [("number", "is a int"), ("wrong", "returned a int")])
+@pytest.mark.parametrize(("name", "kind"), [("number", "is an int"), ("wrong", "returned an int")])
 def test_what_is_no_model(file, name, kind):
     with pytest.raises(NotAModel, match=kind):
         load_model(f"{file}:{name}")

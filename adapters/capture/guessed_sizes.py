@@ -17,12 +17,13 @@ _BY_NAME: Mapping[str, Any] = {
     **_each(
         "dmodel dim embeddim nembd hiddensize embdim d embedsize modeldim width features inputdim din "
         "normalizedshape embeddingdim embeddings ndim channels dembed demb dims hiddendim units embed embsize "
-        "size inputsize nstate numhiddens indim outdim dout dimin dimout inputdimension dimension",
+        "size inputsize nstate numhiddens indim outdim dout dimin dimout inputdimension dimension "
+        "querydim contextdim kvdim qdim crossattentiondim memorydim",
         24,
     ),
-    **_each("nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads", 4),
+    **_each("nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads attentionheads", 4),
     **_each("nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads groups ngroups", 2),
-    **_each("headdim dk dv dhead headsize dimhead keydim valuedim", 6),
+    **_each("headdim dk dv dhead headsize dimhead dimheads keydim valuedim", 6),
     **_each("dff ffndim intermediatesize mlpdim hidden dhidden dimfeedforward dimff dffn ffdim innerdim", 40),
     **_each("vocabsize nvocab vocab ntoken ntokens vocabularysize numembeddings v", 50),
     **_each(

@@ -20,6 +20,7 @@ from veriformer.adapters import compilation_cache
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.built_in import BUILT_IN
 from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
+from veriformer.adapters.capture.linen import initialised
 from veriformer.adapters.capture.numpy_models import is_numpy_class, is_numpy_model
 from veriformer.adapters.capture.probable import RECORDS
 from veriformer.adapters.capture.random_state import seeded
@@ -123,15 +124,15 @@ def find_model(
     if isinstance(found, ModuleType):
         home = found
         found, name = _built_by_module(found, name), f"{name}:build"
+    notes: list[str] = []
     if _is_linen(found):
-        raise CaptureError(_needs_init(found, name))
+        found = _initialised(found, name, notes)
     if is_implementation(found, home):
         raise NotAModel(f"{name} has operations of its own and is checked as an implementation, not as a model")
-    notes: list[str] = []
     model = _instance(found, name, notes)
-    framework = framework_of(model)
     if _is_linen(model):
-        raise CaptureError(_needs_init(model, name))
+        model = _initialised(model, name, notes)
+    framework = framework_of(model)
     if framework is None:
         raise NotAModel(_no_model(model, found, name))
     return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes))
@@ -342,6 +343,14 @@ def _is_linen(found: object) -> bool:
     """Return whether an object is a Flax Linen module without its parameters, or a class of them."""
     linen = _known_class("flax.linen", "Module")
     return linen is not None and (isinstance(found, linen) or (isinstance(found, type) and issubclass(found, linen)))
+
+
+def _initialised(found: Any, name: str, notes: list[str]) -> object:
+    """Return a Flax Linen module, or a class of them, as a pair of a function and random parameters."""
+    pair = initialised(found, notes)
+    if pair is None:
+        raise CaptureError(_needs_init(found, name))
+    return pair
 
 
 def _needs_init(found: Any, name: str) -> str:

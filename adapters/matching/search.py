@@ -60,15 +60,14 @@ def form_of(
     trials = Trials(function, framework)
     best: Found | None = None
     for form, sizes in _candidates(operation, found, framework):
-        if best is not None and form.layout.rank < best.form.layout.rank:
-            # What answers for more axes at once is not given fewer.
-            continue
+        # What answers for more axes at once is not given fewer, unless its results are right only then.
+        fewer = best is not None and form.layout.rank < best.form.layout.rank
         probe = _probe(operation, sizes, form)
         for answered, result in trials.forms(form, probe):
             one, its = _causal_or_not(answered, probe, result, words_of(name))
             if its.is_answered_by(result):
                 return _with_features(trials, Found(one, True), found, its), ""
-            if named:
+            if named and not fewer:
                 likeness = trials.likeness(one, its, result)
                 if best is None or likeness > best.likeness + 1e-9:
                     best = Found(one, False, likeness)

@@ -65,7 +65,8 @@ def explained_by_departures(report: ModelReport) -> list[tuple[Judged, LawResult
         (judged, result)
         for judged in report.laws
         for diagnosis in judged.report.diagnoses
-        if any(named.intersection(suspect.mistakes) for suspect in diagnosis.suspects)
+        # What no known mistake explains by itself may well come of the departure.
+        if named and (not diagnosis.suspects or any(named.intersection(one.mistakes) for one in diagnosis.suspects))
         for result in judged.broken
         if result.law.operation.name == diagnosis.operation and result.law.id not in diagnosis.unexplained
     ]

@@ -237,13 +237,22 @@ def test_models_of_jax():
     class Linen(linen.Module):
         width: int = 6
 
-        def __call__(self, x):
-            return x
+        def __call__(self, graph):
+            return graph.nodes
+
+    class Initialised(linen.Module):
+        @linen.compact
+        def __call__(self, x, deterministic=True):
+            return linen.Dense(6)(linen.LayerNorm()(x))
 
     assert load_model(Flax).framework == "flax" and load_model(Equinox).framework == "equinox"
     for one in (Linen, Linen(), lambda: Linen(), lambda: Linen):
         with pytest.raises(CaptureError, match=r"Flax Linen module, .*model = Linen\(\); return model, model.init\("):
             load_model(one)
+    for one in (Initialised, Initialised(), lambda: Initialised()):
+        made = load_model(one)
+        assert made.framework == "jax"
+        assert any("initialised with jax.random.key(0)" in note for note in made.notes)
     pair = (lambda parameters, x: x, {"w": jax.numpy.ones(3)})
     assert framework_of(pair) == "jax" and load_model(lambda: pair).framework == "jax"
     assert framework_of((Linen(), {"params": {"w": np.ones(3)}})) == "jax"

@@ -1,0 +1,84 @@
+"""Flax Linen modules without parameters: they are given random ones, on inputs that are guessed."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
+
+_BATCH, _LENGTH, _OTHER_LENGTH, _WIDTH = 2, 11, 7, 24
+# Tokens below the smallest vocabulary that a size is guessed to be.
+_TOKENS = 8
+
+
+def initialised(found: Any, notes: list[str]) -> tuple[Callable[..., Any], Any] | None:
+    """Return a function of parameters and inputs, and random parameters; None where no guess builds a Linen module.
+
+    `found` is a module or its class; what was guessed is added to `notes`.
+    """
+    module = _built(found, notes) if isinstance(found, type) else found
+    if module is None:
+        return None
+    for inputs in _inputs(module):
+        variables = _variables(module, inputs)
+        if variables is not None:
+            notes.append(f"{type(module).__name__} was initialised with jax.random.key(0), on inputs that were guessed")
+            return _applied(module), variables
+    return None
+
+
+def _built(kind: type, notes: list[str]) -> Any:
+    signature = inspect.signature(kind)
+    required = [name for name, one in signature.parameters.items() if one.default is one.empty]
+    guesses = guessed_arguments(kind, signature, required)
+    if guesses is None:
+        return None
+    try:
+        module = kind(**guesses)
+    except Exception:
+        return None
+    if guesses:
+        notes.append(words_of_guesses(kind.__name__, guesses))
+    return module
+
+
+def _inputs(module: Any) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield inputs to initialise a module on: vectors, which no table of tokens takes, before tokens."""
+    number = max(len(_required_inputs(module)), 1)
+    numbers = np.random.default_rng(0)
+    lengths = (_LENGTH, *(_OTHER_LENGTH,) * (number - 1))
+    yield tuple(numbers.standard_normal((_BATCH, length, _WIDTH)).astype(np.float32) for length in lengths)
+    yield tuple(numbers.integers(0, _TOKENS, (_BATCH, length)).astype(np.int32) for length in lengths)
+
+
+def _required_inputs(module: Any) -> list[str]:
+    parameters = inspect.signature(type(module).__call__).parameters.values()
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in list(parameters)[1:] if one.default is one.empty and one.kind not in kinds]
+
+
+def _variables(module: Any, inputs: tuple[np.ndarray, ...]) -> Any:
+    import jax
+
+    try:
+        return module.init({"params": jax.random.key(0), "dropout": jax.random.key(1)}, *inputs)
+    except Exception:
+        return None
+
+
+def _applied(module: Any) -> Callable[..., Any]:
+    """Return a module's `apply` with the names of its own inputs."""
+    own = inspect.signature(type(module).__call__)
+    first = inspect.Parameter("variables", inspect.Parameter.POSITIONAL_ONLY)
+    inputs = [one.replace(annotation=one.empty) for one in list(own.parameters.values())[1:]]
+
+    @functools.wraps(module.apply)
+    def apply(*arguments: Any, **keywords: Any) -> Any:
+        return module.apply(*arguments, **keywords)
+
+    apply.__signature__ = own.replace(parameters=[first, *inputs])  # type: ignore[attr-defined]
+    return apply

@@ -72,6 +72,7 @@ class Implementation(Declarations):
     `taken_as`: which of its functions were taken for which operations, where their names are others.
     `not_judged`: its public functions that are no operation, each with the reason.
     `judged_alone`: its functions and classes that are to be checked by their own names.
+    `is_declared`: whether it says itself that it has the interface's form, as a file does by naming its framework.
     `asked`: what the user says of it from outside.
     `stopwatch`: times the calls that laws and probes make.
     """
@@ -87,6 +88,7 @@ class Implementation(Declarations):
     taken_as: Mapping[str, str] = field(default_factory=dict)
     not_judged: Mapping[str, str] = field(default_factory=dict)
     judged_alone: tuple[str, ...] = ()
+    is_declared: bool = True
     asked: Asked = field(default=NOTHING_ASKED, repr=False)
     residence: Residence | None = field(default=None, repr=False, compare=False)
     arrays_taken: ArraysTaken = field(default_factory=ArraysTaken, repr=False, compare=False)
@@ -102,6 +104,13 @@ class Implementation(Declarations):
     def declares(self, operation: str) -> bool:
         """Return whether the implementation has the operation."""
         return operation in self.operations
+
+    def promises_dtype(self, operation: str) -> bool:
+        """Return whether results are to have the dtype of the arguments, as the interface has it.
+
+        A function of another name promises none, and nothing in a file with such functions that names no framework.
+        """
+        return operation not in self.taken_as.values() and (self.is_declared or not self.taken_as)
 
     def features(self, operation: str) -> frozenset[str]:
         """Return the optional keywords that the operation has by name; a catch-all `**kwargs` declares nothing.

@@ -80,6 +80,7 @@ def _implementation(
 ) -> Implementation:
     adopted = adopt(found, name, home, asked)
     arrays = declarations.read_framework(found, name, home, adopted.framework)
+    names_framework = (asked.framework or declarations.declared_framework(found, name, home)) is not None
     offered = with_derived(adopted.operations, found, arrays)
     declared = declarations.read_declarations(found, name, arrays)
     limited = replace(
@@ -102,6 +103,7 @@ def _implementation(
         taken_as={one.name: one.operation for one in adopted.matches},
         not_judged=adopted.others,
         judged_alone=adopted.alone,
+        is_declared=not isinstance(found, ModuleType) or names_framework,
         asked=asked,
         **vars(limited),
     )

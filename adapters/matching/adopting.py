@@ -15,7 +15,14 @@ from veriformer.adapters.errors import LoadError
 from veriformer.adapters.matching.classes import classes_in
 from veriformer.adapters.matching.forms import Adopted, Form
 from veriformer.adapters.matching.layouts import AsItIs
-from veriformer.adapters.matching.matching import Match, Matched, fits_as_written, functions_of, matched
+from veriformer.adapters.matching.matching import (
+    Match,
+    Matched,
+    fits_as_written,
+    functions_of,
+    is_of_another_interface,
+    matched,
+)
 from veriformer.adapters.matching.modules import functions_of_classes
 from veriformer.adapters.matching.picks import Pick
 from veriformer.spec.operations import OPERATIONS
@@ -62,11 +69,11 @@ def _offered(found: object, name: str, home: ModuleType | None, asked: Asked) ->
     declared = asked.framework or declarations.declared_framework(found, name, home)
     functions = {} if _is_ours(found) else _to_match(found, own, declared, asked)
     if not isinstance(declared, str | None) or not functions:
-        return Offer(own, asked.framework)
+        return Offer(own, asked.framework or _framework_of_all(found, own, declared))
     operations = {one: one for one in own} | _mapping_in(found, functions) | dict(asked.operations)
     said = {one: operation for one in functions if (operation := operations.get(one, asked.operation_of(one)))}
     found_out = matched(functions, declared, said, [one for one in own if one not in functions])
-    return _together(own, found_out, asked)
+    return _together(own, found_out, asked, _framework_of_all(found, own, declared))
 
 
 def _builders_in(found: object) -> dict[str, str]:
@@ -134,7 +141,9 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
     """
     if not OPERATIONS[name].also_called:
         return True
-    return declared is not None or frameworks_used(function) in ((), ("numpy",))
+    if declared is not None:
+        return True
+    return frameworks_used(function) in ((), ("numpy",)) and not is_of_another_interface(function, name)
 
 
 def _mapping_in(found: object, functions: Functions) -> dict[str, str]:
@@ -148,14 +157,20 @@ def _mapping_in(found: object, functions: Functions) -> dict[str, str]:
     return {name: operation for operation, its in known.items() for name, one in functions.items() if one is its}
 
 
-def _together(own: Functions, found: Matched, asked: Asked) -> Offer:
+def _framework_of_all(found: object, own: Functions, declared: Any) -> str | None:
+    """Return the only framework that a file uses, where it declares none; None where it uses NumPy or several."""
+    used = frameworks_used(found) if own and declared is None and isinstance(found, ModuleType) else ()
+    return used[0] if len(used) == 1 and not _is_ours(found) else None
+
+
+def _together(own: Functions, found: Matched, asked: Asked, framework_of_own: str | None) -> Offer:
     """Return what is offered: a function of an operation's name that is called as it stands is not changed."""
     operations = dict(own)
     for operation, function in found.operations.items():
         plain = operation in own and isinstance(function, Adopted) and _is_plain(function.form, own[operation])
         operations[operation] = own[operation] if plain else function
     ordered = {one: operations[one] for one in OPERATIONS if one in operations}
-    framework = asked.framework or (found.framework if found.operations else None)
+    framework = asked.framework or (found.framework if found.operations else framework_of_own)
     matches = tuple(one for one in found.matches if isinstance(operations[one.operation], Adopted))
     others = {name: why for name, why in found.others.items() if name not in own}
     alone = tuple(name for name in found.alone if name not in own)

@@ -24,6 +24,7 @@ class Form:
     `sources`: what each of its parameters is given, a function of the arguments of the call.
     `by_position`: the parameters that it takes by position, in their order.
     `features`: the optional keywords of the operation that reach it.
+    `turns_both`: whether it is given −2 times its argument as a second one, and turns that too.
     `after`: what is done to its result, such as the gain that it lacks.
     `limitations`, `fixed_values`: what it does not offer, as an implementation declares it.
     `words`: what is said of it, besides its layout and its result.
@@ -35,6 +36,7 @@ class Form:
     layout: Layout = field(default_factory=AsItIs)
     pick: Pick = field(default_factory=Pick)
     features: tuple[str, ...] = ()
+    turns_both: bool = False
     after: Callable[[Any, Arguments], Any] = lambda result, _: result
     limitations: tuple[str, ...] = ()
     fixed_values: Mapping[str, Any] = field(default_factory=dict)

@@ -22,6 +22,7 @@ from veriformer.adapters.matching.names import (
     suggested,
     words_of,
 )
+from veriformer.adapters.matching.returned import returns_several
 from veriformer.adapters.matching.search import Found, form_of
 from veriformer.spec.operations import OPERATIONS
 
@@ -203,6 +204,18 @@ def _nearest_words(name: str, takings: Sequence[Taking]) -> str:
         return NO_OPERATION
     words = [f"{one} (without {', '.join(missing)})" if missing else one for one, missing in near]
     return f"nearest are {', '.join(words)}"
+
+
+def is_of_another_interface(function: Callable[..., Any], operation: str) -> bool:
+    """Return whether a function of an operation's name has fewer arguments than it, or several results.
+
+    It is not called: what it keeps of a call would be what the laws look for.
+    """
+    takings, record = parameters_of(function), OPERATIONS[operation]
+    if takings is None:
+        return False
+    required = [one for one in takings if not one.has_default]
+    return len(required) < len(record.positional) or (not record.results and returns_several(function))
 
 
 def fits_as_written(function: Callable[..., Any], operation: str) -> bool:

@@ -21,7 +21,10 @@ class Pick:
 
     def of(self, returned: Any) -> Any:
         """Return the result."""
-        if self.kind == "member":
+        if self.kind == "both":
+            # What a rotation makes of −2x is exactly −2 times what it makes of x.
+            returned = 0.5 * returned[0] - 0.25 * returned[1]
+        elif self.kind == "member":
             returned = returned[self.at]
         elif self.kind == "attribute":
             returned = getattr(returned, self.at)
@@ -33,16 +36,21 @@ class Pick:
     @property
     def words(self) -> str:
         """What is said of it; empty where the whole is the result."""
-        if self.kind == "whole":
-            return ""
+        if self.kind in ("whole", "both"):
+            return "" if self.kind == "whole" else "both of its results"
         if isinstance(self.at, int):
             return f"the {_ORDINALS[self.at] if self.at < len(_ORDINALS) else f'{self.at + 1}th'} of its results"
         return f"its result {self.at!r}"
 
 
-def picks(returned: Any, is_array: Callable[[Any], bool]) -> Iterator[tuple[Pick, Any]]:
-    """Yield the arrays in what a function returned, each with the way to it."""
-    if is_array(returned):
+def picks(returned: Any, is_array: Callable[[Any], bool], *, both: bool = False) -> Iterator[tuple[Pick, Any]]:
+    """Yield the arrays in what a function returned, each with the way to it.
+
+    `both` takes two arrays of one shape together, and neither alone.
+    """
+    if both and _is_pair(returned, is_array):
+        yield Pick("both"), returned[0]
+    elif is_array(returned):
         yield Pick(), returned
     elif isinstance(returned, Mapping):
         yield from ((Pick("member", key), value) for key, value in returned.items() if is_array(value))
@@ -51,3 +59,9 @@ def picks(returned: Any, is_array: Callable[[Any], bool]) -> Iterator[tuple[Pick
     elif is_dataclass(returned):
         members = [(one.name, getattr(returned, one.name)) for one in fields(returned)]
         yield from ((Pick("attribute", name), value) for name, value in members if is_array(value))
+
+
+def _is_pair(returned: Any, is_array: Callable[[Any], bool]) -> bool:
+    if not isinstance(returned, tuple | list) or len(returned) != 2 or not all(map(is_array, returned)):
+        return False
+    return shape_of(returned[0]) == shape_of(returned[1])

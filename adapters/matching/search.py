@@ -207,10 +207,20 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     for feature in form.features:
         if form.fixed_values.get(f"{form.operation}.{feature}") is None and not _answers(trials, form, probe, feature):
             form = replace(form, features=tuple(one for one in form.features if one != feature))
+    if form.operation == "rotary_embedding" and "positions" in found.roles.values():
+        form = _with_positions_of_samples(trials, form, probe)
     masks = [name for name, role in found.roles.items() if role == "mask"]
     if masks and form.operation in _ATTENTION:
         form = _with_mask(trials, form, masks[0], probe)
     return replace(best, form=form)
+
+
+def _with_positions_of_samples(trials: Trials, form: Form, probe: Probe) -> Form:
+    """Return the form in which each sample is turned by itself, if only so its positions may be its own."""
+    rows = np.stack([probe.arguments["positions"] + 3 * sample for sample in range(SIZES["B"])])
+    own = probe.with_argument("positions", rows)
+    alone = replace(form, layout=SampleBySample(form.layout))
+    return alone if trials.result(form, own) is None and trials.result(alone, own) is not None else form
 
 
 def _answers(trials: Trials, form: Form, probe: Probe, feature: str) -> bool:

@@ -27,6 +27,7 @@ MAY_BE_MISSING: Mapping[str, frozenset[str]] = {
     "alibi_bias": frozenset({"query_length", "key_length"}),
 }
 # A name that a function gives its table of cosines or sines.
+_QUERIES, _KEYS = ("q", "query", "xq", "queries", "querystates"), ("k", "key", "xk", "keys", "keystates")
 _COS, _SIN = ("cos", "costable", "cosines", "freqscos", "cosemb"), ("sin", "sintable", "sines", "freqssin", "sinemb")
 
 
@@ -143,6 +144,7 @@ def _folded(names: Iterable[str]) -> dict[str, str]:
 
 def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
     """Yield the forms of a rotation: by positions, by tables of cosines and sines, or by the place of each row."""
+    form = _with_keys(form)
     names = _folded(form.sources)
     cos, sin = (next((names[one] for one in those if one in names), None) for those in (_COS, _SIN))
     if cos is not None and sin is not None:
@@ -152,7 +154,6 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
 
 
 def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Iterator[Form]:
-    other = next((name for name in form.sources if folded(name) in ("k", "key", "xk")), None)
     for kind, words in (
         ("joined", "(L, D), halves alike"),
         ("half", "(L, D/2)"),
@@ -164,15 +165,18 @@ def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Ite
                 cos: _table(np.cos, kind, axes, framework),
                 sin: _table(np.sin, kind, axes, framework),
             }
-            if other is not None:
-                sources[other] = form.sources[_turned(form)]
             features = tuple(dict.fromkeys((*form.features, "base")))
             yield replace(form, sources=sources, features=features, words=(f"tables {words}",))
 
 
-def _turned(form: Form) -> str:
+def _with_keys(form: Form) -> Form:
+    """Return the form in which the keys, if a rotation turns them too, are −2 times the queries."""
     names = _folded(form.sources)
-    return next(names[one] for one in ("q", "query", "xq", "x") if one in names)
+    query, key = (next((names[one] for one in those if one in names), None) for those in (_QUERIES, _KEYS))
+    if query is None or key is None:
+        return form
+    turned = form.sources[query]
+    return replace(form, sources={**form.sources, key: lambda arguments: -2.0 * turned(arguments)}, turns_both=True)
 
 
 def _table(function: Callable[..., Any], kind: str, axes: int, framework: ArrayFramework) -> Callable[[Arguments], Any]:

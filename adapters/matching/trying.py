@@ -12,7 +12,7 @@ import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.errors import describe
 from veriformer.adapters.matching.forms import Form
-from veriformer.adapters.matching.picks import picks
+from veriformer.adapters.matching.picks import Pick, picks
 from veriformer.adapters.matching.probes import Probe
 from veriformer.adapters.weights import convert_weights
 from veriformer.spec.operations import OPERATIONS
@@ -42,13 +42,16 @@ class Trials:
     def forms(self, form: Form, probe: Probe) -> Iterator[tuple[Form, np.ndarray]]:
         """Yield the form with each part of what the function returns that has the result's shape, and the result."""
         returned = self._raw(form, probe)
-        for pick, _ in picks(returned, self.framework.is_array) if returned is not None else ():
+        for pick, _ in self._picks(form, returned):
             for one in (replace(form, pick=pick), replace(form, pick=replace(pick, axes=probe.expected.ndim))):
                 result = self.result(one, probe)
                 if result is not None and result.shape == probe.expected.shape:
                     yield one, result
                     break
                 self.failure = self.failure or f"its result has the shape {getattr(result, 'shape', '?')}"
+
+    def _picks(self, form: Form, returned: Any) -> Iterator[tuple[Pick, Any]]:
+        return picks(returned, self.framework.is_array, both=form.turns_both) if returned is not None else iter(())
 
     def result(self, form: Form, probe: Probe) -> np.ndarray | None:
         """Return the result of a call in a form, None where it fails or returns no array."""

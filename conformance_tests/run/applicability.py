@@ -22,7 +22,7 @@ def not_declared(implementation: Implementation, law: Law) -> str:
         return f"no operation {operation}"
     if operation == "model" and implementation.black_box is None:
         return "model has no model_inputs, which say what it takes"
-    if operation in implementation.taken_as.values() and law.statement.claim.key == "dtype":
+    if law.statement.claim.key == "dtype" and not implementation.promises_dtype(operation):
         return f"{operation} is a function of another interface, which promises no dtype"
     missing = [name for name in law.statement.features if name not in implementation.features(operation)]
     if missing:

@@ -34,6 +34,7 @@ from veriformer.conformance_tests.run.printing import captured, first_line, prin
 from veriformer.conformance_tests.run.report import Report
 from veriformer.conformance_tests.run.resuming.record import Record
 from veriformer.conformance_tests.run.survival import Survival
+from veriformer.conformance_tests.run.unanswered import without_unanswered
 from veriformer.conformance_tests.run.unfinished import diagnoses_unfinished, ended_early, searches_unfinished
 from veriformer.conformance_tests.search.search import Outcome, Search
 from veriformer.spec.operations import OPERATIONS, Operation
@@ -77,6 +78,8 @@ class Run:
         # Each refusal is the error of one law only.
         once = described_once([tried[law.id] for law in chosen if law.id in tried])
         results = tuple(map(self.with_reason, once))
+        answered = without_unanswered(results, self.implementation)
+        results = answered.results
         # In the order of the catalogue, not in that of the run.
         findings = tuple(finding for operation in OPERATIONS for finding in self.findings_of(operation))
         return Report(
@@ -88,6 +91,7 @@ class Run:
             findings=findings,
             notices=(
                 *self.implementation.notices,
+                *answered.notices,
                 *unsaid(results),
                 *seldom_meant(findings),
                 *printed_sentences(results),
@@ -101,7 +105,7 @@ class Run:
             source=self.implementation.source,
             derived=self.implementation.derived,
             taken_as=self.implementation.taken_as,
-            not_judged=self.implementation.not_judged,
+            not_judged={**self.implementation.not_judged, **answered.not_judged},
             judged_alone=self.implementation.judged_alone,
         )
 

@@ -42,7 +42,7 @@ def test_no_function_is_passed_over_in_silence(tmp_path, run):
     assert status == 1
     assert "attention is judged as scaled_dot_product_attention" in said(out)
     assert "scale_missing" in said(out) and "not judged: split" in said(out)
-    assert "RMSNorm was built with dim = 24" in said(out)
+    assert "RMSNorm is judged as rms_norm" in said(out)
 
 
 def test_what_a_function_is_can_be_said(tmp_path, run):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError, NoOperations
 from veriformer.adapters.loading import load
+from veriformer.conformance_tests import check
 
 TORCH = "import torch\nimport math\n"
 ATTENTION = """
@@ -184,3 +187,74 @@ def test_a_gated_network_whose_activation_is_its_own(loaded):
     assert "`b` is the gate" in loaded(TORCH + exchanged).notices[0]
     wrong = exchanged.replace("a, b, c", "w_gate, w_up, w_down").replace("@ a", "@ w_gate").replace("@ b", "@ w_up")
     assert "is the gate" not in loaded(TORCH + wrong.replace("@ c", "@ w_down")).notices[0]
+
+
+ROTATION = """
+import torch
+
+
+def rotate_half(x):
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat([-second, first], dim=-1)
+
+
+def apply_rotary_pos_emb(q, k, cos, sin):
+    return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+"""
+
+
+def test_a_rotation_of_queries_and_keys_is_judged_by_both_of_its_results(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "mine.py"
+    path.write_text(ROTATION)
+    right = check(str(path), tier="quick")
+    assert right.verdict == "conforms"
+    assert any("both of its results" in notice for notice in right.notices)
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(ROTATION.replace("rotate_half(k)", "rotate_half(q)"))
+    assert check(str(wrong), tier="quick").verdict == "violates"
+
+
+TOKENS_ALONE = """
+import torch
+
+
+def cross_entropy(logits, target, reduction="mean"):
+    logp = logits - logits.logsumexp(dim=-1, keepdim=True)
+    loss = -logp.gather(-1, target[:, None]).squeeze(-1)
+    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.mean()
+"""
+
+
+def test_a_loss_of_rows_is_given_rows(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "mine.py"
+    path.write_text(TOKENS_ALONE)
+    assert check(str(path), tier="quick").verdict == "conforms"
+
+
+ANSWERS_NOTHING = """
+import torch
+
+
+def adamw_step(params, grads, state, lr=1e-3):
+    for p, g in zip(params, grads):
+        p.add_(g, alpha=-lr)
+
+
+def softmax(x):
+    return torch.softmax(x, -1)
+"""
+
+
+def test_a_function_of_an_operations_name_that_answers_no_call_is_not_judged(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "mine.py"
+    path.write_text(ANSWERS_NOTHING)
+    report = check(str(path), tier="quick")
+    assert report.verdict == "conforms"
+    assert "TypeError" in report.not_judged["adamw_step"]
+    # A file that says that it has the interface's form is held to it.
+    declared = tmp_path / "declared.py"
+    declared.write_text(f'framework = "torch"\n{ANSWERS_NOTHING}')
+    assert check(str(declared), tier="quick").verdict == "violates"

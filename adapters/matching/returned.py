@@ -1,0 +1,28 @@
+"""What the text of a function says of its results."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def returns_several(function: Callable[..., Any]) -> bool:
+    """Return whether every `return` of a function's own has several values; False where its text cannot be had."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return False
+    found = [one for statement in tree.body[:1] for one in _returns(statement, own=True)]
+    return bool(found) and all(isinstance(one.value, ast.Tuple | ast.Dict) for one in found)
+
+
+def _returns(node: ast.AST, *, own: bool = False) -> Iterator[ast.Return]:
+    """Yield the return statements of a function, without those of functions within it."""
+    if isinstance(node, ast.Return):
+        yield node
+    if own or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        for child in ast.iter_child_nodes(node):
+            yield from _returns(child)

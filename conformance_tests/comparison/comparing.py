@@ -117,7 +117,7 @@ class _Comparing:
             only_first=tuple(name for name in of_first if name not in common),
             only_second=tuple(name for name in of_second if name not in common),
             dtypes=_apart(self.first.dtypes, self.second.dtypes),
-            notices=tuple(dict.fromkeys((*self.first.notices, *self.second.notices))),
+            notices=tuple(dict.fromkeys(notice for each in self.both for notice in _notices(each))),
             seconds=time.monotonic() - started,
         )
 
@@ -300,6 +300,15 @@ class _WithEveryRareCase(Search):
 
     def _to_try(self) -> list[AnyCase]:
         return [*self._ordinary(), *every_rare_case(self.limits)]
+
+
+def _notices(implementation: Implementation) -> tuple[str, ...]:
+    """Return what is said of an implementation, and the names of its functions that are not compared."""
+    others = ", ".join((*implementation.not_judged, *implementation.judged_alone))
+    if not others:
+        return implementation.notices
+    name = implementation.name
+    return (*implementation.notices, f"{name}: not compared: {others} (veriformer check {name} says why)")
 
 
 def _unjudged_words(unjudged: list[str], agreeing: int) -> str:

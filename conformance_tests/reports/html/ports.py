@@ -24,14 +24,13 @@ from veriformer.conformance_tests.reports.html.cards import mistake_blocks
 from veriformer.conformance_tests.reports.layers import placed
 from veriformer.conformance_tests.reports.places import shown_file
 from veriformer.conformance_tests.reports.port_places import (
-    changes,
     gathered,
     joined_places,
     place_of,
     sentences,
     weights_alike,
 )
-from veriformer.conformance_tests.reports.ports import counts_sentence, pairs_alike, weights_sentence
+from veriformer.conformance_tests.reports.ports import counts_sentence, pairs_alike, to_change, weights_sentence
 
 _LONGEST = 1000
 _MOST_WEIGHTS = 40
@@ -54,7 +53,7 @@ def port_sections(found: PortComparison) -> list[Section]:
         Section("parts", "The parts side by side", tuple(_parts(found))),
         Section("weights", "Weights", tuple(_weights(found))),
         Section("situations", "In other situations", tuple(_situations(found))),
-        Section("changes", f"What {plain(found.second)} must change", tuple(_changes(found, groups))),
+        Section("changes", "What must change", tuple(_changes(found))),
     ]
     return [section for section in sections if section.blocks]
 
@@ -155,7 +154,6 @@ def _situations(found: PortComparison) -> Iterator[Block]:
         yield Table("", ("situation", "outcome", "what was found"), rows)
 
 
-def _changes(found: PortComparison, groups: Sequence[Sequence[Difference]]) -> Iterator[Block]:
-    wanted = tuple(plain(change, _LONGEST) for group in groups for change in changes(group))
-    if wanted:
-        yield Bullets(wanted, f"To do as {plain(found.first)} does, {plain(found.second)} must change:")
+def _changes(found: PortComparison) -> Iterator[Block]:
+    for title, wanted in to_change(found):
+        yield Bullets(tuple(plain(change, _LONGEST) for change in wanted), title)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 from veriformer.cli.exports import Exports, export_options
-from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
+from veriformer.cli.failures import COULD_NOT_RUN, INTERRUPTED, UserError, show_user_error
 from veriformer.cli.helpers import pool_for, record_for
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_files, tier_option, writing
@@ -80,10 +80,13 @@ class CheckOutcome:
 
     reports: list[Report] = field(default_factory=list)
     failures: list[tuple[str, Exception]] = field(default_factory=list)
+    interrupted: bool = False
 
     @property
     def exit_status(self) -> int:
         """The worst of all implementations."""
+        if self.interrupted:
+            return INTERRUPTED
         statuses = [report.exit_status for report in self.reports]
         return max([*statuses, COULD_NOT_RUN] if self.failures else statuses)
 
@@ -161,6 +164,8 @@ def check_command(**options: Any) -> int:
         with arguments.exports.without_commands():
             _print(outcome, arguments)
         arguments.exports.show_on_github(exported)
+    if outcome.interrupted:
+        click.echo("Interrupted", err=True)
     return outcome.exit_status
 
 
@@ -195,6 +200,7 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
             executor=pool,
             resume=record,
             asked=asked or RunOptions.asked,
+            keeps_interrupted=True,
         )
 
         def report_of(source: str) -> Report:
@@ -206,6 +212,14 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
                 outcome.reports += reports_of(source, report_of, whole=not arguments.operations)
             except LoadError as error:
                 outcome.failures.append((source, error))
+            except KeyboardInterrupt:
+                # What is printed is that of the others.
+                outcome.interrupted = True
+            if outcome.interrupted or any(report.interrupted for report in outcome.reports):
+                outcome.interrupted = True
+                break
+    if outcome.interrupted and not outcome.reports:
+        raise KeyboardInterrupt
     return outcome
 
 
@@ -277,7 +291,7 @@ def _without_stale(outcome: CheckOutcome, path: Path, expected: ExpectedFailures
     for report in outcome.reports:
         sentences = zip(report.stale, stale_lines(report), strict=True)
         kept.append(replace(report, stale=tuple(sentence for sentence, line in sentences if line not in removed)))
-    return CheckOutcome(kept, outcome.failures)
+    return CheckOutcome(kept, outcome.failures, outcome.interrupted)
 
 
 def _print(outcome: CheckOutcome, arguments: Arguments) -> None:

@@ -26,6 +26,7 @@ class Report(Presented):
     `diagnoses`: one entry for each operation that breaks laws.
     `not_judged`: the public functions of a file that are no operation, each with the reason.
     `judged_alone`: its functions and classes that are checked by their own names.
+    `interrupted`: an interrupt ended the run; what it left is not tried, and no mistake may have been looked for.
     """
 
     implementation: str
@@ -42,6 +43,7 @@ class Report(Presented):
     diagnoses: tuple[Diagnosis, ...] = ()
     not_judged: Mapping[str, str] = field(default_factory=dict)
     judged_alone: tuple[str, ...] = ()
+    interrupted: bool = False
 
     @property
     def counts(self) -> dict[str, int]:

@@ -24,6 +24,8 @@ from veriformer.conformance_tests.reports.html.cards import mistake_blocks
 from veriformer.conformance_tests.reports.layers import placed
 from veriformer.conformance_tests.reports.places import shown_file
 from veriformer.conformance_tests.reports.port_places import (
+    changes,
+    corrections,
     gathered,
     joined_places,
     place_of,
@@ -92,9 +94,10 @@ def _card_blocks(group: Sequence[Difference], said: Sequence[str]) -> Iterator[B
     labels = ("module", "file", "code")
     rows = tuple((label, first, second) for label, first, second in zip(labels, *sides, strict=True) if first or second)
     yield Table("", ("", "A", "B"), rows)
-    wanted = [plain(change, _LONGEST) for change in changes(group)]
+    of_first = corrections(group)
+    wanted = [plain(change, _LONGEST) for change in of_first or changes(group)]
     if wanted:
-        yield Bullets(tuple(wanted), "To change in B")
+        yield Bullets(tuple(wanted), f"To change in {'A' if of_first else 'B'}")
     yield from mistake_blocks(one.cause.name)
 
 

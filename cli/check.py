@@ -144,9 +144,16 @@ def check_command(**options: Any) -> int:
     Or it is a whole model: a class, an instance or a function that builds one (model.py:GPT, package.module:build), or
     an exported file (model.onnx). Its parts are recognised, and what departs is named; options about laws do not apply.
 
+    \b
+    Examples:
+      veriformer check my_attention.py
+      veriformer check my_attention.py:attention --as scaled_dot_product_attention
+      veriformer check my_gpt.py:GPT --report report.html
+      veriformer check numpy torch jax --workers 2 --json report.json
+
     Exit status: 0 every declared law holds and no model departs, 1 a law is violated or a model departs, 2 it could not
     run, too little of a model was recognised, or --budget was spent before every law was tried.
-    """
+    """  # noqa: D301 - click reads \b
     arguments = Arguments(**options)
     sources = (*arguments.implementations, *([str(arguments.expected_failures)] if arguments.expected_failures else []))
     files = {"--report": arguments.report_file, "--json": arguments.json_file, **arguments.exports.files}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from veriformer.cli.exports import export_options
-from veriformer.cli.failures import UserError
+from veriformer.cli.failures import INTERRUPTED, UserError
 from veriformer.cli.isolation import Isolation, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_files, tier_option, writing
 from veriformer.cli.output import printing, standard_output
@@ -47,9 +47,15 @@ def compare_command(**options: Any) -> int:
     inputs, each with its own weights. The report shows which parts belong together, which weights are not as they
     were, where and why the models differ, and what B must change. Options about operations do not apply.
 
+    \b
+    Examples:
+      veriformer compare torch my_port.py
+      veriformer compare before.py after.py --operation scaled_dot_product_attention
+      veriformer compare torch_gpt.py:build flax_gpt.py:build --inputs tokens.npz --report report.html
+
     Exit status: 0 they agree in every operation that both have, or in their results; 1 they differ; 2 nothing could be
     compared.
-    """
+    """  # noqa: D301 - click reads \b
     both = (options["first"], options["second"])
     sources = (*both, *([str(options["inputs"])] if options["inputs"] else []))
     files = {"--report": options["report_file"], "--json": options["json_file"], **options["exports"].files}
@@ -69,6 +75,8 @@ def compare_command(**options: Any) -> int:
         comparison = _compared_or_models(options)
     if isinstance(comparison, tuple):
         return _compared_as_models(comparison, options)
+    if comparison.interrupted and not comparison.operations:
+        raise KeyboardInterrupt
     _write(comparison, options["json_file"])
     write_report(options["report_file"], lambda command: _page(comparison, command))
     with exports.written_without_result(both):
@@ -79,6 +87,9 @@ def compare_command(**options: Any) -> int:
         with exports.without_commands():
             _print(comparison, verbose=options["verbose"], color=options["color"])
         exports.show_on_github(exported)
+    if comparison.interrupted:
+        click.echo("Interrupted", err=True)
+        return INTERRUPTED
     return comparison.exit_status
 
 
@@ -133,6 +144,7 @@ def _compared(options: dict[str, Any]) -> Comparison:
                 tier=options["tier"],
                 seed=options["seed"],
                 progress=progress,
+                keeps_interrupted=True,
             )
     except UnknownName as error:
         raise UserError(str(error)) from error

@@ -72,3 +72,33 @@ def test_check_reports_what_it_has(tmp_path: Path, options: tuple[str, ...]) -> 
     assert {law.split(".")[0] for law, one in statuses.items() if one == "failed"} <= {"softmax", "gelu"}
     assert written["counts"]["not_tried"] > 0
     assert all((tmp_path / name).stat().st_size for name in ("out.md", "out.xml", "out.html"))
+
+
+@pytest.mark.parametrize("options", [(), ("--no-isolate",)])
+def test_compare_reports_what_it_has(tmp_path: Path, options: tuple[str, ...]) -> None:
+    from jsonschema import Draft202012Validator
+
+    right = SLOW.replace("axis=0", "axis=-1").replace('    open("begun", "w").close()\n', "")
+    (tmp_path / "other.py").write_text(right)
+    arguments = ("--json", "out.json", "--tier", "quick", *options)
+    status, out, err = interrupted(tmp_path, "compare", "slow.py", "other.py", *arguments)
+    assert status == 130, err
+    assert err.splitlines()[-1] == "Interrupted" and "Traceback" not in err
+    assert "slow.py is wrong" in out and "interrupted after 1 of 2 operations" in " ".join(out.split())
+    written = json.loads((tmp_path / "out.json").read_text())
+    Draft202012Validator(schema("compare")).validate(written)
+    assert written["interrupted"] is True
+    assert [one["operation"] for one in written["operations"]] == ["softmax"]
+
+
+@pytest.mark.parametrize("options", [(), ("--no-isolate",)])
+def test_identify_reports_what_it_has(tmp_path: Path, options: tuple[str, ...]) -> None:
+    from jsonschema import Draft202012Validator
+
+    status, out, err = interrupted(tmp_path, "identify", "slow.py", "--json", "out.json", *options)
+    assert status == 130, err
+    assert err.splitlines()[-1] == "Interrupted" and "Traceback" not in err
+    assert "Interrupted after 1 operation; the others were not asked about" in out
+    written = json.loads((tmp_path / "out.json").read_text())
+    Draft202012Validator(schema("identify")).validate(written)
+    assert written["interrupted"] is True
